@@ -1,0 +1,68 @@
+"""What an edge is: an ordered pair of users with a kind, flags, a date and a version.
+
+Knows nothing of rules, storage or GraphQL.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum, IntFlag
+from typing import NamedTuple, NewType
+
+UserId = NewType("UserId", int)
+"""The platform's own 64-bit user id: 1 to 2**63 - 1."""
+
+Millis = NewType("Millis", int)
+"""Milliseconds since 1970-01-01 UTC."""
+
+Version = NewType("Version", int)
+"""Microseconds since 1970-01-01 UTC, raised by every change of an edge, never lowered."""
+
+MAX_USER_ID = 2**63 - 1
+MAX_SINCE = 2**48 - 1
+"""The latest date that an edge can carry: the year 10889."""
+
+
+class Kind(IntEnum):
+    """What one user is to another, in one direction. The numbers are stored: never reuse one."""
+
+    NONE = 0
+    """A tombstone: there was an edge."""
+    FOLLOW = 1
+    WHISPER = 2
+    """A follow that only its two ends see."""
+    REQUEST = 3
+    """A follow that waits for approval."""
+    BLOCK = 4
+
+
+class Flags(IntFlag):
+    """What an edge's owner says about it besides its kind. The bits are stored."""
+
+    PLAIN = 0
+    SPECIAL = 1
+    MUTED = 2
+
+
+class Pair(NamedTuple):
+    """Two users in order: `source` follows, or does not follow, `target`."""
+
+    source: UserId
+    target: UserId
+
+    @property
+    def turned(self) -> "Pair":
+        """The same two users, the other way round."""
+        return Pair(self.target, self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One direction between two users, without their ids: a store's key holds those."""
+
+    kind: Kind
+    flags: Flags
+    since: Millis
+    version: Version
+
+
+NO_EDGE = Edge(Kind.NONE, Flags.PLAIN, Millis(0), Version(0))
+"""The edge between two users who never had one."""

@@ -1,0 +1,25 @@
+"""Which lane carries the changes towards a user. Knows nothing of queues."""
+
+from typing import NewType
+
+from graph.edge import UserId
+
+Lane = NewType("Lane", int)
+
+LANES = 64
+"""How many lanes a space has: more than the workers' cores, few enough to sweep in one query.
+
+Rows of the outbox carry their lane, so it may be changed only while the outbox is empty.
+"""
+
+
+def lane_of(target: UserId) -> Lane:
+    """The lane of all changes towards `target`.
+
+    The ids of neighbours in time are consecutive on most platforms, so they are mixed first
+    (the 64-bit finaliser of MurmurHash3, by Austin Appleby).
+    """
+    mixed = int(target)
+    mixed = (mixed ^ (mixed >> 33)) * 0xFF51AFD7ED558CCD & 0xFFFFFFFFFFFFFFFF
+    mixed = (mixed ^ (mixed >> 33)) * 0xC4CEB9FE1A85EC53 & 0xFFFFFFFFFFFFFFFF
+    return Lane((mixed ^ (mixed >> 33)) % LANES)

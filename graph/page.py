@@ -1,0 +1,83 @@
+"""Which part of which list is asked for, and what a page of it is. Knows nothing of cursors.
+
+Lists are ordered newest first, by `(since, id)` descending. A window is what the Relay cursor
+specification allows: everything strictly between two positions, from one of its ends.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
+
+
+class ListKind(IntEnum):
+    """A user's lists. The numbers are part of cursors: never reuse one."""
+
+    FOLLOWING = 1
+    FOLLOWERS = 2
+    FRIENDS = 3
+
+
+class Position(NamedTuple):
+    """Where an entry stands in its list, and the entry itself: `id` began at `since`."""
+
+    since: Millis
+    id: UserId
+
+
+NEWEST = Position(Millis(MAX_SINCE + 1), UserId(MAX_USER_ID))
+"""Before every entry."""
+
+OLDEST = Position(Millis(-1), UserId(0))
+"""After every entry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """At most `size` entries strictly between `after` and `before`.
+
+    `backward` takes them from the old end (Relay's `last`), else from the new end (`first`).
+    """
+
+    size: int
+    after: Position = NEWEST
+    before: Position = OLDEST
+    backward: bool = False
+
+    @property
+    def at_head(self) -> bool:
+        """Whether this is the beginning of the list: the page that most people see."""
+        return not (self.has_after or self.has_before or self.backward)
+
+    @property
+    def has_after(self) -> bool:
+        return self.after != NEWEST
+
+    @property
+    def has_before(self) -> bool:
+        return self.before != OLDEST
+
+    def holds(self, position: Position) -> bool:
+        return self.after > position > self.before
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Entries newest first. `more` says that the window held more than `size` of them."""
+
+    entries: tuple[Position, ...]
+    more: bool
+
+
+EMPTY_PAGE = Page((), False)
+
+
+def cut(entries: Iterable[Position], window: Window) -> Page:
+    """The page of `window` out of at least `size + 1` of its entries, given in any order."""
+    inside = sorted(filter(window.holds, entries), reverse=not window.backward)
+    kept = inside[: window.size]
+    if window.backward:
+        kept.reverse()
+    return Page(tuple(kept), len(inside) > window.size)
