@@ -1,0 +1,1 @@
+"""The truth and its mirror in PostgreSQL."""

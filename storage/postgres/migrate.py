@@ -1,0 +1,56 @@
+"""Brings a space's tables to the newest form: numbered SQL files, each once, in order."""
+
+from pathlib import Path
+
+import asyncpg
+
+from storage.postgres import locks
+
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+_LEDGER = """
+CREATE TABLE IF NOT EXISTS migration (
+    name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now()
+)
+"""
+
+LOCK_TIMEOUT_S = 600
+"""How long a second `migrate` waits for the first."""
+
+
+async def migrate(database_url: str, space: str, partitions: int = 16) -> list[str]:
+    """Applies what is missing, and returns its names. Safe to run from many places at once.
+
+    `partitions` is the number of hash partitions a table; it holds from the first migration on.
+    `space` must be a valid schema name: see `storage.space`.
+    """
+    connection = await asyncpg.connect(
+        database_url,
+        timeout=30,
+        server_settings={"search_path": space, "kith.partitions": str(partitions)},
+    )
+    try:
+        async with connection.transaction():
+            await connection.execute(
+                "SELECT pg_advisory_xact_lock($1, 0)", locks.MIGRATION, timeout=LOCK_TIMEOUT_S
+            )
+            # DDL takes no parameters; the name has only the letters that `storage.space` allows.
+            await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{space}"')
+            await connection.execute(_LEDGER)
+            return await _apply(connection)
+    finally:
+        await connection.close()
+
+
+async def _apply(connection: "asyncpg.Connection[asyncpg.Record]") -> list[str]:
+    done = {row["name"] for row in await connection.fetch("SELECT name FROM migration")}
+    missing = [file for file in sorted(_MIGRATIONS.glob("*.sql")) if file.stem not in done]
+    for file in missing:
+        await connection.execute(file.read_text(encoding="utf-8"))
+        await connection.execute("INSERT INTO migration (name) VALUES ($1)", file.stem)
+    return [file.stem for file in missing]
+
+
+def newest() -> str:
+    """The name of the last migration: what a ready database has applied."""
+    return max(file.stem for file in _MIGRATIONS.glob("*.sql"))

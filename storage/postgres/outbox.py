@@ -1,0 +1,105 @@
+"""Changes on their way to the reverse side: applied in batches, then acknowledged.
+
+Knows nothing of caches, and nothing of who wakes it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from graph.edge import Edge, Flags, Kind, Pair, UserId
+from graph.lane import LANES, Lane
+from storage.ports import EdgeChange
+from storage.postgres import locks, sql
+from storage.postgres.pool import Postgres
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    lock_lane: str
+    apply_lane: str
+    applied_changes: str
+    acknowledge: str
+    pending: str
+    dirty_lanes: str
+    outbox_state: str
+
+
+_SQL = sql.load(_Statements, "outbox")
+
+ALL_LANES = tuple(map(Lane, range(LANES)))
+
+COUNTED_MAX = 100_000
+"""How far waiting rows are counted: past that, the exact number no longer matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """Changes that the reverse rows hold and the caches may not: their outbox ids, and they."""
+
+    ids: Sequence[int]
+    changes: Sequence[EdgeChange]
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What waits in the outbox: how many rows, up to `COUNTED_MAX`, and the age of the oldest."""
+
+    waiting: int
+    oldest_s: float
+
+
+class Outbox:
+    """One space's outbox. A lane has one drain at a time; drains of other lanes never meet."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def apply(self, lane: Lane, most: int) -> int:
+        """Applies the next changes of a lane, at most `most`; returns how many it took."""
+        async with self._postgres.transaction() as transaction:
+            await transaction.row(_SQL.lock_lane, locks.LANE, lane)
+            row = await transaction.row(_SQL.apply_lane, lane, most)
+        assert row is not None
+        return int(row["count"])
+
+    async def applied(self, lane: Lane, most: int) -> Applied:
+        """What to publish: also what a worker that died has left behind."""
+        rows = await self._postgres.fetch(_SQL.applied_changes, lane, most)
+        return Applied(
+            [row["id"] for row in rows],
+            [
+                EdgeChange(
+                    Pair(row["from_user_id"], row["to_user_id"]),
+                    Edge(Kind(row["kind"]), Flags(row["flags"]), row["since"], row["version"]),
+                )
+                for row in rows
+            ],
+        )
+
+    async def acknowledge(self, lane: Lane, ids: Sequence[int]) -> None:
+        """Forgets changes that were published."""
+        await self._postgres.fetch(_SQL.acknowledge, lane, list(ids))
+
+    async def dirty(self, lanes: Iterable[Lane] = ALL_LANES) -> dict[Lane, float]:
+        """Those of `lanes` with anything left to apply or to publish; for how many seconds."""
+        rows = await self._postgres.fetch(_SQL.dirty_lanes, list(lanes))
+        return {Lane(row["lane"]): row["waited"] / 1_000_000 for row in rows}
+
+    async def backlog(self) -> Backlog:
+        row = await self._postgres.row(_SQL.outbox_state, LANES, COUNTED_MAX)
+        assert row is not None
+        age = 0 if row["oldest"] is None else max(0, row["now"] - row["oldest"])
+        return Backlog(row["waiting"], age / 1_000_000)
+
+
+class PostgresPending:
+    """Keeps `storage.ports.Pending`: one index range a user, empty for nearly everybody."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
+        towards: dict[UserId, set[UserId]] = {user: set() for user in users}
+        for source, target in await self._postgres.fetch(_SQL.pending, list(users)):
+            towards[source].add(target)
+        return towards

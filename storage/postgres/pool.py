@@ -1,0 +1,133 @@
+"""The one way to PostgreSQL: a bounded pool with deadlines that speaks in domain errors.
+
+Knows nothing of tables.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import asyncpg
+
+from graph.errors import Overloaded, Unavailable
+from storage.settings import StorageSettings
+
+Record = asyncpg.Record
+
+PART = "PostgreSQL"
+
+_DOWN = (
+    OSError,
+    TimeoutError,
+    asyncpg.InterfaceError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InsufficientResourcesError,
+    asyncpg.OperatorInterventionError,
+    asyncpg.InvalidAuthorizationSpecificationError,
+    asyncpg.InvalidCatalogNameError,
+    asyncpg.ReadOnlySQLTransactionError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.SerializationError,
+    asyncpg.LockNotAvailableError,
+)
+"""What a caller may try again, as opposed to a statement that is wrong."""
+
+
+class Transaction:
+    """One connection inside one transaction."""
+
+    def __init__(self, connection: "asyncpg.pool.PoolConnectionProxy[Record]") -> None:
+        self._connection = connection
+
+    async def fetch(self, sql: str, *args: Any) -> list[Record]:
+        return await self._connection.fetch(sql, *args)
+
+    async def row(self, sql: str, *args: Any) -> Record | None:
+        return await self._connection.fetchrow(sql, *args)
+
+
+class Postgres:
+    """A pool of connections whose unqualified names mean one space's tables."""
+
+    def __init__(self, settings: StorageSettings) -> None:
+        self._settings = settings
+        self._pool = _pool(settings)
+        self.statements = 0
+        """How many statements were sent: what the tests of costs count."""
+
+    async def open(self) -> None:
+        """Takes no connection yet: a process may start while PostgreSQL is away."""
+        await self._pool
+
+    async def close(self) -> None:
+        try:
+            async with asyncio.timeout(self._settings.statement_timeout_s):
+                await self._pool.close()
+        except TimeoutError:
+            self._pool.terminate()
+
+    async def fetch(self, sql: str, *args: Any) -> list[Record]:
+        """All rows of one statement, which is a transaction of its own."""
+        async with self._connection() as connection:
+            self.statements += 1
+            return await connection.fetch(sql, *args)
+
+    async def row(self, sql: str, *args: Any) -> Record | None:
+        rows = await self.fetch(sql, *args)
+        return rows[0] if rows else None
+
+    async def ping(self) -> None:
+        """Raises Unavailable if PostgreSQL does not answer."""
+        await self.fetch("SELECT 1")
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """A transaction that commits at the end of the block, or rolls back."""
+        async with self._connection() as connection, connection.transaction():
+            yield Transaction(connection)
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator["asyncpg.pool.PoolConnectionProxy[Record]"]:
+        with _domain_errors():
+            try:
+                connection = await self._pool.acquire(timeout=self._settings.acquire_timeout_s)
+            except TimeoutError as error:
+                raise Overloaded(PART, "Too many requests wait for PostgreSQL.") from error
+            try:
+                yield connection
+            finally:
+                await self._pool.release(connection)
+
+
+@contextmanager
+def _domain_errors() -> Iterator[None]:
+    try:
+        yield
+    except _DOWN as error:
+        raise Unavailable(PART) from error
+
+
+async def _keep_session(_: "asyncpg.Connection[Record]") -> None:
+    """Nothing here changes a session, so a released connection needs no round trip to clean it."""
+
+
+def _pool(settings: StorageSettings) -> "asyncpg.Pool[Record]":
+    milliseconds = int(settings.statement_timeout_s * 1000)
+    return asyncpg.create_pool(
+        settings.database_url,
+        min_size=0,
+        max_size=settings.pool_max,
+        command_timeout=settings.statement_timeout_s,
+        timeout=settings.acquire_timeout_s,
+        statement_cache_size=settings.statement_cache_size,
+        max_inactive_connection_lifetime=300,
+        reset=_keep_session,
+        server_settings={
+            "search_path": settings.space,
+            "application_name": "kith",
+            "statement_timeout": str(milliseconds),
+            "idle_in_transaction_session_timeout": str(milliseconds),
+            "jit": "off",
+        },
+    )

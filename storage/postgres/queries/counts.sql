@@ -1,0 +1,25 @@
+-- name: counts
+-- Totals of the users $1 as $2 sees them (0 for nobody): two probes a user, and $2's own pending
+-- changes towards them in the same snapshot, so that none is missed and none is counted twice.
+WITH own AS MATERIALIZED (
+    SELECT to_user_id, sum(friends) AS friends,
+           (array_agg(kind ORDER BY version DESC))[1] AS kind
+    FROM outbox
+    WHERE from_user_id = $2 AND to_user_id = ANY ($1::bigint[]) AND NOT applied
+    GROUP BY to_user_id
+)
+SELECT user_id, sum(following)::bigint AS following, sum(followers)::bigint AS followers,
+       sum(friends)::bigint AS friends
+FROM (
+    SELECT user_id, follows AS following, 0 AS followers, friends
+    FROM following_count WHERE user_id = ANY ($1)
+    UNION ALL
+    SELECT user_id, 0, follows, friends
+    FROM follower_count WHERE user_id = ANY ($1)
+    UNION ALL
+    SELECT own.to_user_id, 0, (own.kind = 1)::integer - coalesce((r.kind = 1)::integer, 0),
+           own.friends
+    FROM own
+    LEFT JOIN follower r ON r.to_user_id = own.to_user_id AND r.from_user_id = $2
+) part
+GROUP BY user_id

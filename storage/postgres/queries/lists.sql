@@ -1,0 +1,115 @@
+-- Pages of many users' lists in one statement: driven from the count tables, which have a row for
+-- everybody who has a list (Citus pushes this form down; a LATERAL over unnest it does not).
+-- $2, $3 and $4, $5 are the positions between which the window lies; $6 is its size and one more.
+-- $7 is who asks (0 for nobody): the reverse rows may lag behind their own follows, so in other
+-- people's lists those are left out and read from the forward rows, which never lag.
+
+-- name: following_older
+-- One index range of $6 entries a user.
+SELECT c.user_id, p.since, p.id
+FROM following_count c
+CROSS JOIN LATERAL (
+    SELECT f.since, f.to_user_id AS id
+    FROM following f
+    WHERE f.from_user_id = c.user_id AND f.kind = 1
+      AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
+      AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY f.since DESC, f.to_user_id DESC
+    LIMIT $6
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+
+-- name: following_newer
+-- The same range, from its old end.
+SELECT c.user_id, p.since, p.id
+FROM following_count c
+CROSS JOIN LATERAL (
+    SELECT f.since, f.to_user_id AS id
+    FROM following f
+    WHERE f.from_user_id = c.user_id AND f.kind = 1
+      AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
+      AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY f.since, f.to_user_id
+    LIMIT $6
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+
+-- name: followers_older
+-- One index range of $6 entries a user, and one probe a user for the asker.
+SELECT c.user_id, p.since, p.id
+FROM follower_count c
+CROSS JOIN LATERAL (
+    SELECT r.since, r.from_user_id AS id
+    FROM follower r
+    WHERE r.to_user_id = c.user_id AND r.kind = 1 AND r.from_user_id <> $7::bigint
+      AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
+      AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY r.since DESC, r.from_user_id DESC
+    LIMIT $6
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+UNION ALL
+SELECT f.to_user_id, f.since, f.from_user_id
+FROM following f
+WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1
+
+-- name: followers_newer
+-- The same range, from its old end.
+SELECT c.user_id, p.since, p.id
+FROM follower_count c
+CROSS JOIN LATERAL (
+    SELECT r.since, r.from_user_id AS id
+    FROM follower r
+    WHERE r.to_user_id = c.user_id AND r.kind = 1 AND r.from_user_id <> $7::bigint
+      AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
+      AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY r.since, r.from_user_id
+    LIMIT $6
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+UNION ALL
+SELECT f.to_user_id, f.since, f.from_user_id
+FROM following f
+WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1
+
+-- name: friends_older
+-- Every follow of a user probes one reverse row beside it: bounded by the following limit.
+SELECT c.user_id, p.since, p.id
+FROM following_count c
+CROSS JOIN LATERAL (
+    SELECT greatest(f.since, r.since) AS since, f.to_user_id AS id
+    FROM following f
+    JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id
+    WHERE f.from_user_id = c.user_id AND f.kind = 1 AND r.kind = 1 AND f.to_user_id <> $7::bigint
+      AND (greatest(f.since, r.since), f.to_user_id) < ($2::bigint, $3::bigint)
+      AND (greatest(f.since, r.since), f.to_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY greatest(f.since, r.since) DESC, f.to_user_id DESC
+    LIMIT $6
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+UNION ALL
+SELECT f.to_user_id, greatest(f.since, b.since), f.from_user_id
+FROM following f
+JOIN following b ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id
+WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1 AND b.kind = 1
+
+-- name: friends_newer
+-- The same, from the old end.
+SELECT c.user_id, p.since, p.id
+FROM following_count c
+CROSS JOIN LATERAL (
+    SELECT greatest(f.since, r.since) AS since, f.to_user_id AS id
+    FROM following f
+    JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id
+    WHERE f.from_user_id = c.user_id AND f.kind = 1 AND r.kind = 1 AND f.to_user_id <> $7::bigint
+      AND (greatest(f.since, r.since), f.to_user_id) < ($2::bigint, $3::bigint)
+      AND (greatest(f.since, r.since), f.to_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY greatest(f.since, r.since), f.to_user_id
+    LIMIT $6
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+UNION ALL
+SELECT f.to_user_id, greatest(f.since, b.since), f.from_user_id
+FROM following f
+JOIN following b ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id
+WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1 AND b.kind = 1

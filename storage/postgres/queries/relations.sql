@@ -1,0 +1,36 @@
+-- name: relations
+-- Both directions of the pairs ($1[i], $2[i]), from the rows placed with $1[i]: two probes a pair.
+SELECT f.from_user_id AS user_id, f.to_user_id AS other_id, true AS forward, f.kind, f.since
+FROM unnest($1::bigint[], $2::bigint[]) AS pair (user_id, other_id)
+JOIN following f ON f.from_user_id = pair.user_id AND f.to_user_id = pair.other_id
+WHERE f.kind <> 0
+UNION ALL
+SELECT r.to_user_id, r.from_user_id, false, r.kind, r.since
+FROM unnest($1::bigint[], $2::bigint[]) AS pair (user_id, other_id)
+JOIN follower r ON r.to_user_id = pair.user_id AND r.from_user_id = pair.other_id
+WHERE r.kind <> 0
+
+-- name: all_relations
+-- Everything between the users $1 and anybody, at most $2 edges a user and direction: two index
+-- ranges a user. The row of user 0 carries the clock, read after the snapshot was taken: whatever
+-- had been committed by then, and is not here, is a tombstone.
+SELECT 0 AS user_id, 0 AS other_id, true AS forward, 0 AS kind, 0 AS flags, 0 AS since,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS version
+UNION ALL
+SELECT c.user_id, e.id, true, e.kind, e.flags, e.since, e.version
+FROM following_count c
+CROSS JOIN LATERAL (
+    SELECT f.to_user_id AS id, f.kind, f.flags, f.since, f.version
+    FROM following f WHERE f.from_user_id = c.user_id AND f.kind <> 0
+    LIMIT $2
+) e
+WHERE c.user_id = ANY ($1::bigint[])
+UNION ALL
+SELECT c.user_id, e.id, false, e.kind, e.flags, e.since, e.version
+FROM follower_count c
+CROSS JOIN LATERAL (
+    SELECT r.from_user_id AS id, r.kind, r.flags, r.since, r.version
+    FROM follower r WHERE r.to_user_id = c.user_id AND r.kind <> 0
+    LIMIT $2
+) e
+WHERE c.user_id = ANY ($1::bigint[])

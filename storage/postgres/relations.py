@@ -1,0 +1,86 @@
+"""Relation checks from the rows of both directions, and whole neighbourhoods for the cache.
+
+Knows nothing of how the cache packs them.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
+from graph.relation import STRANGERS, Relation
+from storage.ports import Check
+from storage.postgres import sql
+from storage.postgres.pool import Postgres
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    relations: str
+    all_relations: str
+
+
+_SQL = sql.load(_Statements, "relations")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """All edges from and to one user, except tombstones, as of the version `as_of`.
+
+    A direction with more edges than the reader asked for is `None`: there are too many.
+    """
+
+    as_of: Version
+    forward: Mapping[UserId, Edge] | None
+    back: Mapping[UserId, Edge] | None
+
+
+@dataclass(slots=True)
+class _Gathered:
+    forward: dict[UserId, Edge] = field(default_factory=dict)
+    back: dict[UserId, Edge] = field(default_factory=dict)
+
+
+class PostgresRelations:
+    """Keeps `storage.ports.Relations`: one statement a call, two probes a pair."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
+        pairs = list(dict.fromkeys((c.user, other) for c in checks for other in c.others))
+        if not pairs:
+            return [[] for _ in checks]
+        users, others = (list(column) for column in zip(*pairs, strict=True))
+        found: dict[tuple[UserId, UserId], Relation] = {}
+        for user, other, forward, kind, since in await self._postgres.fetch(
+            _SQL.relations, users, others
+        ):
+            known = found.get((user, other), STRANGERS)
+            found[user, other] = (
+                Relation(Kind(kind), since, known.back_kind, known.back_since)
+                if forward
+                else Relation(known.kind, known.since, Kind(kind), since)
+            )
+        return [[found.get((c.user, other), STRANGERS) for other in c.others] for c in checks]
+
+    async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
+        """The neighbourhood of every one of `users`, with at most `most` edges a direction."""
+        rows = await self._postgres.fetch(_SQL.all_relations, list(users), most + 1)
+        gathered: defaultdict[UserId, _Gathered] = defaultdict(_Gathered)
+        as_of = Version(0)
+        for user, other, forward, kind, flags, since, version in rows:
+            if not user:
+                as_of = version
+                continue
+            side = gathered[user].forward if forward else gathered[user].back
+            side[other] = Edge(Kind(kind), Flags(flags), Millis(since), Version(version))
+        return {user: _neighbourhood(gathered[user], as_of, most) for user in users}
+
+
+def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourhood:
+    return Neighbourhood(
+        as_of,
+        gathered.forward if len(gathered.forward) <= most else None,
+        gathered.back if len(gathered.back) <= most else None,
+    )

@@ -1,0 +1,1 @@
+"""Caches over the stores in PostgreSQL, in any server that speaks Redis's protocol."""

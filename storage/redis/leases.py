@@ -1,0 +1,41 @@
+"""The short right to fill one key. Knows nothing of what is filled in.
+
+A reader that misses takes the lease; whoever changes what the key says deletes it; a fill is
+written only while its lease still stands. So an old read never overwrites a newer write, and one
+reader fills while the others wait: one mechanism for both (after Nishtala et al., "Scaling
+Memcache at Facebook", NSDI 2013).
+"""
+
+import asyncio
+import secrets
+from collections.abc import Iterable, Sequence
+
+from storage.redis.connection import Command, Redis
+from storage.redis.keys import lease
+
+
+class Leases:
+    def __init__(self, redis: Redis, lease_ms: int, wait_ms: int) -> None:
+        self._redis = redis
+        self._lease_ms = lease_ms
+        self._wait_s = wait_ms / 1000
+
+    async def take(self, keys: Sequence[str]) -> dict[str, str]:
+        """The token of every key whose lease was free."""
+        tokens = {key: secrets.token_hex(8) for key in keys}
+        replies = await self._redis.pipe(
+            [
+                ("SET", lease(key), token, "NX", "PX", self._lease_ms)
+                for key, token in tokens.items()
+            ]
+        )
+        return {key: tokens[key] for key, taken in zip(keys, replies, strict=True) if taken}
+
+    async def wait(self) -> None:
+        """About as long as a fill takes."""
+        await asyncio.sleep(self._wait_s)
+
+
+def forget(keys: Iterable[str]) -> list[Command]:
+    """Deletes values together with the right to fill them from what was read before."""
+    return [("UNLINK", key, lease(key)) for key in keys]

@@ -1,0 +1,98 @@
+"""How values look in Redis. Knows nothing of keys, commands or rules. All numbers big-endian.
+
+relation hash   field: the other user's id in decimals; value: two halves, forward and back,
+                each kind | flags << 4 (1 byte), since (8), version (8); zeros: no such edge.
+                field "*": as_of (8), then 1 = all forward edges are here, 2 = all back edges
+list            1 byte: whether it is the whole list; then (since, id) each (8, 8), newest first
+counts          following, followers, friends (8 each)
+own writes      user ids (8 each)
+"""
+
+from collections.abc import Collection, Iterator
+from struct import Struct
+
+from graph.counts import Counts
+from graph.edge import Edge, Kind, UserId
+from graph.page import Page, Position
+from graph.relation import STRANGERS, Relation
+from storage.postgres.relations import Neighbourhood
+
+MARKER = "*"
+FORWARD, BACK = 1, 2
+
+_HALF = Struct(">BQQ")
+_BOTH = Struct(">BQ8xBQ8x")
+_MARK = Struct(">QB")
+_ENTRY = Struct(">qq")
+_COUNTS = Struct(">qqq")
+_NO_HALF = bytes(_HALF.size)
+
+_KINDS = [Kind(byte & 15) if byte & 15 <= max(Kind) else Kind.NONE for byte in range(256)]
+
+
+def half(edge: Edge) -> bytes:
+    """One direction of a relation. A tombstone has no date: nobody is to see it."""
+    since = edge.since if edge.kind else 0
+    return _HALF.pack(edge.kind | edge.flags << 4, since, edge.version)
+
+
+def relation_fields(around: Neighbourhood) -> Iterator[str | int | bytes]:
+    """Fields and values of a whole relation hash in turn, the marker first."""
+    forward, back = around.forward, around.back
+    complete = (FORWARD if forward is not None else 0) | (BACK if back is not None else 0)
+    yield from (MARKER, _MARK.pack(around.as_of, complete))
+    forward, back = forward or {}, back or {}
+    for other in forward.keys() | back.keys():
+        ahead = half(forward[other]) if other in forward else _NO_HALF
+        behind = half(back[other]) if other in back else _NO_HALF
+        yield from (other, ahead + behind)
+
+
+def sides(marker: bytes) -> int:
+    """Which directions a relation hash holds completely: FORWARD | BACK."""
+    return int(_MARK.unpack(marker)[1])
+
+
+def relation(value: bytes | None) -> Relation:
+    """A relation hash's value; no value is no relation."""
+    if value is None:
+        return STRANGERS
+    kind, since, back_kind, back_since = _BOTH.unpack(value)
+    return Relation(_KINDS[kind], since, _KINDS[back_kind], back_since)
+
+
+def page_value(page: Page) -> bytes:
+    """A list's newest entries; `page` is from its head."""
+    entries = b"".join(_ENTRY.pack(since, other) for since, other in page.entries)
+    return (b"\0" if page.more else b"\1") + entries
+
+
+def entries_in(value: bytes) -> tuple[list[Position], bool]:
+    """A list value's entries, and whether nothing comes after them.
+
+    A value that was read only in part holds whole entries too: the reader asks for them so.
+    """
+    return [Position(*entry) for entry in _ENTRY.iter_unpack(value[1:])], value[0] == 1
+
+
+def bytes_of_entries(count: int) -> int:
+    """How long a list value with `count` entries is."""
+    return 1 + count * _ENTRY.size
+
+
+def counts_value(counts: Counts) -> bytes:
+    return _COUNTS.pack(*counts)
+
+
+def counts_in(value: bytes) -> Counts:
+    return Counts(*_COUNTS.unpack(value))
+
+
+def ids_value(ids: Collection[UserId]) -> bytes:
+    return b"".join(i.to_bytes(8, "big") for i in ids)
+
+
+def ids_in(value: bytes) -> frozenset[UserId]:
+    return frozenset(
+        UserId(int.from_bytes(value[i : i + 8], "big")) for i in range(0, len(value), 8)
+    )

@@ -1,0 +1,94 @@
+"""Tells the caches of changed edges. The one place that knows which keys an edge is part of.
+
+Knows nothing of who changed it. All of it may happen twice, late, and out of order.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.page import ListKind
+from storage.ports import EdgeChange
+from storage.redis import packing
+from storage.redis.connection import Command, Redis
+from storage.redis.keys import Keys, lease
+from storage.redis.leases import forget
+from storage.redis.scripts import UPDATE_RELATIONS
+
+_AHEAD, _BEHIND = 0, 1
+
+
+class RedisCaches:
+    """Keeps `storage.ports.Caches`.
+
+    Relation hashes are brought up to date in place, by version: they are large, and hot. Lists,
+    counts and own writes are small, and forgotten.
+    """
+
+    def __init__(self, redis: Redis, keys: Keys, relations_most: int) -> None:
+        self._redis = redis
+        self._keys = keys
+        self._fields_most = 2 * relations_most + 1
+
+    async def written(self, change: EdgeChange) -> None:
+        source = change.pair.source
+        forgotten = [*self._forward_keys(source), self._keys.own_writes(source)]
+        commands = [*self._relations([change], _AHEAD), *forget(forgotten)]
+        try:
+            await self._redis.pipe(commands)
+        except BaseException:
+            # Nobody knows how far it came: a cancelled pipeline may have been sent.
+            self._redis.owe([self._keys.relations(source), *forgotten])
+            raise
+
+    async def applied(self, changes: Sequence[EdgeChange]) -> None:
+        sources = dict.fromkeys(change.pair.source for change in changes)
+        targets = dict.fromkeys(change.pair.target for change in changes)
+        forgotten = dict.fromkeys(
+            [
+                *(key for user in sources for key in self._forward_keys(user)),
+                *(key for user in targets for key in self._reverse_keys(user)),
+                *map(self._keys.own_writes, sources),
+            ]
+        )
+        await self._redis.pipe(
+            [
+                *self._relations(changes, _AHEAD),
+                *self._relations(changes, _BEHIND),
+                *forget(forgotten),
+            ]
+        )
+
+    async def settled(self, sources: Iterable[UserId]) -> None:
+        """These users' changes are acknowledged. Only speed depends on hearing of it."""
+        try:
+            await self._redis.pipe(forget(map(self._keys.own_writes, dict.fromkeys(sources))))
+        except Unavailable:
+            return
+
+    def _forward_keys(self, user: UserId) -> list[str]:
+        return [
+            self._keys.entries(ListKind.FOLLOWING, user),
+            self._keys.entries(ListKind.FRIENDS, user),
+            self._keys.counts(user),
+        ]
+
+    def _reverse_keys(self, user: UserId) -> list[str]:
+        return [
+            self._keys.entries(ListKind.FOLLOWERS, user),
+            self._keys.entries(ListKind.FRIENDS, user),
+            self._keys.counts(user),
+        ]
+
+    def _relations(self, changes: Sequence[EdgeChange], side: int) -> list[Command]:
+        """One script a user, with all that changed on this side of their hash."""
+        fields: defaultdict[UserId, list[int | bytes]] = defaultdict(list)
+        for change in changes:
+            pair = change.pair if side == _AHEAD else change.pair.turned
+            fields[pair.source] += [pair.target, packing.half(change.edge)]
+        return [
+            ("EVAL", UPDATE_RELATIONS, 2, key, lease(key), side, self._fields_most, *changed)
+            for user, changed in fields.items()
+            if (key := self._keys.relations(user))
+        ]

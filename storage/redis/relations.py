@@ -1,0 +1,142 @@
+"""Relation checks from one hash a user. Knows nothing of who asks.
+
+A check of a thousand ids in both directions is one HMGET: the marker says that what is absent from
+the hash does not exist. A user with too many edges in one direction keeps only the other there;
+against a whale, the others' own hashes are asked instead, for they are bounded.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.relation import Relation
+from storage.ports import Check
+from storage.postgres.relations import PostgresRelations
+from storage.redis import packing
+from storage.redis.connection import PART, Command, Redis, Reply
+from storage.redis.keys import Keys, lease
+from storage.redis.leases import Leases
+from storage.redis.scripts import FILL_RELATIONS
+from storage.redis.values import spread
+
+_BOTH = packing.FORWARD | packing.BACK
+
+
+class _Held(NamedTuple):
+    """What a hash says to a check; `sides` tells which directions it may be believed in."""
+
+    relations: list[Relation]
+    sides: int
+
+
+class CachedRelations:
+    """Keeps `storage.ports.Relations`."""
+
+    def __init__(
+        self,
+        worn: PostgresRelations,
+        redis: Redis,
+        leases: Leases,
+        keys: Keys,
+        ttl_s: int,
+        most: int,
+    ) -> None:
+        self._worn = worn
+        self._redis = redis
+        self._leases = leases
+        self._keys = keys
+        self._ttl_s = ttl_s
+        self._most = most
+
+    async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
+        try:
+            held = await self._held(checks)
+            missing = [check for check, answer in zip(checks, held, strict=True) if answer is None]
+            filled = iter(await self._fill(missing) if missing else ())
+            found = [next(filled) if answer is None else answer for answer in held]
+        except Unavailable as error:
+            if error.part != PART:
+                raise
+            return await self._worn.between(checks)
+        return await self._completed(checks, found)
+
+    async def _held(
+        self, checks: Sequence[Check], first: Sequence[Command] = ()
+    ) -> list[_Held | None]:
+        """Asks the hashes of all checks, after the commands in `first`, in one round trip."""
+        reads: list[Command] = [
+            ("HMGET", self._keys.relations(c.user), packing.MARKER, *c.others) for c in checks
+        ]
+        replies = await self._redis.pipe([*first, *reads])
+        return [_held(reply) for reply in replies[len(first) :]]
+
+    async def _fill(self, missing: Sequence[Check]) -> list[_Held | None]:
+        users = list(dict.fromkeys(check.user for check in missing))
+        tokens = await self._leases.take([self._keys.relations(user) for user in users])
+        mine = [user for user in users if self._keys.relations(user) in tokens]
+        fills = await self._fills(mine, tokens) if mine else []
+        if len(mine) < len(users):
+            await self._leases.wait()
+        return await self._held(missing, fills)
+
+    async def _fills(self, users: Sequence[UserId], tokens: Mapping[str, str]) -> list[Command]:
+        commands: list[Command] = []
+        for user, around in (await self._worn.around(users, self._most)).items():
+            key = self._keys.relations(user)
+            fields = packing.relation_fields(around)
+            head = ("EVAL", FILL_RELATIONS, 2, key, lease(key), tokens[key], spread(self._ttl_s))
+            commands.append((*head, *fields))
+        return commands
+
+    async def _completed(
+        self, checks: Sequence[Check], found: Sequence[_Held | None]
+    ) -> list[list[Relation]]:
+        """Answers what the hashes could not: whales' followers, and fills that were lost."""
+        sides = [held.sides if held else 0 for held in found]
+        if min(sides) == _BOTH:
+            return [held.relations for held in found if held]
+        whales = [c for c, held in zip(checks, sides, strict=True) if held == packing.FORWARD]
+        unheld = [c for c, held in zip(checks, sides, strict=True) if not held & packing.FORWARD]
+        backs = iter(await self._from_others(whales) if whales else ())
+        plain = iter(await self._worn.between(unheld) if unheld else ())
+        return [
+            next(plain)
+            if held is None or not held.sides & packing.FORWARD
+            else held.relations
+            if held.sides == _BOTH
+            else _joined(held.relations, next(backs))
+            for held in found
+        ]
+
+    async def _from_others(self, whales: Sequence[Check]) -> list[list[Relation]]:
+        """Relations of whales whose back side is from the others' own hashes, where those are."""
+        turned = [Check(other, [check.user]) for check in whales for other in check.others]
+        try:
+            held = await self._held(turned)
+        except Unavailable:
+            return await self._worn.between(whales)
+        known = [h.relations[0].turned if h and h.sides & packing.FORWARD else None for h in held]
+        unknown = [
+            Check(turn.others[0], [turn.user])
+            for turn, relation in zip(turned, known, strict=True)
+            if relation is None
+        ]
+        rest = iter(await self._worn.between(unknown) if unknown else ())
+        flat = iter([relation or next(rest)[0] for relation in known])
+        return [[next(flat) for _ in check.others] for check in whales]
+
+
+def _held(reply: Reply) -> _Held | None:
+    marker, *values = reply
+    if marker is None:
+        return None
+    return _Held(list(map(packing.relation, values)), packing.sides(marker))
+
+
+def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> list[Relation]:
+    """Forward sides from one source, back sides from the other."""
+    return [
+        Relation(a.kind, a.since, b.back_kind, b.back_since)
+        for a, b in zip(ahead, behind, strict=True)
+    ]

@@ -1,0 +1,15 @@
+"""The scripts that run inside the server, each in a file beside this one.
+
+They are sent by EVAL: inside a pipeline, Redis Cluster accepts no EVALSHA.
+"""
+
+from pathlib import Path
+
+
+def _script(name: str) -> str:
+    return (Path(__file__).parent / f"{name}.lua").read_text(encoding="utf-8")
+
+
+FILL_VALUE = _script("fill_value")
+FILL_RELATIONS = _script("fill_relations")
+UPDATE_RELATIONS = _script("update_relations")

@@ -1,0 +1,44 @@
+-- Brings one direction of a relation hash up to date with changes, which may come late or twice.
+-- KEYS: the hash, its lease. ARGV: the direction (0 forward, 1 back), the most fields that a hash
+-- may have, then fields and halves in turn. storage/redis/packing.py describes both.
+--
+-- A change is written where its version is newer than the half that stands there. Where no half
+-- stands, the hash knows only that there was none when it was filled: a change from after the fill
+-- is written, an older one may have been undone in between, so the whole hash is forgotten.
+local HALF = 17
+local NOTHING = string.rep('\0', HALF)
+
+local function version(half)
+    return (struct.unpack('>I8', half, 10))
+end
+
+redis.call('DEL', KEYS[2])
+local marker = redis.call('HGET', KEYS[1], '*')
+if not marker then
+    return 0
+end
+local back = ARGV[1] == '1'
+local as_of, complete = struct.unpack('>I8B', marker)
+if math.floor(complete / (back and 2 or 1)) % 2 == 0 then
+    return 0 -- the direction is not held here
+end
+
+for i = 3, #ARGV, 2 do
+    local field, new = ARGV[i], ARGV[i + 1]
+    local old = redis.call('HGET', KEYS[1], field) or NOTHING .. NOTHING
+    local forward_half, back_half = old:sub(1, HALF), old:sub(HALF + 1)
+    local mine = version(back and back_half or forward_half)
+    if mine == 0 and version(new) <= as_of then
+        if new:byte(1) ~= 0 then
+            redis.call('DEL', KEYS[1])
+            return -1
+        end
+    elseif version(new) > mine then
+        redis.call('HSET', KEYS[1], field, back and forward_half .. new or new .. back_half)
+    end
+end
+if redis.call('HLEN', KEYS[1]) > tonumber(ARGV[2]) then
+    redis.call('DEL', KEYS[1])
+    return -1
+end
+return 1

@@ -1,0 +1,35 @@
+"""What the stores need to be told. Knows nothing of where it is written down."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSettings:
+    """Where the servers are, and the bounds of everything that waits or remembers."""
+
+    database_url: str
+    redis_url: str
+    space: str = "public"
+    """A business of its own: a PostgreSQL schema, a key prefix and a queue."""
+
+    pool_max: int = 8
+    """Connections a process: 8 served more requests a second than 2 or 24."""
+    acquire_timeout_s: float = 2.0
+    statement_timeout_s: float = 5.0
+    statement_cache_size: int = 200
+    """0 behind a PgBouncer older than 1.21 in transaction mode."""
+
+    redis_connections_max: int = 64
+    redis_timeout_s: float = 0.5
+    redis_retry_after_s: float = 0.25
+    """How long a failing Redis is left alone before it is tried again."""
+
+    cache_ttl_s: int = 3600
+    own_writes_ttl_s: int = 60
+    lease_ms: int = 2000
+    lease_wait_ms: int = 30
+    """How long a reader waits for another one's fill before it reads PostgreSQL itself."""
+    relation_cache_max: int = 5000
+    """Edges a direction in one relation hash: a user with more followers is a whale."""
+    list_cache_max: int = 5000
+    """Entries, newest first, in one packed list."""

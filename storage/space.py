@@ -1,0 +1,19 @@
+"""What a space may be called: its name becomes a schema, a key prefix and a queue."""
+
+import re
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
+
+
+def checked_space(name: str) -> str:
+    """`name`, if it may be used.
+
+    Raises:
+        ValueError: it may not; the message says what may.
+    """
+    if not _NAME.fullmatch(name) or name.startswith("pg_"):
+        raise ValueError(
+            f"{name!r} is no name for a space: use 1 to 31 lower-case letters, digits and "
+            "underscores, beginning with a letter, and not with pg_."
+        )
+    return name

@@ -1,0 +1,79 @@
+"""The one place where stores are wired: which wears which, from the tables outwards."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from storage.announced_edges import AnnouncedEdges
+from storage.ports import CountsOf, Edges, Lists, Relations
+from storage.postgres.counts import PostgresCounts
+from storage.postgres.edges import PostgresEdges
+from storage.postgres.lists import PostgresLists
+from storage.postgres.outbox import Outbox, PostgresPending
+from storage.postgres.pool import Postgres
+from storage.postgres.relations import PostgresRelations
+from storage.queue import ArqLanes
+from storage.redis.connection import PooledRedis
+from storage.redis.counts import CachedCounts
+from storage.redis.keys import Keys
+from storage.redis.leases import Leases
+from storage.redis.lists import CachedLists
+from storage.redis.own_writes import CachedPending
+from storage.redis.publish import RedisCaches
+from storage.redis.relations import CachedRelations
+from storage.settings import StorageSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """Everything that a process reads from and writes to."""
+
+    edges: Edges
+    relations: Relations
+    lists: Lists
+    counts: CountsOf
+    outbox: Outbox
+    caches: RedisCaches
+    lanes: ArqLanes
+    postgres: Postgres
+    redis: PooledRedis
+
+
+@asynccontextmanager
+async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:
+    """The stores of one space, closed at the end of the block."""
+    postgres, redis = Postgres(settings), PooledRedis(settings)
+    lanes = ArqLanes(settings)
+    await postgres.open()
+    try:
+        yield _wired(settings, postgres, redis, lanes)
+    finally:
+        await lanes.close()
+        await redis.close()
+        await postgres.close()
+
+
+def _wired(
+    settings: StorageSettings, postgres: Postgres, redis: PooledRedis, lanes: ArqLanes
+) -> Stores:
+    keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
+    leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
+    caches = RedisCaches(redis, keys, settings.relation_cache_max)
+    pending = CachedPending(
+        PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s
+    )
+    return Stores(
+        edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes),
+        relations=CachedRelations(
+            PostgresRelations(postgres), redis, leases, keys, ttl_s, settings.relation_cache_max
+        ),
+        lists=CachedLists(
+            PostgresLists(postgres), pending, redis, leases, keys, ttl_s, settings.list_cache_max
+        ),
+        counts=CachedCounts(PostgresCounts(postgres), pending, redis, leases, keys, ttl_s),
+        outbox=Outbox(postgres),
+        caches=caches,
+        lanes=lanes,
+        postgres=postgres,
+        redis=redis,
+    )
