@@ -1,0 +1,49 @@
+"""How relation checks are read: once a pair, from the side that knows best.
+
+Knows nothing of caches. A viewer's own follows stand in the viewer's own row the moment they are
+written, while the other side may still wait for a worker: so whatever touches the viewer is asked
+of the viewer's side, and turned round.
+"""
+
+from collections.abc import Sequence
+
+from graph.edge import UserId
+from graph.relation import STRANGERS, Relation
+from storage.ports import Check, Relations
+
+
+async def between(
+    store: Relations, viewer: UserId | None, checks: Sequence[Check]
+) -> list[list[Relation]]:
+    """One list a check, one relation for each of its others, as `viewer` may rely on it."""
+    if len(checks) == 1 and _is_plain(checks[0], viewer):
+        return await store.between(checks)
+    asked = _asked(checks, viewer)
+    answers = await store.between([Check(user, list(others)) for user, others in asked.items()])
+    known = {
+        user: dict(zip(others, relations, strict=True))
+        for (user, others), relations in zip(asked.items(), answers, strict=True)
+    }
+
+    def relation(user: UserId, other: UserId) -> Relation:
+        if user == other:
+            return STRANGERS
+        return known[viewer][user].turned if other == viewer else known[user][other]
+
+    return [[relation(check.user, other) for other in check.others] for check in checks]
+
+
+def _is_plain(check: Check, viewer: UserId | None) -> bool:
+    return check.user == viewer or viewer not in check.others
+
+
+def _asked(checks: Sequence[Check], viewer: UserId | None) -> dict[UserId, dict[UserId, None]]:
+    """Each pair once, gathered by the user whose side is asked."""
+    asked: dict[UserId, dict[UserId, None]] = {}
+    for user, others in checks:
+        for other in others:
+            if user == other:
+                continue
+            side, far = (other, user) if other == viewer else (user, other)
+            asked.setdefault(side, {})[far] = None
+    return asked

@@ -1,0 +1,66 @@
+"""One request: who asks, under which limits, and what has been read for them already.
+
+Knows nothing of the protocol that the request came by.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graph.counts import Counts
+from graph.edge import UserId
+from graph.errors import Unauthenticated
+from graph.page import Page
+from graph.relation import Relation
+from resolvers import relations
+from resolvers.loader import Loader
+from resolvers.pages import PageKey, pages_of
+from storage.ports import Check
+from storage.stores import Stores
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one call may ask for; more is an error that says so."""
+
+    following_max: int = 1000
+    """How many users one account may follow."""
+    page_max: int = 100
+    page_default: int = 20
+    users_max: int = 100
+    relations_max: int = 1000
+
+
+class Scope:
+    """What the fields of one request share."""
+
+    def __init__(self, stores: Stores, viewer: UserId | None, limits: Limits) -> None:
+        self.stores = stores
+        self.viewer = viewer
+        self.limits = limits
+        self.forget()
+
+    def forget(self) -> None:
+        """What was read is no longer sure, because this request has written."""
+        self.counts: Loader[UserId, Counts] = Loader(self._counts)
+        self.pages: Loader[PageKey, Page] = Loader(self._pages)
+        self.relations: Loader[Check, list[Relation]] = Loader(self._relations)
+
+    def must_have_viewer(self) -> UserId:
+        """Who asks.
+
+        Raises:
+            Unauthenticated: nobody does.
+        """
+        if self.viewer is None:
+            raise Unauthenticated("Sign in first: this needs a viewer.")
+        return self.viewer
+
+    async def _counts(self, users: Sequence[UserId]) -> list[Counts]:
+        found = await self.stores.counts.of(users, self.viewer)
+        return [found[user] for user in users]
+
+    async def _pages(self, keys: Sequence[PageKey]) -> list[Page]:
+        return await pages_of(self.stores.lists, self.viewer, keys)
+
+    async def _relations(self, checks: Sequence[Check]) -> list[list[Relation]]:
+        return await relations.between(self.stores.relations, self.viewer, checks)

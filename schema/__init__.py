@@ -1,0 +1,1 @@
+"""The GraphQL contract: types, inputs, enums, connections and public errors. Code first."""

@@ -1,0 +1,158 @@
+"""Pages of lists as Relay connections, with keyset cursors. Knows nothing of how pages are read."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, cast
+
+import strawberry
+
+from engine import Parents, batched, of_rows
+from graph.counts import Counts
+from graph.cursor import list_seed, write_cursor
+from graph.page import ListKind, Position
+from schema.context import Info, scope_of
+from schema.rows import ConnectionRow, EntryRow, UserRow, date
+
+if TYPE_CHECKING:
+    from schema.user import User
+
+LazyUser = Annotated["User", strawberry.lazy("schema.user")]
+
+
+@strawberry.type(description="Where a page lies in its list.")
+class PageInfo:
+    has_next_page: bool = strawberry.field(
+        description="Whether more comes after this page. Exact with `first`; with `last`, whether "
+        "a `before` was given."
+    )
+    has_previous_page: bool = strawberry.field(
+        description="Whether more comes before this page. Exact with `last`; with `first`, "
+        "whether an `after` was given."
+    )
+    start_cursor: str | None = strawberry.field(description="The cursor of the first edge here.")
+    end_cursor: str | None = strawberry.field(description="The cursor of the last edge here.")
+
+
+@strawberry.type
+class Edge:
+    """What the edges of all lists have in common; no type of the API itself."""
+
+    @batched(description="Where this edge is, for `after` and `before`. Opaque.")
+    def cursor(rows: Parents[EntryRow]) -> list[str]:
+        return _cursors(rows)
+
+    @batched(description="The user at the other end.")
+    def node(rows: Parents[EntryRow]) -> list[LazyUser]:
+        return _users(rows)
+
+
+@strawberry.type
+class FollowEdge(Edge):
+    """What the edges of follows have in common; no type of the API itself."""
+
+    @batched(description="Since when.")
+    def followed_at(rows: Parents[EntryRow]) -> list[datetime]:
+        return _dates(rows)
+
+
+@strawberry.type(description="A user in a list of whom somebody follows.")
+@of_rows(EntryRow)
+class FollowingEdge(FollowEdge):
+    pass
+
+
+@strawberry.type(description="A user in a list of somebody's followers.")
+@of_rows(EntryRow)
+class FollowerEdge(FollowEdge):
+    pass
+
+
+@strawberry.type(description="A user in a list of somebody's friends: both follow each other.")
+@of_rows(EntryRow)
+class FriendEdge(Edge):
+    @batched(description="Since when both have followed each other.")
+    def friends_since(rows: Parents[EntryRow]) -> list[datetime]:
+        return _dates(rows)
+
+
+@strawberry.type
+class Connection:
+    """What the pages of all lists have in common; no type of the API itself."""
+
+    @batched(description="The page's users, newest first: for those who need no cursors or dates.")
+    def nodes(rows: Parents[ConnectionRow]) -> list[list[LazyUser]]:
+        return [_users(_entries(row)) for row in rows]
+
+    @batched(description="Where this page lies in the list.")
+    def page_info(rows: Parents[ConnectionRow]) -> list[PageInfo]:
+        return [_page_info(row) for row in rows]
+
+    @batched(description="How many entries the whole list has.")
+    async def total_count(rows: Parents[ConnectionRow], info: Info) -> list[int]:
+        counts = await scope_of(info).counts.load_many([row.owner for row in rows])
+        return [_total(row.kind, count) for row, count in zip(rows, counts, strict=True)]
+
+
+_EDGES = "The page's entries with their cursors and dates, newest first."
+
+
+@strawberry.type(description="A page of whom a user follows.")
+@of_rows(ConnectionRow)
+class FollowingConnection(Connection):
+    @batched(description=_EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[list[FollowingEdge]]:
+        return cast("list[list[FollowingEdge]]", list(map(_entries, rows)))
+
+
+@strawberry.type(description="A page of a user's followers.")
+@of_rows(ConnectionRow)
+class FollowerConnection(Connection):
+    @batched(description=_EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[list[FollowerEdge]]:
+        return cast("list[list[FollowerEdge]]", list(map(_entries, rows)))
+
+
+@strawberry.type(description="A page of a user's friends.")
+@of_rows(ConnectionRow)
+class FriendConnection(Connection):
+    @batched(description=_EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[list[FriendEdge]]:
+        return cast("list[list[FriendEdge]]", list(map(_entries, rows)))
+
+
+def _entries(row: ConnectionRow) -> list[EntryRow]:
+    seed = list_seed(row.kind, row.owner)
+    return [EntryRow(since, user, seed) for since, user in row.page.entries]
+
+
+def _users(rows: Iterable[EntryRow]) -> "list[User]":
+    return cast("list[User]", [UserRow(row.id) for row in rows])
+
+
+def _cursors(rows: Iterable[EntryRow]) -> list[str]:
+    return [write_cursor(seed, Position(since, user)) for since, user, seed in rows]
+
+
+def _dates(rows: Iterable[EntryRow]) -> list[datetime]:
+    return [date(row.since) for row in rows]
+
+
+def _page_info(row: ConnectionRow) -> PageInfo:
+    edges = _entries(row)
+    window, more = row.window, row.page.more
+    return PageInfo(
+        has_next_page=window.has_before if window.backward else more,
+        has_previous_page=more if window.backward else window.has_after,
+        start_cursor=_cursors(edges[:1])[0] if edges else None,
+        end_cursor=_cursors(edges[-1:])[0] if edges else None,
+    )
+
+
+def _total(kind: ListKind, counts: Counts) -> int:
+    match kind:
+        case ListKind.FOLLOWING:
+            return counts.following
+        case ListKind.FOLLOWERS:
+            return counts.followers
+        case ListKind.FRIENDS:
+            return counts.friends

@@ -1,0 +1,21 @@
+"""What every field is given besides its parent. Knows nothing of HTTP."""
+
+from dataclasses import dataclass
+
+import strawberry
+
+from resolvers.scope import Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """One request, to a field."""
+
+    scope: Scope
+
+
+Info = strawberry.Info[Context, None]
+
+
+def scope_of(info: Info) -> Scope:
+    return info.context.scope

@@ -1,0 +1,60 @@
+"""Where reads begin: the query root, and the viewer. Knows nothing of stores."""
+
+from typing import Annotated, cast
+
+import strawberry
+
+from engine import Parents, batched, of_rows
+from schema import arguments
+from schema.context import Info, scope_of
+from schema.node import Node
+from schema.rows import UserRow
+from schema.user import User
+
+UserIdArgument = Annotated[
+    strawberry.ID, strawberry.argument(description="A user id: a decimal number.")
+]
+NodeId = Annotated[strawberry.ID, strawberry.argument(description="The id of any object.")]
+UserIds = Annotated[
+    list[strawberry.ID], strawberry.argument(description="Up to 100 user ids, repeats allowed.")
+]
+NodeIds = Annotated[
+    list[strawberry.ID], strawberry.argument(description="Up to 100 ids of any objects.")
+]
+
+
+@strawberry.type(description="Who is asking.")
+@of_rows(UserRow)
+class Viewer:
+    @batched(description="The viewer as a user.")
+    def user(viewers: Parents[UserRow]) -> list[User]:
+        return cast("list[User]", list(viewers))
+
+
+@strawberry.type(description="Everything that can be asked.")
+class Query:
+    @strawberry.field(description="The object with this id; today all of them are users.")
+    def node(self, info: Info, id: NodeId) -> Node | None:  # noqa: A002
+        return cast("Node", UserRow(arguments.user_id("id", id)))
+
+    @strawberry.field(description="The objects with these ids, in their order.")
+    def nodes(self, info: Info, ids: NodeIds) -> list[Node | None]:
+        return cast("list[Node | None]", _users(info, ids))
+
+    @strawberry.field(description="The user with this id.")
+    def user(self, info: Info, id: UserIdArgument) -> User | None:  # noqa: A002
+        return cast("User", UserRow(arguments.user_id("id", id)))
+
+    @strawberry.field(description="The users with these ids, in their order.")
+    def users(self, info: Info, ids: UserIds) -> list[User | None]:
+        return cast("list[User | None]", _users(info, ids))
+
+    @strawberry.field(description="Who is asking; null when nobody is signed in.")
+    def viewer(self, info: Info) -> Viewer | None:
+        viewer = scope_of(info).viewer
+        return None if viewer is None else cast("Viewer", UserRow(viewer))
+
+
+def _users(info: Info, ids: list[strawberry.ID]) -> list[UserRow]:
+    most = scope_of(info).limits.users_max
+    return [UserRow(user) for user in arguments.user_ids("ids", ids, most)]

@@ -1,0 +1,46 @@
+"""The light rows that stand for the API's objects while a query runs. Knows no GraphQL.
+
+A query may show thousands of relations and edges: these are tuples, and the fields that are asked
+for are computed from whole columns of them.
+"""
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from graph.edge import Millis, UserId
+from graph.page import ListKind, Page, Window
+from graph.relation import Relation
+
+
+class UserRow(NamedTuple):
+    id: UserId
+
+
+class RelationRow(NamedTuple):
+    """How `source` stands to `target`."""
+
+    source: UserId
+    target: UserId
+    both: Relation
+
+
+class EntryRow(NamedTuple):
+    """One entry of a list; `seed` binds its cursor to that list."""
+
+    since: Millis
+    id: UserId
+    seed: int
+
+
+class ConnectionRow(NamedTuple):
+    """A page of one of `owner`'s lists."""
+
+    kind: ListKind
+    owner: UserId
+    window: Window
+    page: Page
+
+
+def date(since: Millis) -> datetime:
+    """A date of the API."""
+    return datetime.fromtimestamp(since / 1000, UTC)
