@@ -1,0 +1,123 @@
+"""One run, one PostgreSQL, one Valkey; a database of its own for every test."""
+
+import asyncio
+import itertools
+import os
+from collections.abc import AsyncIterator, Iterator
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, settings
+from redis.asyncio import Redis
+
+from storage.postgres.migrate import migrate
+from storage.postgres.pool import Postgres
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.gateway import Gateway, running_gateway
+from tests.servers import Servers
+
+settings.register_profile(
+    "suite",
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("suite")
+
+_servers = Servers()
+_numbers = itertools.count()
+
+POSTGRES = "KITH_TESTS_POSTGRES"
+REDIS = "KITH_TESTS_REDIS"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers of xdist inherit what whoever starts them has put into the environment."""
+    if not hasattr(config, "workerinput") and not config.option.collectonly:
+        _servers.start()
+        os.environ[POSTGRES], os.environ[REDIS] = _servers.database_url, _servers.redis_url
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        _servers.stop()
+
+
+@pytest.fixture(scope="session")
+def worker_number(worker_id: str) -> int:
+    return int(worker_id.removeprefix("gw")) if worker_id.startswith("gw") else 0
+
+
+@pytest.fixture(scope="session")
+def template(worker_number: int) -> Iterator[str]:
+    """The name of a migrated database, which every test gets a copy of."""
+    name = f"kith_template_{os.getpid()}"
+    asyncio.run(_in_server(f'CREATE DATABASE "{name}"'))
+    asyncio.run(migrate(_database(name), "public", partitions=4))  # fewer files to copy
+    yield name
+    asyncio.run(_in_server(f'DROP DATABASE "{name}"'))
+
+
+@pytest.fixture
+def database_url(template: str) -> Iterator[str]:
+    """A fresh migrated database."""
+    name = f"kith_test_{os.getpid()}_{next(_numbers)}"
+    asyncio.run(_in_server(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
+    yield _database(name)
+    asyncio.run(_in_server(f'DROP DATABASE "{name}" WITH (FORCE)'))
+
+
+@pytest.fixture
+def redis_url(worker_number: int) -> Iterator[str]:
+    """An empty database of the server, of this worker alone."""
+    url = urlsplit(os.environ[REDIS])
+    own = urlunsplit(url._replace(query=f"db={worker_number}"))
+    asyncio.run(_flush(own))
+    yield own
+    asyncio.run(_flush(own))
+
+
+@pytest.fixture
+def storage_settings(database_url: str, redis_url: str) -> StorageSettings:
+    return StorageSettings(database_url, redis_url)
+
+
+@pytest.fixture
+async def postgres(storage_settings: StorageSettings) -> AsyncIterator[Postgres]:
+    opened = Postgres(storage_settings)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def stores(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
+    """All stores of a fresh graph. No worker runs: `tests.graphs.drain_all` stands in for it."""
+    async with open_stores(storage_settings) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def gateway(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
+    """A gateway on the same graph as `stores`. No worker runs."""
+    async with running_gateway(storage_settings) as running:
+        yield running
+
+
+def _database(name: str) -> str:
+    return urlunsplit(urlsplit(os.environ[POSTGRES])._replace(path=f"/{name}"))
+
+
+async def _in_server(statement: str) -> None:
+    connection = await asyncpg.connect(os.environ[POSTGRES])
+    try:
+        await connection.execute(statement)
+    finally:
+        await connection.close()
+
+
+async def _flush(url: str) -> None:
+    async with Redis.from_url(url) as redis:
+        await redis.flushdb()

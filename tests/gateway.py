@@ -1,0 +1,56 @@
+"""A gateway in this process, asked over HTTP as clients ask it."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from gateway.app import build
+from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
+from gateway.config import Config
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+
+DEVELOPMENT = AuthenticationSettings(
+    secret=DEVELOPMENT_SECRET, allow_x_viewer=True, development=True
+)
+
+
+class Gateway:
+    """Asks /graphql as one viewer or another."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self.http = http
+
+    async def answer(
+        self, query: str, viewer: int | None = None, **variables: Any
+    ) -> dict[str, Any]:
+        """The whole answer, errors included."""
+        headers = {} if viewer is None else {"x-viewer": str(viewer)}
+        body = {"query": query, "variables": variables}
+        response = await self.http.post("/graphql", json=body, headers=headers)
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    async def data(self, query: str, viewer: int | None = None, **variables: Any) -> Any:
+        """The data of an answer that has no errors."""
+        answer = await self.answer(query, viewer, **variables)
+        assert "errors" not in answer, answer["errors"]
+        return answer["data"]
+
+    async def error(self, query: str, viewer: int | None = None, **variables: Any) -> Any:
+        """The only error of an answer."""
+        (error,) = (await self.answer(query, viewer, **variables))["errors"]
+        return error
+
+
+@asynccontextmanager
+async def running_gateway(
+    settings: StorageSettings, limits: Limits | None = None
+) -> AsyncIterator[Gateway]:
+    app = build(Config(settings, DEVELOPMENT, limits or Limits()))
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://kith") as http:
+            yield Gateway(http)

@@ -1,0 +1,43 @@
+"""Small graphs for tests: made by real writes, drained by the real drain."""
+
+from collections.abc import Iterable
+
+from graph.edge import Pair, UserId
+from graph.transitions import Outcome, follow, unfollow
+from storage.stores import Stores
+from workers.drain import drain
+
+PLENTY = 1_000_000
+
+
+async def follows(stores: Stores, *pairs: tuple[int, int]) -> None:
+    """Each first user follows the second, one after the other."""
+    for pair in pairs:
+        decision = await stores.edges.change(as_pair(*pair), follow(PLENTY))
+        assert decision.outcome is Outcome.FOLLOWED
+
+
+async def unfollows(stores: Stores, *pairs: tuple[int, int]) -> None:
+    for pair in pairs:
+        decision = await stores.edges.change(as_pair(*pair), unfollow)
+        assert decision.outcome is Outcome.UNFOLLOWED
+
+
+async def drain_all(stores: Stores) -> None:
+    """Everything that waits reaches the reverse side and the caches."""
+    for lane in await stores.outbox.dirty():
+        await drain(stores.outbox, stores.caches, lane)
+    assert not await stores.outbox.dirty()
+
+
+def as_pair(source: int, target: int) -> Pair:
+    return Pair(UserId(source), UserId(target))
+
+
+def users(*ids: int) -> list[UserId]:
+    return list(map(UserId, ids))
+
+
+def ids_of(entries: Iterable[tuple[int, int]]) -> list[int]:
+    """The users of a page's entries."""
+    return [user for _, user in entries]

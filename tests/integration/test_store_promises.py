@@ -1,0 +1,239 @@
+"""What every implementation of a port promises, cached or not: one suite for all of them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+
+import pytest
+from redis.asyncio import Redis
+
+from graph.counts import NO_COUNTS, Counts
+from graph.edge import Kind, UserId
+from graph.page import ListKind, Position, Window
+from graph.relation import STRANGERS
+from graph.transitions import Outcome, follow, unfollow
+from storage.ports import Check, CountsOf, Lists, Pending, Relations
+from storage.postgres.counts import PostgresCounts
+from storage.postgres.lists import PostgresLists
+from storage.postgres.outbox import PostgresPending
+from storage.postgres.relations import PostgresRelations
+from storage.redis.connection import PooledRedis
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+
+
+@dataclass(frozen=True)
+class Reads:
+    """One implementation of every read port, and the stores to write through."""
+
+    stores: Stores
+    relations: Relations
+    lists: Lists
+    counts: CountsOf
+
+
+@pytest.fixture(params=["tables", "cached", "cached, small", "cached, Redis is down"])
+async def reads(
+    request: pytest.FixtureRequest, storage_settings: StorageSettings
+) -> AsyncIterator[Reads]:
+    settings = {
+        "cached, small": replace(storage_settings, relation_cache_max=2, list_cache_max=2),
+        "cached, Redis is down": replace(storage_settings, redis_url="unix:///nowhere.sock"),
+    }.get(request.param, storage_settings)
+    async with open_stores(settings) as stores:
+        if request.param == "tables":
+            yield Reads(
+                stores,
+                PostgresRelations(stores.postgres),
+                PostgresLists(stores.postgres),
+                PostgresCounts(stores.postgres),
+            )
+        else:
+            yield Reads(stores, stores.relations, stores.lists, stores.counts)
+
+
+async def settled(reads: Reads) -> None:
+    """The drain's work, also where the caches cannot be told."""
+    for lane in await reads.stores.outbox.dirty():
+        await reads.stores.outbox.apply(lane, 1000)
+        applied = await reads.stores.outbox.applied(lane, 1000)
+        try:
+            await reads.stores.caches.applied(applied.changes)
+        except Exception:  # noqa: BLE001
+            pass
+        await reads.stores.outbox.acknowledge(lane, applied.ids)
+
+
+async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> object:
+    """Counts, first pages and relations of some users: read to fill caches, and to compare."""
+    seen = None if viewer is None else UserId(viewer)
+    lists = {
+        kind: {
+            user: ids_of(page.entries)
+            for user, page in (await reads.lists.pages(kind, users(*ids), Window(10), seen)).items()
+        }
+        for kind in ListKind
+    }
+    counts = await reads.counts.of(users(*ids), seen)
+    checks = [Check(user, users(*ids)) for user in users(*ids)]
+    return lists, dict(counts), await reads.relations.between(checks)
+
+
+async def test_users_without_edges_have_nothing(reads: Reads) -> None:
+    pages = await reads.lists.pages(ListKind.FOLLOWERS, users(7, 8), Window(5), None)
+    assert all(page.entries == () and not page.more for page in pages.values())
+    assert await reads.counts.of(users(7, 8), None) == {7: NO_COUNTS, 8: NO_COUNTS}
+    assert await reads.relations.between([Check(UserId(7), users(8, 9))]) == [[STRANGERS] * 2]
+
+
+async def test_all_reads_agree_once_a_write_has_settled(reads: Reads) -> None:
+    await everything(reads, 1, 2, 3)
+    await follows(reads.stores, (1, 2), (2, 1), (3, 1), (3, 2), (1, 4))
+    await settled(reads)
+    lists, counts, relations = await everything(reads, 1, 2, 3)  # type: ignore[misc]
+    assert lists == {
+        ListKind.FOLLOWING: {1: [4, 2], 2: [1], 3: [2, 1]},
+        ListKind.FOLLOWERS: {1: [3, 2], 2: [3, 1], 3: []},
+        ListKind.FRIENDS: {1: [2], 2: [1], 3: []},
+    }
+    assert counts == {1: Counts(2, 2, 1), 2: Counts(1, 2, 1), 3: Counts(2, 0, 0)}
+    kinds = [[(r.kind, r.back_kind) for r in row] for row in relations]
+    none, both, ahead, behind = (0, 0), (1, 1), (1, 0), (0, 1)
+    assert kinds == [[none, both, behind], [both, none, behind], [ahead, ahead, none]]
+
+
+async def test_a_follow_that_was_undone_leaves_nothing(reads: Reads) -> None:
+    before = await everything(reads, 1, 2)
+    await follows(reads.stores, (1, 2), (2, 1))
+    await settled(reads)
+    assert await everything(reads, 1, 2) != before
+    await unfollows(reads.stores, (1, 2), (2, 1))
+    await settled(reads)
+    assert await everything(reads, 1, 2) == before
+
+
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+async def test_the_writer_sees_a_write_at_once_everywhere(reads: Reads, warm: bool) -> None:
+    await follows(reads.stores, (2, 1), (5, 2))
+    await settled(reads)
+    if warm:
+        await everything(reads, 1, 2, viewer=1)
+    await follows(reads.stores, (1, 2))  # and nothing drains it
+    lists, counts, _ = await everything(reads, 1, 2, viewer=1)  # type: ignore[misc]
+    assert lists[ListKind.FOLLOWING][1] == [2]
+    assert lists[ListKind.FOLLOWERS][2] == [1, 5]
+    assert lists[ListKind.FRIENDS] == {1: [2], 2: [1]}
+    assert counts == {1: Counts(1, 1, 1), 2: Counts(1, 2, 1)}
+    await unfollows(reads.stores, (1, 2))
+    lists, counts, _ = await everything(reads, 1, 2, viewer=1)  # type: ignore[misc]
+    assert lists[ListKind.FOLLOWERS][2] == [5]
+    assert lists[ListKind.FRIENDS] == {1: [], 2: []}
+    assert counts == {1: Counts(0, 1, 0), 2: Counts(1, 1, 0)}
+
+
+async def test_a_writer_is_not_counted_twice_while_the_drain_is_half_done(reads: Reads) -> None:
+    await everything(reads, 1, 2, viewer=1)
+    await follows(reads.stores, (2, 1), (1, 2))
+    for lane in await reads.stores.outbox.dirty():
+        await reads.stores.outbox.apply(lane, 1000)  # applied, but no cache was told
+    lists, counts, _ = await everything(reads, 1, 2, viewer=1)  # type: ignore[misc]
+    assert lists[ListKind.FOLLOWERS][2] == [1]
+    assert counts[2] == Counts(1, 1, 1)
+
+
+async def test_others_do_not_see_a_writers_overlay(reads: Reads) -> None:
+    await everything(reads, 2, viewer=1)
+    await follows(reads.stores, (1, 2))
+    await everything(reads, 2, viewer=1)
+    lists, counts, _ = await everything(reads, 2, viewer=3)  # type: ignore[misc]
+    assert lists[ListKind.FOLLOWERS][2] == []
+    assert counts[2] == NO_COUNTS
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 20])
+@pytest.mark.parametrize("backward", [False, True], ids=["from the new end", "from the old end"])
+@pytest.mark.parametrize("kind", list(ListKind))
+async def test_a_walk_sees_every_entry_once_in_order(
+    reads: Reads, kind: ListKind, size: int, backward: bool
+) -> None:
+    fans = range(2, 13)
+    await follows(reads.stores, *((1, fan) for fan in fans), *((fan, 1) for fan in fans))
+    await settled(reads)
+    walked: list[Position] = []
+    window = Window(size, backward=backward)
+    while True:
+        page = (await reads.lists.pages(kind, users(1), window, None))[UserId(1)]
+        assert list(page.entries) == sorted(page.entries, reverse=True)
+        walked = [*page.entries, *walked] if backward else [*walked, *page.entries]
+        if not page.more:
+            break
+        end = page.entries[0] if backward else page.entries[-1]
+        window = Window(size, before=end, backward=True) if backward else Window(size, after=end)
+    assert ids_of(walked) == sorted(fans, reverse=True)
+
+
+async def test_a_window_may_have_both_ends(reads: Reads) -> None:
+    await follows(reads.stores, *((1, fan) for fan in range(2, 12)))
+    whole = (await reads.lists.pages(ListKind.FOLLOWING, users(1), Window(20), None))[UserId(1)]
+    window = Window(2, after=whole.entries[2], before=whole.entries[7])
+    page = (await reads.lists.pages(ListKind.FOLLOWING, users(1), window, None))[UserId(1)]
+    assert (page.entries, page.more) == (whole.entries[3:5], True)
+    window = replace(window, backward=True)
+    page = (await reads.lists.pages(ListKind.FOLLOWING, users(1), window, None))[UserId(1)]
+    assert (page.entries, page.more) == (whole.entries[5:7], True)
+
+
+async def test_many_checks_of_many_users_keep_their_places(reads: Reads) -> None:
+    await follows(reads.stores, (1, 2), (2, 3), (3, 1), (1, 3), (4, 1), (5, 1), (6, 1))
+    await settled(reads)
+    for _ in range(2):  # once to fill, once from what was filled
+        checks = [
+            Check(UserId(3), users(1, 9, 1)),
+            Check(UserId(1), users(2, 3, 4, 5, 6)),
+            Check(UserId(8), ()),
+            Check(UserId(2), users(3)),
+        ]
+        found = await reads.relations.between(checks)
+        kinds = [[(int(r.kind), int(r.back_kind)) for r in row] for row in found]
+        assert kinds == [
+            [(1, 1), (0, 0), (1, 1)],
+            [(1, 0), (1, 1), (0, 1), (0, 1), (0, 1)],
+            [],
+            [(1, 0)],
+        ]
+
+
+async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> None:
+    ahead = await reads.stores.edges.change(as_pair(1, 2), follow(PLENTY))
+    behind = await reads.stores.edges.change(as_pair(2, 1), follow(PLENTY))
+    await settled(reads)
+    ((relation,),) = await reads.relations.between([Check(UserId(1), users(2))])
+    assert ahead.change is not None
+    assert behind.change is not None
+    assert relation.since == ahead.change.edge.since
+    assert relation.back_since == behind.change.edge.since
+    assert relation.friends_since == max(relation.since, relation.back_since)
+
+
+async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> None:
+    rules = [follow(PLENTY) if turn % 2 else unfollow for turn in range(100)]
+    pairs = [as_pair(1, 2) if turn % 3 else as_pair(2, 1) for turn in range(100)]
+    outcomes = await asyncio.gather(
+        *(reads.stores.edges.change(pair, rule) for pair, rule in zip(pairs, rules, strict=True))
+    )
+    await settled(reads)
+    made = sum(o.outcome is Outcome.FOLLOWED for o in outcomes)
+    undone = sum(o.outcome is Outcome.UNFOLLOWED for o in outcomes)
+    lists, counts, relations = await everything(reads, 1, 2)  # type: ignore[misc]
+    edges = len(lists[ListKind.FOLLOWING][1]) + len(lists[ListKind.FOLLOWING][2])
+    assert made - undone == edges
+    assert lists[ListKind.FOLLOWERS] == {
+        1: lists[ListKind.FOLLOWING][2] and [2],
+        2: lists[ListKind.FOLLOWING][1] and [1],
+    }
+    friends = int(edges == 2)
+    for user, other in ((1, 2), (2, 1)):
+        ahead, behind = len(lists[ListKind.FOLLOWING][user]), len(lists[ListKind.FOLLOWING][other])
+        assert counts[user] == Counts(ahead, behind, friends)
+        assert relations[user - 1][other - 1].following == bool(ahead)
