@@ -1,0 +1,97 @@
+"""What reads cost, counted in statements and round trips, never in seconds."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.gateway import Gateway, running_gateway
+from tests.graphs import drain_all, follows
+
+EVERYTHING = """
+query Everything($ids: [ID!]!, $others: [ID!]!) {
+  users(ids: $ids) {
+    id followingCount followerCount friendCount
+    following(first: 3) {
+      totalCount edges { cursor node { id followerCount viewerRelation { state } } }
+    }
+    followers(first: 3) { totalCount edges { node { id } } }
+    friends(first: 3) { totalCount nodes { id } }
+    relationWith(ids: $others) { state to { id } }
+    viewerRelation { state }
+  }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    statements: int
+    round_trips: int
+
+
+async def cost(gateway: Gateway, users: int) -> Cost:
+    """What asking everything of so many users costs PostgreSQL and Redis."""
+    before = await counters(gateway)
+    ids = [str(user) for user in range(1, users + 1)]
+    data = await gateway.data(EVERYTHING, viewer=1, ids=ids, others=ids[:20])
+    assert len(data["users"]) == users
+    after = await counters(gateway)
+    return Cost(after.statements - before.statements, after.round_trips - before.round_trips)
+
+
+async def counters(gateway: Gateway) -> Cost:
+    text = (await gateway.http.get("/metrics")).text
+    values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    return Cost(
+        int(float(values["kith_postgres_statements"])),
+        int(float(values["kith_redis_round_trips"])),
+    )
+
+
+@pytest.fixture
+async def graph(stores: Stores) -> None:
+    """Fifty users who follow one another, some both ways."""
+    circle = [(u, (u + step) % 50 + 1) for u in range(1, 51) for step in (0, 7, 47)]
+    await follows(stores, *(pair for pair in circle if pair[0] != pair[1]))
+    await drain_all(stores)
+
+
+@pytest.mark.usefixtures("graph")
+async def test_everything_of_fifty_users_costs_no_more_than_of_two(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await gateway.data(EVERYTHING, viewer=1, ids=["1"], others=["1"])
+    costs = []
+    for users in (2, 50):
+        await stores.redis.pipe([("FLUSHDB",)])
+        costs.append((await cost(gateway, users), await cost(gateway, users)))
+    (cold_of_two, warm_of_two), (cold_of_fifty, warm_of_fifty) = costs
+    assert cold_of_fifty.statements <= cold_of_two.statements
+    assert cold_of_fifty.round_trips <= cold_of_two.round_trips
+    assert warm_of_fifty.round_trips <= warm_of_two.round_trips
+    # Of the warm ones, PostgreSQL hears nothing but the question of /metrics itself.
+    assert warm_of_two.statements == warm_of_fifty.statements == 1
+    assert warm_of_two.round_trips == 12
+
+
+@pytest.mark.usefixtures("graph")
+async def test_without_redis_everything_of_fifty_users_is_fifteen_statements(
+    storage_settings: StorageSettings,
+) -> None:
+    settings = replace(storage_settings, redis_url="unix:///nowhere.sock")
+    async with running_gateway(settings) as gateway:
+        costs = [await cost(gateway, users) for users in (2, 50)]
+    assert costs[1].statements <= costs[0].statements <= 15
+
+
+async def test_a_thousand_checks_are_one_round_trip(gateway: Gateway, stores: Stores) -> None:
+    await follows(stores, (1, 2))
+    query = 'query ($ids: [ID!]!) { user(id: "1") { relationWith(ids: $ids) { state } } }'
+    ids = [str(user) for user in range(2, 1002)]
+    await gateway.data(query, ids=ids)
+    before = await counters(gateway)
+    assert (await gateway.data(query, ids=ids))["user"]["relationWith"][0]["state"] == "FOLLOWING"
+    after = await counters(gateway)
+    assert after.round_trips - before.round_trips == 1
