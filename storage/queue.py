@@ -11,7 +11,8 @@ from redis.exceptions import RedisError
 
 from graph.errors import Unavailable
 from graph.lane import Lane
-from storage.redis.connection import PART, client
+from storage.redis.connection import PART
+from storage.redis.pooled import client
 from storage.settings import StorageSettings
 
 log = logging.getLogger(__name__)

@@ -13,14 +13,17 @@ from storage.postgres.outbox import Outbox, PostgresPending
 from storage.postgres.pool import Postgres
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqLanes
-from storage.redis.connection import PooledRedis
+from storage.redis.connection import GuardedRedis
 from storage.redis.counts import CachedCounts
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
+from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import CachedPending
+from storage.redis.pooled import PooledWire
 from storage.redis.publish import RedisCaches
 from storage.redis.relations import CachedRelations
+from storage.redis.wire import Wire
 from storage.settings import StorageSettings
 
 
@@ -36,14 +39,14 @@ class Stores:
     caches: RedisCaches
     lanes: ArqLanes
     postgres: Postgres
-    redis: PooledRedis
+    redis: GuardedRedis
 
 
 @asynccontextmanager
 async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:
     """The stores of one space, closed at the end of the block."""
-    postgres, redis = Postgres(settings), PooledRedis(settings)
-    lanes = ArqLanes(settings)
+    postgres, lanes = Postgres(settings), ArqLanes(settings)
+    redis = GuardedRedis(_wire(settings), settings.redis_timeout_s, settings.redis_retry_after_s)
     await postgres.open()
     try:
         yield _wired(settings, postgres, redis, lanes)
@@ -53,8 +56,15 @@ async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:
         await postgres.close()
 
 
+def _wire(settings: StorageSettings) -> Wire:
+    """TLS is left to redis-py; a plain connection serves all requests at once."""
+    if settings.redis_url.startswith("rediss://"):
+        return PooledWire(settings)
+    return MultiplexedWire(settings.redis_url)
+
+
 def _wired(
-    settings: StorageSettings, postgres: Postgres, redis: PooledRedis, lanes: ArqLanes
+    settings: StorageSettings, postgres: Postgres, redis: GuardedRedis, lanes: ArqLanes
 ) -> Stores:
     keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
     leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)

@@ -7,7 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+from gateway.embedded.state import State
+
 START_S = 120
+SCHEMES = ("postgresql://", "unix://")
 
 
 class Servers:
@@ -17,25 +20,33 @@ class Servers:
         self.database_url = os.environ.get("DATABASE_URL", "")
         self.redis_url = os.environ.get("REDIS_URL", "")
         self._process: subprocess.Popen[str] | None = None
+        self._state: State | None = None
 
     def start(self) -> None:
         if self.database_url and self.redis_url:
             return
         folder = Path(tempfile.mkdtemp(prefix="kith-tests-"))
         folder.chmod(0o755)  # root's servers run as another user, who must get through
+        self._state = State(folder / "state")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "gateway.embedded", str(folder / "state")],
+            [sys.executable, "-m", "gateway.embedded", str(self._state.root)],
             cwd=Path(__file__).parents[1],
             stdout=subprocess.PIPE,
             text=True,
         )
         assert self._process.stdout is not None
-        lines = [self._process.stdout.readline().strip() for _ in range(2)]
-        assert all(lines), "the servers did not start; their logs are in the folder above"
-        self.database_url = self.database_url or lines[0]
-        self.redis_url = self.redis_url or lines[1]
+        urls: dict[str, str] = {}
+        while len(urls) < 2:  # a server that had to be restarted says so in between
+            line = self._process.stdout.readline()
+            assert line, f"the servers did not start; their logs are in {folder}"
+            urls |= {scheme: line.strip() for scheme in SCHEMES if line.startswith(scheme)}
+        self.database_url = self.database_url or urls["postgresql://"]
+        self.redis_url = self.redis_url or urls["unix://"]
 
     def stop(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGINT)
             self._process.communicate(timeout=START_S)
+        if self._state is not None:
+            self._state.erase()
+            self._state.root.parent.rmdir()

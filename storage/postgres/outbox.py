@@ -20,6 +20,7 @@ class _Statements:
     applied_changes: str
     acknowledge: str
     pending: str
+    unsettled: str
     dirty_lanes: str
     outbox_state: str
 
@@ -84,6 +85,11 @@ class Outbox:
         """Those of `lanes` with anything left to apply or to publish; for how many seconds."""
         rows = await self._postgres.fetch(_SQL.dirty_lanes, list(lanes))
         return {Lane(row["lane"]): row["waited"] / 1_000_000 for row in rows}
+
+    async def unsettled(self, users: Iterable[UserId]) -> set[UserId]:
+        """Those of `users` whose caches may lawfully differ from their rows. For audits: slow."""
+        rows = await self._postgres.fetch(_SQL.unsettled, list(users))
+        return {UserId(row["end_id"]) for row in rows}
 
     async def backlog(self) -> Backlog:
         row = await self._postgres.row(_SQL.outbox_state, LANES, COUNTED_MAX)

@@ -6,19 +6,12 @@ Knows nothing of keys. Everything that goes wrong is `Unavailable`: to a cache, 
 import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Protocol
-
-from redis.asyncio import BlockingConnectionPool
-from redis.asyncio import Redis as RedisPy
-from redis.exceptions import RedisError
+from typing import Protocol
 
 from graph.errors import Unavailable
-from storage.settings import StorageSettings
+from storage.redis.wire import Command, Reply, Wire, WireError
 
 PART = "Redis"
-
-Command = tuple[str | bytes | int, ...]
-Reply = Any
 
 OWED_MAX = 10_000
 """Keys to forget once Redis is back. Beyond that the drain alone mends them, a little later."""
@@ -56,19 +49,19 @@ class Breaker:
         self._open_until = self._clock() + self._retry_after_s
 
 
-class PooledRedis:
-    """Keeps `Redis` on redis-py's connection pool; serves a single server or a Cluster's proxy."""
+class GuardedRedis:
+    """Keeps `Redis` over any wire."""
 
-    def __init__(self, settings: StorageSettings) -> None:
-        self._client = client(settings)
-        self._timeout_s = settings.redis_timeout_s
-        self._breaker = Breaker(settings.redis_retry_after_s)
+    def __init__(self, wire: Wire, timeout_s: float, retry_after_s: float) -> None:
+        self._wire = wire
+        self._timeout_s = timeout_s
+        self._breaker = Breaker(retry_after_s)
         self._owed: dict[str, None] = {}
         self.round_trips = 0
         """How many pipelines were sent: what the tests of costs count."""
 
     async def close(self) -> None:
-        await self._client.aclose()
+        await self._wire.close()
 
     async def ping(self) -> None:
         """Raises Unavailable if Redis does not answer."""
@@ -84,38 +77,18 @@ class PooledRedis:
         self._breaker.check()
         try:
             async with asyncio.timeout(self._timeout_s):
-                await self._pay()
-                return await self._send(commands)
-        except (RedisError, OSError, TimeoutError) as error:
+                if self._owed:
+                    await self._pay()
+                self.round_trips += 1
+                return await self._wire.send(commands)
+        except (WireError, OSError, TimeoutError) as error:
             self._breaker.trip()
+            if isinstance(error, TimeoutError):
+                await self._wire.close()  # the next call begins with a connection of its own
             raise Unavailable(PART) from error
 
-    async def _send(self, commands: Sequence[Command]) -> list[Reply]:
-        self.round_trips += 1
-        if len(commands) == 1:
-            return [await self._client.execute_command(*commands[0])]  # type: ignore[no-untyped-call]
-        async with self._client.pipeline(transaction=False) as pipeline:
-            for command in commands:
-                pipeline.execute_command(*command)
-            return await pipeline.execute()
-
     async def _pay(self) -> None:
-        if not self._owed:
-            return
         owed = list(self._owed)
-        await self._send([("UNLINK", key) for key in owed])
+        await self._wire.send([("UNLINK", key) for key in owed])
         for key in owed:
             self._owed.pop(key, None)
-
-
-def client(settings: StorageSettings) -> "RedisPy":
-    """A redis-py client with bounded connections and short time-outs."""
-    pool = BlockingConnectionPool.from_url(
-        settings.redis_url,
-        max_connections=settings.redis_connections_max,
-        timeout=settings.redis_timeout_s,
-        socket_timeout=settings.redis_timeout_s,
-        socket_connect_timeout=settings.redis_timeout_s,
-        client_name="kith",
-    )
-    return RedisPy.from_pool(pool)

@@ -4,10 +4,13 @@ The number is the value's format: raise it with the format, and old values are n
 The braces keep a key and its lease in one slot of a Redis Cluster.
 """
 
+import re
 from dataclasses import dataclass
 
 from graph.edge import UserId
 from graph.page import ListKind
+
+_PARSED = re.compile(r"kith:[a-z0-9_]+:([a-z]+):1:\{([0-9]+)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +20,30 @@ class Keys:
     space: str
 
     def relations(self, user: UserId) -> str:
-        return f"kith:{self.space}:rel:1:{{{user}}}"
+        return self._key("rel", user)
 
     def entries(self, kind: ListKind, user: UserId) -> str:
-        return f"kith:{self.space}:{kind.name.lower()}:1:{{{user}}}"
+        return self._key(kind.name.lower(), user)
 
     def counts(self, user: UserId) -> str:
-        return f"kith:{self.space}:counts:1:{{{user}}}"
+        return self._key("counts", user)
 
     def own_writes(self, user: UserId) -> str:
-        return f"kith:{self.space}:own:1:{{{user}}}"
+        return self._key("own", user)
 
     @property
-    def everything(self) -> str:
-        """A pattern of all keys of the space."""
-        return f"kith:{self.space}:*:1:{{*"
+    def pattern(self) -> str:
+        """What all of the space's keys look like, leases included."""
+        return f"kith:{self.space}:*:{{*"
+
+    def _key(self, what: str, user: UserId) -> str:
+        return f"kith:{self.space}:{what}:1:{{{user}}}"
+
+
+def parsed(key: str) -> tuple[str, UserId] | None:
+    """What a key holds, and of whom; None for a lease, and for another format's key."""
+    match = _PARSED.fullmatch(key)
+    return (match[1], UserId(int(match[2]))) if match else None
 
 
 def lease(key: str) -> str:

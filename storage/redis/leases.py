@@ -10,8 +10,9 @@ import asyncio
 import secrets
 from collections.abc import Iterable, Sequence
 
-from storage.redis.connection import Command, Redis
+from storage.redis.connection import Redis
 from storage.redis.keys import lease
+from storage.redis.wire import Command
 
 
 class Leases:

@@ -8,7 +8,7 @@ counts          following, followers, friends (8 each)
 own writes      user ids (8 each)
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from struct import Struct
 
 from graph.counts import Counts
@@ -46,6 +46,20 @@ def relation_fields(around: Neighbourhood) -> Iterator[str | int | bytes]:
         ahead = half(forward[other]) if other in forward else _NO_HALF
         behind = half(back[other]) if other in back else _NO_HALF
         yield from (other, ahead + behind)
+
+
+def known(fields: Iterable[str | int | bytes]) -> dict[int, Relation]:
+    """What a relation hash's fields and values, in turn, say of everybody they name.
+
+    Tombstones and everything absent are one: a hash that was changed in place equals a new one.
+    """
+    turns = iter(fields)
+    relations = {
+        int(other): relation(value)
+        for other, value in zip(turns, turns, strict=True)
+        if other not in (MARKER, MARKER.encode()) and isinstance(value, bytes)
+    }
+    return {other: both for other, both in relations.items() if both != STRANGERS}
 
 
 def sides(marker: bytes) -> int:

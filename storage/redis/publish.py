@@ -11,10 +11,11 @@ from graph.errors import Unavailable
 from graph.page import ListKind
 from storage.ports import EdgeChange
 from storage.redis import packing
-from storage.redis.connection import Command, Redis
+from storage.redis.connection import Redis
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import forget
 from storage.redis.scripts import UPDATE_RELATIONS
+from storage.redis.wire import Command
 
 _AHEAD, _BEHIND = 0, 1
 

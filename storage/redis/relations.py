@@ -14,11 +14,12 @@ from graph.relation import Relation
 from storage.ports import Check
 from storage.postgres.relations import PostgresRelations
 from storage.redis import packing
-from storage.redis.connection import PART, Command, Redis, Reply
+from storage.redis.connection import PART, Redis
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_RELATIONS
 from storage.redis.values import spread
+from storage.redis.wire import Command, Reply
 
 _BOTH = packing.FORWARD | packing.BACK
 

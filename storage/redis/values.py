@@ -7,10 +7,11 @@ from typing import Generic, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
-from storage.redis.connection import PART, Command, Redis
+from storage.redis.connection import PART, Redis
 from storage.redis.keys import lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_VALUE
+from storage.redis.wire import Command
 
 V = TypeVar("V")
 

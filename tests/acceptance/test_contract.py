@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from storage.settings import StorageSettings
 from resolvers.scope import Limits
+from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.gateway import Gateway, running_gateway
 from tests.graphs import drain_all, follows

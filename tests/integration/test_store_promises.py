@@ -1,26 +1,23 @@
 """What every implementation of a port promises, cached or not: one suite for all of them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 
 import pytest
-from redis.asyncio import Redis
 
 from graph.counts import NO_COUNTS, Counts
-from graph.edge import Kind, UserId
+from graph.edge import UserId
 from graph.page import ListKind, Position, Window
 from graph.relation import STRANGERS
 from graph.transitions import Outcome, follow, unfollow
-from storage.ports import Check, CountsOf, Lists, Pending, Relations
+from storage.ports import Check, CountsOf, Lists, Relations
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.lists import PostgresLists
-from storage.postgres.outbox import PostgresPending
 from storage.postgres.relations import PostgresRelations
-from storage.redis.connection import PooledRedis
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+from tests.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ async def settled(reads: Reads) -> None:
         applied = await reads.stores.outbox.applied(lane, 1000)
         try:
             await reads.stores.caches.applied(applied.changes)
-        except Exception:  # noqa: BLE001
+        except Exception:
             pass
         await reads.stores.outbox.acknowledge(lane, applied.ids)
 

@@ -55,6 +55,12 @@ DELETE FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 -- Whom the users $1 have changed something towards, as far as the caches may not know it.
 SELECT DISTINCT from_user_id, to_user_id FROM outbox WHERE from_user_id = ANY ($1::bigint[])
 
+-- name: unsettled
+-- Those of the users $1 who are an end of a change that waits. Reads the whole outbox.
+SELECT DISTINCT end_id FROM outbox
+CROSS JOIN LATERAL (VALUES (from_user_id), (to_user_id)) AS side (end_id)
+WHERE end_id = ANY ($1::bigint[])
+
 -- name: dirty_lanes
 -- The lanes among $1 with anything left to do, and for how many microseconds: one probe a lane.
 SELECT lane.lane, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - o.version AS waited

@@ -1,0 +1,62 @@
+# Everything that a person or a machine does with this checkout. `make help` lists it.
+
+PYTHON ?= python3
+PORT   ?= 8000
+STATE  ?= .kith
+
+VENV := .venv
+BIN  := $(VENV)/bin
+READY := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help install dev test test-long check format playground browser-test lock sdl clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(READY) ## Create the virtual environment with the locked dependencies
+
+$(READY): requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Kith needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@touch $@
+
+dev: $(READY) ## Start everything on this machine (PORT=8000 STATE=.kith); Ctrl-C stops it
+	@$(MAKE) --no-print-directory playground-if-possible
+	@exec $(BIN)/python -m gateway dev --port $(PORT) --state $(STATE)
+
+test: $(READY) ## Run the whole test suite on real servers
+	$(BIN)/pytest -n auto
+
+test-long: $(READY) ## Run the property tests for much longer
+	KITH_TESTS=long $(BIN)/pytest -n auto tests/property
+
+check: $(READY) ## Lint, types, imports, SDL and changelog
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m gateway sdl | diff -u schema/schema.graphql - \
+	  || { echo "schema/schema.graphql is out of date: run make sdl"; exit 1; }
+	@grep -q '^## Unreleased' CHANGELOG.md || { echo "CHANGELOG.md has no Unreleased part"; exit 1; }
+
+format: $(READY) ## Format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+sdl: $(READY) ## Print the contract into schema/schema.graphql
+	$(BIN)/python -m gateway sdl > schema/schema.graphql
+
+lock: $(READY) ## Resolve the dependencies anew
+	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-header \
+	  --no-emit-index-url --generate-hashes pyproject.toml -o requirements.txt
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-header \
+	  --no-emit-index-url --generate-hashes --all-extras -c requirements.txt pyproject.toml \
+	  -o requirements-dev.txt
+
+clean: ## Remove what was built; the data of `make dev` stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

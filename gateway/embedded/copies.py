@@ -1,0 +1,89 @@
+"""Copies binaries to where another user can run them. Knows nothing of what they do.
+
+Root's virtual environment may lie in a folder that only root can enter, such as /root. Opening
+that folder would open everything else in it, so the files are copied out, once per content.
+"""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+# /var/cache belongs to root, so nobody can prepare a trap there. The others are for images with a
+# read-only system; what lies there is used only if root alone can write to it.
+_PLACES = ("/var/cache", "/var/tmp", "/tmp")  # noqa: S108
+_NOT_NEEDED = shutil.ignore_patterns("include", "pkgconfig", "*.a", "__pycache__")
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Trees below `base` that only work together, at their places relative to it."""
+
+    base: Path
+    trees: tuple[Path, ...]
+
+
+def copy_for(parts: Parts, wanted: Path) -> Iterator[Path]:
+    """Yields where `wanted` (a folder in `parts`) lies in a world-readable copy, place by place.
+
+    More than one, as a place may be mounted noexec: the caller takes the first that runs.
+    """
+    name = f"kith-{_fingerprint(parts)}"
+    for place in _PLACES:
+        try:
+            copy = _copy(parts, Path(place) / name)
+        except OSError:  # read-only, full, or not there: the next place may do
+            continue
+        yield copy / wanted.relative_to(parts.base)
+
+
+def _copy(parts: Parts, target: Path) -> Path:
+    if target.exists() and _only_we_can_write(target):
+        return target
+    staging = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
+    try:
+        for tree in filter(Path.exists, parts.trees):
+            into = staging / tree.relative_to(parts.base)
+            shutil.copytree(tree, into, ignore=_NOT_NEEDED, dirs_exist_ok=True)
+        _open_for_reading(staging)
+        os.sync()  # or a power cut could keep the rename and lose the contents
+        staging.rename(target)
+    except OSError:
+        if target.exists():  # somebody was faster
+            return _kept_by_another(staging, target)
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+    return target
+
+
+def _kept_by_another(staging: Path, target: Path) -> Path:
+    """Takes its copy if it is trustworthy, else stays with our own."""
+    if _only_we_can_write(target):
+        shutil.rmtree(staging, ignore_errors=True)
+        return target
+    return staging
+
+
+def _only_we_can_write(folder: Path) -> bool:
+    found = folder.lstat()
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o022 and folder.is_dir()
+
+
+def _open_for_reading(root: Path) -> None:
+    root.chmod(0o755)
+    for path in root.rglob("*"):
+        if not path.is_symlink():
+            executable = path.is_dir() or path.stat().st_mode & 0o100
+            path.chmod(0o755 if executable else 0o644)
+
+
+def _fingerprint(parts: Parts) -> str:
+    digest = hashlib.sha256()
+    for tree in parts.trees:
+        for file in sorted(path for path in tree.rglob("*") if path.is_file()):
+            digest.update(str(file.relative_to(parts.base)).encode())
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]

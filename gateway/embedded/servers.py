@@ -1,0 +1,93 @@
+"""The entry: real servers for as long as a block lasts. Knows nothing of who uses them.
+
+with until_signalled():
+    async with embedded_servers(State(Path(".kith"))) as servers:
+        await servers.supervisor.start(Command("gateway", argv))
+        servers.announce(gateway_url="http://127.0.0.1:8080")
+        await servers.supervisor.watch()
+"""
+
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from gateway.embedded.binaries import find_valkey
+from gateway.embedded.child import Say
+from gateway.embedded.leftovers import end_leftovers
+from gateway.embedded.places import find_places, forget_sockets
+from gateway.embedded.postgres import prepare_postgres
+from gateway.embedded.state import State, announce
+from gateway.embedded.supervisor import Supervisor
+from gateway.embedded.valkey import redis_url as url_of_valkey
+from gateway.embedded.valkey import valkey_command
+
+
+def say_on_terminal(name: str, line: str) -> None:
+    """One line of a child, with its name in front."""
+    with suppress(OSError):  # `make dev | head`: a reader that left must not end the servers
+        sys.stdout.write(f"{name:>9} | {line}\n")
+        sys.stdout.flush()
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What runs, where it answers, and the supervisor that can keep more commands running."""
+
+    state: State
+    database_url: str
+    redis_url: str
+    supervisor: Supervisor
+
+    def announce(self, gateway_url: str | None = None) -> None:
+        """Lets `find_running` in other processes see this run."""
+        announce(self.state, self.database_url, self.redis_url, gateway_url)
+
+
+@asynccontextmanager
+async def embedded_servers(
+    state: State,
+    *,
+    database_url: str | None = None,
+    redis_url: str | None = None,
+    postgres_settings: Mapping[str, str] = MappingProxyType({}),
+    say: Say = say_on_terminal,
+) -> AsyncIterator[Servers]:
+    """Holds `state`, runs PostgreSQL and Valkey, and yields once both answer.
+
+    A server whose URL is given is not started. `postgres_settings` win over the defaults (a test
+    run may trade `fsync` for speed). Raises an EmbeddedError whose text is meant for a person.
+    """
+    with _held(state):
+        await end_leftovers(state.children_file)
+        async with Supervisor(state.children_file, say) as supervisor:
+            if database_url is None:
+                database_url = await _start_postgres(state, supervisor, postgres_settings)
+            redis_url = redis_url or await _start_valkey(state, supervisor)
+            servers = Servers(state, database_url, redis_url, supervisor)
+            servers.announce()
+            yield servers
+
+
+@contextmanager
+def _held(state: State) -> Iterator[None]:
+    with state.held():
+        try:
+            yield
+        finally:
+            state.run_file.unlink(missing_ok=True)
+            forget_sockets(state)
+
+
+async def _start_postgres(state: State, supervisor: Supervisor, settings: Mapping[str, str]) -> str:
+    postgres = await prepare_postgres(await find_places(state))
+    await supervisor.start(postgres.command(state.log("postgres"), settings))
+    return postgres.database_url
+
+
+async def _start_valkey(state: State, supervisor: Supervisor) -> str:
+    places = await find_places(state)
+    binary = await find_valkey(places.account)
+    await supervisor.start(valkey_command(binary, places, state.log("valkey")))
+    return url_of_valkey(places)

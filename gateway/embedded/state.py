@@ -1,0 +1,158 @@
+"""The state folder: what a run leaves on disk, and who holds it. Knows nothing of servers."""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import cast
+
+from gateway.embedded.errors import StateInUse, StateUnusable
+from gateway.embedded.process import Identity, identity_of, is_alive
+
+_LOG_MAX_BYTES = 10 * 1024 * 1024  # checked at each start; one older file is kept
+
+PREFIX = "kith-"
+# /var/lib is where a system keeps its services' data, /var/tmp is for a read-only /var/lib. /tmp
+# is only for sockets, and not tempfile's choice: TMPDIR may be too long for them.
+HOMES, SHORT = (Path("/var/lib"), Path("/var/tmp")), Path("/tmp")  # noqa: S108
+OUTSIDE = (*HOMES, SHORT)
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A folder that one run at a time holds. Deleting it, unheld, starts from nothing."""
+
+    root: Path = Path(".kith")
+
+    @property
+    def folder(self) -> Path:
+        return self.root.resolve()
+
+    @property
+    def run_file(self) -> Path:
+        return self.folder / "run.json"
+
+    @property
+    def children_file(self) -> Path:
+        return self.folder / "children.json"
+
+    @property
+    def places_file(self) -> Path:
+        return self.folder / "places.json"
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Makes the folder and holds it. Raises StateInUse while another process does."""
+        self._make()
+        descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            self._lock(descriptor)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def log(self, name: str) -> Path:
+        """The log file of a server; an overgrown one is put aside first."""
+        file = self.folder / "logs" / f"{name}.log"
+        file.parent.mkdir(exist_ok=True)
+        if file.exists() and file.stat().st_size > _LOG_MAX_BYTES:
+            file.replace(file.with_suffix(".log.old"))
+        return file
+
+    def erase(self) -> None:
+        """Removes the folder and all data that it remembers elsewhere. Raises StateInUse."""
+        with self.held():
+            remembered = read_json(self.places_file)
+            for place in (remembered.get("home"), remembered.get("sockets")):
+                if isinstance(place, str) and is_made_by_us(Path(place)):
+                    shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(self.folder)
+
+    def _make(self) -> None:
+        try:
+            if not self.folder.exists():
+                self.folder.mkdir(parents=True)
+                # Below root's folder lie the folders of the servers' user, who must get through.
+                self.folder.chmod(0o755 if os.geteuid() == 0 else 0o700)
+        except OSError as error:
+            text = f"Cannot make the state folder {self.folder}: {error.strerror}."
+            raise StateUnusable(text) from error
+        if self.folder.stat().st_uid != os.geteuid() != 0:
+            raise StateUnusable(
+                f"The state folder {self.folder} belongs to another user. Remove it as that user, "
+                "or choose another folder."
+            )
+
+    def _lock(self, descriptor: int) -> None:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StateInUse(_in_use(self)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A run that holds a state folder now. `gateway_url` is None until a gateway answers."""
+
+    pid: int
+    started: str
+    database_url: str
+    redis_url: str
+    gateway_url: str | None = None
+
+
+def find_running(state: State) -> Running | None:
+    """What runs in this folder, for other commands of the same checkout; None if nothing does."""
+    found = read_json(state.run_file)
+    try:
+        running = Running(**cast("dict[str, str]", found))  # type: ignore[arg-type]
+    except TypeError:  # no file, or one of another version
+        return None
+    return running if is_alive(Identity(running.pid, running.started)) else None
+
+
+def announce(state: State, database_url: str, redis_url: str, gateway_url: str | None) -> None:
+    """Lets `find_running` see this process."""
+    us = identity_of(os.getpid())
+    if us is not None:
+        running = Running(us.pid, us.started, database_url, redis_url, gateway_url)
+        write_json(state.run_file, asdict(running))
+
+
+def is_made_by_us(folder: Path) -> bool:
+    """Whether a folder outside the state may be removed: what names it is only a file."""
+    return folder.parent in OUTSIDE and folder.name.startswith(PREFIX)
+
+
+def read_json(file: Path) -> Mapping[str, object]:
+    """The object in `file`; empty where there is none, or none that can be read."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_json(file: Path, value: Mapping[str, object]) -> None:
+    """Replaces `file` in one step: a reader, or the next start, never sees half of it."""
+    draft = file.with_suffix(".draft")
+    draft.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+    draft.replace(file)
+
+
+def _in_use(state: State) -> str:
+    running = find_running(state)
+    if running is None:
+        return (
+            f"Another process is starting or stopping in {state.folder}. Try again in a moment, "
+            "or choose another state folder."
+        )
+    where = f" and answers at {running.gateway_url}" if running.gateway_url else ""
+    return (
+        f"Kith already runs in {state.folder} (process {running.pid}){where}. Stop it with Ctrl-C "
+        f"in its terminal or with `kill {running.pid}`, or choose another state folder."
+    )

@@ -1,0 +1,176 @@
+"""Keeps children running and ends them in order. Knows nothing of what they do.
+
+A child that dies is started again, with a growing, jittered delay. One that dies too often too
+fast is given up: then `watch` raises, and whoever holds the supervisor leaves it.
+"""
+
+import asyncio
+import os
+import random
+import sys
+from asyncio.subprocess import DEVNULL, PIPE, Process
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from types import TracebackType
+from typing import NoReturn, Self
+
+from gateway.embedded.child import Child, Say, start_child
+from gateway.embedded.command import Command
+from gateway.embedded.errors import ChildFailed
+from gateway.embedded.leftovers import Recorded, record
+from gateway.embedded.process import Identity, identity_of
+
+_CHECKOUT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How many deaths within how long are too many, and how long to wait after each.
+
+    One that has been ready gets more, about a quarter of a minute: it may only be waiting for
+    another child that recovers. One that never was has most likely been told something wrong.
+    """
+
+    deaths: int = 10
+    deaths_at_start: int = 5
+    within_ms: int = 60_000
+    delay_ms: int = 100
+    delay_max_ms: int = 5_000
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A command that is kept running; `up` is set once it has been ready."""
+
+    command: Command
+    up: asyncio.Event = field(default_factory=asyncio.Event)
+    deaths: deque[float] = field(default_factory=deque)
+    child: Child | None = None
+    task: asyncio.Task[NoReturn] | None = None
+
+
+class Supervisor:
+    """`async with Supervisor(...) as supervisor: await supervisor.start(command)`.
+
+    Leaving the block ends all children, the last one started first.
+    """
+
+    def __init__(self, children_file: Path, say: Say, patience: Patience | None = None) -> None:
+        """`children_file` records the children, for the deathwatch and for the next start."""
+        self._file = children_file
+        self._say = say
+        self._patience = patience or Patience()
+        self._kept: list[_Kept] = []
+        self._deathwatch: Process | None = None
+        self._given_up = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._us = identity_of(os.getpid()) or Identity(os.getpid(), "")
+
+    async def __aenter__(self) -> Self:
+        self._record()
+        self._deathwatch = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway.embedded.deathwatch"),
+            *(str(self._file), str(self._us.pid), self._us.started),
+            cwd=_CHECKOUT,
+            stdin=PIPE,
+            stdout=DEVNULL,
+            start_new_session=True,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        for kept in reversed(self._kept):
+            if kept.task is not None:
+                kept.task.cancel()
+                await asyncio.wait({kept.task})
+        if self._deathwatch is not None:
+            with suppress(ProcessLookupError):
+                self._deathwatch.kill()
+            await self._deathwatch.wait()
+
+    async def start(self, command: Command) -> None:
+        """Starts a command, keeps it running, returns when it is ready. Raises ChildFailed."""
+        kept = _Kept(command)
+        self._kept.append(kept)
+        kept.task = asyncio.create_task(self._keep(kept))
+        kept.task.add_done_callback(self._note_end)
+        up = asyncio.create_task(kept.up.wait())
+        try:
+            await asyncio.wait({up, kept.task}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            up.cancel()
+        if kept.task.done():
+            kept.task.result()
+
+    async def watch(self) -> NoReturn:
+        """Waits for ever; raises ChildFailed when a child was given up."""
+        await self._given_up.wait()
+        raise self._failure or AssertionError("given up without a cause")
+
+    def _note_end(self, task: asyncio.Task[NoReturn]) -> None:
+        if not task.cancelled():
+            self._failure = task.exception()
+            self._given_up.set()
+
+    async def _keep(self, kept: _Kept) -> NoReturn:
+        while True:
+            how = await self._live_once(kept)
+            self._record()
+            self._count_death(kept, how)
+            tries = len(kept.deaths)
+            name = kept.command.name
+            self._say(name, f"{how}; starting it again")
+            await asyncio.sleep(self._delay_s(tries))
+
+    async def _live_once(self, kept: _Kept) -> str:
+        """One life of a child, from its start to its end. Returns how it ended."""
+        command = kept.command
+        try:
+            await command.before()
+            kept.child = child = await start_child(command, self._say)
+        except OSError as error:
+            return f"could not start {command.argv[0]}: {error.strerror}"
+        try:
+            self._record()
+            if await child.ready():
+                kept.up.set()
+            elif child.process.returncode is None:
+                await child.stop()
+                return f"was not ready within {command.ready_ms / 1000:g} s"
+            code = await child.ended()
+        except BaseException:
+            await child.stop()
+            raise
+        return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+    def _count_death(self, kept: _Kept, how: str) -> None:
+        now = monotonic()
+        kept.deaths.append(now)
+        while now - kept.deaths[0] > self._patience.within_ms / 1000:
+            kept.deaths.popleft()
+        limit = self._patience.deaths if kept.up.is_set() else self._patience.deaths_at_start
+        if len(kept.deaths) >= limit:
+            seconds = self._patience.within_ms // 1000
+            last = kept.child.last_lines() if kept.child else ""
+            raise ChildFailed(
+                f"{kept.command.name} {how}: {len(kept.deaths)} deaths within {seconds} s, "
+                f"giving up. Its last lines:\n{last}"
+            )
+
+    def _delay_s(self, tries: int) -> float:
+        longest = min(self._patience.delay_ms * 2.0 ** (tries - 1), self._patience.delay_max_ms)
+        return longest * random.uniform(0.5, 1.0) / 1000
+
+    def _record(self) -> None:
+        children = [kept.child for kept in self._kept if kept.child is not None]
+        alive = [child for child in children if child.process.returncode is None]
+        entries = [Recorded(c.identity, c.command.stop) for c in alive if c.identity is not None]
+        record(self._file, self._us, entries)

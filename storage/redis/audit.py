@@ -1,0 +1,135 @@
+"""Compares every cached value with the rows it was made from. Knows no command line.
+
+It asks both sides while writes go on: what differs is read once more, and what still differs,
+although none of its user's changes is on its way, is drift.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from graph.edge import UserId
+from graph.page import ListKind, Window
+from storage.postgres.counts import PostgresCounts
+from storage.postgres.lists import PostgresLists
+from storage.postgres.outbox import Outbox
+from storage.postgres.relations import PostgresRelations
+from storage.redis import packing
+from storage.redis.connection import Redis
+from storage.redis.keys import Keys, parsed
+from storage.redis.wire import Reply
+
+BATCH = 100
+AGAIN_S = 0.2
+"""A change that was caught half-way is told to the caches well within that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """One batch of keys: how many were compared, and those whose values are wrong."""
+
+    compared: int
+    wrong: Sequence[str]
+
+
+class CacheAudit:
+    """Audits one space. Own writes are not compared: they hold for seconds only."""
+
+    def __init__(
+        self,
+        redis: Redis,
+        keys: Keys,
+        outbox: Outbox,
+        relations: PostgresRelations,
+        lists: PostgresLists,
+        counts: PostgresCounts,
+        relations_most: int,
+        list_most: int,
+    ) -> None:
+        self._redis = redis
+        self._keys = keys
+        self._outbox = outbox
+        self._relations = relations
+        self._lists = lists
+        self._counts = counts
+        self._relations_most = relations_most
+        self._list_most = list_most
+
+    async def batches(self) -> AsyncIterator[Audited]:
+        """Compares all keys of the space, a batch at a time, in bounded memory."""
+        cursor = 0
+        while True:
+            ((found, names),) = await self._redis.pipe(
+                [("SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", BATCH)]
+            )
+            by_kind: dict[str, list[UserId]] = {}
+            for name in names:
+                if (key := parsed(name.decode())) and key[0] in self._readers:
+                    by_kind.setdefault(key[0], []).append(key[1])
+            for what, users in by_kind.items():
+                yield Audited(len(users), await self._wrong(what, users))
+            cursor = int(found)
+            if cursor == 0:
+                return
+
+    async def forget(self, keys: Sequence[str]) -> None:
+        """Repairs: what is forgotten is filled from the rows again."""
+        await self._redis.pipe([("UNLINK", key) for key in keys])
+
+    async def _wrong(self, what: str, users: Sequence[UserId]) -> list[str]:
+        read = self._readers[what]
+        differing = await read(users)
+        if differing:
+            await asyncio.sleep(AGAIN_S)
+            differing = await read(list(differing))
+        unsettled = await self._outbox.unsettled(differing.keys()) if differing else set()
+        return [key for user, key in differing.items() if user not in unsettled]
+
+    @property
+    def _readers(self) -> Mapping[str, Callable[[Sequence[UserId]], Awaitable[dict[UserId, str]]]]:
+        return {
+            "rel": self._relations_differ,
+            "counts": self._counts_differ,
+            "following": partial(self._lists_differ, ListKind.FOLLOWING),
+            "followers": partial(self._lists_differ, ListKind.FOLLOWERS),
+            "friends": partial(self._lists_differ, ListKind.FRIENDS),
+        }
+
+    async def _relations_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
+        rows = await self._relations.around(users, self._relations_most)
+
+        def differs(user: UserId, reply: Reply) -> bool:
+            return packing.known(reply) != packing.known(packing.relation_fields(rows[user]))
+
+        return await self._differing(users, self._keys.relations, "HGETALL", differs)
+
+    async def _counts_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
+        rows = await self._counts.of(users, None)
+
+        def differs(user: UserId, reply: Reply) -> bool:
+            return packing.counts_in(reply) != rows[user]
+
+        return await self._differing(users, self._keys.counts, "GET", differs)
+
+    async def _lists_differ(self, kind: ListKind, users: Sequence[UserId]) -> dict[UserId, str]:
+        rows = await self._lists.pages(kind, users, Window(self._list_most), None)
+
+        def differs(user: UserId, reply: Reply) -> bool:
+            return bool(reply != packing.page_value(rows[user]))
+
+        return await self._differing(users, partial(self._keys.entries, kind), "GET", differs)
+
+    async def _differing(
+        self,
+        users: Sequence[UserId],
+        key_of: Callable[[UserId], str],
+        command: str,
+        differs: Callable[[UserId, Reply], bool],
+    ) -> dict[UserId, str]:
+        replies = await self._redis.pipe([(command, key_of(user)) for user in users])
+        return {
+            user: key_of(user)
+            for user, reply in zip(users, replies, strict=True)
+            if reply and differs(user, reply)
+        }

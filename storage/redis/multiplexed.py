@@ -1,0 +1,135 @@
+"""One connection for all requests of a process: the way of the hot reads.
+
+Commands of one turn of the event loop leave in one write, and their replies come back in order: a
+pool would pay for taking, giving back and awaking a connection at every call. Knows nothing of
+what is asked. A caller who stops waiting leaves its place in the queue, so that every later reply
+still finds its own.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import hiredis
+from redis.asyncio.connection import parse_url
+
+from storage.redis.wire import Command, Reply, WireError
+
+IN_FLIGHT_MAX = 10_000
+"""Calls that wait for replies: more would wait longer than their deadlines allow."""
+
+
+class MultiplexedWire:
+    """Keeps `Wire`. Connects at the first call, and anew at the first call after a loss."""
+
+    def __init__(self, redis_url: str) -> None:
+        self._address: dict[str, Any] = {**parse_url(redis_url)}
+        self._connection: _Connection | None = None
+        self._connecting = asyncio.Lock()
+
+    async def send(self, commands: Sequence[Command]) -> list[Reply]:
+        connection = self._connection
+        if connection is None or connection.lost:
+            connection = await self._connected()
+        return await connection.send(commands)
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
+    async def _connected(self) -> "_Connection":
+        async with self._connecting:
+            if self._connection is None or self._connection.lost:
+                self._connection = await _connect(self._address)
+            return self._connection
+
+
+class _Connection(asyncio.Protocol):
+    """A connection and the calls that wait for its replies, oldest first."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._reader = hiredis.Reader()
+        self._transport: asyncio.Transport | None = None
+        self._unsent: list[bytes] = []
+        self._waiting: deque[tuple[asyncio.Future[list[Reply]], int]] = deque()
+        self._replies: list[Reply] = []
+        self.lost = False
+
+    def send(self, commands: Sequence[Command]) -> "asyncio.Future[list[Reply]]":
+        if self.lost or len(self._waiting) >= IN_FLIGHT_MAX:
+            raise WireError("the connection is lost" if self.lost else "too many calls in flight")
+        if not self._unsent:
+            self._loop.call_soon(self._flush)
+        self._unsent.extend(map(hiredis.pack_command, commands))  # type: ignore[arg-type]
+        future: asyncio.Future[list[Reply]] = self._loop.create_future()
+        self._waiting.append((future, len(commands)))
+        return future
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.lost = True
+        for future, _ in self._waiting:
+            if not future.done():
+                future.set_exception(WireError(f"the server hung up: {exc or 'closed'}"))
+        self._waiting.clear()
+
+    def data_received(self, data: bytes) -> None:
+        self._reader.feed(data)
+        try:
+            while (reply := self._reader.gets()) is not False:
+                self._take(reply)
+        except hiredis.ProtocolError:
+            self.close()
+
+    def _take(self, reply: Reply) -> None:
+        replies = self._replies
+        replies.append(reply)
+        future, expected = self._waiting[0]
+        if len(replies) < expected:
+            return
+        self._waiting.popleft()
+        self._replies = []
+        if future.done():
+            return  # whoever asked has gone
+        failed = next((r for r in replies if isinstance(r, hiredis.HiredisError)), None)
+        if failed is None:
+            future.set_result(replies)
+        else:
+            future.set_exception(WireError(str(failed)))
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        if self._transport is not None and not self.lost:
+            self._transport.write(b"".join(unsent))
+
+
+async def _connect(address: dict[str, Any]) -> _Connection:
+    loop = asyncio.get_running_loop()
+    if path := address.get("path"):
+        _, connection = await loop.create_unix_connection(_Connection, path)
+    else:
+        host, port = address.get("host", "localhost"), address.get("port", 6379)
+        _, connection = await loop.create_connection(_Connection, host, port)
+    try:
+        await connection.send(_greeting(address))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _greeting(address: dict[str, Any]) -> list[Command]:
+    commands: list[Command] = []
+    if password := address.get("password"):
+        user = address.get("username")
+        commands.append(("AUTH", user, password) if user else ("AUTH", password))
+    return [*commands, ("SELECT", address.get("db", 0)), ("CLIENT", "SETNAME", "kith")]

@@ -1,0 +1,43 @@
+"""redis-py's pool: one connection a call. For TLS, and for whatever else redis-py can reach."""
+
+from collections.abc import Sequence
+
+from redis.asyncio import BlockingConnectionPool
+from redis.asyncio import Redis as RedisPy
+from redis.exceptions import RedisError
+
+from storage.redis.wire import Command, Reply, WireError
+from storage.settings import StorageSettings
+
+
+class PooledWire:
+    """Keeps `Wire`."""
+
+    def __init__(self, settings: StorageSettings) -> None:
+        self._client = client(settings)
+        self._client.response_callbacks.clear()  # replies as the server sends them
+
+    async def send(self, commands: Sequence[Command]) -> list[Reply]:
+        try:
+            async with self._client.pipeline(transaction=False) as pipeline:
+                for command in commands:
+                    pipeline.execute_command(*command)
+                return list(await pipeline.execute())
+        except RedisError as error:
+            raise WireError(str(error)) from error
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+
+def client(settings: StorageSettings) -> "RedisPy":
+    """A redis-py client with bounded connections and short time-outs."""
+    pool = BlockingConnectionPool.from_url(
+        settings.redis_url,
+        max_connections=settings.redis_connections_max,
+        timeout=settings.redis_timeout_s,
+        socket_timeout=settings.redis_timeout_s,
+        socket_connect_timeout=settings.redis_timeout_s,
+        client_name="kith",
+    )
+    return RedisPy.from_pool(pool)

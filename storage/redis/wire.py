@@ -1,0 +1,27 @@
+"""How commands travel to a Redis-protocol server. Knows nothing of deadlines or of caches."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+Command = tuple[str | bytes | int, ...]
+Reply = Any
+
+
+class WireError(Exception):
+    """The server could not be reached, hung up, or answered a command with an error."""
+
+
+class Wire(Protocol):
+    """A way to send. Replies come as the server gives them: bytes, integers, lists, None."""
+
+    async def send(self, commands: Sequence[Command]) -> list[Reply]:
+        """Runs all commands in one round trip; each reply in its place.
+
+        Raises:
+            WireError: the server is away, or one of the commands failed.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Hangs up. A later `send` connects anew."""
+        ...

@@ -1,0 +1,71 @@
+"""The house's own rules, held where a linter cannot."""
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLInterfaceType, GraphQLObjectType
+
+from schema.schema import schema, sdl
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("engine", "gateway", "graph", "resolvers", "schema", "storage", "workers")
+MODULES = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
+
+
+def name_of(file: Path) -> str:
+    return str(file.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_rooms_name_means_this_tree(room: str) -> None:
+    """`schema`, `storage` and `workers` are also the names of packages in the index."""
+    module = importlib.import_module(room)
+    assert module.__file__ is not None
+    assert Path(module.__file__).parent == ROOT / room
+
+
+@pytest.mark.parametrize("file", MODULES, ids=name_of)
+def test_a_modules_first_line_says_what_it_is_for(file: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8")))
+    assert docstring
+    assert docstring.splitlines()[0].strip()
+
+
+@pytest.mark.parametrize("file", MODULES, ids=name_of)
+def test_the_environment_is_read_in_one_place(file: Path) -> None:
+    reads = re.search(r"os\.environ|os\.getenv|getenv\(", file.read_text(encoding="utf-8"))
+    assert reads is None or name_of(file) == "gateway/config.py"
+
+
+def test_the_printed_contract_is_the_contract() -> None:
+    assert (ROOT / "schema" / "schema.graphql").read_text(encoding="utf-8") == sdl()
+
+
+def test_everything_in_the_contract_is_described() -> None:
+    missing = []
+    for name, kind in schema._schema.type_map.items():
+        if name.startswith("__"):
+            continue
+        if not kind.description and name not in ("Query", "Mutation"):
+            missing.append(name)
+        if isinstance(kind, GraphQLEnumType):
+            missing += [f"{name}.{v}" for v, value in kind.values.items() if not value.description]
+        if isinstance(kind, GraphQLObjectType | GraphQLInterfaceType | GraphQLInputObjectType):
+            for field_name, field in kind.fields.items():
+                if not field.description:
+                    missing.append(f"{name}.{field_name}")
+                for argument, value in getattr(field, "args", {}).items():
+                    if not value.description:
+                        missing.append(f"{name}.{field_name}({argument})")
+    assert not missing
+
+
+def test_no_lock_file_names_a_host() -> None:
+    for lock in ROOT.glob("requirements*.txt"):
+        assert "://" not in lock.read_text(encoding="utf-8"), lock
+    for lock in ROOT.glob("*/**/package-lock.json"):
+        if "node_modules" not in lock.parts:
+            assert '"resolved"' not in lock.read_text(encoding="utf-8"), lock
