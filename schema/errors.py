@@ -13,19 +13,29 @@ from graph.errors import BadInput, KithError, Unavailable
 
 log = logging.getLogger("kith.errors")
 
+_NOTE = "error id "
+
 
 def formatted(error: GraphQLError) -> dict[str, Any]:
     """An error as the GraphQL specification formats it, always with `extensions.code`."""
     answer: dict[str, Any] = dict(error.formatted)
-    answer["extensions"] = {**(error.extensions or {})}
-    cause = error.original_error
+    cause = _cause(error)
     if isinstance(cause, KithError):
-        answer["extensions"] |= _extensions(cause)
-    elif cause is not None and not isinstance(cause, GraphQLError):
-        answer["message"] = "Something went wrong on our side."
+        answer["extensions"] = _extensions(cause)
+    elif cause is None:
+        answer["extensions"] = {"code": "BAD_USER_INPUT", **(error.extensions or {})}
+    else:
+        answer["message"] = "Internal error"
         answer["extensions"] = {"code": "INTERNAL", "id": _logged(error, cause)}
-    answer["extensions"].setdefault("code", "BAD_REQUEST")
     return answer
+
+
+def _cause(error: GraphQLError) -> Exception | None:
+    """What lies below all of graphql-core's wrapping; None if the words are its own."""
+    cause = error.original_error
+    while isinstance(cause, GraphQLError):
+        cause = cause.original_error
+    return cause
 
 
 def _extensions(cause: KithError) -> dict[str, Any]:
@@ -33,12 +43,20 @@ def _extensions(cause: KithError) -> dict[str, Any]:
     if isinstance(cause, BadInput):
         extensions["argument"] = cause.argument
     if isinstance(cause, Unavailable):
-        log.warning("unavailable: %s", cause, exc_info=cause.__cause__)
+        log.warning("%s", cause, exc_info=cause.__cause__)
         extensions["part"] = cause.part
     return extensions
 
 
 def _logged(error: GraphQLError, cause: Exception) -> str:
+    """The id under which the log has the cause.
+
+    A batch that failed gives one exception to all who waited for it: it is logged once.
+    """
+    for note in getattr(cause, "__notes__", ()):
+        if note.startswith(_NOTE):
+            return str(note.removeprefix(_NOTE))
     error_id = uuid.uuid4().hex
+    cause.add_note(_NOTE + error_id)
     log.error("internal error %s at %s", error_id, error.path, exc_info=cause)
     return error_id

@@ -256,9 +256,7 @@ async def test_a_cursor_belongs_to_one_list(gateway: Gateway, stores: Stores) ->
     query = '{ user(id: "1") { following { edges { cursor } } } }'
     cursor = (await gateway.data(query))["user"]["following"]["edges"][0]["cursor"]
     for owner, field in (("1", "followers"), ("3", "following")):
-        error = await gateway.error(
-            f'query ($c: String) {{ user(id: "{owner}") {{ {field}(after: $c) {{ totalCount }} }} }}',
-            c=cursor,
-        )
+        asked = f'user(id: "{owner}") {{ {field}(after: $c) {{ totalCount }} }}'
+        error = await gateway.error(f"query ($c: String) {{ {asked} }}", c=cursor)
         assert error["extensions"]["code"] == "BAD_USER_INPUT"
         assert "does not belong" in error["message"]

@@ -1,0 +1,159 @@
+"""Who is asking. Knows tokens and their claims, nothing of what a viewer may see.
+
+A request without credentials is anonymous. One with credentials that do not hold is refused:
+falling back to anonymous would hide an expired token behind an empty screen.
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jwt
+from starlette.datastructures import Headers
+
+from gateway.http_refusal import HttpRefusal
+from gateway.token_keys import DEVELOPMENT_SECRET, TokenKeys, key_set, public_key, shared_secret
+
+__all__ = [
+    "ANONYMOUS",
+    "DEVELOPMENT_SECRET",
+    "Authentication",
+    "AuthenticationSettings",
+    "Identity",
+    "mint",
+]
+
+LEEWAY_S = 30
+TOKEN_CHARS_MAX = 8_192
+USER_ID_MAX = (1 << 63) - 1
+SERVICE = "service"
+_DECIMAL = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who asks: a user, a trusted service (perhaps for a user), or nobody."""
+
+    user_id: int | None = None
+    service: bool = False
+
+
+ANONYMOUS = Identity()
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationSettings:
+    """How tokens are checked. Exactly one of the first three is set.
+
+    `development` accepts the well-known secret, `allow_x_viewer` the header `X-Viewer: 42`; both
+    are for a laptop alone.
+    """
+
+    secret: str | None = None
+    public_key_file: Path | None = None
+    jwks_file: Path | None = None
+    audience: str | None = None
+    issuer: str | None = None
+    allow_x_viewer: bool = False
+    development: bool = False
+
+
+class Authentication:
+    """Tells who sent a request. Raises ValueError for settings that cannot be right."""
+
+    def __init__(self, settings: AuthenticationSettings) -> None:
+        self._keys = _keys(settings)
+        self._audience = settings.audience
+        self._issuer = settings.issuer
+        self._allow_x_viewer = settings.allow_x_viewer
+
+    def identify(self, headers: Headers) -> Identity:
+        """The identity behind these headers. Raises HttpRefusal 401, code UNAUTHENTICATED."""
+        credentials = headers.getlist("authorization")
+        if credentials:
+            return self._bearer(credentials)
+        viewer = headers.get("x-viewer") if self._allow_x_viewer else None
+        if viewer is None:
+            return ANONYMOUS
+        return Identity(_user_id(viewer.strip(), "X-Viewer"))
+
+    def _bearer(self, credentials: list[str]) -> Identity:
+        scheme, _, token = credentials[0].strip().partition(" ")
+        if len(credentials) > 1 or scheme.lower() != "bearer":
+            raise _refused("Authorization is one `Bearer` token.")
+        return _identity(self._claims(token.strip()))
+
+    def _claims(self, token: str) -> Mapping[str, Any]:
+        if len(token) > TOKEN_CHARS_MAX:
+            raise _refused(f"A token has at most {TOKEN_CHARS_MAX} characters.")
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                self._keys.key_for(token),
+                algorithms=[self._keys.algorithm],
+                audience=self._audience,
+                issuer=self._issuer,
+                leeway=LEEWAY_S,
+                options={"require": ["exp"], "verify_aud": self._audience is not None},
+            )
+        except jwt.ExpiredSignatureError:
+            raise _refused("The token has expired.") from None
+        except jwt.PyJWTError as error:
+            raise _refused(f"The token is not valid: {str(error).rstrip('.')}.") from None
+        return claims
+
+
+def mint(secret: str, sub: int | None, scope: str = "", ttl_s: int = 3_600) -> str:
+    """A token as `Authentication` accepts it: HS256, for `sub` and the scopes, for `ttl_s`."""
+    now = int(time.time())
+    claims: dict[str, Any] = {"iat": now, "exp": now + ttl_s}
+    if sub is not None:
+        claims["sub"] = str(_user_id(str(sub), "sub"))
+    if scope:
+        claims["scope"] = scope
+    return jwt.encode(claims, secret, algorithm="HS256")
+
+
+def _keys(settings: AuthenticationSettings) -> TokenKeys:
+    keys: list[Callable[[], TokenKeys]] = []
+    if (secret := settings.secret) is not None:
+        keys.append(lambda: shared_secret(secret, settings.development))
+    if (file := settings.public_key_file) is not None:
+        keys.append(lambda: public_key(file))
+    if (set_file := settings.jwks_file) is not None:
+        keys.append(lambda: key_set(set_file))
+    if len(keys) != 1:
+        raise ValueError(
+            "Exactly one of KITH_JWT_SECRET, KITH_JWT_PUBLIC_KEY_FILE and KITH_JWKS_FILE must be"
+            f" set, not {len(keys)}."
+        )
+    return keys[0]()
+
+
+def _identity(claims: Mapping[str, Any]) -> Identity:
+    scope = claims.get("scope", "")
+    if not isinstance(scope, str):
+        raise _refused("The token's `scope` is a string of words.")
+    service = SERVICE in scope.split()
+    subject = claims.get("sub")
+    if subject is None:
+        if service:
+            return Identity(None, True)
+        raise _refused("The token names nobody: it needs `sub`.")
+    return Identity(_user_id(subject, "The token's `sub`"), service)
+
+
+def _user_id(text: str, what: str) -> int:
+    if _DECIMAL.fullmatch(text) and int(text) <= USER_ID_MAX:
+        return int(text)
+    raise _refused(f"{what} is a user's id: a decimal number from 1 to {USER_ID_MAX}.")
+
+
+def _refused(message: str) -> HttpRefusal:
+    # A quote or a line break in the reason would end the header's own quoting.
+    reason = re.sub(r"[^ !#-\[\]-~]", "", message)
+    challenge = f'Bearer error="invalid_token", error_description="{reason}"'
+    return HttpRefusal(401, "UNAUTHENTICATED", message, {"www-authenticate": challenge})

@@ -1,0 +1,129 @@
+"""A process's configuration: read once, from the environment. Nothing else reads it there."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
+from gateway.embedded.state import State, find_running
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.space import checked_space
+
+
+class ConfigurationError(Exception):
+    """A value is wrong or missing; the text names the variable and says what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that a process is told from outside."""
+
+    storage: StorageSettings
+    authentication: AuthenticationSettings
+    limits: Limits
+    metrics_port: int | None = None
+    """Where a worker shows its metrics; a gateway shows them at /metrics."""
+
+
+def read_config(
+    state: Path, space: str, *, development: bool = False, environ: Mapping[str, str] | None = None
+) -> Config:
+    """The configuration in the environment, and the servers of a running `dev` in `state`.
+
+    Raises:
+        ConfigurationError: a value is wrong, or no server can be found.
+    """
+    env = os.environ if environ is None else environ
+    return Config(
+        storage=_storage(env, state, space),
+        authentication=_authentication(env, development),
+        limits=replace(Limits(), following_max=_integer(env, "KITH_FOLLOWING_LIMIT", 1000, 1)),
+        metrics_port=_integer(env, "KITH_METRICS_PORT", 0, 0, 65535) or None,
+    )
+
+
+def server_urls(environ: Mapping[str, str] | None = None) -> tuple[str | None, str | None]:
+    """The PostgreSQL and Redis that the environment names, where it does."""
+    env = os.environ if environ is None else environ
+    return env.get("DATABASE_URL") or None, env.get("REDIS_URL") or None
+
+
+def signing_secret(environ: Mapping[str, str] | None = None) -> str:
+    """What `token` signs with: the environment's secret, or the one of `dev`."""
+    env = os.environ if environ is None else environ
+    return env.get("KITH_JWT_SECRET") or _secret_file(env) or DEVELOPMENT_SECRET
+
+
+def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
+    """Our own environment for a child process, with `changes`."""
+    return {**os.environ, **changes}
+
+
+def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings:
+    database_url, redis_url = server_urls(env)
+    if database_url is None or redis_url is None:
+        running = find_running(State(state))
+        if running is None:
+            missing = "DATABASE_URL" if database_url is None else "REDIS_URL"
+            raise ConfigurationError(
+                f"{missing} is not set, and no `make dev` runs in {state}. Set it to a "
+                f"{'postgresql' if missing == 'DATABASE_URL' else 'redis'}:// address, start "
+                "`make dev`, or name the folder of a running one with --state."
+            )
+        database_url = database_url or running.database_url
+        redis_url = redis_url or running.redis_url
+    try:
+        checked_space(space)
+    except ValueError as error:
+        raise ConfigurationError(f"--space: {error}") from None
+    return StorageSettings(
+        database_url=database_url,
+        redis_url=redis_url,
+        space=space,
+        pool_max=_integer(env, "KITH_POOL_MAX", 8, 1, 100),
+        statement_cache_size=_integer(env, "KITH_STATEMENT_CACHE_SIZE", 200, 0),
+        cache_ttl_s=_integer(env, "KITH_CACHE_TTL_S", 3600, 1),
+    )
+
+
+def _authentication(env: Mapping[str, str], development: bool) -> AuthenticationSettings:
+    secret = env.get("KITH_JWT_SECRET") or _secret_file(env)
+    public_key, jwks = _path(env, "KITH_JWT_PUBLIC_KEY_FILE"), _path(env, "KITH_JWKS_FILE")
+    if development and not (secret or public_key or jwks):
+        secret = DEVELOPMENT_SECRET
+    return AuthenticationSettings(
+        secret=secret,
+        public_key_file=public_key,
+        jwks_file=jwks,
+        audience=env.get("KITH_JWT_AUDIENCE") or None,
+        issuer=env.get("KITH_JWT_ISSUER") or None,
+        allow_x_viewer=development,
+        development=development,
+    )
+
+
+def _secret_file(env: Mapping[str, str]) -> str | None:
+    file = _path(env, "KITH_JWT_SECRET_FILE")
+    if file is None:
+        return None
+    try:
+        return file.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ConfigurationError(
+            f"KITH_JWT_SECRET_FILE is {file}, which cannot be read: {error.strerror}."
+        ) from None
+
+
+def _path(env: Mapping[str, str], name: str) -> Path | None:
+    return Path(env[name]) if env.get(name) else None
+
+
+def _integer(
+    env: Mapping[str, str], name: str, default: int, least: int, most: int = 2**31 - 1
+) -> int:
+    text = env.get(name) or str(default)
+    if text.isascii() and text.isdecimal() and least <= int(text) <= most:
+        return int(text)
+    raise ConfigurationError(f"{name} is {text!r}; it must be a whole number, {least} to {most}.")

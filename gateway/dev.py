@@ -1,0 +1,124 @@
+"""`dev`: everything on this machine, from nothing to three queries that answer."""
+
+import asyncio
+import shlex
+import socket
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import orjson
+import typer
+
+from gateway.config import ConfigurationError, child_environment, server_urls
+from gateway.embedded.command import Command
+from gateway.embedded.servers import Servers, embedded_servers
+from gateway.embedded.signals import until_signalled
+from gateway.embedded.state import State, find_running
+from gateway.sample import load_sample
+from storage.postgres.migrate import migrate
+from storage.space import checked_space
+
+QUERIES = (
+    '{ user(id: "1") { followingCount followerCount friends(first: 3) { nodes { id } } } }',
+    '{ viewer { user { relationWith(ids: ["2", "3", "399"]) { to { id } state } } } }',
+    'mutation { followUser(input: {userId: "399"}) { outcome user { followerCount } } }',
+)
+"""What a person may try first. The header `X-Viewer` says who asks, in `dev` alone."""
+
+
+async def run(host: str, port: int, folder: Path, space: str) -> None:
+    """Runs until a signal says stop.
+
+    Raises:
+        EmbeddedError, ConfigurationError, ValueError: it cannot; the text is for a person.
+    """
+    state = State(folder)
+    if running := find_running(state):
+        typer.echo(f"Kith runs already in {state.folder}: {running.gateway_url or 'starting'}")
+        return
+    checked_space(space)
+    _must_be_free(host, port)
+    database_url, redis_url = server_urls()
+    with until_signalled():
+        async with embedded_servers(
+            state, database_url=database_url, redis_url=redis_url
+        ) as servers:
+            await migrate(servers.database_url, space)
+            await load_sample(servers.database_url, space, state.folder)
+            await _start(servers, host, port, space)
+            typer.echo(welcome(f"http://{host}:{port}"))
+            await servers.supervisor.watch()
+
+
+async def _start(servers: Servers, host: str, port: int, space: str) -> None:
+    environment = child_environment(
+        {
+            "DATABASE_URL": servers.database_url,
+            "REDIS_URL": servers.redis_url,
+            "PYTHONUNBUFFERED": "1",
+        }
+    )
+    kith = (sys.executable, "-m", "gateway")
+    url = f"http://{host}:{port}"
+
+    async def answers(_: int) -> bool:
+        return await asyncio.to_thread(_answers, url)
+
+    worker = (*kith, "worker", "--space", space)
+    gateway = (*kith, "serve", "--development", "--space", space)
+    await servers.supervisor.start(Command("worker", worker, env=environment))
+    await servers.supervisor.start(
+        Command(
+            "gateway",
+            (*gateway, "--host", host, "--port", str(port)),
+            env=environment,
+            is_ready=answers,
+        )
+    )
+    servers.announce(gateway_url=url)
+
+
+def welcome(url: str) -> str:
+    """What `dev` says once everything answers."""
+    lines = [
+        "",
+        f"Kith is ready. The playground: {url}/graphql",
+        "Three queries to try:",
+        "",
+        *(f"  {curl(url, query)}" for query in QUERIES),
+        "",
+        "`python -m gateway token 42` prints a token for user 42. Ctrl-C stops everything.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def curl(url: str, query: str) -> str:
+    """A query as a command for a shell."""
+    body = orjson.dumps({"query": query}).decode()
+    return (
+        f"curl -s {url}/graphql -H 'X-Viewer: 1' -H 'Content-Type: application/json' "
+        f"-d {shlex.quote(body)}"
+    )
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/readyz", timeout=2) as response:  # noqa: S310
+            return bool(response.status == 200)
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _must_be_free(host: str, port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise ConfigurationError(
+                f"cannot listen on {host}:{port}: {error.strerror}. Choose another port: "
+                "`make dev PORT=…` or `--port …`."
+            ) from None

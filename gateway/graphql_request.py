@@ -1,0 +1,120 @@
+"""What a caller asks, free of HTTP, and the port that answers it. Knows no schema."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
+
+import orjson
+from graphql import ExecutionResult, GraphQLError
+
+from gateway.http_refusal import HttpRefusal
+
+MESSAGE_CHARS_MAX = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class GraphQLRequest:
+    """One request. `read_only` is set where a mutation must not run: HTTP's safe methods."""
+
+    query: str
+    variables: dict[str, Any] = field(default_factory=dict)
+    operation_name: str | None = None
+    extensions: dict[str, Any] = field(default_factory=dict)
+    read_only: bool = False
+
+
+class RequestRefused(Exception):
+    """The request failed before execution: there is no `data`, only these public errors."""
+
+    def __init__(self, code: str, errors: list[GraphQLError]) -> None:
+        super().__init__(code)
+        self.code = code
+        self.errors = [_coded(error, code) for error in errors]
+
+
+class NotReadOnly(RequestRefused):
+    """A mutation came where only reading is allowed."""
+
+
+class Executor(Protocol):
+    """Whoever runs operations."""
+
+    async def execute(self, request: GraphQLRequest, context: object) -> ExecutionResult:
+        """Run it. Field errors are in the result; what fails before raises RequestRefused."""
+
+
+def from_body(body: bytes) -> GraphQLRequest:
+    """The request in a POST's JSON body. Raises HttpRefusal 400 with what is wrong about it."""
+    try:
+        parameters = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise _bad(f"The body is not JSON in UTF-8: {error}") from None
+    if isinstance(parameters, list):
+        raise _bad("The body is one request, not a list: batches are not supported.")
+    if not isinstance(parameters, dict):
+        raise _bad("The body is a JSON object with at least a `query`.")
+    return _request(parameters, read_only=False)
+
+
+def from_query_string(query_string: bytes) -> GraphQLRequest:
+    """The request in a GET's parameters. Raises HttpRefusal 400 with what is wrong about it."""
+    try:
+        pairs = parse_qsl(query_string.decode("ascii"), True, errors="strict", max_num_fields=20)
+    except ValueError:
+        raise _bad("The parameters are URL-encoded UTF-8, and fewer than 20.") from None
+    parameters: dict[str, Any] = dict(pairs)
+    for name in ("variables", "extensions"):
+        if parameters.get(name):
+            parameters[name] = _json_parameter(name, parameters[name])
+        else:
+            parameters.pop(name, None)
+    return _request(parameters, read_only=True)
+
+
+def _json_parameter(name: str, text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise _bad(f"`{name}` is not JSON: {error}") from None
+
+
+def _request(parameters: dict[str, Any], read_only: bool) -> GraphQLRequest:
+    query = parameters.get("query")
+    if query is None or query == "":
+        raise _bad("`query` is missing: it is the document to run.")
+    if not isinstance(query, str):
+        raise _bad("`query` must be a string.")
+    operation_name = parameters.get("operationName")
+    if not isinstance(operation_name, str | None):
+        raise _bad("`operationName` must be a string.")
+    return GraphQLRequest(
+        query,
+        _object(parameters, "variables"),
+        operation_name or None,
+        _object(parameters, "extensions"),
+        read_only,
+    )
+
+
+def _object(parameters: dict[str, Any], name: str) -> dict[str, Any]:
+    value = parameters.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _bad(f"`{name}` must be an object.")
+    return value
+
+
+def _bad(message: str) -> HttpRefusal:
+    return HttpRefusal(400, "BAD_REQUEST", message)
+
+
+def _coded(error: GraphQLError, code: str) -> GraphQLError:
+    # A message may quote the whole document: 100 such messages would outgrow any body limit.
+    message = error.message
+    if len(message) > MESSAGE_CHARS_MAX:
+        message = message[:MESSAGE_CHARS_MAX] + "…"
+    extensions = {**(error.extensions or {}), "code": code}
+    return GraphQLError(
+        message, source=error.source, positions=error.positions, extensions=extensions
+    )

@@ -1,0 +1,124 @@
+"""How large a document is, before anything expensive looks at it. Knows syntax, no schema.
+
+A fragment counts each time it is spread (a "fragment bomb" doubles with every level) but is
+measured once, so measuring is linear in the document. Cycles and unknown fragments count nothing
+here: validation reports them.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from graphql import (
+    DocumentNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    OperationDefinitionNode,
+    SelectionNode,
+    SelectionSetNode,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a selection amounts to once its fragments are spread out."""
+
+    depth: int = 0
+    fields: int = 0
+    aliases: int = 0
+    introspections: int = 0
+
+    def beside(self, other: "Size") -> "Size":
+        return Size(
+            max(self.depth, other.depth),
+            self.fields + other.fields,
+            self.aliases + other.aliases,
+            self.introspections + other.introspections,
+        )
+
+    def below(self, field: FieldNode) -> "Size":
+        """The size of `field` when this is the size of what it selects."""
+        aliases = int(field.alias is not None)
+        # Introspection nests deeper than data by nature: graphql-core has its own rule for it.
+        if field.name.value in ("__schema", "__type"):
+            return Size(1, 1, aliases, 1)
+        return Size(self.depth + 1, self.fields + 1, self.aliases + aliases, self.introspections)
+
+
+class Measure:
+    """Measures one document once; read its attributes afterwards.
+
+    `spread_out` is the sum over all operations with fragments spread out; `fields`, `spreads` and
+    `comparisons` count what is written. A comparison is a pair of fields of one name that both
+    select something: the rule that overlapping fields can be merged may look at each.
+    """
+
+    def __init__(self, document: DocumentNode) -> None:
+        self._fragments = {
+            node.name.value: node.selection_set
+            for node in document.definitions
+            if isinstance(node, FragmentDefinitionNode)
+        }
+        self._known: dict[str, Size] = {}
+        self._names: Counter[str] = Counter()
+        self.fields = 0
+        self.spreads = 0
+        for name in self._innermost_first():
+            self._known[name] = self._size(self._fragments[name])
+        self.spread_out = Size()
+        for node in document.definitions:
+            if isinstance(node, OperationDefinitionNode):
+                self.spread_out = self.spread_out.beside(self._size(node.selection_set))
+        self.comparisons = sum(count * count for count in self._names.values())
+
+    def _size(self, selections: SelectionSetNode) -> Size:
+        # The parser lets a definition nest 200 deep, and fragments are looked up: this recursion
+        # goes no deeper.
+        size = Size()
+        for node in selections.selections:
+            size = size.beside(self._size_of(node))
+        return size
+
+    def _size_of(self, node: SelectionNode) -> Size:
+        if isinstance(node, FragmentSpreadNode):
+            self.spreads += 1
+            return self._known.get(node.name.value, Size())
+        inner: SelectionSetNode | None = getattr(node, "selection_set", None)
+        size = self._size(inner) if inner is not None else Size()
+        if not isinstance(node, FieldNode):
+            return size
+        self.fields += 1
+        if inner is not None:
+            self._names[(node.alias or node.name).value] += 1
+        return size.below(node)
+
+    def _innermost_first(self) -> list[str]:
+        """The fragments' names, each after those that it spreads. A chain of a thousand fragments
+        must not recurse a thousand deep, hence the explicit path."""
+        done: dict[str, None] = {}
+        seen: set[str] = set()
+        for root in self._fragments:
+            path = [(root, iter((root,)))] if root not in seen else []
+            while path:
+                name, inner = path[-1]
+                following = next(inner, None)
+                if following is None:
+                    path.pop()
+                    done[name] = None
+                elif following in self._fragments and following not in seen:
+                    seen.add(following)
+                    path.append((following, iter(_spreads(self._fragments[following]))))
+        return list(done)
+
+
+def _spreads(selections: SelectionSetNode) -> list[str]:
+    return list(_walk(selections))
+
+
+def _walk(selections: SelectionSetNode) -> Iterator[str]:
+    for node in selections.selections:
+        if isinstance(node, FragmentSpreadNode):
+            yield node.name.value
+        elif (inner := getattr(node, "selection_set", None)) is not None:
+            yield from _walk(inner)

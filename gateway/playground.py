@@ -1,0 +1,99 @@
+"""The page that people try queries in: GraphiQL, its example tabs and the files it needs.
+
+Without the bundled files (`make playground`) it is Strawberry's page, which loads GraphiQL from
+a public network. Knows no schema: the examples are text.
+"""
+
+from collections.abc import Iterator
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import orjson
+from starlette.responses import HTMLResponse
+from starlette.routing import Mount
+from starlette.staticfiles import StaticFiles
+from starlette.types import Receive, Scope, Send
+
+HERE = Path(__file__).parent
+BUNDLE = HERE / "playground_assets"
+SOURCES = HERE / "playground"
+ASSETS_PATH = "/playground"
+TAB_LINE = "#---"
+
+SECURITY_HEADERS = {
+    "cache-control": "no-cache",
+    "vary": "accept",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+}
+# Monaco writes style elements while it runs, and its fonts and icons are data URLs.
+BUNDLED_POLICY = (
+    "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self';"
+    " style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data:;"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+class Playground:
+    """An ASGI application that answers with the page; `routes` serve what the page loads.
+
+    `viewer_header` puts `X-Viewer: 1` into the tabs' headers: only where the gateway heeds it.
+    """
+
+    def __init__(
+        self, viewer_header: bool = False, endpoint: str = "/graphql", bundle: Path = BUNDLE
+    ) -> None:
+        self._viewer_header = viewer_header
+        self._endpoint = endpoint
+        self._bundle = bundle
+
+    @property
+    def bundled(self) -> bool:
+        """Whether the page works without the internet."""
+        return (self._bundle / "playground.js").is_file()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict(SECURITY_HEADERS)
+        if self.bundled:
+            headers["content-security-policy"] = BUNDLED_POLICY
+        page = self._page if self.bundled else self._fallback
+        await HTMLResponse(page, headers=headers)(scope, receive, send)
+
+    def routes(self) -> list[Mount]:
+        """What to mount beside the endpoint. ETags let a rebuilt bundle be seen at once."""
+        if not self.bundled:
+            return []
+        return [Mount(ASSETS_PATH, StaticFiles(directory=self._bundle), name="playground")]
+
+    @cached_property
+    def _page(self) -> str:
+        settings = {"endpoint": self._endpoint, "assets": ASSETS_PATH, "tabs": self._tabs()}
+        # Inside a script element only `<` can end it: as an escape it stays JSON.
+        safe = orjson.dumps(settings).decode().replace("<", "\\u003c")
+        page = Template((SOURCES / "page.html").read_text(encoding="utf-8"))
+        return page.substitute(assets=ASSETS_PATH, settings=safe)
+
+    @cached_property
+    def _fallback(self) -> str:
+        return files("strawberry").joinpath("static", "graphiql.html").read_text(encoding="utf-8")
+
+    def _tabs(self) -> list[dict[str, Any]]:
+        headers = orjson.dumps({"X-Viewer": "1"}, option=orjson.OPT_INDENT_2).decode()
+        extra = {"headers": headers} if self._viewer_header else {}
+        return [{"query": query, **extra} for query in examples()]
+
+
+def examples() -> list[str]:
+    """The text of each example tab, in order."""
+    text = (SOURCES / "examples.graphql").read_text(encoding="utf-8")
+    return list(_split(text))
+
+
+def _split(text: str) -> Iterator[str]:
+    _, *tabs = text.split(TAB_LINE + "\n")
+    for tab in tabs:
+        yield tab.strip() + "\n"

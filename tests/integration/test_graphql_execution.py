@@ -1,0 +1,103 @@
+"""Operations as they are run: the cache of judged ones, and masked errors."""
+
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+import strawberry
+from graphql import GraphQLError
+from strawberry.extensions import SchemaExtension
+
+from gateway.graphql_document import CacheLimits, Documents
+from gateway.graphql_execution import StrawberryExecutor
+from gateway.graphql_request import GraphQLRequest, RequestRefused
+from schema.errors import formatted
+from tests.small_graph import Context, Query, executor, schema
+
+
+def test_a_document_is_judged_once() -> None:
+    documents = Documents(schema._schema)
+    assert documents.of("{ who }") is documents.of("{ who }")
+
+
+def test_the_least_recently_used_document_is_forgotten() -> None:
+    documents = Documents(schema._schema, cache_limits=CacheLimits(documents_max=2))
+    first, second = documents.of("query A { who }"), documents.of("query B { who }")
+    assert documents.of("query A { who }") is first
+    documents.of("query C { who }")
+    assert documents.of("query A { who }") is first
+    assert documents.of("query B { who }") is not second
+
+
+def test_the_cache_is_bounded_by_characters_too() -> None:
+    documents = Documents(schema._schema, cache_limits=CacheLimits(chars_max=20))
+    first = documents.of("query A { who }")
+    documents.of("query B { who }")
+    assert documents.of("query A { who }") is not first
+
+
+def test_a_refused_document_takes_no_place_in_the_cache() -> None:
+    documents = Documents(schema._schema, cache_limits=CacheLimits(documents_max=1))
+    good = documents.of("{ who }")
+    with pytest.raises(RequestRefused):
+        documents.of("{ stranger }")
+    assert documents.of("{ who }") is good
+
+
+def test_a_schema_with_extensions_is_refused_rather_than_half_run() -> None:
+    extended = strawberry.Schema(Query, extensions=[SchemaExtension])
+    with pytest.raises(ValueError, match="no schema extensions"):
+        StrawberryExecutor(extended, Documents(extended._schema))
+
+
+async def test_a_subscription_is_refused_although_the_schema_has_it() -> None:
+    @strawberry.type
+    class Subscription:
+        @strawberry.subscription
+        async def ticks(self) -> AsyncIterator[int]:
+            yield 1
+
+    subscribing = strawberry.Schema(Query, subscription=Subscription)
+    executor = StrawberryExecutor(subscribing, Documents(subscribing._schema))
+    with pytest.raises(RequestRefused) as caught:
+        await executor.execute(GraphQLRequest("subscription { ticks }"), Context())
+    assert caught.value.code == "OPERATION_RESOLUTION_FAILED"
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        ("{ refused }", "BAD_USER_INPUT", "first: at most 100 are allowed"),
+        ("{ down }", "UNAVAILABLE", "postgresql is unavailable"),
+    ],
+)
+async def test_a_known_error_keeps_its_message_and_code(
+    query: str, code: str, message: str
+) -> None:
+    result = await executor().execute(GraphQLRequest(query), Context())
+    assert result.errors is not None
+    shown = formatted(result.errors[0])
+    assert shown["message"].startswith(message)
+    assert shown["extensions"]["code"] == code
+    assert shown["path"] == [query.strip("{} ")]
+
+
+async def test_an_unknown_error_is_masked_and_logged_under_its_id(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    result = await executor().execute(GraphQLRequest("{ broken }"), Context())
+    assert result.errors is not None
+    with caplog.at_level(logging.ERROR):
+        shown = formatted(result.errors[0])
+    assert shown["extensions"]["code"] == "INTERNAL"
+    assert shown["path"] == ["broken"]
+    assert set(shown["extensions"]) == {"code", "id"}
+    assert "hunter2" not in str(shown)
+    assert shown["extensions"]["id"] in caplog.text
+    assert "RuntimeError: password=hunter2" in caplog.text
+
+
+def test_a_code_in_the_extensions_is_kept() -> None:
+    error = GraphQLError("Not yours.", extensions={"code": "FORBIDDEN", "hint": 1})
+    shown = formatted(GraphQLError(error.message, original_error=error))
+    assert shown["extensions"] == {"code": "FORBIDDEN", "hint": 1}

@@ -1,0 +1,175 @@
+"""GraphQL over a real connection: large, slow and lying bodies, deadlines, hang-ups, overload."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from gateway.graphql_http import GraphQLEndpoint, HttpLimits
+from schema.errors import formatted
+from tests.served import served, wait_until
+from tests.small_graph import Context, endpoint, executor
+
+JSON = {"content-type": "application/json"}
+DEADLINE_S = 10
+
+
+def limited(limits: HttpLimits, context: Context | None = None) -> GraphQLEndpoint:
+    shared = context or Context()
+    return GraphQLEndpoint(executor(), lambda _: shared, formatted, limits)
+
+
+def code_of(response: httpx.Response) -> str:
+    return str(response.json()["errors"][0]["extensions"]["code"])
+
+
+@contextmanager
+def connected(url: str) -> Iterator[socket.socket]:
+    address = httpx.URL(url)
+    with socket.create_connection((address.host, address.port), timeout=DEADLINE_S) as connection:
+        yield connection
+
+
+def head(*lines: str) -> bytes:
+    common = ["POST /graphql HTTP/1.1", "Host: kith", "Content-Type: application/json"]
+    return "\r\n".join([*common, *lines, "", ""]).encode()
+
+
+def answer(connection: socket.socket) -> str:
+    """The answer up to the end of its JSON."""
+    received = b""
+    while not received.endswith(b"]}"):
+        chunk = connection.recv(65_536)
+        assert chunk, f"closed after {received!r}"
+        received += chunk
+    return received.decode()
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with served(endpoint()) as url:
+        yield url
+
+
+async def in_chunks(count: int) -> AsyncIterator[bytes]:
+    for _ in range(count):
+        yield b" " * 65_536
+
+
+async def test_a_body_of_thirty_megabytes_is_too_large(url: str) -> None:
+    async with httpx.AsyncClient() as client:
+        response = await client.post(f"{url}/graphql", content=b" " * 30_000_000, headers=JSON)
+    assert response.status_code == 413
+    assert code_of(response) == "PAYLOAD_TOO_LARGE"
+
+
+async def test_a_large_body_of_unknown_length_is_too_large(url: str) -> None:
+    async with httpx.AsyncClient() as client:
+        response = await client.post(f"{url}/graphql", content=in_chunks(100), headers=JSON)
+    assert response.status_code == 413
+    assert code_of(response) == "PAYLOAD_TOO_LARGE"
+
+
+@pytest.mark.parametrize("length", ["1048577", "9" * 19, "0" * 50 + "9" * 19])
+def test_an_announced_length_is_refused_before_the_body_arrives(url: str, length: str) -> None:
+    with connected(url) as connection:
+        connection.sendall(head(f"Content-Length: {length}"))
+        assert " 413 " in answer(connection)
+
+
+def test_a_body_at_the_limit_is_read(url: str) -> None:
+    body = b'{"query": "{ who }"}'.ljust(1 << 20)
+    response = httpx.post(f"{url}/graphql", content=body, headers=JSON)
+    assert response.json() == {"data": {"who": "None"}}
+
+
+def test_a_slow_body_times_out_and_ends_the_connection() -> None:
+    with (
+        served(limited(HttpLimits(body_deadline_ms=50))) as url,
+        connected(url) as connection,
+    ):
+        connection.sendall(head("Content-Length: 20") + b'{"query":')
+        received = answer(connection)
+        assert " 408 " in received
+        assert "REQUEST_TIMEOUT" in received
+        assert "connection: close" in received.lower()
+        assert connection.recv(1) == b""
+
+
+def test_a_connection_serves_the_next_request_after_a_body_that_was_too_large(url: str) -> None:
+    with httpx.Client() as client:
+        for _ in range(2):
+            too_large = client.post(f"{url}/graphql", content=b" " * 2_000_000, headers=JSON)
+            assert too_large.status_code == 413
+        response = client.post(f"{url}/graphql", json={"query": "{ who }"})
+    assert response.json() == {"data": {"who": "None"}}
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/graphql-response+json"])
+async def test_an_operation_is_stopped_at_its_deadline(accept: str) -> None:
+    context = Context()
+    transport = httpx.ASGITransport(limited(HttpLimits(request_deadline_ms=30), context))
+    async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
+        async with asyncio.timeout(DEADLINE_S):
+            response = await client.post(
+                "/graphql", json={"query": "{ a: forever b: forever }"}, headers={"accept": accept}
+            )
+    assert response.status_code == 503
+    assert code_of(response) == "DEADLINE_EXCEEDED"
+    assert context.cancelled == ["forever", "forever"]
+
+
+async def test_a_caller_that_hangs_up_ends_the_work() -> None:
+    context = Context()
+    app = limited(HttpLimits(), context)
+    body = b'{"query": "{ a: forever b: forever }"}'
+    sent: list[object] = []
+    messages = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> dict[str, object]:
+        message = next(messages, None)
+        if message is not None:
+            return message
+        await context.started.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(message: object) -> None:
+        sent.append(message)
+
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "headers": headers, "query_string": b""}
+    async with asyncio.timeout(DEADLINE_S):
+        await app(scope, receive, send)
+    assert context.cancelled == ["forever", "forever"]
+    assert sent == []
+
+
+def test_a_closed_connection_ends_the_work_under_uvicorn() -> None:
+    context = Context()
+    body = b'{"query": "{ forever }"}'
+    with served(limited(HttpLimits(request_deadline_ms=60_000), context)) as url:
+        with connected(url) as connection:
+            connection.sendall(head(f"Content-Length: {len(body)}") + body)
+            wait_until(context.started.is_set)
+        wait_until(lambda: context.cancelled == ["forever"])
+
+
+async def test_more_requests_than_the_bound_are_told_to_come_back() -> None:
+    context = Context()
+    app = limited(HttpLimits(concurrent_max=1, request_deadline_ms=60_000), context)
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
+        first = asyncio.create_task(client.post("/graphql", json={"query": "{ forever }"}))
+        async with asyncio.timeout(DEADLINE_S):
+            await context.started.wait()
+        second = await client.post("/graphql", json={"query": "{ who }"})
+        first.cancel()
+        await asyncio.wait([first])
+        third = await client.post("/graphql", json={"query": "{ who }"})
+    assert second.status_code == 503
+    assert second.headers["retry-after"] == "1"
+    assert code_of(second) == "OVERLOADED"
+    assert third.status_code == 200

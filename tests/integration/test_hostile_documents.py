@@ -1,0 +1,124 @@
+"""Documents made to cost: each is refused in bounded time, and nothing useful is refused."""
+
+import time
+
+import httpx
+import pytest
+from graphql import get_introspection_query
+
+from gateway.graphql_document import Documents
+from gateway.graphql_limits import DocumentLimits
+from gateway.graphql_request import GraphQLRequest, RequestRefused
+from tests.small_graph import Context, endpoint, executor, schema
+
+# Far above what any of these takes (0.2 s), far below what the unbounded ones took (minutes).
+SECONDS_MAX = 3.0
+
+
+def nested(depth: int) -> str:
+    return '{ user(id: "1")' + " { friends" * depth + " { id }" + " }" * depth + " }"
+
+
+def doubling(levels: int) -> str:
+    """Each fragment spreads the next twice below two aliases: 2 to the power of `levels`."""
+    fragments = [
+        f"fragment F{n} on User {{ a: friend {{ ...F{n + 1} }} b: friend {{ ...F{n + 1} }} }}"
+        for n in range(levels)
+    ]
+    return (
+        '{ user(id: "1") { ...F0 } }'
+        + " ".join(fragments)
+        + f" fragment F{levels} on User {{ id }}"
+    )
+
+
+def chain(length: int) -> str:
+    fragments = [f"fragment F{n} on User {{ ...F{n + 1} }}" for n in range(length)]
+    return (
+        '{ user(id: "1") { ...F0 } }'
+        + " ".join(fragments)
+        + f" fragment F{length} on User {{ id }}"
+    )
+
+
+HOSTILE = {
+    "too deep": nested(16),
+    "deep beyond the parser": nested(2_000),
+    "deep lists": "{ user(id: " + "[" * 4_000 + "]" * 4_000 + ") { id } }",
+    "brackets": "{" * 100_000,
+    "doubling fragments": doubling(60),
+    "a chain of fragments": chain(1_200),
+    "fragments in a circle": '{ user(id: "1") { ...A } } fragment A on User { ...B } '
+    "fragment B on User { ...A }",
+    "an unknown fragment": '{ user(id: "1") { ...Nobody } }',
+    "many aliases": "{" + " ".join(f"a{n}: who" for n in range(300)) + "}",
+    "many fields": '{ user(id: "1") {' + " id" * 5_000 + "} }",
+    "equal fields": '{ user(id: "1") {' + " friend { id }" * 900 + "} }",
+    "equal names, other arguments": "{"
+    + " ".join(f"user(id: {n}) {{ id }}" for n in range(900))
+    + "}",
+    "equal fields in fragments": '{ user(id: "1") {'
+    + " ".join(f"...F{n}" for n in range(150))
+    + "} }"
+    + " ".join(f"fragment F{n} on User {{ friend {{ id }} friends {{ id }} }}" for n in range(150)),
+    "many operations": " ".join(f"query Q{n} {{ who }}" for n in range(500)),
+    "the schema many times": "{"
+    + " ".join(f"s{n}: __schema {{ types {{ name }} }}" for n in range(20))
+    + "}",
+    "the schema in a circle": "{ __schema { types { fields { type { fields { type { fields "
+    "{ name } } } } } } } }",
+    "long": "{ who " + " " * 100_000 + "}",
+    "a long name": "{" + "w" * 99_000 + "}",
+    "a long string": '{ user(id: "' + "x" * 99_900 + '"}',
+    "many comments": "#\n" * 40_000 + "{ who }",
+    "many tokens": "{ who " + "@skip(if: false) " * 4_000 + "}",
+    "many arguments": "{ user(" + " ".join(f"id: {n}" for n in range(2_500)) + ") { id } }",
+    "many mistakes": "{" + " ".join(f"stranger{n}" for n in range(900)) + "}",
+    "a long literal": "{ user(id: [" + "1 " * 9_900 + "]) { id } }",
+    "an undeclared variable": "{ wish(wish: $nothing) }",
+    "a null character": "{ who \x00 }",
+    "types": "type Query { a: Int }",
+    "a subscription": "subscription { who }",
+}
+
+
+@pytest.mark.parametrize("document", HOSTILE.values(), ids=list(HOSTILE))
+async def test_a_hostile_document_is_refused_in_bounded_time(document: str) -> None:
+    transport = httpx.ASGITransport(endpoint())
+    async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
+        began = time.perf_counter()
+        response = await client.post("/graphql", json={"query": document})
+        assert time.perf_counter() - began < SECONDS_MAX
+    assert response.status_code == 400
+    errors = response.json()["errors"]
+    assert len(errors) <= 21
+    assert all(len(error["message"]) <= 1_001 for error in errors)
+    codes = {error["extensions"]["code"] for error in errors}
+    assert codes <= {
+        "GRAPHQL_PARSE_FAILED",
+        "GRAPHQL_VALIDATION_FAILED",
+        "OPERATION_RESOLUTION_FAILED",
+    }
+
+
+def test_a_document_of_too_many_tokens_is_not_parsed_to_its_end() -> None:
+    documents = Documents(schema._schema, DocumentLimits(tokens_max=5))
+    with pytest.raises(RequestRefused) as caught:
+        documents.of('{ user(id: "1") { id } }')
+    assert caught.value.code == "GRAPHQL_PARSE_FAILED"
+    assert "more than 5 tokens" in caught.value.errors[0].message
+
+
+async def test_a_document_at_the_depth_limit_runs() -> None:
+    limits = DocumentLimits()
+    request = GraphQLRequest(nested(limits.depth_max - 2).replace("friends", "friend"))
+    result = await executor().execute(request, Context())
+    assert result.errors is None
+
+
+async def test_the_schema_can_be_introspected_as_tools_do_it() -> None:
+    request = GraphQLRequest(get_introspection_query(input_value_deprecation=True))
+    result = await executor().execute(request, Context())
+    assert result.errors is None
+    assert result.data is not None
+    assert result.data["__schema"]["queryType"]["name"] == "Query"

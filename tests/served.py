@@ -1,0 +1,53 @@
+"""A real uvicorn around an application, for what an in-process transport cannot show."""
+
+import random
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.types import ASGIApp
+
+DEADLINE_S = 10
+
+
+@contextmanager
+def served(app: ASGIApp) -> Iterator[str]:
+    """Serve `app` on the loopback; gives its address without a trailing slash."""
+    listener = _listener()
+    config = uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread.start()
+    try:
+        wait_until(lambda: server.started)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(DEADLINE_S)
+        listener.close()
+        assert not thread.is_alive(), "uvicorn did not stop"
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for what another thread does, with a deadline."""
+    deadline = time.monotonic() + DEADLINE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        threading.Event().wait(0.005)
+
+
+def _listener() -> socket.socket:
+    # Below the ephemeral ports (32768 and up): an outgoing connection cannot take it meanwhile.
+    for _ in range(100):
+        listener = socket.socket()
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", random.randint(20_000, 32_000)))
+        except OSError:
+            listener.close()
+            continue
+        return listener
+    raise AssertionError("no free port")

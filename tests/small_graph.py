@@ -1,0 +1,112 @@
+"""A schema as small as a test needs: three users, a counter and ways to fail."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import strawberry
+
+from gateway.authentication import ANONYMOUS, Identity
+from gateway.graphql_document import Documents
+from gateway.graphql_execution import StrawberryExecutor
+from gateway.graphql_http import GraphQLEndpoint
+from graph.errors import BadInput, Unavailable
+from schema.errors import formatted
+
+
+@dataclass(slots=True)
+class Context:
+    """What the resolvers below see, and what the tests look at afterwards."""
+
+    identity: Identity = ANONYMOUS
+    started: asyncio.Event = field(default_factory=asyncio.Event)
+    cancelled: list[str] = field(default_factory=list)
+
+
+Info = strawberry.Info[Context, None]
+
+
+@strawberry.type
+class User:
+    id: strawberry.ID
+
+    @strawberry.field
+    async def friends(self) -> list["User"]:
+        return [User(id=strawberry.ID("2")), User(id=strawberry.ID("3"))]
+
+    @strawberry.field
+    async def friend(self) -> "User":
+        return User(id=strawberry.ID("2"))
+
+    @strawberry.field
+    def friend_count(self) -> int:
+        return 2
+
+
+@strawberry.input
+class Wish:
+    text: str
+    inner: "Wish | None" = None
+
+
+@strawberry.type
+class Query:
+    @strawberry.field
+    async def user(self, id: strawberry.ID) -> User:  # noqa: A002
+        return User(id=id)
+
+    @strawberry.field
+    def who(self, info: Info) -> str:
+        return str(info.context.identity.user_id)
+
+    @strawberry.field
+    def repeat(self, times: int) -> int:
+        return times
+
+    @strawberry.field
+    def wish(self, wish: Wish) -> str:
+        return wish.text
+
+    @strawberry.field
+    async def broken(self) -> str | None:
+        raise RuntimeError("password=hunter2")
+
+    @strawberry.field
+    async def broken_for_good(self) -> str:
+        raise RuntimeError("password=hunter2")
+
+    @strawberry.field
+    async def refused(self) -> str | None:
+        raise BadInput("first", "at most 100 are allowed")
+
+    @strawberry.field
+    async def down(self) -> str | None:
+        raise Unavailable("postgresql")
+
+    @strawberry.field
+    async def forever(self, info: Info) -> str:
+        try:
+            info.context.started.set()
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            info.context.cancelled.append("forever")
+            raise
+        return "never"
+
+
+@strawberry.type
+class Mutation:
+    @strawberry.mutation
+    async def follow(self) -> str:
+        return "followed"
+
+
+schema = strawberry.Schema(Query, Mutation)
+
+
+def executor() -> StrawberryExecutor:
+    return StrawberryExecutor(schema, Documents(schema._schema))
+
+
+def endpoint(context: Context | None = None) -> GraphQLEndpoint:
+    shared = context or Context()
+    return GraphQLEndpoint(executor(), lambda _: shared, formatted)
