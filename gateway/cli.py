@@ -5,7 +5,6 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +13,7 @@ import typer
 from gateway.config import Config, ConfigurationError, read_config, signing_secret
 from gateway.embedded.errors import EmbeddedError
 from graph.errors import KithError
+from storage.postgres.bulk_load import OnBad
 
 app = typer.Typer(
     help="Kith: a GraphQL gateway over a social graph.\n\n"
@@ -41,19 +41,12 @@ STATE = Path(".kith")
 SPACE = "public"
 
 
-class OnBad(str, Enum):
-    """What to do about lines that hold no edge."""
-
-    SKIP = "skip"
-    REFUSE = "refuse"
-
-
 @app.command()
 def dev(
     port: Port = 8000, state: StateFolder = STATE, space: Space = SPACE, host: Host = "127.0.0.1"
 ) -> None:
     """Start everything on this machine: servers, sample graph, gateway, worker. Ctrl-C stops it."""
-    from gateway.dev import run  # noqa: PLC0415 - each command loads only what it needs
+    from gateway.dev import run
 
     with _said_plainly():
         asyncio.run(run(host, port, state, space))
@@ -68,7 +61,7 @@ def serve(
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
     """Run one gateway process. It needs KITH_JWT_SECRET, …_PUBLIC_KEY_FILE or KITH_JWKS_FILE."""
-    from gateway.serve import run  # noqa: PLC0415
+    from gateway.serve import run
 
     with _said_plainly():
         run(read_config(state, space, development=development), host, port)
@@ -77,7 +70,7 @@ def serve(
 @app.command()
 def worker(state: StateFolder = STATE, space: Space = SPACE) -> None:
     """Run one worker process. It ends when Redis goes away; keep it under a supervisor."""
-    from workers.main import worker as make_worker  # noqa: PLC0415
+    from workers.main import worker as make_worker
 
     with _said_plainly():
         config = read_config(state, space)
@@ -94,7 +87,7 @@ def migrate(
     ] = 16,
 ) -> None:
     """Bring the space's tables to the newest form. Safe to repeat, and to run from many places."""
-    from storage.postgres.migrate import migrate as apply  # noqa: PLC0415
+    from storage.postgres.migrate import migrate as apply
 
     with _said_plainly():
         config = read_config(state, space)
@@ -114,10 +107,10 @@ def load(
     ] = OnBad.SKIP,
 ) -> None:
     """Load a file of edges. Safe to repeat; what was interrupted goes on where it was."""
-    from gateway.load import run  # noqa: PLC0415
+    from gateway.load import run
 
     with _said_plainly():
-        _exit(asyncio.run(run(_config(state, space), file, on_bad.value)))
+        _exit(asyncio.run(run(_config(state, space), file, on_bad)))
 
 
 @app.command()
@@ -128,7 +121,7 @@ def verify(
     examples: Annotated[int, typer.Option(help="Examples of each kind of drift.", min=0)] = 5,
 ) -> None:
     """Prove that forward = reverse, counts = rows, caches = rows. Exits with 1 if not."""
-    from gateway.verify import run  # noqa: PLC0415
+    from gateway.verify import run
 
     with _said_plainly():
         _exit(asyncio.run(run(_config(state, space), repair=repair, examples=examples)))
@@ -141,7 +134,7 @@ def token(
     ttl: Annotated[int, typer.Option(help="Seconds until it expires.", min=1)] = 86_400,
 ) -> None:
     """Print a token for `dev`, or for a gateway with the same KITH_JWT_SECRET."""
-    from gateway.authentication import mint  # noqa: PLC0415
+    from gateway.authentication import mint
 
     with _said_plainly():
         typer.echo(mint(signing_secret(), user_id, scope, ttl))
@@ -150,7 +143,7 @@ def token(
 @app.command()
 def sdl() -> None:
     """Print the GraphQL schema, as schema/schema.graphql holds it."""
-    from schema.schema import sdl as printed  # noqa: PLC0415
+    from schema.schema import sdl as printed
 
     sys.stdout.write(printed())
 

@@ -18,6 +18,7 @@ from gateway.embedded.signals import until_signalled
 from gateway.embedded.state import State, find_running
 from gateway.sample import load_sample
 from storage.postgres.migrate import migrate
+from storage.settings import StorageSettings
 from storage.space import checked_space
 
 QUERIES = (
@@ -46,7 +47,8 @@ async def run(host: str, port: int, folder: Path, space: str) -> None:
             state, database_url=database_url, redis_url=redis_url
         ) as servers:
             await migrate(servers.database_url, space)
-            await load_sample(servers.database_url, space, state.folder)
+            settings = StorageSettings(servers.database_url, servers.redis_url, space)
+            await load_sample(settings, state.folder)
             await _start(servers, host, port, space)
             typer.echo(welcome(f"http://{host}:{port}"))
             await servers.supervisor.watch()

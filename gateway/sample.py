@@ -2,6 +2,11 @@
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
+
+from storage.postgres.bulk_load import bulk_load
+from storage.settings import StorageSettings
+from storage.stores import open_stores
 
 USERS = 400
 _NEWEST_MS = 1_767_225_600_000
@@ -24,3 +29,16 @@ def sample_edges() -> Iterator[tuple[int, int, int]]:
             if source != target and (source, target) not in seen:
                 seen.add((source, target))
                 yield source, target, _NEWEST_MS - chance.randrange(700 * _DAY_MS)
+
+
+async def load_sample(settings: StorageSettings, folder: Path) -> None:
+    """Loads it into an empty graph, once. `folder` remembers whether that was done."""
+    begun = folder / f"sample-{settings.space}.csv"
+    done = begun.with_suffix(".loaded.csv")
+    async with open_stores(settings) as stores:
+        if done.exists() or not (begun.exists() or await stores.is_empty()):
+            return
+        begun.write_text("".join(f"{a},{b},{ms}\n" for a, b, ms in sample_edges()))
+        await bulk_load(settings, begun)
+        await stores.caches.forget_everything()
+    begun.rename(done)

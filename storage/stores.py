@@ -41,6 +41,10 @@ class Stores:
     postgres: Postgres
     redis: GuardedRedis
 
+    async def is_empty(self) -> bool:
+        """Whether nobody has ever followed anybody."""
+        return await self.postgres.row("SELECT FROM following LIMIT 1") is None
+
 
 @asynccontextmanager
 async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:

@@ -3,7 +3,10 @@
 import asyncio
 import itertools
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
@@ -11,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
+from gateway.embedded.state import State
 from storage.postgres.migrate import migrate
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
@@ -104,6 +108,17 @@ async def gateway(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
     """A gateway on the same graph as `stores`. No worker runs."""
     async with running_gateway(storage_settings) as running:
         yield running
+
+
+@pytest.fixture
+def state() -> Iterator[State]:
+    """A state folder that every user can reach: pytest's own is closed to others."""
+    parent = Path(tempfile.mkdtemp(prefix="kith-test-", dir="/tmp"))
+    parent.chmod(0o755)
+    state = State(parent / "state")
+    yield state
+    state.erase()
+    shutil.rmtree(parent)
 
 
 def _database(name: str) -> str:

@@ -68,6 +68,21 @@ class RedisCaches:
         except Unavailable:
             return
 
+    async def forget_everything(self) -> None:
+        """After a change that nobody listed. Ends all leases too, so that no older fill succeeds.
+
+        Raises:
+            Unavailable: Redis is.
+        """
+        cursor = b"0"
+        while True:
+            ((cursor, keys),) = await self._redis.pipe(
+                [("SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", 1000)]
+            )
+            await self._redis.pipe([("UNLINK", key) for key in keys])
+            if cursor == b"0":
+                return
+
     def _forward_keys(self, user: UserId) -> list[str]:
         return [
             self._keys.entries(ListKind.FOLLOWING, user),

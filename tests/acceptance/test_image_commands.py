@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -179,7 +180,7 @@ def wait_until(condition: Callable[[], bool], processes: Sequence[Started]) -> N
         for started in processes:
             assert started.process.poll() is None, f"{started.service} ended:\n{started.said()}"
         assert time.monotonic() < deadline, "\n".join(started.said() for started in processes)
-        time.sleep(0.02)
+        threading.Event().wait(0.02)
 
 
 def answers(url: str, content: str) -> Callable[[], bool]:
@@ -351,6 +352,13 @@ def password_server(secrets: Path) -> Iterator[str]:
         assert server.wait(DEADLINE_S) == 0
 
 
+def accepts(database_url: str) -> bool:
+    try:
+        return in_database(database_url, "SELECT true") is True
+    except (OSError, asyncpg.CannotConnectNowError):
+        return False
+
+
 def test_postgresql_takes_its_file_and_lets_in_who_has_the_password_in_a_file(
     tmp_path: Path, secrets: Path, password_server: str
 ) -> None:
@@ -362,11 +370,10 @@ def test_postgresql_takes_its_file_and_lets_in_who_has_the_password_in_a_file(
     passfile.write_text(line, encoding="utf-8")
     own(passfile)
 
-    def refused_or_migrated() -> bool:  # the server may still be starting
-        return stack.start("migrate").code() == 0
-
-    wait_until(refused_or_migrated, [])
     url = stack.environment("migrate", None)["DATABASE_URL"]
+    wait_until(lambda: accepts(url), [])
+    migrate = stack.start("migrate")
+    assert migrate.code() == 0, migrate.said()
     for name in ("fsync", "full_page_writes", "synchronous_commit", "jit", "TimeZone"):
         assert in_database(url, f"SHOW {name}") == POSTGRES_SETTINGS[name.lower()]
     assert in_database(url, "SHOW shared_buffers") == "512MB"

@@ -1,0 +1,73 @@
+"""The bytes of a plain, gzip or zstd file, unpacked in pieces. Knows nothing of what they mean."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import zstandard
+
+from graph.errors import BadInput
+
+_ZSTD_STEP = 4096
+"""So few packed bytes at a time that even the most compressible unpack to a bounded piece."""
+
+
+class PackedFile:
+    """A file whose name says how it is packed: `.gz`, `.zst`, or anything else for not at all.
+
+    Raises:
+        BadInput: from whatever reads it, if it is no file or is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.is_file():
+            raise BadInput("file", f"{path} is not a file.")
+        self.bytes_total = path.stat().st_size
+
+    def pieces(self, size: int) -> Iterator[tuple[bytes, int]]:
+        """Unpacked bytes, about `size` a piece, and how many packed bytes have been read."""
+        try:
+            with self.path.open("rb") as raw:
+                for piece in self._unpacked(raw, size):
+                    yield piece, raw.tell()
+        except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
+            raise BadInput("file", f"{self.path.name} is damaged: {error}.") from error
+        except OSError as error:
+            raise BadInput("file", f"{self.path.name} cannot be read: {error}.") from error
+
+    def _unpacked(self, raw: BinaryIO, size: int) -> Iterator[bytes]:
+        if self.path.suffix == ".zst":
+            return _gathered(_zstd(raw), size)
+        if self.path.suffix == ".gz":
+            unpacked = gzip.GzipFile(fileobj=raw)
+            return iter(lambda: unpacked.read(size), b"")
+        return iter(lambda: raw.read(size), b"")
+
+
+def _gathered(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
+    waiting: list[bytes] = []
+    for piece in pieces:
+        waiting.append(piece)
+        if sum(map(len, waiting)) >= size:
+            yield b"".join(waiting)
+            waiting.clear()
+    if waiting:
+        yield b"".join(waiting)
+
+
+def _zstd(raw: BinaryIO) -> Iterator[bytes]:
+    """Frame after frame. The library's own stream reader ends quietly where a file is cut off."""
+    unpacker, began = zstandard.ZstdDecompressor(), False
+    frame = unpacker.decompressobj()
+    while packed := raw.read(_ZSTD_STEP):
+        while packed:
+            began = True
+            yield frame.decompress(packed)
+            packed = frame.unused_data if frame.eof else b""
+            if frame.eof:
+                frame, began = unpacker.decompressobj(), False
+    if began:
+        raise EOFError("it ends within a frame")

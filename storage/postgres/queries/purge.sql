@@ -1,0 +1,40 @@
+-- name: purge_reverse
+-- At most $2 reverse tombstones that are older than $1 seconds: one range of a small index. Rows
+-- that somebody holds are passed over, so this never waits; one with a change on its way stays.
+WITH dead AS MATERIALIZED (
+    SELECT r.to_user_id, r.from_user_id
+    FROM follower r
+    WHERE r.kind = 0
+      AND r.version < ((extract(epoch FROM statement_timestamp()) - $1::float8) * 1000000)::bigint
+      AND NOT EXISTS (
+          SELECT FROM outbox o
+          WHERE o.from_user_id = r.from_user_id AND o.to_user_id = r.to_user_id
+      )
+    ORDER BY r.version LIMIT $2
+    FOR UPDATE OF r SKIP LOCKED
+), gone AS (
+    DELETE FROM follower r USING dead d
+    WHERE r.to_user_id = d.to_user_id AND r.from_user_id = d.from_user_id AND r.kind = 0
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+
+-- name: purge_forward
+-- The same for forward tombstones.
+WITH dead AS MATERIALIZED (
+    SELECT f.from_user_id, f.to_user_id
+    FROM following f
+    WHERE f.kind = 0
+      AND f.version < ((extract(epoch FROM statement_timestamp()) - $1::float8) * 1000000)::bigint
+      AND NOT EXISTS (
+          SELECT FROM outbox o
+          WHERE o.from_user_id = f.from_user_id AND o.to_user_id = f.to_user_id
+      )
+    ORDER BY f.version LIMIT $2
+    FOR UPDATE OF f SKIP LOCKED
+), gone AS (
+    DELETE FROM following f USING dead d
+    WHERE f.from_user_id = d.from_user_id AND f.to_user_id = d.to_user_id AND f.kind = 0
+    RETURNING 1
+)
+SELECT count(*) FROM gone

@@ -1,0 +1,64 @@
+-- name: lock_keys
+-- Takes the locks $2 of the class $1, in their order.
+SELECT count(pg_advisory_xact_lock($1, key)) FROM unnest($2::integer[]) AS key
+
+-- name: mend_reverse
+-- Makes the reverse rows of the pairs ($1[i], $2[i]) what the forward rows say, and moves the
+-- counts by the difference. Pairs with a pending change are left to their drain.
+WITH truth AS MATERIALIZED (
+    SELECT p.from_user_id, p.to_user_id, f.since, f.version, f.kind, f.flags, r.kind AS former
+    FROM unnest($1::bigint[], $2::bigint[]) AS p (from_user_id, to_user_id)
+    LEFT JOIN LATERAL (
+        SELECT * FROM following f
+        WHERE f.from_user_id = p.from_user_id AND f.to_user_id = p.to_user_id OFFSET 0
+    ) f ON true
+    LEFT JOIN LATERAL (
+        SELECT r.kind FROM follower r
+        WHERE r.to_user_id = p.to_user_id AND r.from_user_id = p.from_user_id OFFSET 0
+    ) r ON true
+    WHERE NOT EXISTS (
+        SELECT FROM outbox o
+        WHERE o.from_user_id = p.from_user_id AND o.to_user_id = p.to_user_id AND NOT o.applied
+    )
+), gone AS (
+    DELETE FROM follower r USING truth t
+    WHERE r.to_user_id = t.to_user_id AND r.from_user_id = t.from_user_id AND t.kind IS NULL
+), put AS (
+    INSERT INTO follower AS r (to_user_id, from_user_id, since, version, kind, flags)
+    SELECT to_user_id, from_user_id, since, version, kind, flags FROM truth WHERE kind IS NOT NULL
+    ON CONFLICT (to_user_id, from_user_id) DO UPDATE
+    SET since = excluded.since, version = excluded.version,
+        kind = excluded.kind, flags = excluded.flags
+), counted AS (
+    INSERT INTO follower_count AS c (user_id, follows)
+    SELECT to_user_id,
+           sum((coalesce(kind, 0) = 1)::integer - (coalesce(former, 0) = 1)::integer)
+    FROM truth GROUP BY to_user_id ORDER BY to_user_id
+    ON CONFLICT (user_id) DO UPDATE SET follows = c.follows + excluded.follows
+)
+SELECT count(*) FROM truth
+
+-- name: ensure_counts
+-- The rows that the next statement locks.
+INSERT INTO following_count (user_id) SELECT unnest($1::bigint[]) ON CONFLICT (user_id) DO NOTHING
+
+-- name: hold_counts
+-- From here on the users $1, in their order, change no edge of their own.
+SELECT count(*)
+FROM (
+    SELECT FROM following_count WHERE user_id = ANY ($1::bigint[]) ORDER BY user_id FOR UPDATE
+) held
+
+-- name: mend_counts
+-- Sets the counts of the users $1 to ($2[i], $3[i], $4[i]): what `compare_counts` has found true
+-- within this transaction. Friends are a sum of two counts, and this moves the second.
+WITH truth AS (
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
+        AS t (user_id, following, followers, more_friends)
+), own AS (
+    UPDATE following_count c SET follows = t.following FROM truth t WHERE c.user_id = t.user_id
+)
+INSERT INTO follower_count AS c (user_id, follows, friends)
+SELECT user_id, followers, more_friends FROM truth ORDER BY user_id
+ON CONFLICT (user_id) DO UPDATE
+SET follows = excluded.follows, friends = c.friends + excluded.friends

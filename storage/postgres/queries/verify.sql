@@ -1,0 +1,119 @@
+-- name: compare_forward
+-- The next $3 forward rows behind ($1, $2), each with one probe of its reverse row: those that
+-- differ, users whose count is missing, and where this part ended. All in one snapshot. A reverse
+-- row lags while a change is pending; a tombstone and no row are the same.
+WITH part AS MATERIALIZED (
+    SELECT from_user_id, to_user_id, kind, ARRAY[kind, flags, since, version] AS edge,
+           least(from_user_id, to_user_id) <= 0 OR from_user_id = to_user_id
+               OR since NOT BETWEEN 0 AND 281474976710655 OR kind NOT BETWEEN 0 AND 4 AS invalid
+    FROM following
+    WHERE (from_user_id, to_user_id) > ($1::bigint, $2::bigint)
+    ORDER BY from_user_id, to_user_id
+    LIMIT $3
+), odd AS (
+    SELECT f.*, r.edge AS mirror
+    FROM part f
+    LEFT JOIN LATERAL (
+        SELECT r.kind, ARRAY[r.kind, r.flags, r.since, r.version] AS edge
+        FROM follower r
+        WHERE r.to_user_id = f.to_user_id AND r.from_user_id = f.from_user_id
+        OFFSET 0 -- keeps this a probe: a hash join would read the whole graph
+    ) r ON true
+    WHERE f.invalid
+       OR ((f.kind <> 0 OR coalesce(r.kind, 0) <> 0) AND f.edge IS DISTINCT FROM r.edge)
+)
+SELECT 'edge' AS what, from_user_id, to_user_id, edge, mirror, invalid,
+       EXISTS (
+           SELECT FROM outbox o
+           WHERE o.from_user_id = odd.from_user_id AND o.to_user_id = odd.to_user_id
+             AND NOT o.applied
+       ) AS pending, 0 AS rows
+FROM odd
+UNION ALL
+SELECT 'user', from_user_id, 0, NULL, NULL, false, false, 0
+FROM (SELECT DISTINCT from_user_id FROM part WHERE kind = 1) u
+WHERE NOT EXISTS (SELECT FROM following_count c WHERE c.user_id = u.from_user_id)
+UNION ALL
+(SELECT 'end', from_user_id, to_user_id, NULL, NULL, false, false, (SELECT count(*) FROM part)
+ FROM part ORDER BY from_user_id DESC, to_user_id DESC LIMIT 1)
+
+-- name: compare_reverse
+-- The same for the next $3 reverse rows behind ($1, $2), of which those are odd that have no
+-- forward row at all: where there is one, the other walk has compared them.
+WITH part AS MATERIALIZED (
+    SELECT to_user_id, from_user_id, kind, ARRAY[kind, flags, since, version] AS edge
+    FROM follower
+    WHERE (to_user_id, from_user_id) > ($1::bigint, $2::bigint)
+    ORDER BY to_user_id, from_user_id
+    LIMIT $3
+), odd AS (
+    SELECT r.*
+    FROM part r
+    LEFT JOIN LATERAL (
+        SELECT f.kind FROM following f
+        WHERE f.from_user_id = r.from_user_id AND f.to_user_id = r.to_user_id
+        OFFSET 0
+    ) f ON true
+    WHERE f.kind IS NULL AND r.kind <> 0
+)
+SELECT 'edge' AS what, from_user_id, to_user_id, NULL::bigint[] AS edge, edge AS mirror,
+       false AS invalid,
+       EXISTS (
+           SELECT FROM outbox o
+           WHERE o.from_user_id = odd.from_user_id AND o.to_user_id = odd.to_user_id
+             AND NOT o.applied
+       ) AS pending, 0 AS rows
+FROM odd
+UNION ALL
+SELECT 'user', 0, to_user_id, NULL, NULL, false, false, 0
+FROM (SELECT DISTINCT to_user_id FROM part WHERE kind = 1) u
+WHERE NOT EXISTS (SELECT FROM follower_count c WHERE c.user_id = u.to_user_id)
+UNION ALL
+(SELECT 'end', from_user_id, to_user_id, NULL, NULL, false, false, (SELECT count(*) FROM part)
+ FROM part ORDER BY to_user_id DESC, from_user_id DESC LIMIT 1)
+
+-- name: compare_counts
+-- The counts of the users $1 and what they should be: one range of each direction a user, and a
+-- probe for each follow. Friends that are pending towards a user belong to the sum.
+WITH pending AS MATERIALIZED (
+    SELECT to_user_id, sum(friends) AS friends
+    FROM outbox WHERE NOT applied AND friends <> 0 AND to_user_id = ANY ($1::bigint[])
+    GROUP BY to_user_id
+)
+SELECT u.user_id,
+       coalesce(a.follows, 0) AS following, f.follows AS true_following,
+       coalesce(b.follows, 0) AS followers, r.follows AS true_followers,
+       coalesce(a.friends, 0) + coalesce(b.friends, 0) + coalesce(p.friends, 0)::bigint AS friends,
+       f.friends AS true_friends
+FROM unnest($1::bigint[]) AS u (user_id)
+LEFT JOIN pending p ON p.to_user_id = u.user_id
+LEFT JOIN LATERAL (
+    SELECT follows, friends FROM following_count c WHERE c.user_id = u.user_id OFFSET 0
+) a ON true
+LEFT JOIN LATERAL (
+    SELECT follows, friends FROM follower_count c WHERE c.user_id = u.user_id OFFSET 0
+) b ON true
+CROSS JOIN LATERAL (
+    SELECT count(*) AS follows, count(back.kind) AS friends
+    FROM following f
+    LEFT JOIN LATERAL (
+        SELECT back.kind FROM following back
+        WHERE back.from_user_id = f.to_user_id AND back.to_user_id = f.from_user_id
+          AND back.kind = 1
+        OFFSET 0
+    ) back ON true
+    WHERE f.from_user_id = u.user_id AND f.kind = 1
+) f
+CROSS JOIN LATERAL (
+    SELECT count(*) AS follows FROM follower r WHERE r.to_user_id = u.user_id AND r.kind = 1
+) r
+
+-- name: next_users
+-- The next $2 users behind $1 who have any edge, or once had: two index ranges.
+SELECT user_id
+FROM (
+    (SELECT user_id FROM following_count WHERE user_id > $1 ORDER BY user_id LIMIT $2)
+    UNION
+    (SELECT user_id FROM follower_count WHERE user_id > $1 ORDER BY user_id LIMIT $2)
+) u
+ORDER BY user_id LIMIT $2

@@ -1,0 +1,71 @@
+"""Mends what `storage.postgres.verify` finds, from the forward rows, while others go on writing.
+
+Everything is looked at again under the locks that its writers take, in their order: pairs, lanes,
+then counts. So what was only in motion stays as it is.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graph.edge import Pair, UserId
+from graph.lane import Lane, lane_of
+from storage.postgres import locks, sql
+from storage.postgres.comparison import compare_counts
+from storage.postgres.session import Connection, again
+
+BATCH = 500
+"""Pairs or users held still at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    lock_keys: str
+    mend_reverse: str
+    ensure_counts: str
+    hold_counts: str
+    mend_counts: str
+
+
+_SQL = sql.load(_Statements, "repair")
+
+
+async def mend_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
+    """Makes the reverse rows of `pairs` mirror the forward rows; returns how many it looked at."""
+    mended = 0
+    for first in range(0, len(pairs), BATCH):
+        mended += await again(_mend_pairs, connection, pairs[first : first + BATCH])
+    return mended
+
+
+async def mend_users(connection: Connection, users: Sequence[UserId]) -> int:
+    """Makes the counts of `users` what their rows say; returns how many it looked at."""
+    for first in range(0, len(users), BATCH):
+        await again(_mend_users, connection, users[first : first + BATCH])
+    return len(users)
+
+
+async def _mend_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
+    async with connection.transaction():
+        await _lock(connection, locks.PAIR, {locks.pair_key(pair) for pair in pairs})
+        await _lock(connection, locks.LANE, {lane_of(pair.target) for pair in pairs})
+        sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
+        return int(await connection.fetchval(_SQL.mend_reverse, sources, targets))
+
+
+async def _mend_users(connection: Connection, users: Sequence[UserId]) -> None:
+    async with connection.transaction():
+        await _lock(connection, locks.LANE, {lane_of(user) for user in users})
+        await connection.execute(_SQL.ensure_counts, sorted(users))
+        await connection.execute(_SQL.hold_counts, users)
+        tallies = [tally for tally in await compare_counts(connection, users) if tally.differs]
+        await connection.execute(
+            _SQL.mend_counts,
+            [tally.user for tally in tallies],
+            [tally.true_following for tally in tallies],
+            [tally.true_followers for tally in tallies],
+            [tally.true_friends - tally.friends for tally in tallies],
+        )
+
+
+async def _lock(connection: Connection, subject: int, keys: set[int] | set[Lane]) -> None:
+    await connection.execute(_SQL.lock_keys, subject, sorted(keys))

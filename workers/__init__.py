@@ -1,0 +1,1 @@
+"""The arq worker: drains lanes, keeps reverse rows and counts, sweeps and purges."""
