@@ -1,0 +1,47 @@
+"""A breadth-first GraphQL engine for Strawberry schemas. Knows no application.
+
+A field is a function of all its parents at once; an operation is compiled once and run level by
+level, over columns, so the number of round trips depends on its depth and never on its breadth.
+
+    @strawberry.type
+    @of_rows(UserId)
+    class User:
+        @batched
+        async def follower_count(users: Parents[UserId], info: Info) -> list[int]:
+            return await info.context.counts.of(users)
+
+    engine = Engine(strawberry.Schema(Query, types=[User]))
+    result = await engine.execute(query="{ user(id: 7) { followerCount } }", context=context)
+
+To read it: what is declared (`batched`, `derived`, `rows`); how a request goes (`engine`,
+`document`, `variables`, `compile`); what a plan is (`plan`), how it gets columns (`sources`,
+`lookups`) and completes them (`leaves`, `lists`, `objects`); what failures mean (`faults`,
+`settle`).
+What a plan cannot do is left to graphql-core (`fallback`), and counted.
+"""
+
+from engine.batched import Parents, batched
+from engine.derived import derived
+from engine.document import Operation
+from engine.engine import Counters, Engine
+from engine.errors import Code
+from engine.outcome import Outcome
+from engine.result import Refused, Result, Stage
+from engine.rows import of_rows
+from engine.settings import EngineSettings
+
+__all__ = [
+    "Code",
+    "Counters",
+    "Engine",
+    "EngineSettings",
+    "Operation",
+    "Outcome",
+    "Parents",
+    "Refused",
+    "Result",
+    "Stage",
+    "batched",
+    "derived",
+    "of_rows",
+]

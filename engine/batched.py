@@ -1,0 +1,138 @@
+"""`@batched`: a field declared as a function of all its parents. Knows nothing of plans.
+
+    @strawberry.type
+    class User:
+        @batched
+        async def follower_count(users: Parents[UserId], info: Info) -> list[int]:
+            return await info.context.counts.of(users)
+
+The engine calls the resolver once with a whole level of parents; graphql-core, which asks parent by
+parent, is answered from the same resolver through a loader. The list has one item for each parent,
+in order; an `Exception` in place of an item is the error of that parent's field alone.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Concatenate, Protocol, TypeAlias, TypeVar, overload
+
+from strawberry import Info
+from strawberry.annotation import StrawberryAnnotation
+from strawberry.extensions import FieldExtension
+from strawberry.types.field import StrawberryField
+from strawberry.types.fields.resolver import (
+    INFO_PARAMSPEC,
+    ReservedParameterSpecification,
+    StrawberryResolver,
+)
+
+from engine.batches import load_one, one_for_each
+from engine.outcome import ItemAnnotation
+
+RowT_co = TypeVar("RowT_co", covariant=True)
+
+
+class Parents(Protocol[RowT_co]):
+    """The rows of one level, in order: what a batched resolver is a function of.
+
+    A protocol and not `Sequence`, because type checkers let a method's first parameter be any
+    protocol, but no other class than the method's own.
+    """
+
+    def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[RowT_co]: ...
+    @overload
+    def __getitem__(self, index: int, /) -> RowT_co: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Sequence[RowT_co]: ...
+
+
+BatchFunction: TypeAlias = Callable[
+    Concatenate[Parents[Any], ...], Awaitable[Sequence[Any]] | Sequence[Any]
+]
+
+
+class _FirstParameter:
+    """The parents come first, whatever they are called."""
+
+    def find(
+        self, parameters: tuple[inspect.Parameter, ...], resolver: StrawberryResolver[Any]
+    ) -> inspect.Parameter | None:
+        if not parameters:
+            raise TypeError(f"@batched {resolver.name}() takes its parents as first parameter.")
+        return parameters[0]
+
+
+class BatchResolver(StrawberryResolver[Any]):
+    """Reads a batch function's signature: parents, `info`, arguments, and the item's type."""
+
+    RESERVED_PARAMSPEC: ClassVar[tuple[ReservedParameterSpecification, ...]] = (  # type: ignore[misc]
+        _FirstParameter(),
+        INFO_PARAMSPEC,
+    )
+
+    @cached_property
+    def type_annotation(self) -> StrawberryAnnotation:
+        return ItemAnnotation(self.signature.return_annotation, namespace=self._namespace)
+
+    async def batch(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> list[Any]:
+        """The items of `parents`; `arguments` hold `info` too where the function asks for it."""
+        column: Any = self.wrapped_func(parents, **arguments)  # type: ignore[operator]
+        return one_for_each(parents, await column if self.is_async else column, self.name)
+
+
+class BatchedField(StrawberryField):
+    """A Strawberry field whose resolver takes and gives whole columns."""
+
+    @property
+    def resolver(self) -> BatchResolver:
+        assert isinstance(self.base_resolver, BatchResolver)
+        return self.base_resolver
+
+    def get_result(
+        self, source: Any, info: Info[Any, Any] | None, args: list[Any], kwargs: Any
+    ) -> Any:
+        """Answers graphql-core for one parent."""
+        resolver = self.resolver
+        if resolver.is_async:
+            assert info is not None
+            return load_one(resolver, source, info, kwargs)
+        return one_for_each([source], resolver([source], **kwargs), resolver.name)[0]  # type: ignore[arg-type]
+
+
+@overload
+def batched(resolver: BatchFunction, /) -> StrawberryField: ...
+
+
+@overload
+def batched(
+    *,
+    graphql_type: Any = None,
+    name: str | None = None,
+    description: str | None = None,
+    deprecation_reason: str | None = None,
+    directives: Sequence[object] = (),
+    extensions: Sequence[FieldExtension] = (),
+) -> Callable[[BatchFunction], StrawberryField]: ...
+
+
+def batched(
+    resolver: BatchFunction | None = None,
+    /,
+    *,
+    graphql_type: Any = None,
+    name: str | None = None,
+    **options: Any,
+) -> StrawberryField | Callable[[BatchFunction], StrawberryField]:
+    """Declare a field by a function of all its parents, with `strawberry.field`'s own options.
+
+    The function takes `Parents[Row]`, then if it likes `info: Info`, then the field's arguments,
+    typed and with their defaults; it returns `list[Item]`, or `list[Outcome[Item]]` where single
+    items may fail. It may be async. The field's GraphQL type is that of `Item`, or `graphql_type`
+    (a type or its quoted name) where the items are light rows that stand for it.
+    """
+    declared = StrawberryAnnotation.from_annotation(graphql_type)
+    field = BatchedField(graphql_name=name, type_annotation=declared, **options)
+    if resolver is None:
+        return lambda function: field(BatchResolver(function))
+    return field(BatchResolver(resolver))

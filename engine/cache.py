@@ -1,0 +1,54 @@
+"""A bounded memory of the most recently used. Knows nothing of what it remembers."""
+
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class LruCache(Generic[K, V]):
+    """Forgets the least recently used when it holds too many entries, or too heavy ones.
+
+    >>> cache: LruCache[str, int] = LruCache(entries=2)
+    >>> cache.put("a", 1); cache.put("b", 2); cache.get("a"); cache.put("c", 3)
+    1
+    >>> cache.get("b") is None
+    True
+    """
+
+    __slots__ = ("_entries", "_held", "_max_weight", "_weight")
+
+    def __init__(self, *, entries: int, weight: int | None = None) -> None:
+        self._entries = entries
+        self._max_weight = weight
+        self._held: dict[K, tuple[V, int]] = {}
+        self._weight = 0
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, key: K) -> V | None:
+        """The value of `key`, which becomes the most recent; None if it is not held."""
+        entry = self._held.pop(key, None)
+        if entry is None:
+            return None
+        self._held[key] = entry
+        return entry[0]
+
+    def put(self, key: K, value: V, weight: int = 1) -> None:
+        """Remember `value`, and forget what no longer fits."""
+        self._drop(key)
+        self._held[key] = (value, weight)
+        self._weight += weight
+        while self._is_full() and len(self._held) > 1:
+            self._drop(next(iter(self._held)))
+
+    def _is_full(self) -> bool:
+        too_heavy = self._max_weight is not None and self._weight > self._max_weight
+        return too_heavy or len(self._held) > self._entries
+
+    def _drop(self, key: K) -> None:
+        entry = self._held.pop(key, None)
+        if entry is not None:
+            self._weight -= entry[1]

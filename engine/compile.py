@@ -1,0 +1,188 @@
+"""From a document to a plan. Knows documents, schemas and declarations; runs nothing.
+
+Which fields a selection has is decided by graphql-core's own `collect_fields`, so fragments,
+merging and directives mean here what they mean there.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+from graphql import (
+    FieldNode,
+    GraphQLField,
+    GraphQLList,
+    GraphQLNonNull,
+    GraphQLObjectType,
+    GraphQLOutputType,
+    OperationType,
+    get_named_type,
+    is_leaf_type,
+    parse,
+)
+from graphql.execution import Executor
+from graphql.execution.collect_fields import (
+    FieldDetailsList,
+    FragmentDetails,
+    GroupedFieldSet,
+    collect_fields,
+    collect_subfields,
+)
+from graphql.execution.values import VariableValues
+from graphql.pyutils import Path
+from strawberry.schema import Schema
+from strawberry.types.field import StrawberryField
+
+from engine.arguments import compiled_arguments
+from engine.batched import BatchedField
+from engine.codegen import row_builder
+from engine.conversion import compiled_conversion
+from engine.derived import DerivedField
+from engine.document import Operation
+from engine.errors import Unsupported
+from engine.leaves import leaf
+from engine.lists import Lists
+from engine.lookups import Complete, derived_source, shared
+from engine.objects import Objects
+from engine.plan import Cells, Columns, Field, Plan, Selection, Source
+from engine.recognition import recognition
+from engine.settings import EngineSettings
+from engine.sources import Attribute, Batched, PerParent
+
+
+class Compiler:
+    """Compiles the queries of one schema."""
+
+    def __init__(self, schema: Schema, settings: EngineSettings) -> None:
+        self.schema = schema
+        self.core = schema._schema
+        self.settings = settings
+        self.judge: Any = Executor.build(self.core, parse("{ __typename }"))
+        self.has_handlers = bool(schema.schema_converter._exception_handler_specs)
+
+    def plan(self, operation: Operation, switches: Mapping[str, bool]) -> Plan:
+        """The plan of an operation, given the booleans that @skip and @include look at.
+
+        Raises Unsupported for what is left to graphql-core.
+        """
+        if operation.kind is not OperationType.QUERY:
+            raise Unsupported(operation.kind.value)
+        if operation.node.directives:
+            raise Unsupported("directive")
+        if None in switches.values():
+            raise Unsupported("null_switch")
+        return Plan(_Compilation(self, operation, switches).root())
+
+
+class _Compilation:
+    """Compiles one operation."""
+
+    def __init__(
+        self, compiler: Compiler, operation: Operation, switches: Mapping[str, bool]
+    ) -> None:
+        self._compiler = compiler
+        self._operation = operation
+        self._variables = VariableValues({}, dict(switches))
+        self._fragments = {
+            name: FragmentDetails(node) for name, node in operation.fragments.items()
+        }
+
+    def root(self) -> Selection:
+        core = self._compiler.core
+        assert core.query_type is not None
+        collected = collect_fields(
+            core, self._fragments, self._variables, core.query_type, self._operation.node
+        )
+        return self._selection(core.query_type, collected.grouped_field_set, None)
+
+    def _selection(
+        self, object_type: GraphQLObjectType, asked: GroupedFieldSet, path: Path | None
+    ) -> Selection:
+        constants: list[tuple[str, str]] = []
+        fields: dict[str, Field] = {}
+        for key, details in asked.items():
+            name = details[0].node.name.value
+            if name == "__typename":
+                constants.append((key, object_type.name))
+            elif name.startswith("__"):
+                raise Unsupported("introspection")
+            else:
+                fields[key] = self._field(object_type, details, Path(path, key, object_type.name))
+        build = row_builder(tuple(asked), tuple(constants))
+        return shared(
+            Columns(fields, build, tuple(field for field in fields.values() if field.waits))
+        )
+
+    def _field(self, parent: GraphQLObjectType, details: FieldDetailsList, path: Path) -> Field:
+        nodes = [detail.node for detail in details]
+        definition = parent.fields[nodes[0].name.value]
+        declared: StrawberryField | None = definition.extensions.get("strawberry-definition")
+        source: Source
+        cells = self._cells(definition.type, details, path)
+        if isinstance(declared, DerivedField) and is_leaf_type(get_named_type(definition.type)):
+            source, cells = derived_source(declared, cells), Complete()
+        else:
+            source = self._source(definition, declared, nodes[0])
+        return Field(str(path.key), parent, definition, nodes, path, source, cells)
+
+    def _source(
+        self, definition: GraphQLField, declared: StrawberryField | None, node: FieldNode
+    ) -> Source:
+        arguments = compiled_arguments(definition, node)
+        if declared is None or declared.extensions or self._compiler.has_handlers:
+            return PerParent(arguments, waits=True)
+        if isinstance(declared, BatchedField):
+            schema = self._compiler.schema
+            return Batched(
+                declared,
+                arguments,
+                compiled_conversion(declared, schema),
+                schema.config.info_class,
+                is_repeated=self._operation.size.fields[node.name.value] > 1,
+            )
+        if isinstance(declared, DerivedField):
+            return Attribute(declared.of)
+        if declared.is_basic_field and declared.default_resolver is getattr:
+            return Attribute(attrgetter(declared.python_name))
+        return PerParent(arguments, declared.is_async)
+
+    def _cells(
+        self,
+        declared: GraphQLOutputType,
+        details: FieldDetailsList,
+        path: Path,
+        may_be_null: bool = True,
+    ) -> Cells:
+        if isinstance(declared, GraphQLNonNull):
+            return self._cells(declared.of_type, details, path, may_be_null=False)
+        if isinstance(declared, GraphQLList):
+            items = self._cells(declared.of_type, details, path)
+            return Lists(items, may_be_null, counts_rows=not isinstance(items, Objects))
+        if is_leaf_type(declared):
+            orjson_datetimes = self._compiler.settings.orjson_datetimes
+            return leaf(declared, may_be_null=may_be_null, orjson_datetimes=orjson_datetimes)
+        return self._objects(declared, details, path, may_be_null)
+
+    def _objects(
+        self, declared: Any, details: FieldDetailsList, path: Path, may_be_null: bool
+    ) -> Objects:
+        compiler = self._compiler
+
+        # Types are compiled when their first row comes: an interface may have many that do not.
+        @cache
+        def selection_of(object_type: GraphQLObjectType) -> Selection:
+            collected = collect_subfields(
+                compiler.core,
+                self._fragments,
+                self._variables,
+                self._operation.node,
+                object_type,
+                details,
+            )
+            return self._selection(object_type, collected.grouped_field_set, path)
+
+        is_object = isinstance(declared, GraphQLObjectType)
+        waits = selection_of(declared).waits if is_object else True
+        rows = recognition(declared, compiler.core, compiler.judge)
+        return Objects(rows, selection_of, may_be_null, waits)

@@ -1,0 +1,59 @@
+"""`derived`: a field that is a pure function of one attribute with few values. Knows no plans.
+
+    @strawberry.type
+    class Relation:
+        status: RelationStatus = derived("flags", status_of)
+        following: bool = derived("flags", lambda flags: flags & FOLLOWING != 0)
+
+The engine computes and serialises each value once per attribute value, and then only looks it up;
+an object whose asked fields all derive from the same attribute is built once and shared.
+"""
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, TypeVar
+
+from strawberry import Info
+from strawberry.types.field import StrawberryField
+
+T = TypeVar("T")
+
+
+class DerivedField(StrawberryField):
+    """A Strawberry field that reads an attribute of its parent and applies a function to it."""
+
+    attribute: str
+    function: Callable[[Any], Any]
+
+    def of(self, row: Any) -> Any:
+        """The field's value for one row."""
+        return self.function(attrgetter(self.attribute)(row))
+
+    def get_result(
+        self, source: Any, info: Info[Any, Any] | None, args: list[Any], kwargs: Any
+    ) -> Any:
+        """Answers graphql-core for one parent."""
+        return self.of(source)
+
+
+def derived(
+    attribute: str,
+    function: Callable[[Any], T],
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    deprecation_reason: str | None = None,
+) -> T:
+    """Declare a field as `function(row.attribute)`; `attribute` may be dotted.
+
+    For attributes of few hashable values of one type (flags, a kind): each value ever seen is kept
+    with the plan, up to a bound. `function` must depend on its argument alone.
+    """
+    field = DerivedField(
+        graphql_name=name, description=description, deprecation_reason=deprecation_reason
+    )
+    field.attribute = attribute
+    field.function = function
+    # It has no value of its own, so it is no part of the class's constructor, equality or repr.
+    field.init = field.compare = field.repr = False
+    return field  # type: ignore[return-value]

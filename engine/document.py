@@ -1,0 +1,144 @@
+"""Documents, made fit to run: parsed, measured, validated. Knows schemas, nothing of plans."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from graphql import (
+    DirectiveNode,
+    DocumentNode,
+    FragmentDefinitionNode,
+    GraphQLError,
+    OperationDefinitionNode,
+    OperationType,
+    VariableNode,
+    Visitor,
+    parse,
+    specified_rules,
+    visit,
+)
+from strawberry.schema import Schema
+from strawberry.schema.schema import validate_document
+
+from engine.cache import LruCache
+from engine.errors import Unsupported
+from engine.limits import Size, excess, refusal, sizes
+from engine.result import Refused, Stage
+from engine.settings import EngineSettings
+from engine.variables import Variables
+
+if TYPE_CHECKING:
+    from engine.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """A valid document."""
+
+    node: DocumentNode
+    operations: Mapping[str | None, "Operation"]
+
+    def operation(self, name: str | None) -> "Operation":
+        """The operation to run.
+
+        Raises Refused, worded as graphql-core words it.
+        """
+        if name is None and len(self.operations) == 1:
+            return next(iter(self.operations.values()))
+        operation = self.operations.get(name) if name is not None else None
+        if operation is not None:
+            return operation
+        if name is not None:
+            message = f"Unknown operation named '{name}'."
+        elif self.operations:
+            message = "Must provide operation name if query contains multiple operations."
+        else:
+            message = "Must provide an operation."
+        raise Refused(Stage.OPERATION, [GraphQLError(message)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """One operation of a valid document, with the plans made of it so far."""
+
+    document: DocumentNode
+    fragments: Mapping[str, FragmentDefinitionNode]
+    node: OperationDefinitionNode
+    variables: Variables
+    switches: tuple[str, ...]
+    """The variables that @skip and @include look at: each combination has a plan of its own."""
+
+    size: Size
+    plans: "LruCache[tuple[bool, ...], Plan | Unsupported]" = field(repr=False)
+
+    @property
+    def kind(self) -> OperationType:
+        return self.node.operation
+
+    @property
+    def name(self) -> str | None:
+        return self.node.name.value if self.node.name else None
+
+
+def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
+    """The document in `text`.
+
+    Raises Refused: PARSE, LIMITS or VALIDATION.
+    """
+    node = _parsed(text, settings)
+    measured = sizes(node)
+    if too_large := [error for size in measured.values() if (error := excess(size, settings))]:
+        raise Refused(Stage.LIMITS, too_large)
+    if errors := validate_document(schema._schema, node, tuple(specified_rules)):
+        raise Refused(Stage.VALIDATION, errors)
+    return _document(node, measured, schema, settings)
+
+
+def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
+    if len(text) > settings.max_characters:
+        error = refusal(f"has {len(text)} characters", settings.max_characters)
+        raise Refused(Stage.LIMITS, [error])
+    try:
+        return parse(text, max_lexical_tokens=settings.max_tokens, max_comments=settings.max_tokens)
+    except GraphQLError as error:
+        raise Refused(Stage.PARSE, [error]) from error
+
+
+def _document(
+    node: DocumentNode,
+    measured: Mapping[str | None, Size],
+    schema: Schema,
+    settings: EngineSettings,
+) -> Document:
+    fragments: dict[str, FragmentDefinitionNode] = {}
+    operations: dict[str | None, Operation] = {}
+    switches = _switches(node)
+    for definition in node.definitions:
+        if isinstance(definition, FragmentDefinitionNode):
+            fragments[definition.name.value] = definition
+        elif isinstance(definition, OperationDefinitionNode):
+            name = definition.name.value if definition.name else None
+            variables = Variables(schema._schema, definition)
+            operations[name] = Operation(
+                node,
+                fragments,
+                definition,
+                variables,
+                tuple(variables.names & switches),
+                measured[name],
+                LruCache(entries=settings.plans_per_operation),
+            )
+    return Document(node, operations)
+
+
+def _switches(node: DocumentNode) -> set[str]:
+    found: set[str] = set()
+
+    class Directives(Visitor):
+        def enter_directive(self, directive: DirectiveNode, *_: object) -> None:
+            for argument in directive.arguments or ():
+                if isinstance(argument.value, VariableNode):
+                    found.add(argument.value.name.value)
+
+    visit(node, Directives())
+    return found

@@ -1,0 +1,65 @@
+"""List columns: flattened, completed as one column, and cut again. Knows nothing of the items."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any
+
+from graphql import GraphQLError
+from graphql.pyutils import is_iterable
+
+from engine.errors import BailOut
+from engine.faults import bail_out_of_awaitables, is_hole, sift
+from engine.plan import Cells, Column, Field
+
+if TYPE_CHECKING:
+    from engine.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """The cells of a list type, of whatever its items are."""
+
+    items: Cells
+    may_be_null: bool
+    counts_rows: bool
+    """Whether the items count as rows; objects account for themselves."""
+
+    @property
+    def waits(self) -> bool:
+        return self.items.waits
+
+    async def complete(self, column: Column, field: Field, run: "Run") -> Column:
+        if frozenset(map(type, column)) <= _READY:
+            return await self._lists(column, field, run)
+        bail_out_of_awaitables(column)
+        ready = [value if is_hole(value) else _items(value, field) for value in column]
+        sifted = sift(ready, field, run, may_be_null=self.may_be_null)
+        return sifted.restored(await self._lists(sifted.present, field, run))
+
+    async def _lists(self, lists: Sequence[Any], field: Field, run: "Run") -> Column:
+        flat = list(lists[0]) if len(lists) == 1 else list(chain.from_iterable(lists))
+        if self.counts_rows:
+            run.spend(len(flat))
+        done = await self.items.complete(flat, field, run)
+        if len(lists) == 1:
+            return [done]
+        lengths = list(map(len, lists))
+        ends = accumulate(lengths)
+        return [done[end - length : end] for length, end in zip(lengths, ends, strict=True)]
+
+
+_READY = frozenset((list, tuple))
+
+
+def _items(value: Any, field: Field) -> Any:
+    """The items of an iterable, or the fault that it is none or fails."""
+    if hasattr(value, "__aiter__"):
+        raise BailOut("async_iterable")
+    if not is_iterable(value):
+        place = f"'{field.parent}.{field.name}'"
+        return GraphQLError(f"Expected Iterable, but did not find one for field {place}.")
+    try:
+        return list(value)
+    except Exception as error:
+        return error

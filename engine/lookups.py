@@ -1,0 +1,105 @@
+"""Derived fields, looked up. Knows pure functions of few values, waits for nothing."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from engine.codegen import Table
+from engine.derived import DerivedField
+from engine.plan import Cells, Column, Columns, Field, Rows
+from engine.sources import attempt
+
+if TYPE_CHECKING:
+    from engine.run import Run
+
+Read: TypeAlias = Callable[[Any], Any]
+
+MAX_KNOWN = 1_024  # with more values than this, the attribute was not one of few
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was made of each value of an attribute so far."""
+
+    key_of: Read
+    found: dict[Any, Any] = field(default_factory=dict)
+
+    def column(self, rows: Rows) -> Column:
+        """Raises KeyError, or what reading a row raises, when a row's value was never seen."""
+        return list(map(self.found.__getitem__, map(self.key_of, rows)))
+
+    def learn(self, rows: Rows, made: Iterable[Any]) -> None:
+        """Remember what was made of these rows; faults are not remembered."""
+        for row, thing in zip(rows, made, strict=True):
+            if len(self.found) < MAX_KNOWN and not isinstance(thing, Exception):
+                self.found[self.key_of(row)] = thing
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """The source of a derived field; its column is complete already."""
+
+    declared: DerivedField
+    cells: Cells
+    known: Known
+    waits: bool = False
+
+    async def column(self, rows: Rows, asked: Field, run: "Run") -> Column:
+        try:
+            return self.known.column(rows)
+        except Exception:
+            raw = [attempt(self.declared.of, row) for row in rows]
+            done = await self.cells.complete(raw, asked, run)
+            self.known.learn(rows, done)
+            return done
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """The cells of a column that is complete already."""
+
+    waits: bool = False
+
+    async def complete(self, column: Column, asked: Field, run: "Run") -> Column:
+        return column
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDicts:
+    """The selection whose fields all derive from one attribute: rows that agree share a dict."""
+
+    columns: Columns
+    known: Known
+    waits: bool = False
+
+    async def dicts(self, rows: Rows, run: "Run") -> Table:
+        try:
+            table = self.known.column(rows)
+        except Exception:
+            return await self._built(rows, run)
+        run.spend(len(rows))
+        run.made.append((self.columns.fields, table))
+        return table
+
+    async def _built(self, rows: Rows, run: "Run") -> Table:
+        faults = run.faults
+        table = await self.columns.dicts(rows, run)
+        if run.faults == faults:
+            self.known.learn(rows, table)
+        return table
+
+
+def derived_source(declared: DerivedField, cells: Cells) -> Derived:
+    return Derived(declared, cells, Known(attrgetter(declared.attribute)))
+
+
+def shared(columns: Columns) -> Columns | SharedDicts:
+    """The selection itself, or, where all its fields derive from one attribute, a shared one."""
+    attributes = {
+        asked.source.declared.attribute if isinstance(asked.source, Derived) else None
+        for asked in columns.fields.values()
+    }
+    if len(attributes) != 1 or (attribute := attributes.pop()) is None:
+        return columns
+    return SharedDicts(columns, Known(attrgetter(attribute)))

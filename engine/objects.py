@@ -1,0 +1,79 @@
+"""Object columns: rows told apart by type and turned into dicts. Knows no resolvers."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from dataclasses import field as dataclass_field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from graphql import GraphQLObjectType
+
+from engine.faults import bail_out_of_awaitables, sift
+from engine.info import FieldInfo
+from engine.plan import Column, Field, Selection
+from engine.recognition import Recognition
+from engine.together import together
+
+if TYPE_CHECKING:
+    from engine.run import Run
+
+SelectionOf: TypeAlias = Callable[[GraphQLObjectType], Selection]
+Recognised: TypeAlias = list[tuple[Selection, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The cells of an object type, an interface or a union."""
+
+    recognition: Recognition
+    selection_of: SelectionOf
+    may_be_null: bool
+    waits: bool
+    by_class: dict[type, Selection] = dataclass_field(default_factory=dict)
+    """Python classes all of whose instances are rows of one object type."""
+
+    async def complete(self, column: Column, field: Field, run: "Run") -> Column:
+        if not column:
+            return []
+        classes = set(map(type, column))
+        if len(classes) == 1 and (selection := self.by_class.get(classes.pop())) is not None:
+            return await selection.dicts(column, run)
+        bail_out_of_awaitables(column)
+        recognised = [self._recognised(row, field, run) for row in column]
+        sifted = sift(recognised, field, run, may_be_null=self.may_be_null)
+        return sifted.restored(await self._dicts(sifted.present, run))
+
+    def _recognised(self, row: Any, field: Field, run: "Run") -> Any:
+        """The row with its selection, or None, or a fault."""
+        if row is None or isinstance(row, Exception):
+            return row
+        selection = self.by_class.get(type(row))
+        if selection is not None:
+            return selection, row
+        try:
+            object_type = self.recognition.object_type(row, field, FieldInfo(field, run))
+        except Exception as error:
+            return error
+        selection = self.selection_of(object_type)
+        if self.recognition.is_decided_by_class_of(row):
+            self.by_class[type(row)] = selection
+        return selection, row
+
+    async def _dicts(self, recognised: Recognised, run: "Run") -> Column:
+        """The dicts of rows of mixed types, in their order."""
+        places: defaultdict[int, list[int]] = defaultdict(list)
+        for place, (selection, _) in enumerate(recognised):
+            places[id(selection)].append(place)
+        groups = list(places.values())
+        if len(groups) == 1:
+            return await self._group(recognised, groups[0], run)
+        tables = await together([self._group(recognised, group, run) for group in groups])
+        dicts: Column = [None] * len(recognised)
+        for group, table in zip(groups, tables, strict=True):
+            for place, made in zip(group, table, strict=True):
+                dicts[place] = made
+        return dicts
+
+    async def _group(self, recognised: Recognised, group: list[int], run: "Run") -> Column:
+        selection = recognised[group[0]][0]
+        return await selection.dicts([recognised[place][1] for place in group], run)

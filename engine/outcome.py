@@ -1,0 +1,44 @@
+"""What one item of a batch may be, and how its type is read. Knows nothing of fields or batches."""
+
+from types import UnionType
+from typing import Any, ForwardRef, TypeAlias, TypeVar, Union, get_args, get_origin
+
+from strawberry.annotation import StrawberryAnnotation
+
+ItemT = TypeVar("ItemT")
+
+Outcome: TypeAlias = ItemT | Exception
+"""An item, or the error of its parent's field: `list[Outcome[int]]`."""
+
+
+class ItemAnnotation(StrawberryAnnotation):
+    """The annotation of a column, resolved to the type of its items.
+
+    Late, like all of Strawberry's annotations, so that items may be of types declared further down.
+    """
+
+    def evaluate(self) -> Any:
+        column = super().evaluate()
+        arguments = get_args(column)
+        if len(arguments) != 1 or is_union(column):
+            raise TypeError(f"A batched resolver returns list[Item], one a parent, not {column}.")
+        item = without_exception(arguments[0])
+        if isinstance(item, (str, ForwardRef)):
+            quoted = StrawberryAnnotation(item, namespace=self.namespace)
+            item = without_exception(quoted.evaluate())
+        return item
+
+
+def without_exception(item: Any) -> Any:
+    """The `Item` of `Outcome[Item]`, or what is not an outcome as it is.
+
+    >>> without_exception(Outcome[int])
+    <class 'int'>
+    """
+    if not is_union(item):
+        return item
+    return Union[tuple(member for member in get_args(item) if member is not Exception)]  # noqa: UP007
+
+
+def is_union(annotation: Any) -> bool:
+    return get_origin(annotation) in (Union, UnionType)

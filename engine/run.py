@@ -1,0 +1,42 @@
+"""One execution of a plan: what it was given and what it used up. Knows not how plans run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from graphql import GraphQLSchema
+
+from engine.codegen import Table
+from engine.errors import CostLimitExceeded
+from engine.variables import Values
+
+if TYPE_CHECKING:
+    from engine.document import Operation
+    from engine.plan import Field
+
+
+@dataclass(slots=True)
+class Run:
+    """The request that a plan answers, and the account of its answer."""
+
+    schema: GraphQLSchema
+    operation: "Operation"
+    values: Values
+    context: Any
+    root: Any
+    max_rows: int
+    rows: int = 0
+    faults: int = 0
+    """Exceptions now among the cells, each to become an error of the answer."""
+
+    made: list[tuple[Mapping[str, "Field"], Table]] = field(default_factory=list)
+    """Every dict of the answer, with the fields that it is made of, by key."""
+
+    def spend(self, rows: int) -> None:
+        """Account for rows about to be made.
+
+        Raises CostLimitExceeded.
+        """
+        self.rows += rows
+        if self.rows > self.max_rows:
+            raise CostLimitExceeded(self.max_rows)

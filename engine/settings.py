@@ -1,0 +1,34 @@
+"""The bounds of an engine. Knows nothing of what is bounded."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """What one document may be, what one operation may cost, and how much is remembered.
+
+    The limits on documents hold before anything is cached, so a giant document costs one scan.
+    The defaults let the standard introspection query pass (depth 15, about 250 fields).
+    """
+
+    max_characters: int = 50_000
+    max_tokens: int = 4_000
+    max_depth: int = 20
+    max_fields: int = 1_000
+    """Fields after every fragment is written out in place."""
+
+    max_rows: int = 100_000
+    """Objects and list items that one answer may hold."""
+
+    cached_documents: int = 1_000
+    cached_characters: int = 1_000_000
+    """The text of all cached documents; what is made of it takes about a hundred times as much."""
+
+    plans_per_operation: int = 16
+    """One plan for each combination of the booleans given to @skip and @include."""
+
+    orjson_datetimes: bool = True
+    """Leave UTC datetimes in the data for orjson, which writes the same bytes as isoformat does.
+
+    Turn this off where anything but orjson serialises the answer.
+    """

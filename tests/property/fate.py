@@ -1,0 +1,61 @@
+"""What becomes of the zoo's fields: values, nulls and failures, always the same for a number."""
+
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any, NamedTuple, NewType
+
+import strawberry
+
+START = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
+
+
+class Broken(Exception):
+    """What the zoo's resolvers raise."""
+
+
+def luck(number: int, what: str) -> int:
+    """0 to 9, always the same for the same number and field."""
+    return (number * 31 + sum(map(ord, what))) % 10
+
+
+def fated(number: int, what: str, value: Any) -> Any:
+    """The value, or null, or an exception, by luck."""
+    roll = luck(number, what)
+    if roll == 0:
+        return Broken(f"{what} of {number}")
+    return None if roll == 1 else value
+
+
+def raised(outcome: Any) -> Any:
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+@strawberry.enum
+class Mood(Enum):
+    CALM = "c"
+    HUNGRY = strawberry.enum_value("h", description="Feed it.")
+    CROSS = strawberry.enum_value("x", name="ANGRY")
+
+
+MOODS = [*Mood, None]
+
+Tag = NewType("Tag", str)
+
+
+def _tagged(value: Any) -> str:
+    if not isinstance(value, str) or value == "bad":
+        raise ValueError(f"not a tag: {value!r}")
+    return f"#{value}"
+
+
+TAG = strawberry.scalar(name="Tag", serialize=_tagged, parse_value=_tagged)
+
+
+class CatRow(NamedTuple):
+    """A light row with a class of its own."""
+
+    number: int
+    name: str | None
+    flags: int

@@ -1,0 +1,80 @@
+"""When two executors gave the same answer. Knows responses, and what the specification leaves open.
+
+Data must be equal in any case. Where no resolver waits, the errors must be equal too, in order,
+with message, path, locations and extensions.
+
+Where resolvers wait, the order is that of arrival, so it is not compared; and when several failures
+make the same parent null, it is open which of them is told (the first to arrive ends the others).
+So errors are grouped by the place that they made null: an error that nulls only its own field must
+be told by both alike; for a place nulled from below, both must tell at least one error of below.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import orjson
+from graphql import GraphQLError, execute, parse, specified_rules
+from strawberry import Schema
+from strawberry.execution import optimized_is_awaitable
+from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext, validate_document
+
+Place: TypeAlias = tuple[str | int, ...]
+
+
+class Answer:
+    """Data and errors, as a client sees them."""
+
+    def __init__(self, data: Any, errors: Sequence[GraphQLError] | None) -> None:
+        self.data = orjson.loads(orjson.dumps(data))
+        self.errors = [orjson.loads(orjson.dumps(error.formatted)) for error in errors or ()]
+
+    def assert_equals(self, other: "Answer", *, in_order: bool) -> None:
+        assert self.data == other.data
+        if in_order:
+            assert self.errors == other.errors
+        else:
+            assert self._places() == other._places()
+
+    def _places(self) -> dict[Place, Any]:
+        """By nulled place: the error itself, or that something below it failed."""
+        found: defaultdict[Place, list[Any]] = defaultdict(list)
+        for error in self.errors:
+            path = tuple(error.get("path", ()))
+            place = self._nulled(path)
+            found[place].append(error if place == path else "below")
+        return {
+            place: "below" if "below" in errors else sorted(errors, key=repr)
+            for place, errors in found.items()
+        }
+
+    def _nulled(self, path: Place) -> Place:
+        value = self.data
+        for length, key in enumerate(path):
+            if value is None:
+                return path[:length]
+            value = value[key]
+        return path
+
+
+async def by_graphql_core(
+    schema: Schema, query: str, variables: dict[str, Any], context: Any = None, root: Any = None
+) -> Answer:
+    """What graphql-core answers, with Strawberry's executor and none of the engine's code."""
+    try:
+        document = parse(query)
+    except GraphQLError as error:
+        return Answer(None, [error])
+    if errors := validate_document(schema._schema, document, tuple(specified_rules)):
+        return Answer(None, errors)
+    result: Any = execute(
+        schema._schema,
+        document,
+        root_value=root,
+        context_value=context,
+        variable_values=variables,
+        executor_class=StrawberryGraphQLCoreExecutionContext,
+    )
+    if optimized_is_awaitable(result):
+        result = await result
+    return Answer(result.data, result.errors)

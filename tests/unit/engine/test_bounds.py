@@ -1,0 +1,75 @@
+"""Deadlines, cancellation and limits hold inside the engine."""
+
+import asyncio
+
+import pytest
+
+from engine import Engine, EngineSettings, Stage
+from engine.cache import LruCache
+from tests.unit.engine.tree import Calls, answer, schema
+
+
+async def test_an_answer_of_too_many_rows_is_refused_while_it_grows() -> None:
+    calls: Calls = []
+    query = "{ tree { branches(count: 40) { branches(count: 40) { size } } } }"
+    response = await answer(query, EngineSettings(max_rows=100), context=calls)
+    assert response["data"] is None
+    assert response["errors"][0]["extensions"] == {"code": "COST_LIMIT_EXCEEDED"}
+    assert ("size", 1600) not in calls
+
+
+async def test_what_graphql_core_runs_has_the_same_bound() -> None:
+    query = "mutation { plant(number: 1) { branches(count: 40) { number } } }"
+    response = await answer(query, EngineSettings(max_rows=10), context=[])
+    assert response["errors"][0]["extensions"] == {"code": "COST_LIMIT_EXCEEDED"}
+
+
+@pytest.mark.parametrize("query", ["{ tree { forever } }", "{ tree { forever size } }"])
+async def test_a_deadline_cancels_what_is_under_way(query: str) -> None:
+    calls: Calls = []
+    deadline = asyncio.get_running_loop().time() + 0.01
+    response = await answer(query, context=calls, deadline=deadline)
+    assert response["data"] is None
+    assert response["errors"][0]["extensions"] == {"code": "DEADLINE_EXCEEDED"}
+    assert ("cancelled", 1) in calls
+
+
+async def test_a_cancelled_request_cancels_its_resolvers() -> None:
+    calls: Calls = []
+    task = asyncio.ensure_future(answer("{ tree { forever size } }", context=calls))
+    while not calls:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ("cancelled", 1) in calls
+
+
+async def test_a_fragment_bomb_is_refused_by_its_written_out_size() -> None:
+    layers = [
+        f"fragment F{n} on Tree {{ a: branches {{ ...F{n + 1} }} b: branches {{ ...F{n + 1} }} }}"
+        for n in range(15)
+    ]
+    bomb = f"{{ tree {{ ...F0 }} }} {' '.join(layers)} fragment F15 on Tree {{ number }}"
+    result = await Engine(schema).execute(query=bomb)
+    assert result.stage is Stage.LIMITS
+    assert "fields; at most 1000 are allowed" in result.errors[0].message
+
+
+def test_the_least_recently_used_is_forgotten() -> None:
+    cache: LruCache[str, int] = LruCache(entries=2)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    cache.put("c", 3)
+    assert [cache.get(key) for key in "abc"] == [1, None, 3]
+
+
+def test_what_weighs_too_much_pushes_the_rest_out() -> None:
+    cache: LruCache[str, int] = LruCache(entries=9, weight=10)
+    cache.put("a", 1, weight=4)
+    cache.put("a", 1, weight=5)
+    cache.put("b", 2, weight=5)
+    assert len(cache) == 2
+    cache.put("c", 3, weight=6)
+    assert [cache.get(key) for key in "abc"] == [None, None, 3]

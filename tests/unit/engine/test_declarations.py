@@ -1,0 +1,160 @@
+"""How fields are declared, and that graphql-core and the schema language see ordinary fields."""
+
+from typing import Annotated, Any, NamedTuple, NewType
+
+import pytest
+import strawberry
+from strawberry import Info
+
+from engine import Engine, Outcome, Parents, batched, derived, of_rows
+
+
+class BookRow(NamedTuple):
+    title: str
+    kind: int
+
+
+@strawberry.type
+@of_rows(BookRow)
+class Book:
+    title: str
+    is_novel: bool = derived("kind", lambda kind: kind == 1, description="Not a poem.")
+
+    @batched(description="Pages of paper.", deprecation_reason="Nobody prints.")
+    async def pages(
+        books: Parents[BookRow],
+        info: Info,
+        per_sheet: Annotated[int, strawberry.argument(description="Of 1 or 2.")] = 2,
+    ) -> list[Outcome[int]]:
+        return [len(book.title) // per_sheet if per_sheet else ValueError("0") for book in books]
+
+    @batched(name="sequel", graphql_type="Book | None")
+    def next_one(books: Parents[BookRow]) -> list[BookRow | None]:
+        return [None if book.kind else BookRow(book.title + " II", 1) for book in books]
+
+    @batched
+    def too_short(books: Parents[BookRow]) -> list[int]:
+        return []
+
+
+@strawberry.type
+class Query:
+    @batched(graphql_type=list[Book])
+    def books(roots: Parents[None], titles: list[str]) -> list[list[BookRow]]:
+        return [[BookRow(title, 0) for title in titles]]
+
+
+SCHEMA = strawberry.Schema(Query)
+
+SDL = '''type Book {
+  title: String!
+
+  """Not a poem."""
+  isNovel: Boolean!
+
+  """Pages of paper."""
+  pages(
+    """Of 1 or 2."""
+    perSheet: Int! = 2
+  ): Int! @deprecated(reason: "Nobody prints.")
+  sequel: Book
+  tooShort: Int!
+}
+
+type Query {
+  books(titles: [String!]!): [Book!]!
+}'''
+
+QUERY = """query($titles: [String!]!, $per: Int! = 1) {
+    books(titles: $titles) { title isNovel pages(perSheet: $per) sequel { title isNovel } }
+}"""
+
+
+def test_the_schema_language_shows_ordinary_fields() -> None:
+    assert SCHEMA.as_str() == SDL
+
+
+async def test_both_executors_use_the_same_resolvers() -> None:
+    given: dict[str, Any] = {"titles": ["Emma", "Ulysses"]}
+    expected = await SCHEMA.execute(QUERY, variable_values=given)
+    result = await Engine(SCHEMA).execute(query=QUERY, variables=given)
+    assert expected.errors is None
+    assert result.data == expected.data
+    assert result.data is not None
+    assert result.data["books"][0] == {
+        "title": "Emma",
+        "isNovel": False,
+        "pages": 4,
+        "sequel": {"title": "Emma II", "isNovel": True},
+    }
+
+
+@pytest.mark.parametrize("field", ["pages(perSheet: 0)", "tooShort"])
+async def test_failures_are_told_alike(field: str) -> None:
+    query = f'{{ books(titles: ["Emma"]) {{ {field} }} }}'
+    expected = await SCHEMA.execute(query)
+    result = await Engine(SCHEMA).execute(query=query)
+    assert expected.errors is not None
+    assert [e.formatted for e in result.errors] == [e.formatted for e in expected.errors]
+
+
+def test_a_resolver_is_callable_as_it_was_written() -> None:
+    too_short: Any = Book.too_short
+    assert too_short([BookRow("Emma", 0)]) == []
+
+
+def test_a_batched_resolver_must_return_a_list() -> None:
+    def number(rows: Parents[int]) -> int:
+        return 1
+
+    wrong: Any = number
+    with pytest.raises(TypeError, match="returns list"):
+        strawberry.type(type("Wrong", (), {"number": batched(wrong)}))
+
+
+def test_a_batched_resolver_takes_its_parents() -> None:
+    def number() -> list[int]:
+        return []
+
+    wrong: Any = number
+    with pytest.raises(TypeError, match="takes its parents"):
+        batched(wrong)
+
+
+UserId = NewType("UserId", int)
+
+
+@strawberry.interface
+class Node:
+    @batched(graphql_type=strawberry.ID)
+    def id(nodes: Parents[UserId]) -> list[UserId]:
+        return list(nodes)
+
+
+def book_of(number: int) -> Any:
+    return BookRow(f"Book {number}", number)
+
+
+@strawberry.type
+@of_rows(UserId)
+class User(Node):
+    book: Book = derived("real", book_of)
+
+
+@strawberry.type
+class Users:
+    @batched(graphql_type="Node | None")
+    def node(roots: Parents[None], id: strawberry.ID) -> list[UserId | None]:  # noqa: A002
+        return [UserId(int(id)) if id.isdigit() else None for _ in roots]
+
+
+@pytest.mark.parametrize("id", ["7", "x"])
+async def test_a_plain_id_can_be_the_row_of_an_object(id: str) -> None:  # noqa: A002
+    schema = strawberry.Schema(Users, types=[User])
+    query = "query($id: ID!) { node(id: $id) { id __typename ... on User { book { title } } } }"
+    expected = await schema.execute(query, variable_values={"id": id})
+    result = await Engine(schema).execute(query=query, variables={"id": id})
+    assert expected.errors is None
+    assert result.data == expected.data
+    user = {"id": "7", "__typename": "User", "book": {"title": "Book 7"}}
+    assert result.data == {"node": user if id == "7" else None}
