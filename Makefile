@@ -33,7 +33,7 @@ test: $(READY) ## Run the whole test suite on real servers
 	$(BIN)/pytest -n auto
 
 test-long: $(READY) ## Run the property tests for much longer
-	KITH_TESTS=long $(BIN)/pytest -n auto tests/property
+	$(BIN)/pytest -n auto -m long tests/property
 
 playground: ## Bundle the playground with npm, so that it works without the internet
 	cd gateway/playground && npm ci --no-audit --no-fund --loglevel=error && npm run build

@@ -139,7 +139,7 @@ class _Compilation:
                 arguments,
                 compiled_conversion(declared, schema),
                 schema.config.info_class,
-                is_repeated=self._operation.size.fields[node.name.value] > 1,
+                is_repeated=self._operation.measure.repeats(node.name.value),
             )
         if isinstance(declared, DerivedField):
             return Attribute(declared.of)

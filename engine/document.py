@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from graphql import (
+    ASTValidationRule,
     DirectiveNode,
     DocumentNode,
     FragmentDefinitionNode,
@@ -15,20 +16,26 @@ from graphql import (
     Visitor,
     parse,
     specified_rules,
+    validate,
     visit,
 )
 from strawberry.schema import Schema
-from strawberry.schema.schema import validate_document
+from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 
 from engine.cache import LruCache
 from engine.errors import Unsupported
-from engine.limits import Size, excess, refusal, sizes
+from engine.limits import excess, refusal
 from engine.result import Refused, Stage
 from engine.settings import EngineSettings
+from engine.size import Measure
 from engine.variables import Variables
 
 if TYPE_CHECKING:
     from engine.plan import Plan
+
+# Strawberry's own rule for one-of inputs is left out: it raises KeyError for a variable that the
+# operation does not declare, and its inputs check the same when they are coerced.
+RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidationRule)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +75,7 @@ class Operation:
     switches: tuple[str, ...]
     """The variables that @skip and @include look at: each combination has a plan of its own."""
 
-    size: Size
+    measure: Measure
     plans: "LruCache[tuple[bool, ...], Plan | Unsupported]" = field(repr=False)
 
     @property
@@ -86,12 +93,12 @@ def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
     Raises Refused: PARSE, LIMITS or VALIDATION.
     """
     node = _parsed(text, settings)
-    measured = sizes(node)
-    if too_large := [error for size in measured.values() if (error := excess(size, settings))]:
+    measure = Measure(node)
+    if too_large := excess(node, measure, settings):
         raise Refused(Stage.LIMITS, too_large)
-    if errors := validate_document(schema._schema, node, tuple(specified_rules)):
+    if errors := validate(schema._schema, node, RULES, settings.max_errors):
         raise Refused(Stage.VALIDATION, errors)
-    return _document(node, measured, schema, settings)
+    return _document(node, measure, schema, settings)
 
 
 def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
@@ -99,14 +106,16 @@ def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
         error = refusal(f"has {len(text)} characters", settings.max_characters)
         raise Refused(Stage.LIMITS, [error])
     try:
-        return parse(text, max_lexical_tokens=settings.max_tokens, max_comments=settings.max_tokens)
+        return parse(
+            text, max_lexical_tokens=settings.max_tokens, max_comments=settings.max_comments
+        )
     except GraphQLError as error:
         raise Refused(Stage.PARSE, [error]) from error
 
 
 def _document(
     node: DocumentNode,
-    measured: Mapping[str | None, Size],
+    measure: Measure,
     schema: Schema,
     settings: EngineSettings,
 ) -> Document:
@@ -125,7 +134,7 @@ def _document(
                 definition,
                 variables,
                 tuple(variables.names & switches),
-                measured[name],
+                measure,
                 LruCache(entries=settings.plans_per_operation),
             )
     return Document(node, operations)

@@ -8,14 +8,24 @@ class EngineSettings:
     """What one document may be, what one operation may cost, and how much is remembered.
 
     The limits on documents hold before anything is cached, so a giant document costs one scan.
-    The defaults let the standard introspection query pass (depth 15, about 250 fields).
+    The defaults let the standard introspection query pass.
     """
 
-    max_characters: int = 50_000
-    max_tokens: int = 4_000
-    max_depth: int = 20
+    max_characters: int = 100_000
+    max_tokens: int = 10_000
+    max_comments: int = 1_000
+    max_depth: int = 15
     max_fields: int = 1_000
     """Fields after every fragment is written out in place."""
+    max_aliases: int = 200
+    max_spreads: int = 200
+    max_operations: int = 50
+    max_introspections: int = 5
+    max_comparisons: int = 40_000
+    """Pairs of fields of one name that both select something: 200 such fields take the rule that
+    merges them 0.1 s, 500 take it 0.6 s."""
+    max_errors: int = 20
+    """Mistakes that validation lists before it gives up."""
 
     max_rows: int = 100_000
     """Objects and list items that one answer may hold."""

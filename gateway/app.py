@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from engine import Engine
 from gateway.authentication import Authentication
 from gateway.config import Config
-from gateway.graphql_document import Documents
-from gateway.graphql_execution import StrawberryExecutor
+from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
 from gateway.health import Health
 from gateway.metrics import Metrics
@@ -42,9 +42,10 @@ def build(config: Config) -> Starlette:
 
 
 def _routes(config: Config, authentication: Authentication, stores: Stores) -> list[BaseRoute]:
+    engine = Engine(schema)
     playground = Playground(viewer_header=config.authentication.allow_x_viewer)
     endpoint = GraphQLEndpoint(
-        executor=StrawberryExecutor(schema, Documents(schema._schema)),
+        executor=EngineExecutor(engine),
         context_of=_context_of(authentication, stores, config.limits),
         format_error=formatted,
         page=playground,
@@ -53,7 +54,7 @@ def _routes(config: Config, authentication: Authentication, stores: Stores) -> l
     return [
         Route("/graphql", endpoint, methods=None),
         *Health(probes, required=frozenset({"postgresql"})).routes(),
-        *Metrics(stores).routes(),
+        *Metrics(stores, engine).routes(),
         *playground.routes(),
     ]
 

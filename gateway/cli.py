@@ -10,10 +10,11 @@ from typing import Annotated
 
 import typer
 
-from gateway.config import Config, ConfigurationError, read_config, signing_secret
+from gateway.config import Config, ConfigurationError, database_url, read_config, signing_secret
 from gateway.embedded.errors import EmbeddedError
 from graph.errors import KithError
 from storage.postgres.bulk_load import OnBad
+from storage.space import checked_space
 
 app = typer.Typer(
     help="Kith: a GraphQL gateway over a social graph.\n\n"
@@ -70,12 +71,12 @@ def serve(
 @app.command()
 def worker(state: StateFolder = STATE, space: Space = SPACE) -> None:
     """Run one worker process. It ends when Redis goes away; keep it under a supervisor."""
-    from workers.main import worker as make_worker
+    from workers.main import run
 
     with _said_plainly():
         config = read_config(state, space)
         _log()
-        make_worker(config.storage, config.metrics_port).run()
+        run(config.storage, config.metrics_port)
 
 
 @app.command()
@@ -90,8 +91,8 @@ def migrate(
     from storage.postgres.migrate import migrate as apply
 
     with _said_plainly():
-        config = read_config(state, space)
-        applied = asyncio.run(apply(config.storage.database_url, space, partitions))
+        checked_space(space)
+        applied = asyncio.run(apply(database_url(state), space, partitions))
         typer.echo(f"{space}: applied {', '.join(applied)}" if applied else f"{space}: up to date")
 
 
@@ -170,5 +171,6 @@ def _said_plainly() -> Iterator[None]:
     try:
         yield
     except (ConfigurationError, EmbeddedError, KithError, ValueError) as error:
-        typer.echo(f"kith: {error}", err=True)
+        cause = f" ({error.__cause__})" if error.__cause__ else ""
+        typer.echo(f"kith: {error}{cause}", err=True)
         raise typer.Exit(2) from None

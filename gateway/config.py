@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
-from gateway.embedded.state import State, find_running
+from gateway.embedded.state import Running, State, find_running
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.space import checked_space
@@ -47,13 +47,13 @@ def read_config(
 def server_urls(environ: Mapping[str, str] | None = None) -> tuple[str | None, str | None]:
     """The PostgreSQL and Redis that the environment names, where it does."""
     env = os.environ if environ is None else environ
-    return env.get("DATABASE_URL") or None, env.get("REDIS_URL") or None
+    return _text(env, "DATABASE_URL"), _text(env, "REDIS_URL")
 
 
 def signing_secret(environ: Mapping[str, str] | None = None) -> str:
     """What `token` signs with: the environment's secret, or the one of `dev`."""
     env = os.environ if environ is None else environ
-    return env.get("KITH_JWT_SECRET") or _secret_file(env) or DEVELOPMENT_SECRET
+    return _text(env, "KITH_JWT_SECRET") or DEVELOPMENT_SECRET
 
 
 def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
@@ -61,26 +61,33 @@ def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, **changes}
 
 
+def database_url(state: Path, environ: Mapping[str, str] | None = None) -> str:
+    """Where PostgreSQL is: in the environment, or under a running `dev`.
+
+    Raises:
+        ConfigurationError: nowhere.
+    """
+    return server_urls(environ)[0] or _found(state, "DATABASE_URL").database_url
+
+
+def _found(state: Path, missing: str) -> Running:
+    running = find_running(State(state))
+    if running is None:
+        raise ConfigurationError(
+            f"{missing} is not set, and no `make dev` runs in {state}. Set it, start `make dev`, "
+            "or name the folder of a running one with --state."
+        )
+    return running
+
+
 def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings:
-    database_url, redis_url = server_urls(env)
-    if database_url is None or redis_url is None:
-        running = find_running(State(state))
-        if running is None:
-            missing = "DATABASE_URL" if database_url is None else "REDIS_URL"
-            raise ConfigurationError(
-                f"{missing} is not set, and no `make dev` runs in {state}. Set it to a "
-                f"{'postgresql' if missing == 'DATABASE_URL' else 'redis'}:// address, start "
-                "`make dev`, or name the folder of a running one with --state."
-            )
-        database_url = database_url or running.database_url
-        redis_url = redis_url or running.redis_url
     try:
         checked_space(space)
     except ValueError as error:
         raise ConfigurationError(f"--space: {error}") from None
     return StorageSettings(
-        database_url=database_url,
-        redis_url=redis_url,
+        database_url=database_url(state, env),
+        redis_url=server_urls(env)[1] or _found(state, "REDIS_URL").redis_url,
         space=space,
         pool_max=_integer(env, "KITH_POOL_MAX", 8, 1, 100),
         statement_cache_size=_integer(env, "KITH_STATEMENT_CACHE_SIZE", 200, 0),
@@ -89,7 +96,7 @@ def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings
 
 
 def _authentication(env: Mapping[str, str], development: bool) -> AuthenticationSettings:
-    secret = env.get("KITH_JWT_SECRET") or _secret_file(env)
+    secret = _text(env, "KITH_JWT_SECRET")
     public_key, jwks = _path(env, "KITH_JWT_PUBLIC_KEY_FILE"), _path(env, "KITH_JWKS_FILE")
     if development and not (secret or public_key or jwks):
         secret = DEVELOPMENT_SECRET
@@ -104,15 +111,16 @@ def _authentication(env: Mapping[str, str], development: bool) -> Authentication
     )
 
 
-def _secret_file(env: Mapping[str, str]) -> str | None:
-    file = _path(env, "KITH_JWT_SECRET_FILE")
-    if file is None:
-        return None
+def _text(env: Mapping[str, str], name: str) -> str | None:
+    """A variable, or the content of the file that NAME_FILE names: so are secrets mounted."""
+    file = _path(env, f"{name}_FILE")
+    if env.get(name) or file is None:
+        return env.get(name) or None
     try:
         return file.read_text(encoding="utf-8").strip()
     except OSError as error:
         raise ConfigurationError(
-            f"KITH_JWT_SECRET_FILE is {file}, which cannot be read: {error.strerror}."
+            f"{name}_FILE is {file}, which cannot be read: {error.strerror}."
         ) from None
 
 

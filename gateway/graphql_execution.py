@@ -1,63 +1,42 @@
-"""Running an operation on graphql-core for a Strawberry schema. Knows no HTTP and no limits."""
+"""Runs operations on the engine. Knows no HTTP, and nothing of how an operation is run."""
 
-from collections.abc import Awaitable
-from inspect import isawaitable
-from typing import Any, TypeGuard
+from graphql import ExecutionResult, GraphQLError, OperationType
 
-import strawberry
-from graphql import ExecutionResult, execute
-from strawberry.execution import optimized_is_awaitable
+from engine import Engine, Operation, Refused, Stage
+from gateway.graphql_request import GraphQLRequest, NotReadOnly, RequestRefused
 
-from gateway.graphql_document import Document, Documents
-from gateway.graphql_request import GraphQLRequest, RequestRefused
+_CODES = {
+    Stage.PARSE: "GRAPHQL_PARSE_FAILED",
+    Stage.LIMITS: "DOCUMENT_LIMIT_EXCEEDED",
+    Stage.VALIDATION: "GRAPHQL_VALIDATION_FAILED",
+    Stage.OPERATION: "OPERATION_RESOLUTION_FAILED",
+    Stage.VARIABLES: "BAD_USER_INPUT",
+}
 
 
-class StrawberryExecutor:
-    """Executes on graphql-core, the way `strawberry.Schema.execute` does, minus its overhead.
+class EngineExecutor:
+    """Keeps `gateway.graphql_request.Executor`."""
 
-    Strawberry's own entry parses and validates for each request and walks its extensions; this
-    one takes both from `documents`. Schema extensions and operation directives would be skipped
-    without a word, so a schema that has some is refused.
-
-    Raises ValueError for such a schema.
-    """
-
-    def __init__(self, schema: strawberry.Schema, documents: Documents) -> None:
-        if schema.extensions or schema.directives:
-            raise ValueError("StrawberryExecutor runs no schema extensions and no directives.")
-        self._schema = schema._schema
-        self._executor_class = schema.execution_context_class
-        self._documents = documents
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     async def execute(self, request: GraphQLRequest, context: object) -> ExecutionResult:
         """Run the request. Raises RequestRefused for what fails before execution."""
-        document = self._documents.of(request.query)
-        document.operation(request)
-        result = self._run(document, request, context)
-        answer = await result if isawaitable(result) else result
-        return _executed(answer)
+        operation = self._prepared(request)
+        result = await self._engine.run(operation, variables=request.variables, context=context)
+        if result.is_request_error:
+            raise RequestRefused(_CODES[result.stage], result.errors)
+        return ExecutionResult(result.data, result.errors or None)
 
-    def _run(
-        self, document: Document, request: GraphQLRequest, context: object
-    ) -> ExecutionResult | Awaitable[ExecutionResult]:
-        return execute(
-            self._schema,
-            document.ast,
-            context_value=context,
-            variable_values=request.variables,
-            operation_name=request.operation_name,
-            executor_class=self._executor_class,
-            is_awaitable=_is_awaitable,
-            operation_extensions=request.extensions,
-        )
-
-
-def _is_awaitable(value: Any) -> TypeGuard[Awaitable[Any]]:
-    return optimized_is_awaitable(value)
-
-
-def _executed(result: ExecutionResult) -> ExecutionResult:
-    """The result, unless it tells of a failure before execution: only those have no path."""
-    if result.data is None and result.errors and all(e.path is None for e in result.errors):
-        raise RequestRefused("BAD_USER_INPUT", result.errors)
-    return result
+    def _prepared(self, request: GraphQLRequest) -> Operation:
+        try:
+            operation = self._engine.prepare(request.query, request.operation_name)
+        except Refused as refused:
+            raise RequestRefused(_CODES[refused.stage], refused.errors) from None
+        if operation.kind is OperationType.SUBSCRIPTION:
+            error = GraphQLError("Subscriptions are not served over this transport.")
+            raise RequestRefused(_CODES[Stage.OPERATION], [error])
+        if request.read_only and operation.kind is not OperationType.QUERY:
+            error = GraphQLError("A GET request reads: send mutations by POST.")
+            raise NotReadOnly("METHOD_NOT_ALLOWED", [error])
+        return operation

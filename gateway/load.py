@@ -38,9 +38,7 @@ async def run(config: Config, file: Path, on_bad: OnBad) -> int:
                 edges=progress.loaded + progress.present,
             )
 
-        report = await bulk_load.bulk_load(
-            config.storage, file, on_bad=on_bad, on_progress=show
-        )
+        report = await bulk_load.bulk_load(config.storage, file, on_bad=on_bad, on_progress=show)
     await _forget_caches(config)
     _say(report)
     return 1 if report.refused else 0

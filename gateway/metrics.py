@@ -5,21 +5,28 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from engine import Engine
 from graph.errors import Unavailable
 from storage.stores import Stores
 
 _waiting = Gauge("kith_outbox_waiting", "Changes that the reverse side does not have yet.")
 _oldest = Gauge("kith_outbox_oldest_seconds", "Age of the oldest of them: the lag of this moment.")
-_queued = Gauge("kith_jobs_queued", "Lanes that wait for a worker.")
+_queued = Gauge(
+    "kith_jobs_queued", "Jobs in the workers' queue: dirty lanes, and the next tick of their clock."
+)
+_planned = Gauge("kith_engine_planned", "Operations that the engine ran by a plan.")
+_delegated = Gauge("kith_engine_delegated", "Operations left to graphql-core.", ["reason"])
+_bailed_out = Gauge("kith_engine_bailed_out", "Plans given up for graphql-core.", ["reason"])
 _statements = Gauge("kith_postgres_statements", "Statements outside of transactions, ever sent.")
-_round_trips = Gauge("kith_redis_round_trips", "Pipelines ever sent to Redis.")
+_round_trips = Gauge("kith_redis_round_trips", "Times that something was sent to Redis.")
 
 
 class Metrics:
     """Asks the stores when it is asked. A part that is down keeps its last numbers."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, engine: Engine) -> None:
         self._stores = stores
+        self._engine = engine
 
     def routes(self) -> list[Route]:
         return [Route("/metrics", self.show)]
@@ -32,6 +39,15 @@ class Metrics:
             _queued.set(await self._stores.lanes.queued())
         except Unavailable:
             pass
+        self._show_engine()
         _statements.set(self._stores.postgres.statements)
         _round_trips.set(self._stores.redis.round_trips)
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+    def _show_engine(self) -> None:
+        counters = self._engine.counters
+        _planned.set(counters.planned)
+        for reason, times in counters.delegated.items():
+            _delegated.labels(reason).set(times)
+        for reason, times in counters.bailed_out.items():
+            _bailed_out.labels(reason).set(times)

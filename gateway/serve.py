@@ -1,6 +1,8 @@
 """Runs one gateway process under uvicorn. Knows nothing of what it serves."""
 
 import logging
+import signal
+import sys
 
 import uvicorn
 
@@ -20,6 +22,8 @@ def run(config: Config, host: str, port: int) -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    # uvicorn stops cleanly, and then raises the signal again: to a supervisor that were a failure.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     uvicorn.run(
         build(config),
         host=host,

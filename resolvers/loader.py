@@ -62,5 +62,5 @@ class Loader(Generic[K, V]):
         except (TimeoutError, asyncio.CancelledError) as error:
             # aiodataloader would leave its waiters waiting: it hands on nothing but exceptions.
             raise Unavailable("A store") from error
-        self._known.update(zip(wanted, values, strict=True))
+        self._known |= dict(zip(wanted, values, strict=True))  # all of it, or nothing
         return [None] * len(columns)

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import orjson
@@ -53,6 +54,15 @@ def arq_redis(settings: StorageSettings) -> ArqRedis:
     )
 
 
+@contextmanager
+def queue_errors() -> Iterator[None]:
+    """Turns whatever arq lets through when Redis goes away into Unavailable."""
+    try:
+        yield
+    except (RedisError, OSError, TimeoutError) as error:
+        raise Unavailable(PART) from error
+
+
 class ArqLanes:
     """Keeps `storage.ports.Lanes`."""
 
@@ -74,11 +84,9 @@ class ArqLanes:
         Raises:
             Unavailable: Redis is.
         """
-        try:
+        with queue_errors():
             async with asyncio.timeout(self._timeout_s):
                 return int(await self._arq.zcard(queue_name(self._space)))
-        except (RedisError, OSError, TimeoutError) as error:
-            raise Unavailable(PART) from error
 
     async def close(self) -> None:
         if self._flush is not None:
@@ -90,9 +98,10 @@ class ArqLanes:
             await asyncio.sleep(GATHER_S)
             lanes, self._dirty = self._dirty, set()
             try:
-                async with asyncio.timeout(self._timeout_s):
-                    await asyncio.gather(*map(self._enqueue, lanes))
-            except (RedisError, OSError, TimeoutError):
+                with queue_errors():
+                    async with asyncio.timeout(self._timeout_s):
+                        await asyncio.gather(*map(self._enqueue, lanes))
+            except Unavailable:
                 log.warning("lanes were not woken; the sweep will find them")
 
     async def _enqueue(self, lane: Lane) -> None:

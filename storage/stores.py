@@ -13,6 +13,7 @@ from storage.postgres.outbox import Outbox, PostgresPending
 from storage.postgres.pool import Postgres
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqLanes
+from storage.redis.audit import CacheAudit
 from storage.redis.connection import GuardedRedis
 from storage.redis.counts import CachedCounts
 from storage.redis.keys import Keys
@@ -37,6 +38,7 @@ class Stores:
     counts: CountsOf
     outbox: Outbox
     caches: RedisCaches
+    audit: CacheAudit
     lanes: ArqLanes
     postgres: Postgres
     redis: GuardedRedis
@@ -76,17 +78,27 @@ def _wired(
     pending = CachedPending(
         PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s
     )
+    outbox, relations = Outbox(postgres), PostgresRelations(postgres)
+    lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     return Stores(
         edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes),
         relations=CachedRelations(
-            PostgresRelations(postgres), redis, leases, keys, ttl_s, settings.relation_cache_max
+            relations, redis, leases, keys, ttl_s, settings.relation_cache_max
         ),
-        lists=CachedLists(
-            PostgresLists(postgres), pending, redis, leases, keys, ttl_s, settings.list_cache_max
-        ),
-        counts=CachedCounts(PostgresCounts(postgres), pending, redis, leases, keys, ttl_s),
-        outbox=Outbox(postgres),
+        lists=CachedLists(lists, pending, redis, leases, keys, ttl_s, settings.list_cache_max),
+        counts=CachedCounts(counts, pending, redis, leases, keys, ttl_s),
+        outbox=outbox,
         caches=caches,
+        audit=CacheAudit(
+            redis,
+            keys,
+            outbox,
+            relations,
+            lists,
+            counts,
+            settings.relation_cache_max,
+            settings.list_cache_max,
+        ),
         lanes=lanes,
         postgres=postgres,
         redis=redis,

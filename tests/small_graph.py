@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import strawberry
 
+from engine import Engine
 from gateway.authentication import ANONYMOUS, Identity
-from gateway.graphql_document import Documents
-from gateway.graphql_execution import StrawberryExecutor
+from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
 from graph.errors import BadInput, Unavailable
 from schema.errors import formatted
@@ -103,8 +103,8 @@ class Mutation:
 schema = strawberry.Schema(Query, Mutation)
 
 
-def executor() -> StrawberryExecutor:
-    return StrawberryExecutor(schema, Documents(schema._schema))
+def executor() -> EngineExecutor:
+    return EngineExecutor(Engine(schema))
 
 
 def endpoint(context: Context | None = None) -> GraphQLEndpoint:

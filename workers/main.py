@@ -10,7 +10,7 @@ from prometheus_client import start_http_server
 from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.postgres.purge import purge
-from storage.queue import DRAIN, arq_redis, deserialize, queue_name, serialize
+from storage.queue import DRAIN, arq_redis, deserialize, queue_errors, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from workers.drain import drain
@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 JOB_TIMEOUT_S = 20
 """arq hides the job of a worker that was killed for this long and ten seconds more."""
 
+STOP_S = 10
+"""How long running jobs may finish after a stop signal."""
+
 POLL_S = 0.02
 """How often the queue is asked for jobs: the greatest part of the lag of a quiet system."""
 
@@ -30,8 +33,18 @@ TOMBSTONES_KEPT_S = 7 * 86_400
 """Far longer than any cache keeps an entry, and than a clock is ever set back."""
 
 
+def run(settings: StorageSettings, metrics_port: int | None = None) -> None:
+    """Works until a signal says stop.
+
+    Raises:
+        Unavailable: Redis went away, and arq ends with it. Something must start it again.
+    """
+    with queue_errors():
+        worker(settings, metrics_port).run()
+
+
 def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker:
-    """A worker, ready to run. It ends when Redis goes away: something must start it again."""
+    """A worker, ready to run."""
     name = f"kith:{settings.space}"
 
     async def start(ctx: dict[str, Any]) -> None:
@@ -39,6 +52,7 @@ def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker
         ctx["stores"] = await ctx["opened"].__aenter__()
         if metrics_port is not None:
             start_http_server(metrics_port)
+        log.info("the worker of space %s has started", settings.space)
 
     async def stop(ctx: dict[str, Any]) -> None:
         await ctx["opened"].__aexit__(None, None, None)
@@ -56,6 +70,7 @@ def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker
         after_job_end=_rearm,
         max_jobs=JOBS_MAX,
         job_timeout=JOB_TIMEOUT_S,
+        job_completion_wait=STOP_S,
         keep_result=0,
         poll_delay=POLL_S,
         health_check_interval=10,

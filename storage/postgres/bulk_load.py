@@ -137,7 +137,7 @@ class _Load:
         self._batches = file.batches()
         self._newest: _Segment | None = None
         self._lines = self._bytes_read = self._loaded = self._present = self.bad = 0
-        self._resumed_after = 0
+        self._resumed_after, self._careful = 0, False
         self._bad_lines: list[BadLine] = []
 
     def report(self) -> LoadReport:
@@ -207,7 +207,10 @@ class _Load:
         for part, slots in enumerate(load_segment.parts()):
             if segment.before is not None:
                 await segment.before.merged[part].wait()
-            loaded = await load_segment.merge(connection, slots)
+            loaded = await load_segment.merge(connection, slots, self._careful)
+            if loaded is None:
+                self._careful = True
+                loaded = await load_segment.merge(connection, slots, careful=True) or 0
             segment.merged[part].set()
             segment.loaded += loaded
             self._loaded += loaded

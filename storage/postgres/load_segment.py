@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+import asyncpg
+
 from graph.lane import LANES
 from storage.postgres import locks, sql
 from storage.postgres.session import Connection, again
@@ -71,20 +73,29 @@ async def stage(connection: Connection, rows: AsyncIterator[bytes], columns: int
     await connection.execute(_SQL.index)
 
 
-async def merge(connection: Connection, slots: Slots) -> int:
-    """Loads one part of what was staged, all or nothing. Returns how many edges it made."""
-    return await again(_merge, connection, slots)
+async def merge(connection: Connection, slots: Slots, careful: bool) -> int | None:
+    """Loads one part of what was staged, all or nothing. Returns how many edges it made.
+
+    What is not `careful` takes it that no edge exists yet, which spares two probes an edge, and
+    returns nothing, with nothing done, if one does.
+    """
+    try:
+        return await again(_merge, connection, slots, careful)
+    except asyncpg.UniqueViolationError:
+        if careful:
+            raise
+        return None
 
 
-async def _merge(connection: Connection, slots: Slots) -> int:
+async def _merge(connection: Connection, slots: Slots, careful: bool) -> int:
     async with connection.transaction():
         await connection.execute(_SQL.lock_slots, locks.PAIR, *slots)
-        picked = await connection.execute(_SQL.pick, *slots)
+        picked = await connection.execute(_SQL.pick, *slots, careful)
         await connection.execute(_SQL.write_forward)
         await connection.execute(_SQL.reopen_forward)
         await connection.execute(_SQL.lock_lanes, locks.LANE, LANES)
+        await connection.execute(_SQL.mirror, careful)
         for statement in (
-            _SQL.mirror,
             _SQL.write_reverse,
             _SQL.reopen_reverse,
             _SQL.count_following,

@@ -5,6 +5,7 @@ from pathlib import Path
 import asyncpg
 
 from storage.postgres import locks
+from storage.postgres.pool import domain_errors
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -23,23 +24,31 @@ async def migrate(database_url: str, space: str, partitions: int = 16) -> list[s
 
     `partitions` is the number of hash partitions a table; it holds from the first migration on.
     `space` must be a valid schema name: see `storage.space`.
+
+    Raises:
+        Unavailable: PostgreSQL is.
     """
-    connection = await asyncpg.connect(
-        database_url,
-        timeout=30,
-        server_settings={"search_path": space, "kith.partitions": str(partitions)},
-    )
-    try:
-        async with connection.transaction():
-            await connection.execute(
-                "SELECT pg_advisory_xact_lock($1, 0)", locks.MIGRATION, timeout=LOCK_TIMEOUT_S
-            )
-            # DDL takes no parameters; the name has only the letters that `storage.space` allows.
-            await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{space}"')
-            await connection.execute(_LEDGER)
-            return await _apply(connection)
-    finally:
-        await connection.close()
+    with domain_errors():
+        connection = await asyncpg.connect(
+            database_url,
+            timeout=30,
+            server_settings={"search_path": space, "kith.partitions": str(partitions)},
+        )
+        try:
+            return await _migrated(connection, space)
+        finally:
+            await connection.close()
+
+
+async def _migrated(connection: "asyncpg.Connection[asyncpg.Record]", space: str) -> list[str]:
+    async with connection.transaction():
+        await connection.execute(
+            "SELECT pg_advisory_xact_lock($1, 0)", locks.MIGRATION, timeout=LOCK_TIMEOUT_S
+        )
+        # DDL takes no parameters; the name has only the letters that `storage.space` allows.
+        await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{space}"')
+        await connection.execute(_LEDGER)
+        return await _apply(connection)
 
 
 async def _apply(connection: "asyncpg.Connection[asyncpg.Record]") -> list[str]:

@@ -89,7 +89,7 @@ class Postgres:
 
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator["asyncpg.pool.PoolConnectionProxy[Record]"]:
-        with _domain_errors():
+        with domain_errors():
             try:
                 connection = await self._pool.acquire(timeout=self._settings.acquire_timeout_s)
             except TimeoutError as error:
@@ -101,7 +101,8 @@ class Postgres:
 
 
 @contextmanager
-def _domain_errors() -> Iterator[None]:
+def domain_errors() -> Iterator[None]:
+    """Turns the driver's errors into Unavailable, where trying again may help."""
     try:
         yield
     except _DOWN as error:

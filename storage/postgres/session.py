@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeAlias, TypeVar
 
 import asyncpg
 
-from storage.postgres.pool import Record, _domain_errors
+from storage.postgres.pool import Record, domain_errors
 from storage.settings import StorageSettings
 
 Connection: TypeAlias = "asyncpg.Connection[Record]"
@@ -42,7 +42,7 @@ async def session(settings: StorageSettings, job: str) -> AsyncIterator[Connecti
     Raises:
         Unavailable: PostgreSQL is away, or went away.
     """
-    with _domain_errors():
+    with domain_errors():
         connection = await asyncpg.connect(
             settings.database_url,
             timeout=CONNECT_TIMEOUT_S,

@@ -56,9 +56,12 @@ class GuardedRedis:
         self._wire = wire
         self._timeout_s = timeout_s
         self._breaker = Breaker(retry_after_s)
-        self._owed: dict[str, None] = {}
-        self.round_trips = 0
-        """How many pipelines were sent: what the tests of costs count."""
+        self._owed: dict[str, object] = {}
+        """Keys, each with the mark of its latest debt."""
+
+    @property
+    def round_trips(self) -> int:
+        return self._wire.round_trips
 
     async def close(self) -> None:
         await self._wire.close()
@@ -69,7 +72,7 @@ class GuardedRedis:
 
     def owe(self, keys: Collection[str]) -> None:
         room = OWED_MAX - len(self._owed)
-        self._owed.update(dict.fromkeys(list(keys)[: max(0, room)]))
+        self._owed.update(dict.fromkeys(list(keys)[: max(0, room)], object()))
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         if not commands:
@@ -79,7 +82,6 @@ class GuardedRedis:
             async with asyncio.timeout(self._timeout_s):
                 if self._owed:
                     await self._pay()
-                self.round_trips += 1
                 return await self._wire.send(commands)
         except (WireError, OSError, TimeoutError) as error:
             self._breaker.trip()
@@ -88,7 +90,8 @@ class GuardedRedis:
             raise Unavailable(PART) from error
 
     async def _pay(self) -> None:
-        owed = list(self._owed)
+        owed = dict(self._owed)
         await self._wire.send([("UNLINK", key) for key in owed])
-        for key in owed:
-            self._owed.pop(key, None)
+        for key, debt in owed.items():
+            if self._owed.get(key) is debt:  # else it is owed again since
+                del self._owed[key]

@@ -1,6 +1,5 @@
 """Totals, remembered. Knows nothing of how they are counted."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 
 from graph.counts import Counts
@@ -37,9 +36,8 @@ class CachedCounts:
         )
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
-        own, cached = await asyncio.gather(
-            own_writes.towards(self._pending, viewer), self._values.of(users, self._load)
-        )
+        own = await own_writes.towards(self._pending, viewer)
+        cached = await self._values.of([u for u in users if u not in own], self._load)
         lagging = [user for user in users if user in own]
         return {**cached, **await self._worn.of(lagging, viewer)} if lagging else cached
 

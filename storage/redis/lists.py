@@ -1,6 +1,5 @@
 """The newest entries of lists, remembered. Knows nothing of where they come from."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -56,10 +55,9 @@ class CachedLists:
     async def pages(
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Mapping[UserId, Page]:
-        own, heads = await asyncio.gather(
-            own_writes.towards(self._pending, viewer), self._heads(kind, users, window)
-        )
-        pages = {user: _page(head, window) for user, head in heads.items() if user not in own}
+        own = await own_writes.towards(self._pending, viewer)
+        heads = await self._heads(kind, [user for user in users if user not in own], window)
+        pages = {user: _page(head, window) for user, head in heads.items()}
         found = {user: page for user, page in pages.items() if page is not None}
         rest = [user for user in users if user not in found]
         return {**found, **await self._worn.pages(kind, rest, window, viewer)} if rest else found

@@ -8,7 +8,7 @@ still finds its own.
 
 import asyncio
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import hiredis
@@ -26,6 +26,7 @@ class MultiplexedWire:
     def __init__(self, redis_url: str) -> None:
         self._address: dict[str, Any] = {**parse_url(redis_url)}
         self._connection: _Connection | None = None
+        self.round_trips = 0
         self._connecting = asyncio.Lock()
 
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
@@ -34,6 +35,9 @@ class MultiplexedWire:
             connection = await self._connected()
         return await connection.send(commands)
 
+    def _count(self) -> None:
+        self.round_trips += 1
+
     async def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
@@ -41,14 +45,15 @@ class MultiplexedWire:
     async def _connected(self) -> "_Connection":
         async with self._connecting:
             if self._connection is None or self._connection.lost:
-                self._connection = await _connect(self._address)
+                self._connection = await _connect(self._address, self._count)
             return self._connection
 
 
 class _Connection(asyncio.Protocol):
     """A connection and the calls that wait for its replies, oldest first."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_write: Callable[[], None]) -> None:
+        self._on_write = on_write
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader()
         self._transport: asyncio.Transport | None = None
@@ -108,16 +113,21 @@ class _Connection(asyncio.Protocol):
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, []
         if self._transport is not None and not self.lost:
+            self._on_write()
             self._transport.write(b"".join(unsent))
 
 
-async def _connect(address: dict[str, Any]) -> _Connection:
+async def _connect(address: dict[str, Any], on_write: Callable[[], None]) -> _Connection:
     loop = asyncio.get_running_loop()
+
+    def made() -> _Connection:
+        return _Connection(on_write)
+
     if path := address.get("path"):
-        _, connection = await loop.create_unix_connection(_Connection, path)
+        _, connection = await loop.create_unix_connection(made, path)
     else:
         host, port = address.get("host", "localhost"), address.get("port", 6379)
-        _, connection = await loop.create_connection(_Connection, host, port)
+        _, connection = await loop.create_connection(made, host, port)
     try:
         await connection.send(_greeting(address))
     except BaseException:

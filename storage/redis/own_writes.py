@@ -34,5 +34,9 @@ class CachedPending:
 
 
 async def towards(pending: Pending, viewer: UserId | None) -> Collection[UserId]:
-    """Whom a viewer's own writes are still on their way to: the caches must not answer for them."""
+    """Whom a viewer's own writes are still on their way to: the caches must not answer for them.
+
+    To be asked before the caches, not beside them: a write that is told to a cache after that was
+    read, and acknowledged before this looks, would be seen in neither.
+    """
     return (await pending.of([viewer]))[viewer] if viewer else ()

@@ -16,8 +16,10 @@ class PooledWire:
     def __init__(self, settings: StorageSettings) -> None:
         self._client = client(settings)
         self._client.response_callbacks.clear()  # replies as the server sends them
+        self.round_trips = 0
 
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
+        self.round_trips += 1
         try:
             async with self._client.pipeline(transaction=False) as pipeline:
                 for command in commands:

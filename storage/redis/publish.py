@@ -39,8 +39,10 @@ class RedisCaches:
         try:
             await self._redis.pipe(commands)
         except BaseException:
-            # Nobody knows how far it came: a cancelled pipeline may have been sent.
-            self._redis.owe([self._keys.relations(source), *forgotten])
+            # Nobody knows how far it came: a cancelled pipeline may have been sent. The leases go
+            # too: whoever holds one may have read what was there before.
+            keys = [self._keys.relations(source), *forgotten]
+            self._redis.owe([*keys, *map(lease, keys)])
             raise
 
     async def applied(self, changes: Sequence[EdgeChange]) -> None:

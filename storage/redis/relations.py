@@ -51,6 +51,8 @@ class CachedRelations:
         self._most = most
 
     async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
+        if not checks:
+            return []
         try:
             held = await self._held(checks)
             missing = [check for check, answer in zip(checks, held, strict=True) if answer is None]

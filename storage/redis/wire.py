@@ -14,6 +14,9 @@ class WireError(Exception):
 class Wire(Protocol):
     """A way to send. Replies come as the server gives them: bytes, integers, lists, None."""
 
+    round_trips: int
+    """How often something was sent: what the tests of costs count."""
+
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
         """Runs all commands in one round trip; each reply in its place.
 

@@ -73,17 +73,17 @@ async def test_everything_of_fifty_users_costs_no_more_than_of_two(
     assert warm_of_fifty.round_trips <= warm_of_two.round_trips
     # Of the warm ones, PostgreSQL hears nothing but the question of /metrics itself.
     assert warm_of_two.statements == warm_of_fifty.statements == 1
-    assert warm_of_two.round_trips == 12
+    assert warm_of_two.round_trips <= 7
 
 
 @pytest.mark.usefixtures("graph")
-async def test_without_redis_everything_of_fifty_users_is_fifteen_statements(
+async def test_without_redis_everything_of_fifty_users_is_sixteen_statements(
     storage_settings: StorageSettings,
 ) -> None:
     settings = replace(storage_settings, redis_url="unix:///nowhere.sock")
     async with running_gateway(settings) as gateway:
         costs = [await cost(gateway, users) for users in (2, 50)]
-    assert costs[1].statements <= costs[0].statements <= 15
+    assert costs[1].statements <= costs[0].statements <= 16
 
 
 async def test_a_thousand_checks_are_one_round_trip(gateway: Gateway, stores: Stores) -> None:

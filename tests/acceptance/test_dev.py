@@ -55,10 +55,12 @@ class Dev:
         """The processes below `dev`, by what they are."""
         found = {}
         for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) != self.process.pid:
-                command = _command(entry)
+            if not entry.name.isdigit() or int(entry.name) == self.process.pid:
+                continue
+            command = _read(entry / "cmdline")
+            if str(self.state.folder) in command + _read(entry / "environ"):
                 for name, sign in SIGNS.items():
-                    if re.search(sign.format(folder=self.state.folder), command):
+                    if re.search(sign, command):
                         found[name] = int(entry.name)
         return found
 
@@ -71,16 +73,16 @@ class Dev:
 
 
 SIGNS = {
-    "postgres": r"bin/postgres -D {folder}",
-    "valkey": r"valkey-server.*{folder}|valkey-server unixsocket:{folder}",
-    "worker": r"gateway worker .*{folder}",
-    "gateway": r"gateway serve .*{folder}",
+    "postgres": r"bin/postgres -D",
+    "valkey": r"valkey-server",
+    "worker": r"gateway worker",
+    "gateway": r"gateway serve",
 }
 
 
-def _command(entry: Path) -> str:
+def _read(file: Path) -> str:
     try:
-        return (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+        return file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
 

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -307,6 +308,14 @@ def test_a_service_is_given_the_secrets_that_it_reads_and_no_other(name: str) ->
     read = {secret for secret in COMPOSE["secrets"] if secret in str(environment(name))}
     assert read == set(SERVICES[name]["secrets"])
     assert SERVICES[name]["user"] == instruction("USER").strip()
+
+
+def test_the_image_bears_the_projects_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    dockerfile = (DOCKER / "Dockerfile").read_text(encoding="utf-8")
+    assert f"ARG VERSION={project['version']}\n" in dockerfile
+    for name in OURS:
+        assert SERVICES[name]["image"] == f"kith:${{KITH_VERSION:-{project['version']}}}"
 
 
 def test_only_gateways_are_published_and_only_on_this_machine() -> None:

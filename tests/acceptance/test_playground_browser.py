@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.routing import Route
 
 from gateway.authentication import Authentication, AuthenticationSettings
-from gateway.graphql_document import Documents
-from gateway.graphql_execution import StrawberryExecutor
+from engine import Engine
+from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
 from gateway.playground import Playground
 from schema.errors import formatted
@@ -90,7 +90,7 @@ def url() -> Iterator[str]:
         return Context(authentication.identify(request.headers))
 
     playground = Playground(viewer_header=True)
-    executor = StrawberryExecutor(schema, Documents(schema._schema))
+    executor = EngineExecutor(Engine(schema))
     endpoint = GraphQLEndpoint(executor, context_of, formatted, page=playground)
     with served(Starlette(routes=[Route("/graphql", endpoint), *playground.routes()])) as url:
         yield url

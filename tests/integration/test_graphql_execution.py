@@ -8,46 +8,46 @@ import strawberry
 from graphql import GraphQLError
 from strawberry.extensions import SchemaExtension
 
-from gateway.graphql_document import CacheLimits, Documents
-from gateway.graphql_execution import StrawberryExecutor
+from engine import Engine, EngineSettings, Refused
+from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_request import GraphQLRequest, RequestRefused
 from schema.errors import formatted
 from tests.small_graph import Context, Query, executor, schema
 
 
 def test_a_document_is_judged_once() -> None:
-    documents = Documents(schema._schema)
-    assert documents.of("{ who }") is documents.of("{ who }")
+    engine = Engine(schema)
+    assert engine.prepare("{ who }") is engine.prepare("{ who }")
 
 
 def test_the_least_recently_used_document_is_forgotten() -> None:
-    documents = Documents(schema._schema, cache_limits=CacheLimits(documents_max=2))
-    first, second = documents.of("query A { who }"), documents.of("query B { who }")
-    assert documents.of("query A { who }") is first
-    documents.of("query C { who }")
-    assert documents.of("query A { who }") is first
-    assert documents.of("query B { who }") is not second
+    engine = Engine(schema, EngineSettings(cached_documents=2))
+    first, second = engine.prepare("query A { who }"), engine.prepare("query B { who }")
+    assert engine.prepare("query A { who }") is first
+    engine.prepare("query C { who }")
+    assert engine.prepare("query A { who }") is first
+    assert engine.prepare("query B { who }") is not second
 
 
 def test_the_cache_is_bounded_by_characters_too() -> None:
-    documents = Documents(schema._schema, cache_limits=CacheLimits(chars_max=20))
-    first = documents.of("query A { who }")
-    documents.of("query B { who }")
-    assert documents.of("query A { who }") is not first
+    engine = Engine(schema, EngineSettings(cached_characters=20))
+    first = engine.prepare("query A { who }")
+    engine.prepare("query B { who }")
+    assert engine.prepare("query A { who }") is not first
 
 
 def test_a_refused_document_takes_no_place_in_the_cache() -> None:
-    documents = Documents(schema._schema, cache_limits=CacheLimits(documents_max=1))
-    good = documents.of("{ who }")
-    with pytest.raises(RequestRefused):
-        documents.of("{ stranger }")
-    assert documents.of("{ who }") is good
+    engine = Engine(schema, EngineSettings(cached_documents=1))
+    good = engine.prepare("{ who }")
+    with pytest.raises(Refused):
+        engine.prepare("{ stranger }")
+    assert engine.prepare("{ who }") is good
 
 
 def test_a_schema_with_extensions_is_refused_rather_than_half_run() -> None:
     extended = strawberry.Schema(Query, extensions=[SchemaExtension])
-    with pytest.raises(ValueError, match="no schema extensions"):
-        StrawberryExecutor(extended, Documents(extended._schema))
+    with pytest.raises(ValueError, match="neither schema extensions"):
+        Engine(extended)
 
 
 async def test_a_subscription_is_refused_although_the_schema_has_it() -> None:
@@ -58,7 +58,7 @@ async def test_a_subscription_is_refused_although_the_schema_has_it() -> None:
             yield 1
 
     subscribing = strawberry.Schema(Query, subscription=Subscription)
-    executor = StrawberryExecutor(subscribing, Documents(subscribing._schema))
+    executor = EngineExecutor(Engine(subscribing))
     with pytest.raises(RequestRefused) as caught:
         await executor.execute(GraphQLRequest("subscription { ticks }"), Context())
     assert caught.value.code == "OPERATION_RESOLUTION_FAILED"

@@ -6,9 +6,8 @@ import httpx
 import pytest
 from graphql import get_introspection_query
 
-from gateway.graphql_document import Documents
-from gateway.graphql_limits import DocumentLimits
-from gateway.graphql_request import GraphQLRequest, RequestRefused
+from engine import Engine, EngineSettings, Refused, Stage
+from gateway.graphql_request import GraphQLRequest
 from tests.small_graph import Context, endpoint, executor, schema
 
 # Far above what any of these takes (0.2 s), far below what the unbounded ones took (minutes).
@@ -95,6 +94,7 @@ async def test_a_hostile_document_is_refused_in_bounded_time(document: str) -> N
     assert all(len(error["message"]) <= 1_001 for error in errors)
     codes = {error["extensions"]["code"] for error in errors}
     assert codes <= {
+        "DOCUMENT_LIMIT_EXCEEDED",
         "GRAPHQL_PARSE_FAILED",
         "GRAPHQL_VALIDATION_FAILED",
         "OPERATION_RESOLUTION_FAILED",
@@ -102,16 +102,15 @@ async def test_a_hostile_document_is_refused_in_bounded_time(document: str) -> N
 
 
 def test_a_document_of_too_many_tokens_is_not_parsed_to_its_end() -> None:
-    documents = Documents(schema._schema, DocumentLimits(tokens_max=5))
-    with pytest.raises(RequestRefused) as caught:
-        documents.of('{ user(id: "1") { id } }')
-    assert caught.value.code == "GRAPHQL_PARSE_FAILED"
+    engine = Engine(schema, EngineSettings(max_tokens=5))
+    with pytest.raises(Refused) as caught:
+        engine.prepare('{ user(id: "1") { id } }')
+    assert caught.value.stage is Stage.PARSE
     assert "more than 5 tokens" in caught.value.errors[0].message
 
 
 async def test_a_document_at_the_depth_limit_runs() -> None:
-    limits = DocumentLimits()
-    request = GraphQLRequest(nested(limits.depth_max - 2).replace("friends", "friend"))
+    request = GraphQLRequest(nested(EngineSettings().max_depth - 2).replace("friends", "friend"))
     result = await executor().execute(request, Context())
     assert result.errors is None
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import pytest
 
@@ -11,7 +12,7 @@ from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Position, Window
-from graph.relation import STRANGERS
+from graph.relation import STRANGERS, Relation
 from graph.transitions import Outcome, follow, unfollow
 from storage.ports import Check, CountsOf, Lists, Relations
 from storage.postgres.counts import PostgresCounts
@@ -62,7 +63,15 @@ async def settled(reads: Reads) -> None:
         await reads.stores.outbox.acknowledge(lane, applied.ids)
 
 
-async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> object:
+class Seen(NamedTuple):
+    """What all reads say of some users."""
+
+    lists: dict[ListKind, dict[UserId, list[int]]]
+    counts: dict[UserId, Counts]
+    relations: list[list[Relation]]
+
+
+async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> Seen:
     """Counts, first pages and relations of some users: read to fill caches, and to compare."""
     seen = None if viewer is None else UserId(viewer)
     lists = {
@@ -74,7 +83,7 @@ async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> obje
     }
     counts = await reads.counts.of(users(*ids), seen)
     checks = [Check(user, users(*ids)) for user in users(*ids)]
-    return lists, dict(counts), await reads.relations.between(checks)
+    return Seen(lists, dict(counts), await reads.relations.between(checks))
 
 
 async def test_users_without_edges_have_nothing(reads: Reads) -> None:
@@ -88,7 +97,7 @@ async def test_all_reads_agree_once_a_write_has_settled(reads: Reads) -> None:
     await everything(reads, 1, 2, 3)
     await follows(reads.stores, (1, 2), (2, 1), (3, 1), (3, 2), (1, 4))
     await settled(reads)
-    lists, counts, relations = await everything(reads, 1, 2, 3)  # type: ignore[misc]
+    lists, counts, relations = await everything(reads, 1, 2, 3)
     assert lists == {
         ListKind.FOLLOWING: {1: [4, 2], 2: [1], 3: [2, 1]},
         ListKind.FOLLOWERS: {1: [3, 2], 2: [3, 1], 3: []},
@@ -117,13 +126,13 @@ async def test_the_writer_sees_a_write_at_once_everywhere(reads: Reads, warm: bo
     if warm:
         await everything(reads, 1, 2, viewer=1)
     await follows(reads.stores, (1, 2))  # and nothing drains it
-    lists, counts, _ = await everything(reads, 1, 2, viewer=1)  # type: ignore[misc]
+    lists, counts, _ = await everything(reads, 1, 2, viewer=1)
     assert lists[ListKind.FOLLOWING][1] == [2]
     assert lists[ListKind.FOLLOWERS][2] == [1, 5]
     assert lists[ListKind.FRIENDS] == {1: [2], 2: [1]}
     assert counts == {1: Counts(1, 1, 1), 2: Counts(1, 2, 1)}
     await unfollows(reads.stores, (1, 2))
-    lists, counts, _ = await everything(reads, 1, 2, viewer=1)  # type: ignore[misc]
+    lists, counts, _ = await everything(reads, 1, 2, viewer=1)
     assert lists[ListKind.FOLLOWERS][2] == [5]
     assert lists[ListKind.FRIENDS] == {1: [], 2: []}
     assert counts == {1: Counts(0, 1, 0), 2: Counts(1, 1, 0)}
@@ -134,7 +143,7 @@ async def test_a_writer_is_not_counted_twice_while_the_drain_is_half_done(reads:
     await follows(reads.stores, (2, 1), (1, 2))
     for lane in await reads.stores.outbox.dirty():
         await reads.stores.outbox.apply(lane, 1000)  # applied, but no cache was told
-    lists, counts, _ = await everything(reads, 1, 2, viewer=1)  # type: ignore[misc]
+    lists, counts, _ = await everything(reads, 1, 2, viewer=1)
     assert lists[ListKind.FOLLOWERS][2] == [1]
     assert counts[2] == Counts(1, 1, 1)
 
@@ -143,7 +152,7 @@ async def test_others_do_not_see_a_writers_overlay(reads: Reads) -> None:
     await everything(reads, 2, viewer=1)
     await follows(reads.stores, (1, 2))
     await everything(reads, 2, viewer=1)
-    lists, counts, _ = await everything(reads, 2, viewer=3)  # type: ignore[misc]
+    lists, counts, _ = await everything(reads, 2, viewer=3)
     assert lists[ListKind.FOLLOWERS][2] == []
     assert counts[2] == NO_COUNTS
 
@@ -222,7 +231,7 @@ async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> No
     await settled(reads)
     made = sum(o.outcome is Outcome.FOLLOWED for o in outcomes)
     undone = sum(o.outcome is Outcome.UNFOLLOWED for o in outcomes)
-    lists, counts, relations = await everything(reads, 1, 2)  # type: ignore[misc]
+    lists, counts, relations = await everything(reads, 1, 2)
     edges = len(lists[ListKind.FOLLOWING][1]) + len(lists[ListKind.FOLLOWING][2])
     assert made - undone == edges
     assert lists[ListKind.FOLLOWERS] == {

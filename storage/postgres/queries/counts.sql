@@ -1,6 +1,7 @@
 -- name: counts
 -- Totals of the users $1 as $2 sees them (0 for nobody): two probes a user, and $2's own pending
 -- changes towards them in the same snapshot, so that none is missed and none is counted twice.
+-- A friendship that one side made and the other has ended counts -1 until the lane is drained.
 WITH own AS MATERIALIZED (
     SELECT to_user_id, sum(friends) AS friends,
            (array_agg(kind ORDER BY version DESC))[1] AS kind
@@ -9,7 +10,7 @@ WITH own AS MATERIALIZED (
     GROUP BY to_user_id
 )
 SELECT user_id, sum(following)::bigint AS following, sum(followers)::bigint AS followers,
-       sum(friends)::bigint AS friends
+       greatest(sum(friends), 0)::bigint AS friends
 FROM (
     SELECT user_id, follows AS following, 0 AS followers, friends
     FROM following_count WHERE user_id = ANY ($1)

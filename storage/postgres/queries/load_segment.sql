@@ -31,8 +31,9 @@ CREATE INDEX loading_slot ON loading (slot)
 SELECT count(pg_advisory_xact_lock($1, slot)) FROM generate_series($2::integer, $3::integer) AS slot
 
 -- name: pick
--- The edges of the slots $1 to $2 that do not exist, or no longer: one probe each. Of several
--- lines of one edge the first counts. Other kinds than FOLLOW were somebody's word, and stay.
+-- The edges of the slots $1 to $2, and if this is $3 careful, only those that do not exist or no
+-- longer: one probe each. Of several lines of one edge the first counts. Other kinds than FOLLOW
+-- were somebody's word, and stay.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 )
@@ -47,13 +48,13 @@ CROSS JOIN (
 ) l
 LEFT JOIN LATERAL (
     SELECT f.kind, f.version FROM following f
-    WHERE f.from_user_id = l.from_user_id AND f.to_user_id = l.to_user_id
+    WHERE $3::boolean AND f.from_user_id = l.from_user_id AND f.to_user_id = l.to_user_id
     OFFSET 0 -- keeps this a probe: a hash join would read the whole graph
 ) f ON true
 WHERE coalesce(f.kind, 0) = 0
 
 -- name: write_forward
--- Edges that never were: nobody else can write them, so nothing can be in conflict.
+-- Edges that never were. Nobody else can write them now; if one exists, this was not careful.
 INSERT INTO following (from_user_id, to_user_id, since, version, kind)
 SELECT from_user_id, to_user_id, since, version, 1 FROM fresh WHERE NOT known
 
@@ -70,7 +71,8 @@ SELECT count(pg_advisory_xact_lock_shared($1, lane)) FROM generate_series(0, $2:
 
 -- name: mirror
 -- What each new edge adds to the counts, in the order of the reverse rows: two probes each. A pair
--- of friends who are both new here is counted with one of its two edges.
+-- of friends who are both new here is counted with one of its two edges. If this is not $1 careful,
+-- there is no reverse row where there was no edge.
 INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, follows, friends)
 SELECT n.from_user_id, n.to_user_id, n.since, n.version, r.version IS NOT NULL,
        (coalesce(r.version < n.version, true) AND coalesce(r.kind, 0) <> 1)::integer,
@@ -78,7 +80,8 @@ SELECT n.from_user_id, n.to_user_id, n.since, n.version, r.version IS NOT NULL,
 FROM (SELECT * FROM fresh ORDER BY to_user_id, from_user_id) n
 LEFT JOIN LATERAL (
     SELECT r.kind, r.version FROM follower r
-    WHERE r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
+    WHERE (n.known OR $1::boolean)
+      AND r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
     OFFSET 0
 ) r ON true
 LEFT JOIN LATERAL (

@@ -61,16 +61,22 @@ class Measure:
             if isinstance(node, FragmentDefinitionNode)
         }
         self._known: dict[str, Size] = {}
-        self._names: Counter[str] = Counter()
-        self.fields = 0
-        self.spreads = 0
+        self._compared: Counter[str] = Counter()
+        self._written: Counter[str] = Counter()
+        self._spread: Counter[str] = Counter()
         for name in self._innermost_first():
             self._known[name] = self._size(self._fragments[name])
         self.spread_out = Size()
         for node in document.definitions:
             if isinstance(node, OperationDefinitionNode):
                 self.spread_out = self.spread_out.beside(self._size(node.selection_set))
-        self.comparisons = sum(count * count for count in self._names.values())
+        self.fields = self._written.total()
+        self.spreads = self._spread.total()
+        self.comparisons = sum(count * count for count in self._compared.values())
+
+    def repeats(self, field_name: str) -> bool:
+        """Whether an operation may ask for fields of this name in several places."""
+        return self._written[field_name] > 1 or any(n > 1 for n in self._spread.values())
 
     def _size(self, selections: SelectionSetNode) -> Size:
         # The parser lets a definition nest 200 deep, and fragments are looked up: this recursion
@@ -82,15 +88,15 @@ class Measure:
 
     def _size_of(self, node: SelectionNode) -> Size:
         if isinstance(node, FragmentSpreadNode):
-            self.spreads += 1
+            self._spread[node.name.value] += 1
             return self._known.get(node.name.value, Size())
         inner: SelectionSetNode | None = getattr(node, "selection_set", None)
         size = self._size(inner) if inner is not None else Size()
         if not isinstance(node, FieldNode):
             return size
-        self.fields += 1
+        self._written[node.name.value] += 1
         if inner is not None:
-            self._names[(node.alias or node.name).value] += 1
+            self._compared[(node.alias or node.name).value] += 1
         return size.below(node)
 
     def _innermost_first(self) -> list[str]:

@@ -1,0 +1,28 @@
+#!/bin/sh
+# Makes the secrets of compose.yaml in ./secrets beside it, or in the folder that is named. Run it
+# as root: each file is given to the user of the containers that read it, and to nobody else. What
+# exists is kept, so it is safe to repeat.
+set -eu
+
+kith=10001    # USER in the Dockerfile
+postgres=999  # the official image's user
+folder=${1:-$(dirname "$0")/secrets}
+
+umask 077
+mkdir -p "$folder"
+chmod 0711 "$folder"
+
+random() { od -An -v -tx1 -N32 /dev/urandom | tr -d ' \n'; }
+
+if [ ! -e "$folder/jwt_secret" ]; then
+    random > "$folder/jwt_secret"
+fi
+if [ ! -e "$folder/database_password" ]; then
+    random > "$folder/database_password"
+fi
+# The same password in the form that PostgreSQL's clients read: host:port:database:user:password.
+printf 'postgres:5432:kith:kith:%s\n' "$(cat "$folder/database_password")" > "$folder/pgpass"
+
+chmod 0400 "$folder/jwt_secret" "$folder/database_password" "$folder/pgpass"
+chown "$kith:$kith" "$folder/jwt_secret" "$folder/pgpass"
+chown "$postgres:$postgres" "$folder/database_password"

@@ -1,0 +1,68 @@
+"""`verify`: proves the tables, then the caches, and says what it found. Decides nothing."""
+
+import typer
+from rich.console import Console
+from rich.status import Status
+
+from gateway.config import Config
+from graph.errors import Unavailable
+from storage.postgres.verify import VerifyProgress, VerifyReport, verify
+from storage.stores import open_stores
+
+
+async def run(config: Config, *, repair: bool, examples: int) -> int:
+    """Proves one space; returns the exit code: 1 if there was any drift.
+
+    Raises:
+        Unavailable: PostgreSQL is.
+    """
+    with Console(stderr=True).status("comparing rows") as status:
+
+        async def show(progress: VerifyProgress) -> None:
+            status.update(
+                f"comparing rows: {progress.forward_rows:,} forward, {progress.reverse_rows:,} "
+                f"reverse, {progress.users:,} users, {progress.drifts:,} drifts"
+            )
+
+        report = await verify(config.storage, repair=repair, examples=examples, on_progress=show)
+        _say(report)
+        wrong = await _caches(config, status, repair=repair, examples=examples)
+    return 0 if report.clean and not wrong else 1
+
+
+def _say(report: VerifyReport) -> None:
+    typer.echo(
+        f"{report.forward_rows:,} forward rows, {report.reverse_rows:,} reverse rows, counts of "
+        f"{report.users:,} users; {report.pending:,} edges on their way were left out."
+    )
+    for drift in report.drifts:
+        _say_drift(drift.kind.value, drift.count, drift.examples)
+    if report.repaired:
+        typer.echo(f"repaired {report.repaired:,}; run again to see that all is well")
+
+
+def _say_drift(kind: str, count: int, examples: tuple[str, ...]) -> None:
+    typer.echo(f"DRIFT {kind}: {count:,}")
+    for example in examples:
+        typer.echo(f"  {example}")
+
+
+async def _caches(config: Config, status: Status, *, repair: bool, examples: int) -> int:
+    """How many cached values are wrong."""
+    compared, wrong = 0, 0
+    shown: list[str] = []
+    async with open_stores(config.storage) as stores:
+        try:
+            async for batch in stores.audit.batches():
+                compared += batch.compared
+                wrong += len(batch.wrong)
+                shown += batch.wrong[: examples - len(shown)]
+                status.update(f"comparing caches: {compared:,} values, {wrong:,} drifts")
+                if repair:
+                    await stores.audit.forget(batch.wrong)
+        except Unavailable:
+            typer.echo("Redis is down: the caches were not compared.", err=True)
+    typer.echo(f"{compared:,} cached values.")
+    if wrong:
+        _say_drift("cached value differs", wrong, tuple(shown))
+    return wrong

@@ -1,0 +1,372 @@
+"""The drain: once, whoever runs it how often and is killed where; in whatever order changes come."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+import pytest
+
+from graph.counts import NO_COUNTS, Counts
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.lane import Lane, lane_of
+from graph.page import ListKind, Window
+from graph.transitions import Outcome, follow, unfollow
+from storage.ports import Check
+from storage.postgres import locks
+from storage.postgres.counts import PostgresCounts
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+from workers import drain as draining
+from workers import sweep as sweeping
+from workers.drain import drain, publish
+from workers.sweep import sweep
+
+DEADLINE_S = 30
+LANE = Lane(7)
+STARS = [user for user in range(1, 2000) if lane_of(UserId(user)) == LANE][:6]
+"""Users of one lane, so that all drainers of a test meet there."""
+
+ONE, TWO = users(1, 2)
+
+
+@pytest.fixture
+async def worker(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
+    """The stores of another process, which drains."""
+    async with open_stores(replace(storage_settings, pool_max=12)) as opened:
+        yield opened
+
+
+async def assert_settled(stores: Stores) -> None:
+    """Reverse rows mirror forward rows, counts equal rows, and nothing waits."""
+    columns = "from_user_id, to_user_id, kind, flags, since, version"
+    forward = await stores.postgres.fetch(f"SELECT {columns} FROM following")
+    reverse = await stores.postgres.fetch(f"SELECT {columns} FROM follower")
+    assert set(forward) == set(reverse)
+    assert len(forward) == len(reverse)
+    edges = {(source, target) for source, target, kind, *_ in forward if kind == 1}
+    everybody = {user for source, target, *_ in forward for user in (source, target)}
+    expected = {
+        user: Counts(
+            following=sum(source == user for source, _ in edges),
+            followers=sum(target == user for _, target in edges),
+            friends=sum(source == user and (target, user) in edges for source, target in edges),
+        )
+        for user in everybody
+    }
+    assert await PostgresCounts(stores.postgres).of(users(*everybody), None) == expected
+    assert await stores.postgres.fetch("SELECT FROM outbox") == []
+
+
+async def toggle(stores: Stores, source: int, target: int) -> None:
+    pair = as_pair(source, target)
+    made = await stores.edges.change(pair, follow(PLENTY))
+    if made.outcome is Outcome.ALREADY_FOLLOWING:
+        await stores.edges.change(pair, unfollow)
+
+
+async def all_of(work: list[Coroutine[Any, Any, None]], at_once: int = 6) -> None:
+    """Everything, a few at a time."""
+    places = asyncio.Semaphore(at_once)
+
+    async def placed(one: Coroutine[Any, Any, None]) -> None:
+        async with places:
+            await one
+
+    await asyncio.gather(*map(placed, work))
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not await condition():
+            await asyncio.sleep(0.002)
+
+
+async def drain_until(stores: Stores, over: asyncio.Event, most: int) -> None:
+    """Drains one lane in small batches, again and again, as an eager worker does."""
+    while not over.is_set():
+        await stores.outbox.apply(LANE, most)
+        await publish(stores.outbox, stores.caches, LANE)
+
+
+# Once, however often.
+
+
+async def test_ten_drainers_of_one_lane_apply_every_change_once(
+    stores: Stores, worker: Stores
+) -> None:
+    chance = random.Random(20)
+    changes = [(chance.randint(3000, 3009), chance.choice(STARS)) for _ in range(500)]
+    over = asyncio.Event()
+    drainers = [asyncio.create_task(drain_until(worker, over, 1 + n)) for n in range(10)]
+    async with asyncio.timeout(DEADLINE_S):
+        await all_of([toggle(stores, *change) for change in changes])
+        over.set()
+        await asyncio.gather(*drainers)
+    await drain_all(stores)
+    await assert_settled(stores)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_friends_add_up_while_both_sides_change_and_drains_run(
+    stores: Stores, worker: Stores, seed: int
+) -> None:
+    chance = random.Random(seed)
+    few = STARS[:4]
+    changes = [tuple(chance.sample(few, 2)) for _ in range(120)]
+    over = asyncio.Event()
+    drainers = [asyncio.create_task(drain_until(worker, over, 1 + 3 * n)) for n in range(3)]
+    async with asyncio.timeout(DEADLINE_S):
+        await all_of([toggle(stores, source, target) for source, target in changes])
+        over.set()
+        await asyncio.gather(*drainers)
+    await drain_all(stores)
+    await assert_settled(stores)
+
+
+async def test_a_batch_takes_no_more_than_it_may_and_the_oldest_first(stores: Stores) -> None:
+    star = STARS[0]
+    await follows(stores, *((fan, star) for fan in range(3000, 3010)))
+    taken = [await stores.outbox.apply(LANE, 4) for _ in range(4)]
+    assert taken == [4, 4, 2, 0]
+    applied = await stores.outbox.applied(LANE, 3)
+    assert [change.pair.source for change in applied.changes] == [3000, 3001, 3002]
+    assert list(applied.ids) == sorted(applied.ids)
+
+
+async def test_a_busy_lane_gives_its_place_back_and_stays_dirty(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draining, "BATCH", 3)
+    monkeypatch.setattr(draining, "BATCHES_MAX", 2)
+    await follows(stores, *((fan, STARS[0]) for fan in range(3000, 3010)))
+    await drain(stores.outbox, stores.caches, LANE)
+    assert (await stores.outbox.backlog()).waiting == 4
+    assert list(await stores.outbox.dirty()) == [LANE]
+    await drain(stores.outbox, stores.caches, LANE)
+    await assert_settled(stores)
+
+
+async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores) -> None:
+    for _ in range(5):
+        await follows(stores, (1, 2))
+        await unfollows(stores, (1, 2))
+    await follows(stores, (2, 1), (1, 2))
+    await drain_all(stores)
+    await assert_settled(stores)
+    assert (await stores.counts.of([TWO], None))[TWO] == Counts(1, 1, 1)
+
+
+# Killed anywhere.
+
+
+async def seen_by_others(stores: Stores, user: UserId, other: UserId) -> tuple[object, ...]:
+    """What a stranger reads of one user: followers, their count, and a relation."""
+    pages = await stores.lists.pages(ListKind.FOLLOWERS, [user], Window(9), None)
+    counts = await stores.counts.of([user], None)
+    ((relation,),) = await stores.relations.between([Check(user, [other])])
+    return ids_of(pages[user].entries), counts[user].followers, relation.followed_by
+
+
+async def test_what_a_worker_applied_and_never_published_is_published_by_the_next(
+    stores: Stores, worker: Stores
+) -> None:
+    assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
+    await follows(stores, (1, 2))
+    lane = lane_of(TWO)
+    await worker.outbox.apply(lane, 1000)  # and here it is killed
+    assert await seen_by_others(stores, TWO, ONE) == ([], 0, False), "the caches know nothing yet"
+    assert list(await stores.outbox.dirty()) == [lane]
+    await drain(stores.outbox, stores.caches, lane)
+    assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
+    await assert_settled(stores)
+
+
+async def test_what_a_worker_published_and_never_acknowledged_is_published_again(
+    stores: Stores, worker: Stores
+) -> None:
+    await follows(stores, (1, 2))
+    lane = lane_of(TWO)
+    await worker.outbox.apply(lane, 1000)
+    old = await worker.outbox.applied(lane, 1000)
+    await worker.caches.applied(old.changes)  # and here it is killed
+    await unfollows(stores, (1, 2))
+    await drain_all(stores)
+    await stores.caches.applied(old.changes)  # or it was only slow, and does it again
+    assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
+    await assert_settled(stores)
+
+
+async def test_an_acknowledgement_never_takes_what_was_not_applied(stores: Stores) -> None:
+    await follows(stores, (1, 2))
+    (row,) = await stores.postgres.fetch("SELECT lane, id FROM outbox")
+    await stores.outbox.acknowledge(row["lane"], [row["id"]])
+    await stores.outbox.acknowledge(Lane((row["lane"] + 1) % 64), [row["id"]])
+    assert (await stores.outbox.backlog()).waiting == 1
+    await drain_all(stores)
+    await assert_settled(stores)
+
+
+async def test_a_drain_that_is_cancelled_anywhere_changes_nothing_twice(
+    stores: Stores, worker: Stores
+) -> None:
+    star = STARS[0]
+    for turn in range(12):
+        await toggle(stores, 3000, star)
+        await toggle(stores, star, 3000)
+        await toggle(stores, 3000 + turn, star)
+        task = asyncio.create_task(drain(worker.outbox, worker.caches, LANE))
+        for _ in range(3 * turn):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    await drain_all(stores)
+    await assert_settled(stores)
+
+
+async def test_without_redis_changes_are_applied_and_wait_to_be_published(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
+    await follows(stores, (1, 2))
+    lane = lane_of(TWO)
+    async with open_stores(replace(storage_settings, redis_url="unix:///nowhere.sock")) as alone:
+        with pytest.raises(Unavailable):
+            await drain(alone.outbox, alone.caches, lane)
+        assert await seen_by_others(alone, TWO, ONE) == ([1], 1, True)
+    assert list(await stores.outbox.dirty()) == [lane]
+    await drain_all(stores)
+    assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
+    await assert_settled(stores)
+
+
+# In whatever order.
+
+
+async def test_a_change_that_comes_late_is_ignored_where_a_newer_one_stands(
+    stores: Stores,
+) -> None:
+    await follows(stores, (2, 1))
+    await drain_all(stores)
+    await follows(stores, (1, 2))
+    (late,) = await stores.postgres.fetch(
+        "DELETE FROM outbox RETURNING lane, from_user_id, to_user_id, since, version, kind, flags,"
+        " friends"
+    )
+    await unfollows(stores, (1, 2))
+    await drain(stores.outbox, stores.caches, lane_of(TWO))
+    await stores.postgres.fetch(
+        "INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends)"
+        " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
+        *late,
+    )
+    assert list(await stores.outbox.dirty()) == [lane_of(TWO)]
+    await drain_all(stores)
+    await assert_settled(stores)
+    assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
+
+
+async def test_changes_of_one_batch_may_lie_in_the_wrong_order(stores: Stores) -> None:
+    await follows(stores, (1, 2))
+    await unfollows(stores, (1, 2))
+    await follows(stores, (1, 2), (2, 1))
+    await stores.postgres.fetch(
+        "UPDATE outbox o SET version = s.version, kind = s.kind, since = s.since"
+        " FROM (SELECT version, kind, since, row_number() OVER (ORDER BY id DESC) AS place"
+        "       FROM outbox WHERE to_user_id = 2) s"
+        " JOIN (SELECT id, row_number() OVER (ORDER BY id) AS place"
+        "       FROM outbox WHERE to_user_id = 2) t USING (place)"
+        " WHERE o.id = t.id AND o.to_user_id = 2"
+    )
+    await drain_all(stores)
+    await assert_settled(stores)
+
+
+async def test_a_friendship_made_and_ended_before_a_drain_never_counts_below_zero(
+    stores: Stores,
+) -> None:
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    await follows(stores, (2, 1))  # waits
+    await unfollows(stores, (1, 2))
+    for viewer in (None, ONE, TWO):
+        counts = await PostgresCounts(stores.postgres).of([ONE, TWO], viewer)
+        assert counts[ONE].friends == 0
+        assert counts[TWO].friends >= 0
+    await drain_all(stores)
+    assert await stores.counts.of([ONE], None) == {ONE: Counts(0, 1, 0)}
+    await assert_settled(stores)
+
+
+# Lanes and their wake-ups.
+
+
+async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database_url: str) -> None:
+    other = next(user for user in range(1, 99) if lane_of(UserId(user)) != LANE)
+    await follows(stores, (3000, STARS[0]), (3000, other))
+    connection = await asyncpg.connect(database_url)
+    try:
+        async with connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock($1, $2)", locks.LANE, LANE)
+            held = asyncio.create_task(drain(stores.outbox, stores.caches, LANE))
+
+            async def it_waits() -> bool:
+                return bool(
+                    await connection.fetchval(
+                        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+                        " AND NOT granted AND classid = $1 AND objid = $2",
+                        locks.LANE,
+                        LANE,
+                    )
+                )
+
+            await until(it_waits)
+            await drain(stores.outbox, stores.caches, lane_of(UserId(other)))
+            assert (await stores.counts.of([UserId(other)], None))[UserId(other)].followers == 1
+            assert not held.done()
+            assert await stores.counts.of([UserId(STARS[0])], None) == {STARS[0]: NO_COUNTS}
+        async with asyncio.timeout(DEADLINE_S):
+            await held
+    finally:
+        await connection.close()
+    await assert_settled(stores)
+
+
+async def test_the_sweep_wakes_lanes_whose_job_was_lost(stores: Stores) -> None:
+    await follows(stores, (3000, STARS[0]), (3000, 1))
+
+    async def everything_is_queued() -> bool:
+        return await stores.lanes.queued() == 2
+
+    await until(everything_is_queued)
+    await stores.redis.pipe([("FLUSHDB",)])
+    assert await stores.lanes.queued() == 0
+    await sweep(stores)
+    await until(everything_is_queued)
+    assert (await stores.outbox.backlog()).waiting == 2
+
+
+async def test_the_sweep_drains_by_itself_what_has_waited_too_long(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sweeping, "OVERDUE_S", 0)
+    await follows(stores, (3000, STARS[0]), (3000, 1), (1, 3000))
+    await sweep(stores)
+    await assert_settled(stores)
+
+
+async def test_a_backlog_knows_how_long_its_oldest_change_has_waited(stores: Stores) -> None:
+    backlog = await stores.outbox.backlog()
+    assert (backlog.waiting, backlog.oldest_s) == (0, 0)
+    await follows(stores, (1, 2), (1, 3))
+    await stores.postgres.fetch("UPDATE outbox SET version = version - 90000000 WHERE to_user_id=3")
+    backlog = await stores.outbox.backlog()
+    assert backlog.waiting == 2
+    assert 90 <= backlog.oldest_s < 90 + DEADLINE_S
+    waited = await stores.outbox.dirty()
+    assert 90 <= waited[lane_of(UserId(3))] < 90 + DEADLINE_S
+    assert waited.keys() == {lane_of(TWO), lane_of(UserId(3))}

@@ -1,0 +1,109 @@
+"""Cursors give back the position that went in, to the same list only, and nothing that was bent."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from binascii import crc32
+from struct import pack
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from graph.cursor import LENGTH, VERSION, list_seed, read_cursor, write_cursor
+from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
+from graph.errors import BadCursor
+from graph.page import ListKind, Position
+
+user_ids = st.integers(1, MAX_USER_ID).map(UserId)
+kinds = st.sampled_from(ListKind)
+positions = st.builds(Position, st.integers(0, MAX_SINCE).map(Millis), user_ids)
+
+OWNER = UserId(42)
+SEED = list_seed(ListKind.FOLLOWING, OWNER)
+HERE = Position(Millis(1_700_000_000_123), UserId(7))
+
+
+def read(cursor: str, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER) -> Position:
+    return read_cursor("after", cursor, kind, owner)
+
+
+def forged(version: int, since: int, user: int) -> str:
+    """A cursor whose check is right, whatever it says."""
+    body = pack(">Bqq", version, since, user)
+    return urlsafe_b64encode(body + crc32(body, SEED).to_bytes(4, "big")).decode()
+
+
+@given(kind=kinds, owner=user_ids, position=positions)
+def test_a_cursor_gives_back_its_position(
+    kind: ListKind, owner: UserId, position: Position
+) -> None:
+    cursor = write_cursor(list_seed(kind, owner), position)
+    assert read(cursor, kind, owner) == position
+    assert len(cursor) == LENGTH
+    assert cursor.replace("-", "").replace("_", "").isalnum(), "it needs no quoting in a URL"
+
+
+@pytest.mark.parametrize("since", [0, MAX_SINCE])
+@pytest.mark.parametrize("user", [1, MAX_USER_ID])
+def test_the_ends_of_all_ranges_are_positions_too(since: int, user: int) -> None:
+    position = Position(Millis(since), UserId(user))
+    assert read(write_cursor(SEED, position)) == position
+
+
+@given(position=positions, kind=kinds, owner=user_ids)
+def test_a_cursor_of_another_list_is_refused(
+    position: Position, kind: ListKind, owner: UserId
+) -> None:
+    assume((kind, owner) != (ListKind.FOLLOWING, OWNER))
+    with pytest.raises(BadCursor, match="does not belong to this following list"):
+        read(write_cursor(list_seed(kind, owner), position))
+
+
+@given(position=positions, where=st.integers(0, 20), bit=st.integers(0, 7))
+def test_no_bit_of_a_cursor_can_be_turned(position: Position, where: int, bit: int) -> None:
+    raw = bytearray(urlsafe_b64decode(write_cursor(SEED, position)))
+    raw[where] ^= 1 << bit
+    with pytest.raises(BadCursor):
+        read(urlsafe_b64encode(raw).decode())
+
+
+@pytest.mark.parametrize("version", [0, VERSION + 1, 255])
+def test_a_cursor_of_another_version_is_refused(version: int) -> None:
+    assert read(forged(VERSION, *HERE)) == HERE
+    with pytest.raises(BadCursor, match="not a cursor of this API"):
+        read(forged(version, *HERE))
+
+
+@pytest.mark.parametrize(
+    ("since", "user"), [(-1, 7), (MAX_SINCE + 1, 7), (5, 0), (5, -7), (-(2**63), 2**63 - 1)]
+)
+def test_a_position_that_no_edge_can_have_is_refused(since: int, user: int) -> None:
+    with pytest.raises(BadCursor, match="points nowhere"):
+        read(forged(VERSION, since, user))
+
+
+@given(text=st.text(max_size=40) | st.text(min_size=LENGTH, max_size=LENGTH))
+def test_no_text_but_a_cursor_is_one(text: str) -> None:
+    with pytest.raises(BadCursor):
+        read(text)
+
+
+@pytest.mark.parametrize("cut", [slice(1, None), slice(None, -1), slice(0, 0)])
+def test_a_part_of_a_cursor_is_refused(cut: slice) -> None:
+    with pytest.raises(BadCursor, match="not a cursor of this API"):
+        read(write_cursor(SEED, HERE)[cut])
+
+
+@pytest.mark.parametrize("stranger", [" ", "\n", "=", "!", "é", "\0"])
+def test_characters_that_a_decoder_would_skip_are_refused(stranger: str) -> None:
+    cursor = write_cursor(SEED, HERE)
+    with pytest.raises(BadCursor):
+        read(cursor + stranger)
+    with pytest.raises(BadCursor):
+        read(stranger + cursor[1:])
+
+
+def test_the_error_names_the_argument() -> None:
+    with pytest.raises(BadCursor) as raised:
+        read_cursor("before", "x", ListKind.FRIENDS, OWNER)
+    assert raised.value.argument == "before"
+    assert str(raised.value).startswith("before: ")

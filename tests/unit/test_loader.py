@@ -1,0 +1,188 @@
+"""aiodataloader's traps, each closed: cancelled waiters, failed and stuck batches, repeats."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import pytest
+
+from graph.errors import Unavailable
+from resolvers.loader import Loader
+
+DEADLINE_S = 5
+
+T = TypeVar("T")
+
+who: ContextVar[str] = ContextVar("who", default="nobody")
+
+
+class Batches:
+    """A batch function that remembers what it was asked, and waits until it is let go."""
+
+    def __init__(self, *, held: bool = False) -> None:
+        self.asked: list[list[int]] = []
+        self.started = asyncio.Event()
+        self.let_go = asyncio.Event()
+        self.fails_with: Exception | None = None
+        self.task: asyncio.Task[Any] | None = None
+        if not held:
+            self.let_go.set()
+
+    async def __call__(self, keys: Sequence[int]) -> list[str]:
+        self.asked.append(list(keys))
+        self.task = asyncio.current_task()
+        self.started.set()
+        await self.let_go.wait()
+        if self.fails_with is not None:
+            raise self.fails_with
+        return [f"value {key}" for key in keys]
+
+
+async def soon(awaited: Awaitable[T]) -> T:
+    async with asyncio.timeout(DEADLINE_S):
+        return await awaited
+
+
+async def test_one_turn_is_one_batch_with_each_key_once() -> None:
+    batches = Batches()
+    loader = Loader(batches)
+    columns: tuple[list[int], ...] = ([1, 2, 1], [2], [3, 1], [])
+    found = await asyncio.gather(*map(loader.load_many, columns))
+    assert found == [[f"value {key}" for key in column] for column in columns]
+    assert batches.asked == [[1, 2, 3]]
+
+
+async def test_what_was_read_is_not_read_again() -> None:
+    batches = Batches()
+    loader = Loader(batches)
+    await loader.load_many([1, 2])
+    assert await loader.load_many([2, 1]) == ["value 2", "value 1"]
+    assert await loader.load_many([2, 3]) == ["value 2", "value 3"]
+    assert batches.asked == [[1, 2], [3]]
+
+
+async def test_a_value_of_none_is_a_value() -> None:
+    calls: list[Sequence[int]] = []
+
+    async def nothing(keys: Sequence[int]) -> list[int | None]:
+        calls.append(keys)
+        return [None for _ in keys]
+
+    loader: Loader[int, int | None] = Loader(nothing)
+    assert await loader.load_many([1, 2]) == [None, None]
+    assert await loader.load_many([1]) == [None]
+    assert len(calls) == 1
+
+
+async def test_a_cancelled_waiter_leaves_the_others_alone() -> None:
+    batches = Batches(held=True)
+    loader = Loader(batches)
+    first, second = (asyncio.create_task(loader.load(1)) for _ in range(2))
+    await soon(batches.started.wait())
+    first.cancel()
+    await asyncio.wait([first], timeout=DEADLINE_S)
+    assert first.cancelled()
+    batches.let_go.set()
+    assert await soon(second) == "value 1"
+    assert await soon(loader.load(1)) == "value 1"
+    assert batches.asked == [[1]]
+
+
+async def test_a_waiter_who_is_cancelled_before_the_batch_begins_leaves_the_others_alone() -> None:
+    batches = Batches()
+    loader = Loader(batches)
+    first, second = (asyncio.create_task(loader.load(1)) for _ in range(2))
+    await asyncio.sleep(0)  # both have asked, and nothing runs yet
+    assert not batches.asked
+    first.cancel()
+    assert await soon(second) == "value 1"
+    assert first.cancelled()
+
+
+async def test_a_failed_batch_fails_for_all_its_waiters_and_is_not_remembered() -> None:
+    batches = Batches()
+    batches.fails_with = Unavailable("PostgreSQL")
+    loader = Loader(batches)
+    failed = await asyncio.gather(loader.load(1), loader.load_many([1, 2]), return_exceptions=True)
+    assert [str(error) for error in failed] == [str(batches.fails_with)] * 2
+    batches.fails_with = None
+    assert await loader.load_many([1, 2]) == ["value 1", "value 2"]
+    assert batches.asked == [[1, 2], [1, 2]]
+
+
+async def test_a_failed_batch_leaves_alone_what_was_read_before() -> None:
+    batches = Batches()
+    loader = Loader(batches)
+    await loader.load(1)
+    batches.fails_with = Unavailable("PostgreSQL")
+    with pytest.raises(Unavailable):
+        await loader.load_many([1, 2])
+    assert await loader.load(1) == "value 1"
+
+
+async def test_a_cancelled_batch_hangs_nobody() -> None:
+    batches = Batches(held=True)
+    loader = Loader(batches)
+    waiting = [asyncio.create_task(loader.load(key)) for key in (1, 2)]
+    await soon(batches.started.wait())
+    assert batches.task is not None
+    batches.task.cancel()
+    for waiter in waiting:
+        with pytest.raises(Unavailable):
+            await soon(waiter)
+    batches.let_go.set()
+    assert await soon(loader.load(1)) == "value 1"
+
+
+async def test_a_stuck_batch_ends_for_all_its_waiters() -> None:
+    batches = Batches(held=True)
+    loader = Loader(batches, batch_s_max=0.01)
+    waiting = [asyncio.create_task(loader.load(key)) for key in (1, 2)]
+    for waiter in waiting:
+        with pytest.raises(Unavailable):
+            await soon(waiter)
+
+
+async def test_a_batch_that_answers_too_little_fails_and_is_not_remembered() -> None:
+    short: list[list[str]] = [["only one"]]
+
+    async def batch(keys: Sequence[int]) -> list[str]:
+        return short.pop() if short else [str(key) for key in keys]
+
+    loader = Loader(batch)
+    with pytest.raises(ValueError, match="shorter"):
+        await loader.load_many([1, 2])
+    assert await loader.load_many([1, 2]) == ["1", "2"]
+
+
+async def test_a_batch_runs_in_the_context_of_whoever_asked_first() -> None:
+    """A trap that stays open: a batch must read no context variable."""
+    seen: list[str] = []
+
+    async def batch(keys: Sequence[int]) -> list[int]:
+        seen.append(who.get())
+        return list(keys)
+
+    async def ask(name: str) -> int:
+        who.set(name)
+        return await loader.load(1)
+
+    loader = Loader(batch)
+    await asyncio.gather(ask("first"), ask("second"))
+    assert seen == ["first"]
+    assert who.get() == "nobody"
+
+
+async def test_keys_that_come_while_a_batch_runs_are_a_batch_of_their_own() -> None:
+    batches = Batches(held=True)
+    loader = Loader(batches)
+    first = asyncio.create_task(loader.load(1))
+    await soon(batches.started.wait())
+    batches.started.clear()
+    second = asyncio.create_task(loader.load(2))
+    await soon(batches.started.wait())
+    batches.let_go.set()
+    assert await soon(second) == "value 2"
+    assert await soon(first) == "value 1"
+    assert batches.asked == [[1], [2]]
