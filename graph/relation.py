@@ -13,41 +13,72 @@ class RelationState(IntEnum):
     FOLLOWING = 1
     FOLLOWED_BY = 2
     FRIENDS = 3
+    SELF = 4
 
 
 class Relation(NamedTuple):
     """Both directions between two users. A tuple, because one request may hold thousands."""
 
-    kind: Kind
-    """What the first user is to the second."""
+    kinds: int
+    """What each is to the other: `kinds_of(kind, back_kind)`. One of few values, so that whatever
+    follows from it can be looked up."""
     since: Millis
-    """When that began; 0 where `kind` is NONE."""
-    back_kind: Kind
-    """What the second user is to the first."""
+    """Since when the first is that to the second; 0 where the kind is NONE."""
     back_since: Millis
 
     @property
-    def following(self) -> bool:
-        return self.kind == Kind.FOLLOW
+    def kind(self) -> Kind:
+        """What the first user is to the second."""
+        return Kind(self.kinds & 15)
 
     @property
-    def followed_by(self) -> bool:
-        return self.back_kind == Kind.FOLLOW
-
-    @property
-    def friends_since(self) -> Millis | None:
-        """The date of the later follow: a friendship begins when it is returned."""
-        return max(self.since, self.back_since) if self.following and self.followed_by else None
-
-    @property
-    def state(self) -> RelationState:
-        return RelationState(self.following + 2 * self.followed_by)
+    def back_kind(self) -> Kind:
+        """What the second user is to the first."""
+        return Kind(self.kinds >> 4)
 
     @property
     def turned(self) -> "Relation":
         """The same relation as seen from the second user."""
-        return Relation(self.back_kind, self.back_since, self.kind, self.since)
+        return Relation(self.kinds >> 4 | (self.kinds & 15) << 4, self.back_since, self.since)
 
 
-STRANGERS = Relation(Kind.NONE, Millis(0), Kind.NONE, Millis(0))
+def kinds_of(kind: Kind, back_kind: Kind) -> int:
+    """Both kinds in one number."""
+    return kind | back_kind << 4
+
+
+def relation(kind: Kind, since: Millis, back_kind: Kind, back_since: Millis) -> Relation:
+    """The relation of two directions."""
+    return Relation(kinds_of(kind, back_kind), since, back_since)
+
+
+def follows(kinds: int) -> bool:
+    """Whether the first follows the second."""
+    return kinds & 15 == Kind.FOLLOW
+
+
+def followed(kinds: int) -> bool:
+    """Whether the second follows the first."""
+    return kinds >> 4 == Kind.FOLLOW
+
+
+def state(kinds: int) -> RelationState:
+    """Both directions in one word."""
+    if kinds == SELF.kinds:
+        return RelationState.SELF
+    return RelationState(follows(kinds) + 2 * followed(kinds))
+
+
+def friends_since(relation: Relation) -> Millis | None:
+    """The date of the later follow: a friendship begins when it is returned."""
+    kinds, since, back_since = relation
+    return max(since, back_since) if kinds == _FRIENDS else None
+
+
+_FRIENDS = kinds_of(Kind.FOLLOW, Kind.FOLLOW)
+
+STRANGERS = Relation(kinds_of(Kind.NONE, Kind.NONE), Millis(0), Millis(0))
 """The relation of two users without an edge: about four checks of five find it."""
+
+SELF = Relation(0xFF, Millis(0), Millis(0))
+"""The relation of a user with themselves, which is none of two directions."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.edge import Edge, Flags, Kind, Millis, Version
-from graph.relation import Relation
+from graph.relation import Relation, relation
 
 
 class Outcome(Enum):
@@ -99,4 +99,4 @@ def _relation(edge: Edge, back: Edge) -> Relation:
     def seen(e: Edge) -> tuple[Kind, Millis]:
         return (e.kind, e.since if e.kind is not Kind.NONE else Millis(0))
 
-    return Relation(*seen(edge), *seen(back))
+    return relation(*seen(edge), *seen(back))

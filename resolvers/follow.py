@@ -6,7 +6,7 @@ Knows nothing of transactions: the rule is in `graph.transitions`, the store app
 from dataclasses import dataclass
 
 from graph.edge import Pair, UserId
-from graph.relation import STRANGERS, Relation
+from graph.relation import SELF, Relation
 from graph.transitions import Outcome, Rule, follow, unfollow
 from resolvers.scope import Scope
 
@@ -29,7 +29,7 @@ async def follow_user(scope: Scope, target: UserId) -> Result:
     """
     viewer = scope.must_have_viewer()
     if target == viewer:
-        return Result(Outcome.CANNOT_FOLLOW_SELF, STRANGERS)
+        return Result(Outcome.CANNOT_FOLLOW_SELF, SELF)
     return await _change(scope, Pair(viewer, target), follow(scope.limits.following_max))
 
 
@@ -37,7 +37,7 @@ async def unfollow_user(scope: Scope, target: UserId) -> Result:
     """The viewer no longer follows `target`. Raises as `follow_user` does."""
     viewer = scope.must_have_viewer()
     if target == viewer:
-        return Result(Outcome.NOT_FOLLOWING, STRANGERS)
+        return Result(Outcome.NOT_FOLLOWING, SELF)
     return await _change(scope, Pair(viewer, target), unfollow)
 
 

@@ -1,33 +1,15 @@
-"""How pages of many lists are read together. Knows nothing of cursors or caches."""
+"""How a page of many users' lists is read. Knows nothing of cursors or caches."""
 
-import asyncio
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
-from storage.ports import Lists
+from resolvers.scope import Scope
 
 
-class PageKey(NamedTuple):
-    """A page of one list of one user."""
-
-    kind: ListKind
-    owner: UserId
-    window: Window
-
-
-async def pages_of(store: Lists, viewer: UserId | None, keys: Sequence[PageKey]) -> list[Page]:
-    """One page a key. Keys of one list and window, whoever's, cost one call together."""
-    owners: defaultdict[tuple[ListKind, Window], list[UserId]] = defaultdict(list)
-    for kind, owner, window in keys:
-        owners[kind, window].append(owner)
-
-    async def read(kind: ListKind, window: Window) -> Mapping[UserId, Page]:
-        return await store.pages(kind, owners[kind, window], window, viewer)
-
-    groups = dict(
-        zip(owners, await asyncio.gather(*(read(*group) for group in owners)), strict=True)
-    )
-    return [groups[kind, window][owner] for kind, owner, window in keys]
+async def pages_of(
+    scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
+) -> list[Page]:
+    """The same window of every owner's list, as the viewer may see it."""
+    pages = await scope.stores.lists.pages(kind, owners, window, scope.viewer)
+    return [pages[owner] for owner in owners]

@@ -8,16 +8,16 @@ of the viewer's side, and turned round.
 from collections.abc import Sequence
 
 from graph.edge import UserId
-from graph.relation import STRANGERS, Relation
-from storage.ports import Check, Relations
+from graph.relation import SELF, Relation
+from resolvers.scope import Scope
+from storage.ports import Check
 
 
-async def between(
-    store: Relations, viewer: UserId | None, checks: Sequence[Check]
-) -> list[list[Relation]]:
-    """One list a check, one relation for each of its others, as `viewer` may rely on it."""
+async def between(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
+    """One list a check, one relation for each of its others, as the viewer may rely on it."""
+    store, viewer = scope.stores.relations, scope.viewer
     if len(checks) == 1 and _is_plain(checks[0], viewer):
-        return await store.between(checks)
+        return await store.between(checks)  # nearly all there are
     asked = _asked(checks, viewer)
     answers = await store.between([Check(user, list(others)) for user, others in asked.items()])
     known = {
@@ -27,14 +27,16 @@ async def between(
 
     def relation(user: UserId, other: UserId) -> Relation:
         if user == other:
-            return STRANGERS
+            return SELF
         return known[viewer][user].turned if other == viewer else known[user][other]
 
     return [[relation(check.user, other) for other in check.others] for check in checks]
 
 
 def _is_plain(check: Check, viewer: UserId | None) -> bool:
-    return check.user == viewer or viewer not in check.others
+    """Whether the store may be asked just so."""
+    user, others = check
+    return user not in others and (user == viewer or viewer not in others)
 
 
 def _asked(checks: Sequence[Check], viewer: UserId | None) -> dict[UserId, dict[UserId, None]]:

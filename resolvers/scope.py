@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.errors import Unauthenticated
-from graph.page import Page
-from graph.relation import Relation
-from resolvers import relations
 from resolvers.loader import Loader
-from resolvers.pages import PageKey, pages_of
-from storage.ports import Check
 from storage.stores import Stores
 
 
@@ -42,8 +37,6 @@ class Scope:
     def forget(self) -> None:
         """What was read is no longer sure, because this request has written."""
         self.counts: Loader[UserId, Counts] = Loader(self._counts)
-        self.pages: Loader[PageKey, Page] = Loader(self._pages)
-        self.relations: Loader[Check, list[Relation]] = Loader(self._relations)
 
     def must_have_viewer(self) -> UserId:
         """Who asks.
@@ -58,9 +51,3 @@ class Scope:
     async def _counts(self, users: Sequence[UserId]) -> list[Counts]:
         found = await self.stores.counts.of(users, self.viewer)
         return [found[user] for user in users]
-
-    async def _pages(self, keys: Sequence[PageKey]) -> list[Page]:
-        return await pages_of(self.stores.lists, self.viewer, keys)
-
-    async def _relations(self, checks: Sequence[Check]) -> list[list[Relation]]:
-        return await relations.between(self.stores.relations, self.viewer, checks)

@@ -33,26 +33,31 @@ class Viewer:
 
 @strawberry.type(description="Everything that can be asked.")
 class Query:
-    @strawberry.field(description="The object with this id; today all of them are users.")
-    def node(self, info: Info, id: NodeId) -> Node | None:  # noqa: A002
-        return cast("Node", UserRow(arguments.user_id("id", id)))
+    @batched(description="The object with this id; today all of them are users.")
+    def node(roots: Parents[None], info: Info, id: NodeId) -> list[Node | None]:  # noqa: A002
+        return cast("list[Node | None]", [_user(id)] * len(roots))
 
-    @strawberry.field(description="The objects with these ids, in their order.")
-    def nodes(self, info: Info, ids: NodeIds) -> list[Node | None]:
-        return cast("list[Node | None]", _users(info, ids))
+    @batched(description="The objects with these ids, in their order.")
+    def nodes(roots: Parents[None], info: Info, ids: NodeIds) -> list[list[Node | None]]:
+        return cast("list[list[Node | None]]", [_users(info, ids)] * len(roots))
 
-    @strawberry.field(description="The user with this id.")
-    def user(self, info: Info, id: UserIdArgument) -> User | None:  # noqa: A002
-        return cast("User", UserRow(arguments.user_id("id", id)))
+    @batched(description="The user with this id.")
+    def user(roots: Parents[None], info: Info, id: UserIdArgument) -> list[User | None]:  # noqa: A002
+        return cast("list[User | None]", [_user(id)] * len(roots))
 
-    @strawberry.field(description="The users with these ids, in their order.")
-    def users(self, info: Info, ids: UserIds) -> list[User | None]:
-        return cast("list[User | None]", _users(info, ids))
+    @batched(description="The users with these ids, in their order.")
+    def users(roots: Parents[None], info: Info, ids: UserIds) -> list[list[User | None]]:
+        return cast("list[list[User | None]]", [_users(info, ids)] * len(roots))
 
-    @strawberry.field(description="Who is asking; null when nobody is signed in.")
-    def viewer(self, info: Info) -> Viewer | None:
+    @batched(description="Who is asking; null when nobody is signed in.")
+    def viewer(roots: Parents[None], info: Info) -> list[Viewer | None]:
         viewer = scope_of(info).viewer
-        return None if viewer is None else cast("Viewer", UserRow(viewer))
+        row = None if viewer is None else UserRow(viewer)
+        return cast("list[Viewer | None]", [row] * len(roots))
+
+
+def _user(text: strawberry.ID) -> UserRow:
+    return UserRow(arguments.user_id("id", text))
 
 
 def _users(info: Info, ids: list[strawberry.ID]) -> list[UserRow]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import strawberry
 
-from engine import Parents, batched, of_rows
+from engine import Parents, batched, derived, of_rows
 from graph import relation as rules
 from schema.rows import RelationRow, UserRow, date
 
@@ -25,9 +25,6 @@ class RelationState(Enum):
     SELF = strawberry.enum_value("SELF", description="They are one and the same user.")
 
 
-_STATES = [RelationState[state.name] for state in rules.RelationState]
-
-
 @strawberry.type(description="How the user `from` stands to the user `to`, in both directions.")
 @of_rows(RelationRow)
 class Relation:
@@ -39,32 +36,35 @@ class Relation:
     def to(rows: Parents[RelationRow]) -> list[LazyUser]:
         return cast("list[User]", [UserRow(row.target) for row in rows])
 
-    @batched(description="Both directions in one word, from the side of `from`.")
-    def state(rows: Parents[RelationRow]) -> list[RelationState]:
-        return [
-            RelationState.SELF if source == target else _STATES[both.state]
-            for source, target, both in rows
-        ]
-
-    @batched(description="Whether `from` follows `to`.")
-    def following(rows: Parents[RelationRow]) -> list[bool]:
-        return [row.both.following for row in rows]
-
-    @batched(description="Whether `to` follows `from`.")
-    def followed_by(rows: Parents[RelationRow]) -> list[bool]:
-        return [row.both.followed_by for row in rows]
+    state: RelationState = derived(
+        "both.kinds",
+        lambda kinds: RelationState[rules.state(kinds).name],
+        description="Both directions in one word, from the side of `from`.",
+    )
+    following: bool = derived(
+        "both.kinds", rules.follows, description="Whether `from` follows `to`."
+    )
+    followed_by: bool = derived(
+        "both.kinds", rules.followed, description="Whether `to` follows `from`."
+    )
 
     @batched(description="Since when `from` has followed `to`; null if they do not.")
     def followed_at(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return [date(row.both.since) if row.both.following else None for row in rows]
+        return [
+            date(both.since) if both.since and rules.follows(both.kinds) else None
+            for _, _, both in rows
+        ]
 
     @batched(description="Since when `to` has followed `from`; null if they do not.")
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return [date(row.both.back_since) if row.both.followed_by else None for row in rows]
+        return [
+            date(both.back_since) if both.back_since and rules.followed(both.kinds) else None
+            for _, _, both in rows
+        ]
 
     @batched(description="Since when both have followed each other; null if they are no friends.")
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
             None if since is None else date(since)
-            for since in (row.both.friends_since for row in rows)
+            for since in (rules.friends_since(both) for _, _, both in rows)
         ]

@@ -1,14 +1,17 @@
 """A user and everything that hangs below: counts, lists, relations. Knows nothing of stores."""
 
+from itertools import repeat
 from typing import Annotated, cast
 
 import strawberry
 from strawberry import UNSET
 
-from engine import Parents, batched, of_rows
+from engine import Outcome, Parents, batched, of_rows
 from graph.edge import UserId
-from graph.page import ListKind
-from resolvers.pages import PageKey
+from graph.errors import BadCursor
+from graph.page import ListKind, Window
+from resolvers import relations
+from resolvers.pages import pages_of
 from resolvers.scope import Scope
 from schema import arguments
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
@@ -69,11 +72,11 @@ class User(Node):
         after: After = UNSET,
         last: Last = UNSET,
         before: Before = UNSET,
-    ) -> list[FollowingConnection]:
+    ) -> list[Outcome[FollowingConnection]]:
         rows = await _pages(
             info, ListKind.FOLLOWING, users, arguments.paging(first, after, last, before)
         )
-        return cast("list[FollowingConnection]", rows)
+        return cast("list[Outcome[FollowingConnection]]", rows)
 
     @batched(description="Who follows this user, newest first.")
     async def followers(
@@ -83,11 +86,11 @@ class User(Node):
         after: After = UNSET,
         last: Last = UNSET,
         before: Before = UNSET,
-    ) -> list[FollowerConnection]:
+    ) -> list[Outcome[FollowerConnection]]:
         rows = await _pages(
             info, ListKind.FOLLOWERS, users, arguments.paging(first, after, last, before)
         )
-        return cast("list[FollowerConnection]", rows)
+        return cast("list[Outcome[FollowerConnection]]", rows)
 
     @batched(description="Who this user follows and is followed by, newest friendship first.")
     async def friends(
@@ -97,28 +100,33 @@ class User(Node):
         after: After = UNSET,
         last: Last = UNSET,
         before: Before = UNSET,
-    ) -> list[FriendConnection]:
+    ) -> list[Outcome[FriendConnection]]:
         rows = await _pages(
             info, ListKind.FRIENDS, users, arguments.paging(first, after, last, before)
         )
-        return cast("list[FriendConnection]", rows)
+        return cast("list[Outcome[FriendConnection]]", rows)
 
     @batched(description="How this user stands to each of these, in the order of `ids`.")
     async def relation_with(
         users: Parents[UserRow], info: Info, ids: Others
     ) -> list[list[Relation]]:
         scope = scope_of(info)
-        others = tuple(arguments.user_ids("ids", ids, scope.limits.relations_max))
-        found = await scope.relations.load_many([Check(user.id, others) for user in users])
+        others = arguments.user_ids("ids", ids, scope.limits.relations_max)
+        found = await relations.between(scope, [Check(user.id, others) for user in users])
         rows = [
-            [RelationRow(user.id, other, both) for other, both in zip(others, column, strict=True)]
+            list(map(RelationRow, repeat(user.id), others, column))
             for user, column in zip(users, found, strict=True)
         ]
         return cast("list[list[Relation]]", rows)
 
     @batched(description="How the viewer stands to this user; null when nobody is signed in.")
     async def viewer_relation(users: Parents[UserRow], info: Info) -> list[Relation | None]:
-        rows = await _viewer_relations(scope_of(info), _ids(users))
+        scope = scope_of(info)
+        if scope.viewer is None:
+            return [None] * len(users)
+        others = _ids(users)
+        (found,) = await relations.between(scope, [Check(scope.viewer, others)])
+        rows = list(map(RelationRow, repeat(scope.viewer), others, found))
         return cast("list[Relation | None]", rows)
 
 
@@ -126,28 +134,25 @@ def _ids(users: Parents[UserRow]) -> list[UserId]:
     return [user.id for user in users]
 
 
-async def _viewer_relations(scope: Scope, users: list[UserId]) -> list[RelationRow] | list[None]:
-    if scope.viewer is None:
-        return [None] * len(users)
-    viewer = scope.viewer
-    (relations,) = await scope.relations.load_many([Check(viewer, tuple(users))])
-    return [RelationRow(viewer, user, both) for user, both in zip(users, relations, strict=True)]
-
-
 async def _pages(
-    info: Info,
-    kind: ListKind,
-    users: Parents[UserRow],
-    paging: arguments.Paging,
-) -> list[ConnectionRow]:
+    info: Info, kind: ListKind, users: Parents[UserRow], paging: arguments.Paging
+) -> list[Outcome[ConnectionRow]]:
+    """A page a user. A cursor is of one user's list: for the others it is an error."""
     scope = scope_of(info)
-    keys = [
-        PageKey(
-            kind,
-            user.id,
-            arguments.window(kind, user.id, scope.limits, paging),
-        )
-        for user in users
+    windows = [_window(kind, user.id, scope, paging) for user in users]
+    good = [(u.id, w) for u, w in zip(users, windows, strict=True) if isinstance(w, Window)]
+    owners = [owner for owner, _ in good]
+    pages = iter(await pages_of(scope, kind, owners, good[0][1]) if good else ())
+    return [
+        ConnectionRow(kind, user.id, window, next(pages)) if isinstance(window, Window) else window
+        for user, window in zip(users, windows, strict=True)
     ]
-    pages = await scope.pages.load_many(keys)
-    return [ConnectionRow(*key, page) for key, page in zip(keys, pages, strict=True)]
+
+
+def _window(
+    kind: ListKind, owner: UserId, scope: Scope, paging: arguments.Paging
+) -> Window | BadCursor:
+    try:
+        return arguments.window(kind, owner, scope.limits, paging)
+    except BadCursor as error:
+        return error

@@ -52,7 +52,7 @@ class Stores:
 async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:
     """The stores of one space, closed at the end of the block."""
     postgres, lanes = Postgres(settings), ArqLanes(settings)
-    redis = GuardedRedis(_wire(settings), settings.redis_timeout_s, settings.redis_retry_after_s)
+    redis = GuardedRedis(_wire(settings), settings.redis_retry_after_s)
     await postgres.open()
     try:
         yield _wired(settings, postgres, redis, lanes)
@@ -66,7 +66,7 @@ def _wire(settings: StorageSettings) -> Wire:
     """TLS is left to redis-py; a plain connection serves all requests at once."""
     if settings.redis_url.startswith("rediss://"):
         return PooledWire(settings)
-    return MultiplexedWire(settings.redis_url)
+    return MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
 
 
 def _wired(

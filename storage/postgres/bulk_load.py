@@ -7,22 +7,27 @@ same file is given again. The caches are not told: flush them when a load is don
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 
-from storage.edge_file import BadLine, Batch, EdgeFile
+import asyncpg
+
+from graph.errors import Unavailable
+from storage.edge_file import Batch, EdgeFile
 from storage.postgres import load_segment, locks, sql
+from storage.postgres.load_report import LoadReport, OnBad, OnProgress, Progress, Tally
 from storage.postgres.session import Connection, session
 from storage.settings import StorageSettings
 
-SEGMENT_LINES = 500_000
-"""Sorted in memory, in 16 parts of half a second each."""
+__all__ = ["LoadReport", "OnBad", "Progress", "bulk_load"]
+
+SEGMENT_LINES = 250_000
+"""Sorted in memory, and merged in 16 parts of about half a second each."""
 CONNECTIONS = 3
 """One more is slower on four cores: loads wait for each other's count rows."""
-BAD_LINES_MAX = 100
 ANALYZE_FROM = 10_000
+"""Fewer new edges change no plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,46 +40,6 @@ class _Statements:
 
 
 _SQL = sql.load(_Statements, "bulk_load")
-
-
-class OnBad(Enum):
-    """What a bad line means: pass over it, or refuse the whole file before changing anything."""
-
-    SKIP = "skip"
-    REFUSE = "refuse"
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a load is. `checking` is the pass over the file that only looks for bad lines."""
-
-    checking: bool
-    lines: int
-    bytes_read: int
-    bytes_total: int
-    loaded: int
-    present: int
-    bad: int
-
-
-OnProgress = Callable[[Progress], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class LoadReport:
-    """What became of a file, with what an earlier load of it did before it was cut off.
-
-    `present` counts lines whose edge was there already, `bad_lines` are the first of this run, and
-    `resumed_after` is the line up to which nothing had to be done.
-    """
-
-    lines: int
-    loaded: int
-    present: int
-    bad: int
-    bad_lines: tuple[BadLine, ...]
-    resumed_after: int
-    refused: bool
 
 
 async def bulk_load(
@@ -93,16 +58,24 @@ async def bulk_load(
     """
     file = await asyncio.to_thread(EdgeFile, path)
     if on_bad is OnBad.REFUSE:
-        checked = _Load(file, on_progress, checking=True)
-        await checked.check()
+        checked = Tally(file.bytes_total, on_progress, checking=True)
+        reading = file.batches()
+        while (batch := await asyncio.to_thread(next, reading, None)) is not None:
+            await checked.read(batch)
         if checked.bad:
             return checked.report()
-    load = _Load(file, on_progress)
+    load = _Load(file, Tally(file.bytes_total, on_progress, checking=False))
     try:
-        await load.run(settings, connections)
+        return await load.run(settings, connections)
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from failed
-    return load.report()
+
+
+async def _claim(ledger: Connection, space: str) -> None:
+    try:
+        await ledger.execute(_SQL.claim, locks.LOAD, locks.space_key(space))
+    except asyncpg.LockNotAvailableError as error:
+        raise Unavailable("bulk load", "Another load of this space is running.") from error
 
 
 @dataclass(slots=True, eq=False)
@@ -114,71 +87,48 @@ class _Segment:
     rows: int = 0
     bad: int = 0
     loaded: int = 0
-    first_line: int = 0
     last_line: int = 0
     merged: list[asyncio.Event] = field(
         default_factory=lambda: [asyncio.Event() for _ in range(load_segment.PARTS)]
     )
 
-    def add(self, batch: Batch) -> None:
-        self.rows += batch.good
-        self.bad += batch.bad
-        self.last_line = batch.last_line
+    @property
+    def present(self) -> int:
+        return self.rows - self.loaded
 
 
 class _Load:
     """One pass over a file by several connections, of which one at a time reads it."""
 
-    def __init__(
-        self, file: EdgeFile, on_progress: OnProgress | None, checking: bool = False
-    ) -> None:
-        self._file, self._on_progress, self._checking = file, on_progress, checking
+    def __init__(self, file: EdgeFile, tally: Tally) -> None:
+        self._file, self._tally = file, tally
         self._reading, self._noting = asyncio.Lock(), asyncio.Lock()
         self._batches = file.batches()
         self._newest: _Segment | None = None
-        self._lines = self._bytes_read = self._loaded = self._present = self.bad = 0
-        self._resumed_after, self._careful = 0, False
-        self._bad_lines: list[BadLine] = []
+        self._careful = False
 
-    def report(self) -> LoadReport:
-        return LoadReport(
-            self._lines,
-            self._loaded,
-            self._present,
-            self.bad,
-            tuple(self._bad_lines),
-            self._resumed_after,
-            refused=self._checking,
-        )
-
-    async def check(self) -> None:
-        """Reads the whole file and changes nothing."""
-        while await self._next() is not None:
-            pass
-
-    async def run(self, settings: StorageSettings, connections: int) -> None:
+    async def run(self, settings: StorageSettings, connections: int) -> LoadReport:
         name = await asyncio.to_thread(self._file.fingerprint)
-        async with session(settings, "load") as connection:
-            await connection.execute(_SQL.claim, locks.LOAD, locks.space_key(settings.space))
-            row = await connection.fetchrow(_SQL.begin, name)
+        async with session(settings, "load") as ledger:
+            await _claim(ledger, settings.space)
+            row = await ledger.fetchrow(_SQL.begin, name)
             assert row is not None
-            self._resumed_after, self._loaded, self._present, self.bad = row
-            self._batches = self._file.batches(self._resumed_after)
-            already = self._loaded
+            self._tally.resume(*row)
+            self._batches = self._file.batches(self._tally.resumed_after)
             async with asyncio.TaskGroup() as work:
                 for _ in range(connections):
-                    work.create_task(self._work(settings, connection, name))
-            if self._loaded - already >= ANALYZE_FROM:
-                await connection.execute(_SQL.analyze)
-            await connection.execute(_SQL.finish, name)
+                    work.create_task(self._work(settings, ledger, name))
+            if self._tally.loaded - row["loaded"] >= ANALYZE_FROM:
+                await ledger.execute(_SQL.analyze)
+            await ledger.execute(_SQL.finish, name)
+        return self._tally.report()
 
     async def _work(self, settings: StorageSettings, ledger: Connection, name: str) -> None:
         async with session(settings, "load") as connection:
             await load_segment.prepare(connection)
             while (segment := await self._stage(connection)) is not None:
                 await self._merge(connection, segment)
-                async with self._noting:
-                    await self._advance(ledger, name, segment)
+                await self._advance(ledger, name, segment)
 
     async def _stage(self, connection: Connection) -> _Segment | None:
         async with self._reading:
@@ -191,16 +141,15 @@ class _Load:
 
     async def _rows(self, segment: _Segment) -> AsyncIterator[bytes]:
         while segment.rows < SEGMENT_LINES and (batch := await self._next()) is not None:
-            segment.add(batch)
+            segment.rows += batch.good
+            segment.bad += batch.bad
+            segment.last_line = batch.last_line
             yield batch.rows
 
     async def _next(self) -> Batch | None:
         batch = await asyncio.to_thread(next, self._batches, None)
         if batch is not None:
-            self._lines, self._bytes_read = batch.last_line, batch.bytes_read
-            self.bad += batch.bad
-            self._bad_lines += batch.bad_lines[: BAD_LINES_MAX - len(self._bad_lines)]
-            await self._tell()
+            await self._tally.read(batch)
         return batch
 
     async def _merge(self, connection: Connection, segment: _Segment) -> None:
@@ -213,28 +162,18 @@ class _Load:
                 loaded = await load_segment.merge(connection, slots, careful=True) or 0
             segment.merged[part].set()
             segment.loaded += loaded
-            self._loaded += loaded
-            await self._tell()
+            await self._tally.merged(loaded)
         segment.before = None
-        self._present += segment.rows - segment.loaded
+        await self._tally.found(segment.present)
 
     async def _advance(self, ledger: Connection, name: str, segment: _Segment) -> None:
-        present = segment.rows - segment.loaded
-        await ledger.execute(
-            _SQL.advance, name, segment.last_line, segment.loaded, present, segment.bad
-        )
-        await self._tell()
-
-    async def _tell(self) -> None:
-        if self._on_progress is not None:
-            await self._on_progress(
-                Progress(
-                    self._checking,
-                    self._lines,
-                    self._bytes_read,
-                    self._file.bytes_total,
-                    self._loaded,
-                    self._present,
-                    self.bad,
-                )
+        """Behind the segment before it, whose parts were all merged before this one's last."""
+        async with self._noting:
+            await ledger.execute(
+                _SQL.advance,
+                name,
+                segment.last_line,
+                segment.loaded,
+                segment.present,
+                segment.bad,
             )

@@ -21,7 +21,7 @@ from graph.lane import LANES
 from storage.postgres import locks, sql
 from storage.postgres.session import Connection, again
 
-PARTS = 16
+PARTS = 8
 
 _COLUMNS = ("from_user_id", "to_user_id", "since")
 

@@ -58,9 +58,9 @@ class PostgresRelations:
         ):
             known = found.get((user, other), STRANGERS)
             found[user, other] = (
-                Relation(Kind(kind), since, known.back_kind, known.back_since)
+                Relation(known.kinds | kind, since, known.back_since)
                 if forward
-                else Relation(known.kind, known.since, Kind(kind), since)
+                else Relation(known.kinds | kind << 4, known.since, since)
             )
         return [[found.get((c.user, other), STRANGERS) for other in c.others] for c in checks]
 

@@ -3,48 +3,26 @@
 Knows nothing of the caches: `users_of_graph` gives whoever does the users to look at.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
-from graph.edge import Pair, UserId
+from graph.edge import UserId
 from storage.postgres import repair as mending
 from storage.postgres.comparison import (
     FIRST,
     Direction,
     OddPair,
     Part,
-    Tally,
     compare_counts,
     compare_rows,
     next_users,
 )
+from storage.postgres.drift import Drift, DriftKind, Drifts
 from storage.postgres.session import Connection, session
 from storage.settings import StorageSettings
 
 BEFORE_ALL = UserId(-(2**63))
-
-
-class DriftKind(Enum):
-    """What can be wrong. All but an invalid edge can be mended from the forward rows."""
-
-    INVALID_EDGE = "invalid edge"
-    REVERSE_MISSING = "reverse row missing"
-    REVERSE_DIFFERS = "reverse row differs"
-    REVERSE_EXTRA = "reverse row without an edge"
-    FOLLOWING_COUNT = "following count"
-    FOLLOWER_COUNT = "follower count"
-    FRIEND_COUNT = "friend count"
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """How often one thing is wrong, with the first examples in words."""
-
-    kind: DriftKind
-    count: int
-    examples: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +103,9 @@ class _Proof:
         on_progress: OnVerifyProgress | None,
     ) -> None:
         self._connection, self._repair = connection, repair
-        self._examples_max, self._on_progress = examples, on_progress
+        self._drifts, self._on_progress = Drifts(examples), on_progress
         self._rows: Counter[Direction] = Counter()
         self._users = self._pending = self._repaired = 0
-        self._counts: Counter[DriftKind] = Counter()
-        self._examples: defaultdict[DriftKind, list[str]] = defaultdict(list)
 
     def report(self) -> VerifyReport:
         return VerifyReport(
@@ -137,11 +113,7 @@ class _Proof:
             self._rows[Direction.REVERSE],
             self._users,
             self._pending,
-            tuple(
-                Drift(kind, self._counts[kind], tuple(self._examples[kind]))
-                for kind in DriftKind
-                if self._counts[kind]
-            ),
+            self._drifts.found(),
             self._repaired,
         )
 
@@ -168,12 +140,9 @@ class _Proof:
     async def _judge_pairs(self, pairs: Sequence[OddPair]) -> None:
         settled = [odd for odd in pairs if not odd.pending]
         self._pending += len(pairs) - len(settled)
-        wrong: list[Pair] = []
-        for odd in settled:
-            kind = _kind(odd)
-            self._note(kind, f"{odd.pair.source} to {odd.pair.target}: {_difference(odd)}")
-            if kind is not DriftKind.INVALID_EDGE:
-                wrong.append(odd.pair)
+        wrong = [
+            odd.pair for odd in settled if self._drifts.of_pair(odd) is not DriftKind.INVALID_EDGE
+        ]
         if self._repair and wrong:
             self._repaired += await mending.mend_pairs(self._connection, wrong)
 
@@ -185,16 +154,10 @@ class _Proof:
     async def _judge_counts(self, users: Sequence[UserId]) -> None:
         wrong = [t for t in await compare_counts(self._connection, users) if t.differs]
         for tally in wrong:
-            for kind, stored, true in _differences(tally):
-                self._note(kind, f"{tally.user}: {stored} instead of {true}")
+            self._drifts.of_user(tally)
         if self._repair and wrong:
             mended = await mending.mend_users(self._connection, [tally.user for tally in wrong])
             self._repaired += mended
-
-    def _note(self, kind: DriftKind, example: str) -> None:
-        self._counts[kind] += 1
-        if len(self._examples[kind]) < self._examples_max:
-            self._examples[kind].append(example)
 
     async def _tell(self) -> None:
         if self._on_progress is not None:
@@ -203,31 +166,6 @@ class _Proof:
                     self._rows[Direction.FORWARD],
                     self._rows[Direction.REVERSE],
                     self._users,
-                    self._counts.total(),
+                    self._drifts.total,
                 )
             )
-
-
-def _kind(odd: OddPair) -> DriftKind:
-    if odd.invalid:
-        return DriftKind.INVALID_EDGE
-    if odd.forward is None:
-        return DriftKind.REVERSE_EXTRA
-    return DriftKind.REVERSE_MISSING if odd.reverse is None else DriftKind.REVERSE_DIFFERS
-
-
-def _difference(odd: OddPair) -> str:
-    return f"forward {_words(odd.forward)}, reverse {_words(odd.reverse)}"
-
-
-def _words(row: tuple[int, ...] | None) -> str:
-    return "none" if row is None else "kind {} flags {} since {} version {}".format(*row)
-
-
-def _differences(tally: Tally) -> Iterable[tuple[DriftKind, int, int]]:
-    if tally.following != tally.true_following:
-        yield DriftKind.FOLLOWING_COUNT, tally.following, tally.true_following
-    if tally.followers != tally.true_followers:
-        yield DriftKind.FOLLOWER_COUNT, tally.followers, tally.true_followers
-    if tally.friends != tally.true_friends:
-        yield DriftKind.FRIEND_COUNT, tally.friends, tally.true_friends

@@ -1,9 +1,8 @@
-"""The one way to Redis: pipelines with a deadline, a breaker, and a memory for what it owes.
+"""The one way to Redis: pipelines behind a breaker, with a memory for what is owed.
 
 Knows nothing of keys. Everything that goes wrong is `Unavailable`: to a cache, that is a miss.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
@@ -52,9 +51,8 @@ class Breaker:
 class GuardedRedis:
     """Keeps `Redis` over any wire."""
 
-    def __init__(self, wire: Wire, timeout_s: float, retry_after_s: float) -> None:
+    def __init__(self, wire: Wire, retry_after_s: float) -> None:
         self._wire = wire
-        self._timeout_s = timeout_s
         self._breaker = Breaker(retry_after_s)
         self._owed: dict[str, object] = {}
         """Keys, each with the mark of its latest debt."""
@@ -79,14 +77,11 @@ class GuardedRedis:
             return []
         self._breaker.check()
         try:
-            async with asyncio.timeout(self._timeout_s):
-                if self._owed:
-                    await self._pay()
-                return await self._wire.send(commands)
-        except (WireError, OSError, TimeoutError) as error:
+            if self._owed:
+                await self._pay()
+            return await self._wire.send(commands)
+        except WireError as error:
             self._breaker.trip()
-            if isinstance(error, TimeoutError):
-                await self._wire.close()  # the next call begins with a connection of its own
             raise Unavailable(PART) from error
 
     async def _pay(self) -> None:

@@ -23,7 +23,8 @@ IN_FLIGHT_MAX = 10_000
 class MultiplexedWire:
     """Keeps `Wire`. Connects at the first call, and anew at the first call after a loss."""
 
-    def __init__(self, redis_url: str) -> None:
+    def __init__(self, redis_url: str, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
         self._address: dict[str, Any] = {**parse_url(redis_url)}
         self._connection: _Connection | None = None
         self.round_trips = 0
@@ -43,17 +44,26 @@ class MultiplexedWire:
             self._connection.close()
 
     async def _connected(self) -> "_Connection":
-        async with self._connecting:
-            if self._connection is None or self._connection.lost:
-                self._connection = await _connect(self._address, self._count)
-            return self._connection
+        try:
+            async with asyncio.timeout(self._timeout_s), self._connecting:
+                if self._connection is None or self._connection.lost:
+                    self._connection = await _connect(self._address, self._made)
+                return self._connection
+        except (OSError, TimeoutError) as error:
+            raise WireError(f"the server cannot be reached: {error}") from error
+
+    def _made(self) -> "_Connection":
+        return _Connection(self._timeout_s, self._count)
 
 
 class _Connection(asyncio.Protocol):
     """A connection and the calls that wait for its replies, oldest first."""
 
-    def __init__(self, on_write: Callable[[], None]) -> None:
+    def __init__(self, timeout_s: float, on_write: Callable[[], None]) -> None:
+        self._timeout_s = timeout_s
         self._on_write = on_write
+        self._answered = 0
+        self._watched = False
         self._loop = asyncio.get_running_loop()
         self._reader = hiredis.Reader()
         self._transport: asyncio.Transport | None = None
@@ -101,6 +111,7 @@ class _Connection(asyncio.Protocol):
         if len(replies) < expected:
             return
         self._waiting.popleft()
+        self._answered += 1
         self._replies = []
         if future.done():
             return  # whoever asked has gone
@@ -114,15 +125,25 @@ class _Connection(asyncio.Protocol):
         unsent, self._unsent = self._unsent, []
         if self._transport is not None and not self.lost:
             self._on_write()
+            self._watch()
             self._transport.write(b"".join(unsent))
 
+    def _watch(self) -> None:
+        """One timer for all calls: if not one reply came in time, the server is lost to us."""
+        if not self._watched:
+            self._watched = True
+            self._loop.call_later(self._timeout_s, self._look, self._answered)
 
-async def _connect(address: dict[str, Any], on_write: Callable[[], None]) -> _Connection:
+    def _look(self, answered: int) -> None:
+        self._watched = False
+        if self._waiting and self._answered == answered:
+            self.close()
+        elif self._waiting:
+            self._watch()
+
+
+async def _connect(address: dict[str, Any], made: Callable[[], _Connection]) -> _Connection:
     loop = asyncio.get_running_loop()
-
-    def made() -> _Connection:
-        return _Connection(on_write)
-
     if path := address.get("path"):
         _, connection = await loop.create_unix_connection(made, path)
     else:

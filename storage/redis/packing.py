@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from struct import Struct
 
 from graph.counts import Counts
-from graph.edge import Edge, Kind, UserId
+from graph.edge import Edge, UserId
 from graph.page import Page, Position
 from graph.relation import STRANGERS, Relation
 from storage.postgres.relations import Neighbourhood
@@ -26,8 +26,6 @@ _MARK = Struct(">QB")
 _ENTRY = Struct(">qq")
 _COUNTS = Struct(">qqq")
 _NO_HALF = bytes(_HALF.size)
-
-_KINDS = [Kind(byte & 15) if byte & 15 <= max(Kind) else Kind.NONE for byte in range(256)]
 
 
 def half(edge: Edge) -> bytes:
@@ -71,8 +69,8 @@ def relation(value: bytes | None) -> Relation:
     """A relation hash's value; no value is no relation."""
     if value is None:
         return STRANGERS
-    kind, since, back_kind, back_since = _BOTH.unpack(value)
-    return Relation(_KINDS[kind], since, _KINDS[back_kind], back_since)
+    first, since, back_first, back_since = _BOTH.unpack(value)
+    return Relation(first & 15 | back_first << 4 & 0xF0, since, back_since)
 
 
 def page_value(page: Page) -> bytes:

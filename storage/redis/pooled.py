@@ -25,7 +25,7 @@ class PooledWire:
                 for command in commands:
                     pipeline.execute_command(*command)
                 return list(await pipeline.execute())
-        except RedisError as error:
+        except (RedisError, OSError, TimeoutError) as error:
             raise WireError(str(error)) from error
 
     async def close(self) -> None:

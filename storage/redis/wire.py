@@ -1,4 +1,4 @@
-"""How commands travel to a Redis-protocol server. Knows nothing of deadlines or of caches."""
+"""How commands travel to a Redis-protocol server. Knows nothing of caches."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ class Wire(Protocol):
         """Runs all commands in one round trip; each reply in its place.
 
         Raises:
-            WireError: the server is away, or one of the commands failed.
+            WireError: the server is away, too slow, or refused one of the commands.
         """
         ...
 

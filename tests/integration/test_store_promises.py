@@ -12,7 +12,8 @@ from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Position, Window
-from graph.relation import STRANGERS, Relation
+from graph.relation import STRANGERS, Relation, friends_since
+from graph.relation import follows as follows_now
 from graph.transitions import Outcome, follow, unfollow
 from storage.ports import Check, CountsOf, Lists, Relations
 from storage.postgres.counts import PostgresCounts
@@ -66,8 +67,8 @@ async def settled(reads: Reads) -> None:
 class Seen(NamedTuple):
     """What all reads say of some users."""
 
-    lists: dict[ListKind, dict[UserId, list[int]]]
-    counts: dict[UserId, Counts]
+    lists: dict[ListKind, dict[int, list[int]]]
+    counts: dict[int, Counts]
     relations: list[list[Relation]]
 
 
@@ -76,14 +77,15 @@ async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> Seen
     seen = None if viewer is None else UserId(viewer)
     lists = {
         kind: {
-            user: ids_of(page.entries)
+            int(user): ids_of(page.entries)
             for user, page in (await reads.lists.pages(kind, users(*ids), Window(10), seen)).items()
         }
         for kind in ListKind
     }
     counts = await reads.counts.of(users(*ids), seen)
     checks = [Check(user, users(*ids)) for user in users(*ids)]
-    return Seen(lists, dict(counts), await reads.relations.between(checks))
+    totals = {int(user): count for user, count in counts.items()}
+    return Seen(lists, totals, await reads.relations.between(checks))
 
 
 async def test_users_without_edges_have_nothing(reads: Reads) -> None:
@@ -219,7 +221,7 @@ async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> Non
     assert behind.change is not None
     assert relation.since == ahead.change.edge.since
     assert relation.back_since == behind.change.edge.since
-    assert relation.friends_since == max(relation.since, relation.back_since)
+    assert friends_since(relation) == max(relation.since, relation.back_since)
 
 
 async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> None:
@@ -242,4 +244,4 @@ async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> No
     for user, other in ((1, 2), (2, 1)):
         ahead, behind = len(lists[ListKind.FOLLOWING][user]), len(lists[ListKind.FOLLOWING][other])
         assert counts[user] == Counts(ahead, behind, friends)
-        assert relations[user - 1][other - 1].following == bool(ahead)
+        assert follows_now(relations[user - 1][other - 1].kinds) == bool(ahead)

@@ -1,6 +1,7 @@
 -- name: counts
 -- Totals of the users $1 as $2 sees them (0 for nobody): two probes a user, and $2's own pending
 -- changes towards them in the same snapshot, so that none is missed and none is counted twice.
+-- `version` keeps the probe of a star's follower off the list's index (see relations.sql).
 -- A friendship that one side made and the other has ended counts -1 until the lane is drained.
 WITH own AS MATERIALIZED (
     SELECT to_user_id, sum(friends) AS friends,
@@ -21,6 +22,7 @@ FROM (
     SELECT own.to_user_id, 0, (own.kind = 1)::integer - coalesce((r.kind = 1)::integer, 0),
            own.friends
     FROM own
-    LEFT JOIN follower r ON r.to_user_id = own.to_user_id AND r.from_user_id = $2
+    LEFT JOIN follower r
+      ON r.to_user_id = own.to_user_id AND r.from_user_id = $2 AND r.version > 0
 ) part
 GROUP BY user_id

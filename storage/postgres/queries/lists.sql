@@ -73,14 +73,21 @@ FROM following f
 WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1
 
 -- name: friends_older
--- Every follow of a user probes one reverse row beside it: bounded by the following limit.
+-- Every follow of a user probes one reverse row beside it: bounded by the following limit. The
+-- LIMIT and `version` keep it so: a plain join would begin with all followers of a star, and an
+-- index that holds no version is the primary key's (see relations.sql).
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
     SELECT greatest(f.since, r.since) AS since, f.to_user_id AS id
     FROM following f
-    JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id
-    WHERE f.from_user_id = c.user_id AND f.kind = 1 AND r.kind = 1 AND f.to_user_id <> $7::bigint
+    CROSS JOIN LATERAL (
+        SELECT r.since FROM follower r
+        WHERE r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id
+          AND r.kind = 1 AND r.version > 0
+        LIMIT 1
+    ) r
+    WHERE f.from_user_id = c.user_id AND f.kind = 1 AND f.to_user_id <> $7::bigint
       AND (greatest(f.since, r.since), f.to_user_id) < ($2::bigint, $3::bigint)
       AND (greatest(f.since, r.since), f.to_user_id) > ($4::bigint, $5::bigint)
     ORDER BY greatest(f.since, r.since) DESC, f.to_user_id DESC
@@ -100,8 +107,13 @@ FROM following_count c
 CROSS JOIN LATERAL (
     SELECT greatest(f.since, r.since) AS since, f.to_user_id AS id
     FROM following f
-    JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id
-    WHERE f.from_user_id = c.user_id AND f.kind = 1 AND r.kind = 1 AND f.to_user_id <> $7::bigint
+    CROSS JOIN LATERAL (
+        SELECT r.since FROM follower r
+        WHERE r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id
+          AND r.kind = 1 AND r.version > 0
+        LIMIT 1
+    ) r
+    WHERE f.from_user_id = c.user_id AND f.kind = 1 AND f.to_user_id <> $7::bigint
       AND (greatest(f.since, r.since), f.to_user_id) < ($2::bigint, $3::bigint)
       AND (greatest(f.since, r.since), f.to_user_id) > ($4::bigint, $5::bigint)
     ORDER BY greatest(f.since, r.since), f.to_user_id

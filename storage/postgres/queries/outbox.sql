@@ -15,23 +15,25 @@ WITH batch AS (
     SELECT DISTINCT ON (to_user_id, from_user_id)
            to_user_id, from_user_id, kind, flags, since, version
     FROM batch ORDER BY to_user_id, from_user_id, version DESC
-), former AS (
-    SELECT r.to_user_id, r.from_user_id, r.kind
+), newer AS MATERIALIZED ( -- the lane's lock keeps what is read here as it is
+    SELECT n.*, r.kind AS former
     FROM newest n
-    JOIN follower r ON r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
+    LEFT JOIN LATERAL (
+        SELECT r.kind, r.version FROM follower r
+        WHERE r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
+        OFFSET 0 -- keeps this a probe: PostgreSQL takes a batch for one row, or the graph for small
+    ) r ON true
+    WHERE coalesce(r.version < n.version, true)
 ), applied AS (
-    INSERT INTO follower AS r (to_user_id, from_user_id, kind, flags, since, version)
-    SELECT to_user_id, from_user_id, kind, flags, since, version FROM newest
+    INSERT INTO follower (to_user_id, from_user_id, kind, flags, since, version)
+    SELECT to_user_id, from_user_id, kind, flags, since, version FROM newer
     ON CONFLICT (to_user_id, from_user_id) DO UPDATE
     SET kind = excluded.kind, flags = excluded.flags,
         since = excluded.since, version = excluded.version
-    WHERE r.version < excluded.version
-    RETURNING r.to_user_id, r.from_user_id, r.kind
 ), step AS (
-    SELECT a.to_user_id, (a.kind = 1)::integer - coalesce((b.kind = 1)::integer, 0) AS follows,
+    SELECT to_user_id, (kind = 1)::integer - coalesce((former = 1)::integer, 0) AS follows,
            0 AS friends
-    FROM applied a
-    LEFT JOIN former b ON b.to_user_id = a.to_user_id AND b.from_user_id = a.from_user_id
+    FROM newer
     UNION ALL
     SELECT to_user_id, 0, friends FROM batch
 ), counted AS (

@@ -1,0 +1,85 @@
+"""What can be wrong with a graph, counted and put into words. Knows nothing of how it is found."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from storage.postgres.comparison import OddPair, Tally
+
+
+class DriftKind(Enum):
+    """What can be wrong. All but an invalid edge can be mended from the forward rows."""
+
+    INVALID_EDGE = "invalid edge"
+    REVERSE_MISSING = "reverse row missing"
+    REVERSE_DIFFERS = "reverse row differs"
+    REVERSE_EXTRA = "reverse row without an edge"
+    FOLLOWING_COUNT = "following count"
+    FOLLOWER_COUNT = "follower count"
+    FRIEND_COUNT = "friend count"
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How often one thing is wrong, with the first examples in words."""
+
+    kind: DriftKind
+    count: int
+    examples: tuple[str, ...]
+
+
+class Drifts:
+    """All that one run has found; of each kind at most `examples` are kept."""
+
+    def __init__(self, examples: int) -> None:
+        self._most = examples
+        self._counts: Counter[DriftKind] = Counter()
+        self._examples: defaultdict[DriftKind, list[str]] = defaultdict(list)
+
+    @property
+    def total(self) -> int:
+        return self._counts.total()
+
+    def of_pair(self, odd: OddPair) -> DriftKind:
+        """Notes what is wrong with a pair."""
+        kind = _kind(odd)
+        difference = f"forward {_words(odd.forward)}, reverse {_words(odd.reverse)}"
+        self._note(kind, f"{odd.pair.source} to {odd.pair.target}: {difference}")
+        return kind
+
+    def of_user(self, tally: Tally) -> None:
+        """Notes what is wrong with a user's counts."""
+        for kind, stored, true in _counts(tally):
+            if stored != true:
+                self._note(kind, f"{tally.user}: {stored} instead of {true}")
+
+    def found(self) -> tuple[Drift, ...]:
+        return tuple(
+            Drift(kind, self._counts[kind], tuple(self._examples[kind]))
+            for kind in DriftKind
+            if self._counts[kind]
+        )
+
+    def _note(self, kind: DriftKind, example: str) -> None:
+        self._counts[kind] += 1
+        if len(self._examples[kind]) < self._most:
+            self._examples[kind].append(example)
+
+
+def _kind(odd: OddPair) -> DriftKind:
+    if odd.invalid:
+        return DriftKind.INVALID_EDGE
+    if odd.forward is None:
+        return DriftKind.REVERSE_EXTRA
+    return DriftKind.REVERSE_MISSING if odd.reverse is None else DriftKind.REVERSE_DIFFERS
+
+
+def _words(row: tuple[int, ...] | None) -> str:
+    return "none" if row is None else "kind {} flags {} since {} version {}".format(*row)
+
+
+def _counts(tally: Tally) -> Iterator[tuple[DriftKind, int, int]]:
+    yield DriftKind.FOLLOWING_COUNT, tally.following, tally.true_following
+    yield DriftKind.FOLLOWER_COUNT, tally.followers, tally.true_followers
+    yield DriftKind.FRIEND_COUNT, tally.friends, tally.true_friends

@@ -1,0 +1,140 @@
+"""A real log of follows and unfollows, replayed through mutations by several clients at once."""
+
+import asyncio
+import csv
+import gzip
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from itertools import islice
+from pathlib import Path
+
+import httpx
+import pytest
+
+from gateway.config import Config
+from gateway.verify import run as verify
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.acceptance.real_graphs import graph, needs_data, oracle
+from tests.acceptance.test_dev import free_port, until
+from tests.gateway import DEVELOPMENT
+
+ROOT = Path(__file__).parents[2]
+CLIENTS = 16
+EVENTS_A_REQUEST = 50
+
+Event = tuple[str, int, int]
+
+pytestmark = needs_data
+
+
+def events(first: int | None) -> list[Event]:
+    with gzip.open(graph("nostr_events"), "rt", newline="") as file:
+        rows = csv.DictReader(file)
+        return [
+            (row["op"], int(row["from_user_id"]), int(row["to_user_id"]))
+            for row in islice(rows, first)
+        ]
+
+
+def lines_of_clients(log: Sequence[Event]) -> list[dict[int, list[Event]]]:
+    """What each client sends, by viewer: one viewer's events stay with one client, in order."""
+    clients: list[dict[int, list[Event]]] = [{} for _ in range(CLIENTS)]
+    for event in log:
+        clients[event[1] % CLIENTS].setdefault(event[1], []).append(event)
+    return clients
+
+
+async def replay(http: httpx.AsyncClient, mine: dict[int, list[Event]]) -> None:
+    for viewer, log in mine.items():
+        for start in range(0, len(log), EVENTS_A_REQUEST):
+            part = log[start : start + EVENTS_A_REQUEST]
+            mutation = " ".join(
+                f'e{n}: {op}User(input: {{userId: "{target}"}}) {{ outcome }}'
+                for n, (op, _, target) in enumerate(part)
+            )
+            answer = await http.post(
+                "/graphql",
+                json={"query": f"mutation {{ {mutation} }}"},
+                headers={"x-viewer": str(viewer)},
+            )
+            outcomes = [payload["outcome"] for payload in answer.json()["data"].values()]
+            assert set(outcomes) <= {"FOLLOWED", "UNFOLLOWED"}
+
+
+@asynccontextmanager
+async def gateways_and_worker(settings: StorageSettings, count: int) -> AsyncIterator[list[str]]:
+    """Processes as operators run them, with room for the most eager account of the log."""
+    environment = {
+        **os.environ,
+        "DATABASE_URL": settings.database_url,
+        "REDIS_URL": settings.redis_url,
+        "KITH_FOLLOWING_LIMIT": "10000",
+    }
+    ports = [free_port() + n * 7 for n in range(count)]
+    serve = ("serve", "--development", "--port")
+    commands = [("worker",), *((*serve, str(port)) for port in ports)]
+    processes = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "gateway", *command, cwd=ROOT, env=environment
+        )
+        for command in commands
+    ]
+    urls = [f"http://127.0.0.1:{port}" for port in ports]
+    try:
+        for url in urls:
+            await until(lambda url=url: _ready(url))  # type: ignore[misc]
+        yield urls
+    finally:
+        for process in processes:
+            process.send_signal(signal.SIGTERM)
+        await asyncio.gather(*(process.wait() for process in processes))
+
+
+async def _ready(url: str) -> bool:
+    try:
+        async with httpx.AsyncClient() as http:
+            return (await http.get(f"{url}/readyz")).json()["status"] == "ready"
+    except (httpx.HTTPError, ValueError):
+        return False
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(3_000, id="the beginning"),
+        pytest.param(None, id="all of it", marks=pytest.mark.long),
+    ],
+)
+async def test_a_replayed_log_ends_in_the_graph_that_it_tells_of(
+    storage_settings: StorageSettings, stores: Stores, first: int | None
+) -> None:
+    log = events(first)
+    async with gateways_and_worker(storage_settings, 2) as urls:
+        async with asyncio.TaskGroup() as group:
+            for number, mine in enumerate(lines_of_clients(log)):
+                group.create_task(_client(urls[number % len(urls)], mine))
+        await until(lambda: _nothing_waits(stores))
+    truth = {row[:2] for row in oracle("rows")(str(graph("nostr_events")), first=first)}
+    for table in ("following", "follower"):
+        rows = await stores.postgres.fetch(
+            f"SELECT from_user_id, to_user_id FROM {table} WHERE kind = 1"
+        )
+        assert {tuple(row) for row in rows} == truth
+    if first is None:
+        assert truth == {row[:2] for row in oracle("rows")(str(graph("nostr_follows")))}
+    config = Config(storage_settings, DEVELOPMENT, Limits())
+    assert await verify(config, repair=False, examples=5) == 0
+
+
+async def _client(url: str, mine: dict[int, list[Event]]) -> None:
+    async with httpx.AsyncClient(base_url=url, timeout=60) as http:
+        await replay(http, mine)
+
+
+async def _nothing_waits(stores: Stores) -> bool:
+    return not await stores.outbox.dirty()
