@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine
 from gateway.authentication import Authentication
@@ -17,46 +18,59 @@ from gateway.health import Health
 from gateway.metrics import Metrics
 from gateway.playground import Playground
 from graph.edge import UserId
-from resolvers.scope import Limits, Scope
+from resolvers.scope import Limits
+from resolvers.scope import Scope as RequestScope
 from schema.context import Context
 from schema.errors import formatted
 from schema.schema import schema
 from storage.stores import Stores, open_stores
 
+ENDPOINT = "/graphql"
 
-def build(config: Config) -> Starlette:
+
+class Gateway:
     """The ASGI application. Opens its stores when it starts, and closes them when it stops.
+
+    /graphql is answered before any routing: a small answer would pay for a router what it costs.
 
     Raises:
         ValueError: the authentication settings cannot be right; the text says why.
     """
-    authentication = Authentication(config.authentication)
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._authentication = Authentication(config.authentication)
+        self._endpoint: ASGIApp | None = None
+        self._others = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] == ENDPOINT and self._endpoint is not None:
+            await self._endpoint(scope, receive, send)
+        else:
+            await self._others(scope, receive, send)
 
     @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+    async def lifespan(self, _: object = None) -> AsyncIterator[None]:
+        """Everything that lives as long as the process."""
+        config = self._config
+        playground = Playground(viewer_header=config.authentication.allow_x_viewer)
+        engine = Engine(schema)
         async with open_stores(config.storage) as stores:
-            app.router.routes.extend(_routes(config, authentication, stores))
+            self._endpoint = GraphQLEndpoint(
+                executor=EngineExecutor(engine),
+                context_of=_context_of(self._authentication, stores, config.limits),
+                format_error=formatted,
+                page=playground,
+            )
+            probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}
+            self._others.router.routes.extend(
+                [
+                    *Health(probes, required=frozenset({"postgresql"})).routes(),
+                    *Metrics(stores, engine).routes(),
+                    *playground.routes(),
+                ]
+            )
             yield
-
-    return Starlette(routes=[Route("/", _to_playground)], lifespan=lifespan)
-
-
-def _routes(config: Config, authentication: Authentication, stores: Stores) -> list[BaseRoute]:
-    engine = Engine(schema)
-    playground = Playground(viewer_header=config.authentication.allow_x_viewer)
-    endpoint = GraphQLEndpoint(
-        executor=EngineExecutor(engine),
-        context_of=_context_of(authentication, stores, config.limits),
-        format_error=formatted,
-        page=playground,
-    )
-    probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}
-    return [
-        Route("/graphql", endpoint, methods=None),
-        *Health(probes, required=frozenset({"postgresql"})).routes(),
-        *Metrics(stores, engine).routes(),
-        *playground.routes(),
-    ]
 
 
 def _context_of(
@@ -64,7 +78,7 @@ def _context_of(
 ) -> Callable[[Request], Context]:
     def context_of(request: Request) -> Context:
         user_id = authentication.identify(request.headers).user_id
-        return Context(Scope(stores, None if user_id is None else UserId(user_id), limits))
+        return Context(RequestScope(stores, None if user_id is None else UserId(user_id), limits))
 
     return context_of
 

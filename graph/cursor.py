@@ -21,9 +21,9 @@ def list_seed(kind: ListKind, owner: UserId) -> int:
     return crc32(_LIST.pack(kind, owner))
 
 
-def write_cursor(seed: int, position: Position) -> str:
+def write_cursor(seed: int, since: Millis, user_id: UserId) -> str:
     """The cursor of an entry of the list with `seed`."""
-    body = _POSITION.pack(VERSION, position[0], position[1])
+    body = _POSITION.pack(VERSION, since, user_id)
     return urlsafe_b64encode(body + crc32(body, seed).to_bytes(_CHECK_BYTES, "big")).decode()
 
 

@@ -69,13 +69,9 @@ def state(kinds: int) -> RelationState:
     return RelationState(follows(kinds) + 2 * followed(kinds))
 
 
-def friends_since(relation: Relation) -> Millis | None:
-    """The date of the later follow: a friendship begins when it is returned."""
-    kinds, since, back_since = relation
-    return max(since, back_since) if kinds == _FRIENDS else None
-
-
-_FRIENDS = kinds_of(Kind.FOLLOW, Kind.FOLLOW)
+FRIENDS = kinds_of(Kind.FOLLOW, Kind.FOLLOW)
+"""Both follow each other: since the later of both dates, for a friendship begins when a follow is
+returned."""
 
 STRANGERS = Relation(kinds_of(Kind.NONE, Kind.NONE), Millis(0), Millis(0))
 """The relation of two users without an edge: about four checks of five find it."""

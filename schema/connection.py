@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import strawberry
 
-from engine import Parents, batched, of_rows
+from engine import Parents, batched
 from graph.counts import Counts
 from graph.cursor import list_seed, write_cursor
-from graph.page import ListKind, Position
+from graph.page import ListKind
 from schema.context import Info, scope_of
-from schema.rows import ConnectionRow, EntryRow, UserRow, date
+from schema.rows import ConnectionRow, EntryRow, date
 
 if TYPE_CHECKING:
     from schema.user import User
@@ -56,19 +56,16 @@ class FollowEdge(Edge):
 
 
 @strawberry.type(description="A user in a list of whom somebody follows.")
-@of_rows(EntryRow)
 class FollowingEdge(FollowEdge):
     pass
 
 
 @strawberry.type(description="A user in a list of somebody's followers.")
-@of_rows(EntryRow)
 class FollowerEdge(FollowEdge):
     pass
 
 
 @strawberry.type(description="A user in a list of somebody's friends: both follow each other.")
-@of_rows(EntryRow)
 class FriendEdge(Edge):
     @batched(description="Since when both have followed each other.")
     def friends_since(rows: Parents[EntryRow]) -> list[datetime]:
@@ -97,7 +94,6 @@ _EDGES = "The page's entries with their cursors and dates, newest first."
 
 
 @strawberry.type(description="A page of whom a user follows.")
-@of_rows(ConnectionRow)
 class FollowingConnection(Connection):
     @batched(description=_EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[list[FollowingEdge]]:
@@ -105,7 +101,6 @@ class FollowingConnection(Connection):
 
 
 @strawberry.type(description="A page of a user's followers.")
-@of_rows(ConnectionRow)
 class FollowerConnection(Connection):
     @batched(description=_EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[list[FollowerEdge]]:
@@ -113,7 +108,6 @@ class FollowerConnection(Connection):
 
 
 @strawberry.type(description="A page of a user's friends.")
-@of_rows(ConnectionRow)
 class FriendConnection(Connection):
     @batched(description=_EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[list[FriendEdge]]:
@@ -122,19 +116,19 @@ class FriendConnection(Connection):
 
 def _entries(row: ConnectionRow) -> list[EntryRow]:
     seed = list_seed(row.kind, row.owner)
-    return [EntryRow(since, user, seed) for since, user in row.page.entries]
+    return [(since, user, seed) for since, user in row.page.entries]
 
 
 def _users(rows: Iterable[EntryRow]) -> "list[User]":
-    return cast("list[User]", [UserRow(row.id) for row in rows])
+    return cast("list[User]", [user for _, user, _ in rows])
 
 
 def _cursors(rows: Iterable[EntryRow]) -> list[str]:
-    return [write_cursor(seed, Position(since, user)) for since, user, seed in rows]
+    return [write_cursor(seed, since, user) for since, user, seed in rows]
 
 
 def _dates(rows: Iterable[EntryRow]) -> list[datetime]:
-    return [date(row.since) for row in rows]
+    return [date(since) for since, _, _ in rows]
 
 
 def _page_info(row: ConnectionRow) -> PageInfo:

@@ -23,7 +23,7 @@ from schema.payload import (
     UserError,
     UserErrorCode,
 )
-from schema.rows import RelationRow, UserRow
+from schema.rows import RelationRow
 
 P = TypeVar("P", bound=Payload)
 
@@ -67,7 +67,7 @@ async def _changed(
     scope = scope_of(info)
     viewer = scope.must_have_viewer()
     told: dict[str, Any] = {
-        "viewer": UserRow(viewer),
+        "viewer": viewer,
         "client_mutation_id": given.client_mutation_id,
     }
     try:
@@ -81,7 +81,7 @@ async def _changed(
     return payload(
         outcome=outcomes.REFUSED if errors else outcomes[result.outcome.name],
         relation=RelationRow(viewer, target, result.relation),
-        user=UserRow(target),
+        user=target,
         user_errors=errors,
         **told,
     )

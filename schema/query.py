@@ -24,7 +24,7 @@ NodeIds = Annotated[
 
 
 @strawberry.type(description="Who is asking.")
-@of_rows(UserRow)
+@of_rows(int)
 class Viewer:
     @batched(description="The viewer as a user.")
     def user(viewers: Parents[UserRow]) -> list[User]:
@@ -51,15 +51,13 @@ class Query:
 
     @batched(description="Who is asking; null when nobody is signed in.")
     def viewer(roots: Parents[None], info: Info) -> list[Viewer | None]:
-        viewer = scope_of(info).viewer
-        row = None if viewer is None else UserRow(viewer)
-        return cast("list[Viewer | None]", [row] * len(roots))
+        return cast("list[Viewer | None]", [scope_of(info).viewer] * len(roots))
 
 
 def _user(text: strawberry.ID) -> UserRow:
-    return UserRow(arguments.user_id("id", text))
+    return arguments.user_id("id", text)
 
 
 def _users(info: Info, ids: list[strawberry.ID]) -> list[UserRow]:
     most = scope_of(info).limits.users_max
-    return [UserRow(user) for user in arguments.user_ids("ids", ids, most)]
+    return arguments.user_ids("ids", ids, most)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import strawberry
 
-from engine import Parents, batched, derived, of_rows
+from engine import Parents, batched, derived
 from graph import relation as rules
-from schema.rows import RelationRow, UserRow, date
+from schema.rows import RelationRow, date
 
 if TYPE_CHECKING:
     from schema.user import User
@@ -26,15 +26,14 @@ class RelationState(Enum):
 
 
 @strawberry.type(description="How the user `from` stands to the user `to`, in both directions.")
-@of_rows(RelationRow)
 class Relation:
     @batched(name="from", description="The user from whose side this is told.")
     def from_(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", [UserRow(row.source) for row in rows])
+        return cast("list[User]", [source for source, _, _ in rows])
 
     @batched(description="The user whom this is about.")
     def to(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", [UserRow(row.target) for row in rows])
+        return cast("list[User]", [target for _, target, _ in rows])
 
     state: RelationState = derived(
         "both.kinds",
@@ -51,20 +50,20 @@ class Relation:
     @batched(description="Since when `from` has followed `to`; null if they do not.")
     def followed_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
-            date(both.since) if both.since and rules.follows(both.kinds) else None
-            for _, _, both in rows
+            date(since) if since and rules.follows(kinds) else None
+            for _, _, (kinds, since, _) in rows
         ]
 
     @batched(description="Since when `to` has followed `from`; null if they do not.")
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
-            date(both.back_since) if both.back_since and rules.followed(both.kinds) else None
-            for _, _, both in rows
+            date(since) if since and rules.followed(kinds) else None
+            for _, _, (kinds, _, since) in rows
         ]
 
     @batched(description="Since when both have followed each other; null if they are no friends.")
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
-            None if since is None else date(since)
-            for since in (rules.friends_since(both) for _, _, both in rows)
+            date(max(since, back_since)) if kinds == rules.FRIENDS else None
+            for _, _, (kinds, since, back_since) in rows
         ]

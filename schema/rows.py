@@ -1,19 +1,17 @@
 """The light rows that stand for the API's objects while a query runs. Knows no GraphQL.
 
-A query may show thousands of relations and edges: these are tuples, and the fields that are asked
-for are computed from whole columns of them.
+A query may show thousands of users, relations and edges: a user is a bare id, the others are
+tuples, and the fields that are asked for are computed from whole columns of them.
 """
 
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from graph.edge import Millis, UserId
 from graph.page import ListKind, Page, Window
 from graph.relation import Relation
 
-
-class UserRow(NamedTuple):
-    id: UserId
+UserRow: TypeAlias = UserId
 
 
 class RelationRow(NamedTuple):
@@ -24,12 +22,8 @@ class RelationRow(NamedTuple):
     both: Relation
 
 
-class EntryRow(NamedTuple):
-    """One entry of a list; `seed` binds its cursor to that list."""
-
-    since: Millis
-    id: UserId
-    seed: int
+EntryRow: TypeAlias = tuple[Millis, UserId, int]
+"""One entry of a list: since, id, and the seed that binds its cursor to that list."""
 
 
 class ConnectionRow(NamedTuple):

@@ -47,21 +47,21 @@ Others = Annotated[
     description="A user of the platform. Every id is a user here: who exists is the platform's "
     "business, and a user without edges has zeros and empty lists."
 )
-@of_rows(UserRow)
+@of_rows(int)
 class User(Node):
     @batched(description="How many users this user follows.")
     async def following_count(users: Parents[UserRow], info: Info) -> list[int]:
-        counts = await scope_of(info).counts.load_many(_ids(users))
+        counts = await scope_of(info).counts.load_many(list(users))
         return [count.following for count in counts]
 
     @batched(description="How many users follow this user.")
     async def follower_count(users: Parents[UserRow], info: Info) -> list[int]:
-        counts = await scope_of(info).counts.load_many(_ids(users))
+        counts = await scope_of(info).counts.load_many(list(users))
         return [count.followers for count in counts]
 
     @batched(description="How many users this user follows and is followed by.")
     async def friend_count(users: Parents[UserRow], info: Info) -> list[int]:
-        counts = await scope_of(info).counts.load_many(_ids(users))
+        counts = await scope_of(info).counts.load_many(list(users))
         return [count.friends for count in counts]
 
     @batched(description="Whom this user follows, newest first.")
@@ -112,9 +112,9 @@ class User(Node):
     ) -> list[list[Relation]]:
         scope = scope_of(info)
         others = arguments.user_ids("ids", ids, scope.limits.relations_max)
-        found = await relations.between(scope, [Check(user.id, others) for user in users])
+        found = await relations.between(scope, [Check(user, others) for user in users])
         rows = [
-            list(map(RelationRow, repeat(user.id), others, column))
+            list(map(RelationRow, repeat(user), others, column))
             for user, column in zip(users, found, strict=True)
         ]
         return cast("list[list[Relation]]", rows)
@@ -124,14 +124,10 @@ class User(Node):
         scope = scope_of(info)
         if scope.viewer is None:
             return [None] * len(users)
-        others = _ids(users)
+        others = list(users)
         (found,) = await relations.between(scope, [Check(scope.viewer, others)])
         rows = list(map(RelationRow, repeat(scope.viewer), others, found))
         return cast("list[Relation | None]", rows)
-
-
-def _ids(users: Parents[UserRow]) -> list[UserId]:
-    return [user.id for user in users]
 
 
 async def _pages(
@@ -139,12 +135,12 @@ async def _pages(
 ) -> list[Outcome[ConnectionRow]]:
     """A page a user. A cursor is of one user's list: for the others it is an error."""
     scope = scope_of(info)
-    windows = [_window(kind, user.id, scope, paging) for user in users]
-    good = [(u.id, w) for u, w in zip(users, windows, strict=True) if isinstance(w, Window)]
+    windows = [_window(kind, user, scope, paging) for user in users]
+    good = [(u, w) for u, w in zip(users, windows, strict=True) if isinstance(w, Window)]
     owners = [owner for owner, _ in good]
     pages = iter(await pages_of(scope, kind, owners, good[0][1]) if good else ())
     return [
-        ConnectionRow(kind, user.id, window, next(pages)) if isinstance(window, Window) else window
+        ConnectionRow(kind, user, window, next(pages)) if isinstance(window, Window) else window
         for user, window in zip(users, windows, strict=True)
     ]
 

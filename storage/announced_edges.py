@@ -4,15 +4,13 @@ Knows nothing of how an edge is stored. What is lost here, the sweep and the dra
 """
 
 import asyncio
-import logging
+import contextlib
 
 from graph.edge import Edge, Pair
 from graph.errors import Unavailable
 from graph.lane import lane_of
 from graph.transitions import Decision, Rule
 from storage.ports import Caches, EdgeChange, Edges, Lanes
-
-log = logging.getLogger(__name__)
 
 
 class AnnouncedEdges:
@@ -39,7 +37,6 @@ class AnnouncedEdges:
         return decision
 
     async def _tell_caches(self, pair: Pair, edge: Edge) -> None:
-        try:
+        # Whom the caches were not told of, the drain tells them.
+        with contextlib.suppress(Unavailable):
             await self._caches.written(EdgeChange(pair, edge))
-        except Unavailable:
-            log.warning("the caches were not told of a change; the drain will tell them")

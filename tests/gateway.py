@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 
-from gateway.app import build
+from gateway.app import Gateway as App
 from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
 from gateway.config import Config
 from resolvers.scope import Limits
@@ -49,8 +49,8 @@ class Gateway:
 async def running_gateway(
     settings: StorageSettings, limits: Limits | None = None
 ) -> AsyncIterator[Gateway]:
-    app = build(Config(settings, DEVELOPMENT, limits or Limits()))
-    async with app.router.lifespan_context(app):
+    app = App(Config(settings, DEVELOPMENT, limits or Limits()))
+    async with app.lifespan():
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://kith") as http:
             yield Gateway(http)

@@ -21,6 +21,7 @@ _DOWN = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # among others: the server hung up between two statements
     asyncpg.PostgresConnectionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
@@ -128,7 +129,8 @@ def _pool(settings: StorageSettings) -> "asyncpg.Pool[Record]":
             "search_path": settings.space,
             "application_name": "kith",
             "statement_timeout": str(milliseconds),
-            "idle_in_transaction_session_timeout": str(milliseconds),
+            # Longer than any pause of a busy event loop, short enough for those who wait behind.
+            "idle_in_transaction_session_timeout": str(3 * milliseconds),
             "jit": "off",
         },
     )

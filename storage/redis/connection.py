@@ -3,12 +3,15 @@
 Knows nothing of keys. Everything that goes wrong is `Unavailable`: to a cache, that is a miss.
 """
 
+import logging
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from graph.errors import Unavailable
 from storage.redis.wire import Command, Reply, Wire, WireError
+
+log = logging.getLogger(__name__)
 
 PART = "Redis"
 
@@ -82,6 +85,7 @@ class GuardedRedis:
             return await self._wire.send(commands)
         except WireError as error:
             self._breaker.trip()
+            log.warning("Redis is left alone for a moment: %s", error)
             raise Unavailable(PART) from error
 
     async def _pay(self) -> None:

@@ -16,6 +16,8 @@ from redis.asyncio.connection import parse_url
 
 from storage.redis.wire import Command, Reply, WireError
 
+GRACE_S = 0.05
+
 IN_FLIGHT_MAX = 10_000
 """Calls that wait for replies: more would wait longer than their deadlines allow."""
 
@@ -135,6 +137,13 @@ class _Connection(asyncio.Protocol):
             self._loop.call_later(self._timeout_s, self._look, self._answered)
 
     def _look(self, answered: int) -> None:
+        if self._waiting and self._answered == answered:
+            # Perhaps it is we who were late: replies that lie in the socket are read first.
+            self._loop.call_later(GRACE_S, self._look_again, answered)
+        else:
+            self._look_again(-1)
+
+    def _look_again(self, answered: int) -> None:
         self._watched = False
         if self._waiting and self._answered == answered:
             self.close()

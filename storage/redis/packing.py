@@ -10,6 +10,7 @@ own writes      user ids (8 each)
 
 from collections.abc import Collection, Iterable, Iterator
 from struct import Struct
+from typing import cast
 
 from graph.counts import Counts
 from graph.edge import Edge, UserId
@@ -84,7 +85,8 @@ def entries_in(value: bytes) -> tuple[list[Position], bool]:
 
     A value that was read only in part holds whole entries too: the reader asks for them so.
     """
-    return [Position(*entry) for entry in _ENTRY.iter_unpack(value[1:])], value[0] == 1
+    entries = cast("list[Position]", list(_ENTRY.iter_unpack(value[1:])))
+    return entries, value[0] == 1
 
 
 def bytes_of_entries(count: int) -> int:
