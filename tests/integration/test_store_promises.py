@@ -12,7 +12,7 @@ from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Position, Window
-from graph.relation import STRANGERS, Relation, friends_since
+from graph.relation import FRIENDS, STRANGERS, Relation
 from graph.relation import follows as follows_now
 from graph.transitions import Outcome, follow, unfollow
 from storage.ports import Check, CountsOf, Lists, Relations
@@ -221,7 +221,7 @@ async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> Non
     assert behind.change is not None
     assert relation.since == ahead.change.edge.since
     assert relation.back_since == behind.change.edge.since
-    assert friends_since(relation) == max(relation.since, relation.back_since)
+    assert relation.kinds == FRIENDS
 
 
 async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> None:
