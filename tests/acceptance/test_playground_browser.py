@@ -9,8 +9,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
 
-from gateway.authentication import Authentication, AuthenticationSettings
 from engine import Engine
+from gateway.authentication import Authentication, AuthenticationSettings
 from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
 from gateway.playground import Playground

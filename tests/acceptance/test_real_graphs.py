@@ -4,9 +4,9 @@ import random
 from typing import Any
 
 import pytest
-from storage.postgres.verify import verify
 
 from storage.postgres.bulk_load import bulk_load
+from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from tests.acceptance.real_graphs import edges, graph, needs_data, oracle
 from tests.gateway import Gateway

@@ -98,7 +98,7 @@ async def gateways_and_worker(settings: StorageSettings, count: int) -> AsyncIte
 async def _ready(url: str) -> bool:
     try:
         async with httpx.AsyncClient() as http:
-            return (await http.get(f"{url}/readyz")).json()["status"] == "ready"
+            return bool((await http.get(f"{url}/readyz")).json()["status"] == "ready")
     except (httpx.HTTPError, ValueError):
         return False
 

@@ -1,0 +1,68 @@
+"""What a process is told from outside: read once, and refused in a sentence where it is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.authentication import DEVELOPMENT_SECRET, Authentication
+from gateway.config import ConfigurationError, database_url, read_config, signing_secret
+
+NOWHERE = Path("/nonexistent/state")
+SERVERS = {"DATABASE_URL": "postgresql://db/kith", "REDIS_URL": "redis://cache"}
+
+
+def test_the_servers_are_taken_from_the_environment() -> None:
+    config = read_config(NOWHERE, "shop", environ=SERVERS)
+    assert config.storage.database_url == "postgresql://db/kith"
+    assert config.storage.redis_url == "redis://cache"
+    assert config.storage.space == "shop"
+
+
+@pytest.mark.parametrize("missing", ["DATABASE_URL", "REDIS_URL"])
+def test_a_missing_server_is_named(missing: str) -> None:
+    environ = {name: url for name, url in SERVERS.items() if name != missing}
+    with pytest.raises(ConfigurationError, match=f"{missing} is not set"):
+        read_config(NOWHERE, "public", environ=environ)
+
+
+def test_a_value_may_come_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "url"
+    file.write_text("postgresql://db/from-a-file\n")
+    environ = {"DATABASE_URL_FILE": str(file)}
+    assert database_url(NOWHERE, environ) == "postgresql://db/from-a-file"
+
+
+def test_a_file_that_cannot_be_read_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="KITH_JWT_SECRET_FILE is /nonexistent"):
+        signing_secret({"KITH_JWT_SECRET_FILE": "/nonexistent"})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("KITH_FOLLOWING_LIMIT", "0"),
+        ("KITH_FOLLOWING_LIMIT", "many"),
+        ("KITH_POOL_MAX", "-1"),
+        ("KITH_POOL_MAX", "101"),
+        ("KITH_METRICS_PORT", "65536"),
+        ("KITH_CACHE_TTL_S", "1.5"),
+    ],
+)
+def test_a_wrong_number_stops_the_start_with_its_name(name: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} is '{value}'; it must be a whole number"):
+        read_config(NOWHERE, "public", environ={**SERVERS, name: value})
+
+
+@pytest.mark.parametrize("space", ["", "Shop", "1shop", "pg_shop", "shop;drop", "s" * 32])
+def test_a_space_has_a_plain_name(space: str) -> None:
+    with pytest.raises(ConfigurationError, match="--space"):
+        read_config(NOWHERE, space, environ=SERVERS)
+
+
+def test_the_development_secret_is_for_development_alone() -> None:
+    development = read_config(NOWHERE, "public", development=True, environ=SERVERS)
+    assert development.authentication.secret == DEVELOPMENT_SECRET
+    Authentication(development.authentication)
+    for environ in (SERVERS, {**SERVERS, "KITH_JWT_SECRET": DEVELOPMENT_SECRET}):
+        with pytest.raises(ValueError, match="KITH_JWT"):
+            Authentication(read_config(NOWHERE, "public", environ=environ).authentication)
