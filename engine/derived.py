@@ -10,7 +10,7 @@ an object whose asked fields all derive from the same attribute is built once an
 """
 
 from collections.abc import Callable
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, TypeVar
 
 from strawberry import Info
@@ -22,12 +22,12 @@ T = TypeVar("T")
 class DerivedField(StrawberryField):
     """A Strawberry field that reads an attribute of its parent and applies a function to it."""
 
-    attribute: str
+    attribute: str | int
     function: Callable[[Any], Any]
 
     def of(self, row: Any) -> Any:
         """The field's value for one row."""
-        return self.function(attrgetter(self.attribute)(row))
+        return self.function(reader(self.attribute)(row))
 
     def get_result(
         self, source: Any, info: Info[Any, Any] | None, args: list[Any], kwargs: Any
@@ -36,15 +36,22 @@ class DerivedField(StrawberryField):
         return self.of(source)
 
 
+def reader(attribute: str | int) -> Callable[[Any], Any]:
+    """Reads an attribute, or a place in a tuple, of one row."""
+    return itemgetter(attribute) if isinstance(attribute, int) else attrgetter(attribute)
+
+
 def derived(
-    attribute: str,
+    attribute: str | int,
     function: Callable[[Any], T],
     *,
     name: str | None = None,
     description: str | None = None,
     deprecation_reason: str | None = None,
 ) -> T:
-    """Declare a field as `function(row.attribute)`; `attribute` may be dotted.
+    """Declare a field as `function(row.attribute)`.
+
+    `attribute` may be dotted, or a number: a place in a tuple.
 
     For attributes of few hashable values of one type (flags, a kind): each value ever seen is kept
     with the plan, up to a bound. `function` must depend on its argument alone.

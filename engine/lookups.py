@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.codegen import Table
-from engine.derived import DerivedField
+from engine.derived import DerivedField, reader
 from engine.plan import Cells, Column, Columns, Field, Rows
 from engine.sources import attempt
 
@@ -91,7 +90,7 @@ class SharedDicts:
 
 
 def derived_source(declared: DerivedField, cells: Cells) -> Derived:
-    return Derived(declared, cells, Known(attrgetter(declared.attribute)))
+    return Derived(declared, cells, Known(reader(declared.attribute)))
 
 
 def shared(columns: Columns) -> Columns | SharedDicts:
@@ -102,4 +101,4 @@ def shared(columns: Columns) -> Columns | SharedDicts:
     }
     if len(attributes) != 1 or (attribute := attributes.pop()) is None:
         return columns
-    return SharedDicts(columns, Known(attrgetter(attribute)))
+    return SharedDicts(columns, Known(reader(attribute)))

@@ -32,11 +32,18 @@ class Scope:
         self.stores = stores
         self.viewer = viewer
         self.limits = limits
-        self.forget()
+        self._counts: Loader[UserId, Counts] | None = None
+
+    @property
+    def counts(self) -> Loader[UserId, Counts]:
+        """Totals, each read once: several fields of a user, and of the user's lists, show them."""
+        if self._counts is None:
+            self._counts = Loader(self._read_counts)
+        return self._counts
 
     def forget(self) -> None:
         """What was read is no longer sure, because this request has written."""
-        self.counts: Loader[UserId, Counts] = Loader(self._counts)
+        self._counts = None
 
     def must_have_viewer(self) -> UserId:
         """Who asks.
@@ -48,6 +55,6 @@ class Scope:
             raise Unauthenticated("Sign in first: this needs a viewer.")
         return self.viewer
 
-    async def _counts(self, users: Sequence[UserId]) -> list[Counts]:
+    async def _read_counts(self, users: Sequence[UserId]) -> list[Counts]:
         found = await self.stores.counts.of(users, self.viewer)
         return [found[user] for user in users]

@@ -23,7 +23,6 @@ from schema.payload import (
     UserError,
     UserErrorCode,
 )
-from schema.rows import RelationRow
 
 P = TypeVar("P", bound=Payload)
 
@@ -80,7 +79,7 @@ async def _changed(
     errors = _refusals(result.outcome, scope)
     return payload(
         outcome=outcomes.REFUSED if errors else outcomes[result.outcome.name],
-        relation=RelationRow(viewer, target, result.relation),
+        relation=(viewer, target, *result.relation),
         user=target,
         user_errors=errors,
         **told,

@@ -8,7 +8,7 @@ import strawberry
 
 from engine import Parents, batched, derived
 from graph import relation as rules
-from schema.rows import RelationRow, date
+from schema.rows import KINDS, RelationRow, date
 
 if TYPE_CHECKING:
     from schema.user import User
@@ -29,41 +29,37 @@ class RelationState(Enum):
 class Relation:
     @batched(name="from", description="The user from whose side this is told.")
     def from_(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", [source for source, _, _ in rows])
+        return cast("list[User]", [row[0] for row in rows])
 
     @batched(description="The user whom this is about.")
     def to(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", [target for _, target, _ in rows])
+        return cast("list[User]", [row[1] for row in rows])
 
     state: RelationState = derived(
-        "both.kinds",
+        KINDS,
         lambda kinds: RelationState[rules.state(kinds).name],
         description="Both directions in one word, from the side of `from`.",
     )
-    following: bool = derived(
-        "both.kinds", rules.follows, description="Whether `from` follows `to`."
-    )
-    followed_by: bool = derived(
-        "both.kinds", rules.followed, description="Whether `to` follows `from`."
-    )
+    following: bool = derived(KINDS, rules.follows, description="Whether `from` follows `to`.")
+    followed_by: bool = derived(KINDS, rules.followed, description="Whether `to` follows `from`.")
 
     @batched(description="Since when `from` has followed `to`; null if they do not.")
     def followed_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
             date(since) if since and rules.follows(kinds) else None
-            for _, _, (kinds, since, _) in rows
+            for _, _, kinds, since, _ in rows
         ]
 
     @batched(description="Since when `to` has followed `from`; null if they do not.")
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
             date(since) if since and rules.followed(kinds) else None
-            for _, _, (kinds, _, since) in rows
+            for _, _, kinds, _, since in rows
         ]
 
     @batched(description="Since when both have followed each other; null if they are no friends.")
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
             date(max(since, back_since)) if kinds == rules.FRIENDS else None
-            for _, _, (kinds, since, back_since) in rows
+            for _, _, kinds, since, back_since in rows
         ]

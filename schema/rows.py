@@ -4,7 +4,9 @@ A query may show thousands of users, relations and edges: a user is a bare id, t
 tuples, and the fields that are asked for are computed from whole columns of them.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
 from graph.edge import Millis, UserId
@@ -14,12 +16,11 @@ from graph.relation import Relation
 UserRow: TypeAlias = UserId
 
 
-class RelationRow(NamedTuple):
-    """How `source` stands to `target`."""
+RelationRow: TypeAlias = tuple[UserId, UserId, int, Millis, Millis]
+"""How the first user stands to the second: both ids, then what `graph.relation.Relation` holds."""
 
-    source: UserId
-    target: UserId
-    both: Relation
+KINDS = 2
+"""The place of a relation's kinds in its row."""
 
 
 EntryRow: TypeAlias = tuple[Millis, UserId, int]
@@ -33,6 +34,14 @@ class ConnectionRow(NamedTuple):
     owner: UserId
     window: Window
     page: Page
+
+
+def relation_rows(
+    source: UserId, targets: Sequence[UserId], relations: Sequence[Relation]
+) -> list[RelationRow]:
+    """How `source` stands to each of `targets`."""
+    columns = zip(*relations, strict=True)
+    return list(zip(repeat(source), targets, *columns, strict=False)) if targets else []
 
 
 def date(since: Millis) -> datetime:

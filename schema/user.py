@@ -1,6 +1,5 @@
 """A user and everything that hangs below: counts, lists, relations. Knows nothing of stores."""
 
-from itertools import repeat
 from typing import Annotated, cast
 
 import strawberry
@@ -18,7 +17,7 @@ from schema.connection import FollowerConnection, FollowingConnection, FriendCon
 from schema.context import Info, scope_of
 from schema.node import Node
 from schema.relation import Relation
-from schema.rows import ConnectionRow, RelationRow, UserRow
+from schema.rows import ConnectionRow, UserRow, relation_rows
 from storage.ports import Check
 
 First = Annotated[
@@ -114,8 +113,7 @@ class User(Node):
         others = arguments.user_ids("ids", ids, scope.limits.relations_max)
         found = await relations.between(scope, [Check(user, others) for user in users])
         rows = [
-            list(map(RelationRow, repeat(user), others, column))
-            for user, column in zip(users, found, strict=True)
+            relation_rows(user, others, column) for user, column in zip(users, found, strict=True)
         ]
         return cast("list[list[Relation]]", rows)
 
@@ -126,7 +124,7 @@ class User(Node):
             return [None] * len(users)
         others = list(users)
         (found,) = await relations.between(scope, [Check(scope.viewer, others)])
-        rows = list(map(RelationRow, repeat(scope.viewer), others, found))
+        rows = relation_rows(scope.viewer, others, found)
         return cast("list[Relation | None]", rows)
 
 

@@ -66,10 +66,8 @@ def sides(marker: bytes) -> int:
     return int(_MARK.unpack(marker)[1])
 
 
-def relation(value: bytes | None) -> Relation:
-    """A relation hash's value; no value is no relation."""
-    if value is None:
-        return STRANGERS
+def relation(value: bytes) -> Relation:
+    """A relation hash's value."""
     first, since, back_first, back_since = _BOTH.unpack(value)
     return Relation(first & 15 | back_first << 4 & 0xF0, since, back_since)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.relation import Relation
+from graph.relation import STRANGERS, Relation
 from storage.ports import Check
 from storage.postgres.relations import PostgresRelations
 from storage.redis import packing
@@ -134,7 +134,8 @@ def _held(reply: Reply) -> _Held | None:
     marker, *values = reply
     if marker is None:
         return None
-    return _Held(list(map(packing.relation, values)), packing.sides(marker))
+    relations = [STRANGERS if value is None else packing.relation(value) for value in values]
+    return _Held(relations, packing.sides(marker))
 
 
 def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> list[Relation]:
