@@ -22,8 +22,8 @@ from storage.settings import StorageSettings
 
 __all__ = ["LoadReport", "OnBad", "Progress", "bulk_load"]
 
-SEGMENT_LINES = 250_000
-"""Sorted in memory, and merged in 16 parts of about half a second each."""
+SEGMENT_LINES = 200_000
+"""Sorted in memory, and merged in parts of some 25,000 edges: about half a second each."""
 CONNECTIONS = 3
 """One more is slower on four cores: loads wait for each other's count rows."""
 ANALYZE_FROM = 10_000

@@ -22,6 +22,8 @@ from storage.postgres import locks, sql
 from storage.postgres.session import Connection, again
 
 PARTS = 8
+"""At least as many as connections, which follow each other from part to part. A part holds one of
+8 writers still, with some 500 locks: fewer parts would fill the table of locks."""
 
 _COLUMNS = ("from_user_id", "to_user_id", "since")
 

@@ -106,6 +106,7 @@ class _Proof:
         self._drifts, self._on_progress = Drifts(examples), on_progress
         self._rows: Counter[Direction] = Counter()
         self._users = self._pending = self._repaired = 0
+        self._last_uncounted = BEFORE_ALL
 
     def report(self) -> VerifyReport:
         return VerifyReport(
@@ -119,7 +120,7 @@ class _Proof:
 
     async def walk(self, direction: Direction) -> None:
         """Compares all rows of one direction with the other."""
-        after = FIRST
+        after, self._last_uncounted = FIRST, BEFORE_ALL
         while True:
             part = await compare_rows(self._connection, direction, after)
             self._rows[direction] += part.rows
@@ -148,8 +149,10 @@ class _Proof:
 
     async def _judge_uncounted(self, part: Part) -> None:
         """Who has no count row at all is not among the users that `count` walks."""
-        if part.uncounted:
-            await self._judge_counts(part.uncounted)
+        users = [user for user in part.uncounted if user > self._last_uncounted]
+        if users:
+            self._last_uncounted = max(users)
+            await self._judge_counts(users)
 
     async def _judge_counts(self, users: Sequence[UserId]) -> None:
         wrong = [t for t in await compare_counts(self._connection, users) if t.differs]

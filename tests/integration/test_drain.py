@@ -1,4 +1,4 @@
-"""The drain: once, whoever runs it how often and is killed where; in whatever order changes come."""
+"""The drain: once, however often it runs and wherever it is killed, in whatever order."""
 
 import asyncio
 import random
@@ -14,6 +14,7 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane, lane_of
 from graph.page import ListKind, Window
+from graph.relation import followed
 from graph.transitions import Outcome, follow, unfollow
 from storage.ports import Check
 from storage.postgres import locks
@@ -82,7 +83,9 @@ async def all_of(work: list[Coroutine[Any, Any, None]], at_once: int = 6) -> Non
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(DEADLINE_S):
-        while not await condition():
+        while True:
+            if await condition():
+                return
             await asyncio.sleep(0.002)
 
 
@@ -169,7 +172,7 @@ async def seen_by_others(stores: Stores, user: UserId, other: UserId) -> tuple[o
     pages = await stores.lists.pages(ListKind.FOLLOWERS, [user], Window(9), None)
     counts = await stores.counts.of([user], None)
     ((relation,),) = await stores.relations.between([Check(user, [other])])
-    return ids_of(pages[user].entries), counts[user].followers, relation.followed_by
+    return ids_of(pages[user].entries), counts[user].followers, followed(relation.kinds)
 
 
 async def test_what_a_worker_applied_and_never_published_is_published_by_the_next(

@@ -36,7 +36,7 @@ def forged(version: int, since: int, user: int) -> str:
 def test_a_cursor_gives_back_its_position(
     kind: ListKind, owner: UserId, position: Position
 ) -> None:
-    cursor = write_cursor(list_seed(kind, owner), position)
+    cursor = write_cursor(list_seed(kind, owner), *position)
     assert read(cursor, kind, owner) == position
     assert len(cursor) == LENGTH
     assert cursor.replace("-", "").replace("_", "").isalnum(), "it needs no quoting in a URL"
@@ -46,7 +46,7 @@ def test_a_cursor_gives_back_its_position(
 @pytest.mark.parametrize("user", [1, MAX_USER_ID])
 def test_the_ends_of_all_ranges_are_positions_too(since: int, user: int) -> None:
     position = Position(Millis(since), UserId(user))
-    assert read(write_cursor(SEED, position)) == position
+    assert read(write_cursor(SEED, *position)) == position
 
 
 @given(position=positions, kind=kinds, owner=user_ids)
@@ -55,12 +55,12 @@ def test_a_cursor_of_another_list_is_refused(
 ) -> None:
     assume((kind, owner) != (ListKind.FOLLOWING, OWNER))
     with pytest.raises(BadCursor, match="does not belong to this following list"):
-        read(write_cursor(list_seed(kind, owner), position))
+        read(write_cursor(list_seed(kind, owner), *position))
 
 
 @given(position=positions, where=st.integers(0, 20), bit=st.integers(0, 7))
 def test_no_bit_of_a_cursor_can_be_turned(position: Position, where: int, bit: int) -> None:
-    raw = bytearray(urlsafe_b64decode(write_cursor(SEED, position)))
+    raw = bytearray(urlsafe_b64decode(write_cursor(SEED, *position)))
     raw[where] ^= 1 << bit
     with pytest.raises(BadCursor):
         read(urlsafe_b64encode(raw).decode())
@@ -90,12 +90,12 @@ def test_no_text_but_a_cursor_is_one(text: str) -> None:
 @pytest.mark.parametrize("cut", [slice(1, None), slice(None, -1), slice(0, 0)])
 def test_a_part_of_a_cursor_is_refused(cut: slice) -> None:
     with pytest.raises(BadCursor, match="not a cursor of this API"):
-        read(write_cursor(SEED, HERE)[cut])
+        read(write_cursor(SEED, *HERE)[cut])
 
 
 @pytest.mark.parametrize("stranger", [" ", "\n", "=", "!", "é", "\0"])
 def test_characters_that_a_decoder_would_skip_are_refused(stranger: str) -> None:
-    cursor = write_cursor(SEED, HERE)
+    cursor = write_cursor(SEED, *HERE)
     with pytest.raises(BadCursor):
         read(cursor + stranger)
     with pytest.raises(BadCursor):

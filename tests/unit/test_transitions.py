@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
-from graph.relation import Relation
+from graph.relation import follows, relation
 from graph.transitions import Before, Outcome, Rule, follow, unfollow
 
 NOW = 1_700_000_000_123_456
@@ -40,14 +40,16 @@ def test_a_stranger_is_followed() -> None:
     assert decision.change is not None
     assert decision.change.edge == Edge(Kind.FOLLOW, Flags.PLAIN, Millis(NOW // 1000), Version(NOW))
     assert (decision.change.following, decision.change.friends) == (1, 0)
-    assert decision.relation == Relation(Kind.FOLLOW, Millis(NOW // 1000), Kind.NONE, Millis(0))
+    assert decision.relation == relation(Kind.FOLLOW, Millis(NOW // 1000), Kind.NONE, Millis(0))
 
 
 def test_returning_a_follow_makes_friends() -> None:
     decision = follow(10)(before(back=FOLLOW))
     assert decision.change is not None
     assert (decision.change.following, decision.change.friends) == (1, 1)
-    assert decision.relation.friends_since == NOW // 1000
+    assert decision.relation == relation(
+        Kind.FOLLOW, Millis(NOW // 1000), Kind.FOLLOW, FOLLOW.since
+    )
 
 
 def test_following_twice_is_no_change_and_keeps_the_date() -> None:
@@ -73,7 +75,7 @@ def test_unfollowing_ends_a_friendship() -> None:
     assert decision.change is not None
     assert decision.change.edge.kind is Kind.NONE
     assert (decision.change.following, decision.change.friends) == (-1, -1)
-    assert decision.relation == Relation(Kind.NONE, Millis(0), Kind.FOLLOW, FOLLOW.since)
+    assert decision.relation == relation(Kind.NONE, Millis(0), Kind.FOLLOW, FOLLOW.since)
 
 
 def test_a_tombstone_is_not_followed_and_shows_no_date() -> None:
@@ -110,7 +112,7 @@ def test_the_counts_move_by_what_was_changed(before: Before, rule: Rule) -> None
     decision = rule(before)
     was = before.edge.kind is Kind.FOLLOW
     if decision.change is None:
-        assert decision.relation.following == was
+        assert follows(decision.relation.kinds) == was
         return
     becomes = decision.change.edge.kind is Kind.FOLLOW
     mutual = before.back.kind is Kind.FOLLOW

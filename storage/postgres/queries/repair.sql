@@ -4,7 +4,7 @@ SELECT count(pg_advisory_xact_lock($1, key)) FROM unnest($2::integer[]) AS key
 
 -- name: mend_reverse
 -- Makes the reverse rows of the pairs ($1[i], $2[i]) what the forward rows say, and moves the
--- counts by the difference. Pairs with a pending change are left to their drain.
+-- counts by the difference. A pending change finds its row done, as its version is not newer.
 WITH truth AS MATERIALIZED (
     SELECT p.from_user_id, p.to_user_id, f.since, f.version, f.kind, f.flags, r.kind AS former
     FROM unnest($1::bigint[], $2::bigint[]) AS p (from_user_id, to_user_id)
@@ -16,10 +16,6 @@ WITH truth AS MATERIALIZED (
         SELECT r.kind FROM follower r
         WHERE r.to_user_id = p.to_user_id AND r.from_user_id = p.from_user_id OFFSET 0
     ) r ON true
-    WHERE NOT EXISTS (
-        SELECT FROM outbox o
-        WHERE o.from_user_id = p.from_user_id AND o.to_user_id = p.to_user_id AND NOT o.applied
-    )
 ), gone AS (
     DELETE FROM follower r USING truth t
     WHERE r.to_user_id = t.to_user_id AND r.from_user_id = t.from_user_id AND t.kind IS NULL

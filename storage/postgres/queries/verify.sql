@@ -1,6 +1,6 @@
 -- name: compare_forward
 -- The next $3 forward rows behind ($1, $2), each with one probe of its reverse row: those that
--- differ, users whose count is missing, and where this part ended. All in one snapshot. A reverse
+-- differ, users who have no count at all, and where this part ended. All in one snapshot. A reverse
 -- row lags while a change is pending; a tombstone and no row are the same.
 WITH part AS MATERIALIZED (
     SELECT from_user_id, to_user_id, kind, ARRAY[kind, flags, since, version] AS edge,
@@ -33,13 +33,14 @@ UNION ALL
 SELECT 'user', from_user_id, 0, NULL, NULL, false, false, 0
 FROM (SELECT DISTINCT from_user_id FROM part WHERE kind = 1) u
 WHERE NOT EXISTS (SELECT FROM following_count c WHERE c.user_id = u.from_user_id)
+  AND NOT EXISTS (SELECT FROM follower_count c WHERE c.user_id = u.from_user_id)
 UNION ALL
 (SELECT 'end', from_user_id, to_user_id, NULL, NULL, false, false, (SELECT count(*) FROM part)
  FROM part ORDER BY from_user_id DESC, to_user_id DESC LIMIT 1)
 
 -- name: compare_reverse
 -- The same for the next $3 reverse rows behind ($1, $2), of which those are odd that have no
--- forward row at all: where there is one, the other walk has compared them.
+-- forward row at all: where there is one, the other walk has compared them, and their users.
 WITH part AS MATERIALIZED (
     SELECT to_user_id, from_user_id, kind, ARRAY[kind, flags, since, version] AS edge
     FROM follower
@@ -68,6 +69,8 @@ UNION ALL
 SELECT 'user', 0, to_user_id, NULL, NULL, false, false, 0
 FROM (SELECT DISTINCT to_user_id FROM part WHERE kind = 1) u
 WHERE NOT EXISTS (SELECT FROM follower_count c WHERE c.user_id = u.to_user_id)
+  AND NOT EXISTS (SELECT FROM following_count c WHERE c.user_id = u.to_user_id)
+  AND NOT EXISTS (SELECT FROM following f WHERE f.from_user_id = u.to_user_id AND f.kind = 1)
 UNION ALL
 (SELECT 'end', from_user_id, to_user_id, NULL, NULL, false, false, (SELECT count(*) FROM part)
  FROM part ORDER BY to_user_id DESC, from_user_id DESC LIMIT 1)

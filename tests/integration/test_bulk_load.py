@@ -1,0 +1,317 @@
+"""Loading files of edges: complete, repeatable, after any kill, and while others write."""
+
+import asyncio
+import random
+import sys
+from pathlib import Path
+
+import pytest
+
+from graph.edge import Pair, UserId
+from graph.errors import BadInput, Unavailable
+from graph.transitions import Outcome, follow, unfollow
+from storage import edge_file
+from storage.edge_file import BadLine
+from storage.postgres import bulk_load as loading
+from storage.postgres import locks
+from storage.postgres.bulk_load import LoadReport, OnBad, Progress, bulk_load
+from storage.postgres.edges import PostgresEdges
+from storage.postgres.outbox import Outbox
+from storage.postgres.pool import Postgres
+from storage.postgres.session import session
+from storage.settings import StorageSettings
+from tests.loads import (
+    assert_whole,
+    drain_reverse,
+    execute,
+    fetch,
+    follows_of,
+    ring,
+    write_edges,
+)
+
+PLENTY = 1_000_000
+DEADLINE_S = 60
+
+
+@pytest.fixture
+def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that a small file has many of what a large one has."""
+    monkeypatch.setattr(loading, "SEGMENT_LINES", 500)
+    monkeypatch.setattr(edge_file, "BLOCK_BYTES", 4096)
+
+
+def pair(source: int, target: int) -> Pair:
+    return Pair(UserId(source), UserId(target))
+
+
+def counted(report: LoadReport) -> tuple[int, int, int]:
+    return report.loaded, report.present, report.bad
+
+
+@pytest.mark.usefixtures("small_segments")
+async def test_a_file_becomes_edges_reverse_rows_and_counts(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    edges = ring(400, 6)
+    chance = random.Random(1)
+    report = await bulk_load(
+        storage_settings, write_edges(tmp_path / "edges.csv", chance.sample(edges, len(edges)))
+    )
+    assert counted(report) == (2400, 0, 0)
+    assert report.lines == 2401
+    assert await follows_of(storage_settings) == sorted(edges)
+    assert await fetch(
+        storage_settings,
+        "SELECT a.follows, b.follows, a.friends + b.friends FROM following_count a"
+        " JOIN follower_count b USING (user_id) WHERE user_id = 7",
+    ) == [(6, 6, 2)]
+    await assert_whole(storage_settings)
+
+
+@pytest.mark.usefixtures("small_segments")
+async def test_loading_a_file_twice_changes_nothing(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    path = write_edges(tmp_path / "edges.csv", ring(400, 6))
+    await bulk_load(storage_settings, path)
+    everything = "SELECT * FROM following ORDER BY 1, 2"
+    before = await fetch(storage_settings, everything)
+    report = await bulk_load(storage_settings, path)
+    assert counted(report) == (0, 2400, 0)
+    assert await fetch(storage_settings, everything) == before
+    await assert_whole(storage_settings)
+
+
+@pytest.mark.parametrize("content", ["", "from_user_id,to_user_id\n", "\n\n"])
+async def test_a_file_without_edges_loads_nothing(
+    storage_settings: StorageSettings, tmp_path: Path, content: str
+) -> None:
+    (tmp_path / "edges.csv").write_text(content)
+    assert counted(await bulk_load(storage_settings, tmp_path / "edges.csv")) == (0, 0, 0)
+
+
+async def test_an_edge_without_a_date_begins_when_it_is_loaded(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    (tmp_path / "edges.csv").write_text("1,2\n2,1\n")
+    await bulk_load(storage_settings, tmp_path / "edges.csv")
+    assert await fetch(
+        storage_settings,
+        "SELECT since = version / 1000 AND to_timestamp(since / 1000) BETWEEN"
+        " now() - interval '1 minute' AND now() FROM following",
+    ) == [(True,), (True,)]
+
+
+@pytest.mark.usefixtures("small_segments")
+async def test_of_several_lines_of_one_edge_the_first_counts(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    """Within a segment and across segments that are merged at the same time."""
+    edges = ring(1000, 6)
+    lines = []
+    for start in range(0, len(edges), 200):
+        some = edges[start : start + 200]
+        lines += [(a, b, since + times) for times in range(4) for a, b, since in some]
+    report = await bulk_load(storage_settings, write_edges(tmp_path / "edges.csv", lines))
+    assert counted(report) == (6000, 18000, 0)
+    assert await follows_of(storage_settings) == sorted(edges)
+    await assert_whole(storage_settings)
+
+
+async def test_what_was_there_keeps_its_date_and_what_had_been_left_comes_back(
+    storage_settings: StorageSettings, postgres: Postgres, tmp_path: Path
+) -> None:
+    edges = PostgresEdges(postgres)
+    for other in (2, 3):
+        await edges.change(pair(1, other), follow(PLENTY))
+    await edges.change(pair(1, 3), unfollow)  # its lane has not been drained
+    await edges.change(pair(3, 1), follow(PLENTY))
+    (kept,) = await fetch(storage_settings, "SELECT since FROM following WHERE to_user_id = 2")
+    path = write_edges(tmp_path / "edges.csv", [(1, 2, 5), (1, 3, 6), (1, 4, 7)])
+    assert counted(await bulk_load(storage_settings, path)) == (2, 1, 0)
+    assert await follows_of(storage_settings) == [
+        (1, 2, kept[0]),
+        (1, 3, 6),
+        (1, 4, 7),
+        (3, 1, (await follows_of(storage_settings))[-1][2]),
+    ]
+    await drain_reverse(Outbox(postgres))
+    await assert_whole(storage_settings)
+
+
+async def test_another_kind_than_follow_stays(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    await execute(
+        storage_settings,
+        "INSERT INTO following VALUES (1, 2, 9, 9, 4)",
+        "INSERT INTO follower VALUES (2, 1, 9, 9, 4)",
+    )
+    path = write_edges(tmp_path / "edges.csv", [(1, 2, 5), (1, 3, 5)])
+    assert counted(await bulk_load(storage_settings, path)) == (1, 1, 0)
+    assert await follows_of(storage_settings) == [(1, 3, 5)]
+    await assert_whole(storage_settings)
+
+
+async def test_a_reverse_row_that_nobody_wanted_does_not_stop_a_load(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    await execute(
+        storage_settings,
+        "INSERT INTO follower VALUES (2, 1, 9, 9, 1)",
+        "INSERT INTO follower_count VALUES (2, 1, 0)",
+    )
+    path = write_edges(tmp_path / "edges.csv", [(1, 2, 5)])
+    assert counted(await bulk_load(storage_settings, path)) == (1, 0, 0)
+    await assert_whole(storage_settings)
+
+
+async def test_a_bad_line_is_passed_over_and_told(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    (tmp_path / "edges.csv").write_text("1,2\n3,3\n4,5\nx\n")
+    report = await bulk_load(storage_settings, tmp_path / "edges.csv")
+    assert counted(report) == (2, 0, 2)
+    assert report.bad_lines == (
+        BadLine(2, "a user cannot follow themselves"),
+        BadLine(4, "1 fields instead of 2"),
+    )
+
+
+async def test_a_file_with_a_bad_line_can_be_refused_before_anything_changes(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    path = tmp_path / "edges.csv"
+    path.write_text("1,2\n" * 1000 + "3,3\n")
+    report = await bulk_load(storage_settings, path, on_bad=OnBad.REFUSE)
+    assert report.refused
+    assert [bad.number for bad in report.bad_lines] == [1001]
+    assert not await follows_of(storage_settings)
+    path.write_text("1,2\n" * 1000)
+    report = await bulk_load(storage_settings, path, on_bad=OnBad.REFUSE)
+    assert (report.refused, report.loaded) == (False, 1)
+
+
+async def test_a_file_with_other_columns_is_no_file_of_edges(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    (tmp_path / "edges.csv").write_text("name,age\n1,2\n")
+    with pytest.raises(BadInput, match="the first line must be"):
+        await bulk_load(storage_settings, tmp_path / "edges.csv")
+
+
+@pytest.mark.usefixtures("small_segments")
+async def test_progress_ends_with_everything_told(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    told: list[Progress] = []
+
+    async def hear(progress: Progress) -> None:
+        told.append(progress)
+
+    path = write_edges(tmp_path / "edges.csv", ring(400, 6))
+    await bulk_load(storage_settings, path, on_progress=hear)
+    assert told == sorted(told, key=lambda progress: progress.loaded)
+    assert len(told) > 10
+    assert told[-1] == Progress(False, 2401, path.stat().st_size, path.stat().st_size, 2400, 0, 0)
+
+
+async def test_one_load_of_a_space_runs_at_a_time(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    path = write_edges(tmp_path / "edges.csv", ring(10, 2))
+    async with session(storage_settings, "test") as other:
+        await other.execute(
+            "SELECT pg_advisory_lock($1, $2)", locks.LOAD, locks.space_key(storage_settings.space)
+        )
+        with pytest.raises(Unavailable, match="Another load"):
+            await bulk_load(storage_settings, path)
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from storage import edge_file
+from storage.postgres import bulk_load
+from storage.settings import StorageSettings
+
+bulk_load.SEGMENT_LINES, edge_file.BLOCK_BYTES = 500, 4096
+
+async def hear(progress):
+    print(progress.loaded, flush=True)
+
+settings = StorageSettings(sys.argv[1], "")
+asyncio.run(bulk_load.bulk_load(settings, Path(sys.argv[2]), on_progress=hear))
+"""
+
+
+@pytest.mark.usefixtures("small_segments")
+async def test_a_load_that_was_killed_goes_on_where_it_stopped(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    edges = ring(5000, 6)
+    path = write_edges(tmp_path / "edges.csv", random.Random(2).sample(edges, len(edges)))
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", KILLED, storage_settings.database_url, path, stdout=-1
+    )
+    assert process.stdout is not None
+    async with asyncio.timeout(DEADLINE_S):
+        # Three connections have at most three segments of some 500 edges in hand.
+        while int(await process.stdout.readline()) < 5000:
+            pass
+        process.kill()
+        await process.communicate()
+    assert len(await follows_of(storage_settings)) < len(edges)
+    report = await bulk_load(storage_settings, path)
+    assert report.resumed_after > 500
+    assert report.loaded + report.present == len(edges)
+    assert await follows_of(storage_settings) == sorted(edges)
+    await assert_whole(storage_settings)
+    assert not await fetch(storage_settings, "SELECT lines FROM bulk_load")
+
+
+@pytest.mark.usefixtures("small_segments")
+async def test_counts_stay_exact_while_others_follow_unfollow_and_drain(
+    storage_settings: StorageSettings, postgres: Postgres, tmp_path: Path
+) -> None:
+    users, chance = 60, random.Random(3)
+    everybody = [(a, b) for a in range(1, users) for b in range(1, users) if a != b]
+    path = write_edges(
+        tmp_path / "edges.csv", [(a, b, 5) for a, b in chance.sample(everybody, len(everybody))]
+    )
+    edges, outbox = PostgresEdges(postgres), Outbox(postgres)
+    outcomes: set[Outcome] = set()
+    loaded = asyncio.Event()
+
+    async def write() -> None:
+        while not loaded.is_set():
+            rule = follow(PLENTY) if chance.random() < 0.5 else unfollow
+            decision = await edges.change(pair(*chance.choice(everybody)), rule)
+            outcomes.add(decision.outcome)
+
+    async def drain() -> None:
+        while not loaded.is_set():
+            await drain_reverse(outbox)
+
+    async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as work:
+        for task in (write(), write(), write(), drain(), drain()):
+            work.create_task(task)
+        for _ in range(3):
+            await bulk_load(storage_settings, path)
+        loaded.set()
+    assert {Outcome.FOLLOWED, Outcome.UNFOLLOWED, Outcome.ALREADY_FOLLOWING} <= outcomes
+    await drain_reverse(outbox)
+    await assert_whole(storage_settings)
+
+
+async def test_the_database_and_the_writers_agree_on_the_slot_of_a_pair(
+    storage_settings: StorageSettings,
+) -> None:
+    ids = [1, 2, 4092, 4093, 4094, 1_234_567_890_123_456_789, 2**63 - 2, 2**63 - 1]
+    async with session(storage_settings, "test") as connection:
+        for source in ids:
+            for target in ids:
+                slot = await connection.fetchval("SELECT pair_slot($1, $2)", source, target)
+                assert slot == locks.pair_key(pair(source, target))
+                assert 0 <= slot < locks.PAIR_SLOTS

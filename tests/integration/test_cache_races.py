@@ -1,0 +1,765 @@
+"""The caches' races, each played out step by step: old reads, late updates, lost ones."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from graph.counts import NO_COUNTS, Counts
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.page import ListKind, Page, Window
+from graph.relation import Relation
+from graph.transitions import Outcome, follow, unfollow
+from storage.announced_edges import AnnouncedEdges
+from storage.ports import Check, CountsOf, EdgeChange, Lists
+from storage.postgres.counts import PostgresCounts
+from storage.postgres.edges import PostgresEdges
+from storage.postgres.lists import PostgresLists
+from storage.postgres.outbox import PostgresPending
+from storage.postgres.relations import Neighbourhood, PostgresRelations
+from storage.redis import packing
+from storage.redis.connection import GuardedRedis, Redis
+from storage.redis.counts import CachedCounts
+from storage.redis.keys import Keys, lease
+from storage.redis.leases import Leases
+from storage.redis.lists import CachedLists
+from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.pooled import PooledWire
+from storage.redis.relations import CachedRelations
+from storage.redis.wire import Command, Reply, Wire
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.cable import Cable, cable_to
+from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+
+DEADLINE_S = 20
+LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is
+TTL_S = 3600
+KEYS = Keys("public")
+ONE, TWO = users(1, 2)
+
+
+class Gate:
+    """Whoever comes through waits until it is opened."""
+
+    def __init__(self) -> None:
+        self._reached = asyncio.Event()
+        self._open = asyncio.Event()
+
+    async def through(self) -> None:
+        self._reached.set()
+        async with asyncio.timeout(DEADLINE_S):
+            await self._open.wait()
+
+    async def reached(self) -> None:
+        async with asyncio.timeout(DEADLINE_S):
+            await self._reached.wait()
+
+    def open(self) -> None:
+        self._open.set()
+
+
+class GatedRelations(PostgresRelations):
+    """Reads at once, and answers when the gate opens."""
+
+    gate: Gate | None = None
+    fills = 0
+    plain = 0
+
+    async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
+        self.fills += 1
+        found = await super().around(users, most)
+        if self.gate is not None:
+            await self.gate.through()
+        return found
+
+    async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
+        self.plain += 1
+        return await super().between(checks)
+
+
+class GatedLists(PostgresLists):
+    gate: Gate | None = None
+
+    async def pages(
+        self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
+    ) -> Mapping[UserId, Page]:
+        found = await super().pages(kind, users, window, viewer)
+        if self.gate is not None:
+            await self.gate.through()
+        return found
+
+
+class GatedCounts(PostgresCounts):
+    gate: Gate | None = None
+
+    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
+        found = await super().of(users, viewer)
+        if self.gate is not None:
+            await self.gate.through()
+        return found
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Stores, and caches over tables that can be held up."""
+
+    stores: Stores
+    most: int
+
+    @property
+    def leases(self) -> Leases:
+        return Leases(self.stores.redis, LEASE_MS, 30)
+
+    def relations(self, leases: Leases | None = None) -> tuple[CachedRelations, GatedRelations]:
+        worn = GatedRelations(self.stores.postgres)
+        redis = self.stores.redis
+        cached = CachedRelations(worn, redis, leases or self.leases, KEYS, TTL_S, self.most)
+        return cached, worn
+
+    async def hash_sides(self, user: int) -> int | None:
+        """Which directions a user's hash holds; None if there is none."""
+        key = KEYS.relations(UserId(user))
+        (marker,) = await self.stores.redis.pipe([("HGET", key, packing.MARKER)])
+        return None if marker is None else packing.sides(marker)
+
+    async def hash_fields(self, user: int) -> int:
+        (fields,) = await self.stores.redis.pipe([("HLEN", KEYS.relations(UserId(user)))])
+        return int(fields)
+
+
+@pytest.fixture
+async def bench(stores: Stores) -> Bench:
+    return Bench(stores, 5000)
+
+
+@pytest.fixture
+async def small(storage_settings: StorageSettings) -> AsyncIterator[Bench]:
+    """A bench where whoever has more than three followers is a whale."""
+    async with open_stores(replace(storage_settings, relation_cache_max=3)) as stores:
+        yield Bench(stores, 3)
+
+
+async def state(relations: CachedRelations, user: int, *others: int) -> list[tuple[int, int]]:
+    (found,) = await relations.between([Check(UserId(user), users(*others))])
+    return [(int(r.kind), int(r.back_kind)) for r in found]
+
+
+class Unannounced:
+    """Writes the truth, and leaves telling the caches to the test."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._edges = PostgresEdges(stores.postgres)
+
+    async def follow(self, source: int, target: int) -> EdgeChange:
+        decision = await self._edges.change(as_pair(source, target), follow(PLENTY))
+        assert decision.change is not None
+        return EdgeChange(as_pair(source, target), decision.change.edge)
+
+    async def unfollow(self, source: int, target: int) -> EdgeChange:
+        decision = await self._edges.change(as_pair(source, target), unfollow)
+        assert decision.change is not None
+        return EdgeChange(as_pair(source, target), decision.change.edge)
+
+
+# Old reads never overwrite newer writes.
+
+
+async def test_a_relation_fill_that_a_write_overtook_is_thrown_away(bench: Bench) -> None:
+    relations, tables = bench.relations()
+    tables.gate = Gate()
+    old = asyncio.create_task(state(relations, 1, 2))
+    await tables.gate.reached()
+    await follows(bench.stores, (1, 2))
+    tables.gate.open()
+    await old
+    assert await state(relations, 1, 2) == [(1, 0)]
+
+
+async def test_a_relation_fill_that_a_drain_overtook_is_thrown_away(bench: Bench) -> None:
+    await follows(bench.stores, (1, 2))
+    relations, tables = bench.relations()
+    tables.gate = Gate()
+    old = asyncio.create_task(state(relations, 2, 1))
+    await tables.gate.reached()
+    await drain_all(bench.stores)
+    tables.gate.open()
+    assert await old == [(0, 1)], "whoever lost the lease reads again, and so reads what is new"
+    assert await state(relations, 2, 1) == [(0, 1)]
+
+
+@pytest.mark.parametrize("kind", list(ListKind))
+async def test_a_list_fill_that_a_change_overtook_is_thrown_away(
+    bench: Bench, kind: ListKind
+) -> None:
+    await follows(bench.stores, (1, 2))
+    await drain_all(bench.stores)
+    tables = GatedLists(bench.stores.postgres)
+    lists = CachedLists(
+        tables,
+        PostgresPending(bench.stores.postgres),
+        bench.stores.redis,
+        bench.leases,
+        KEYS,
+        TTL_S,
+        5000,
+    )
+    tables.gate = Gate()
+    owner = TWO if kind is not ListKind.FOLLOWERS else ONE
+    old = asyncio.create_task(lists.pages(kind, [owner], Window(5), None))
+    await tables.gate.reached()
+    await follows(bench.stores, (2, 1))
+    if kind is ListKind.FOLLOWERS:
+        await drain_all(bench.stores)
+    tables.gate.open()
+    assert (await old)[owner].entries == ()
+    found = (await lists.pages(kind, [owner], Window(5), None))[owner]
+    assert len(found.entries) == 1
+
+
+@pytest.mark.parametrize("drained", [False, True], ids=["by the write", "by the drain"])
+async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
+    bench: Bench, drained: bool
+) -> None:
+    tables = GatedCounts(bench.stores.postgres)
+    counts = cached_counts(bench, tables)
+    tables.gate = Gate()
+    owner = TWO if drained else ONE
+    old = asyncio.create_task(counts.of([owner], None))
+    await tables.gate.reached()
+    await follows(bench.stores, (1, 2))
+    if drained:
+        await drain_all(bench.stores)
+    tables.gate.open()
+    assert (await old)[owner] == NO_COUNTS
+    now = (await counts.of([owner], None))[owner]
+    assert now == (Counts(0, 1, 0) if drained else Counts(1, 0, 0))
+
+
+def cached_counts(bench: Bench, tables: CountsOf) -> CachedCounts:
+    pending = PostgresPending(bench.stores.postgres)
+    return CachedCounts(tables, pending, bench.stores.redis, bench.leases, KEYS, TTL_S)
+
+
+async def test_a_lease_that_another_one_took_later_lets_only_that_one_fill(bench: Bench) -> None:
+    relations, tables = bench.relations()
+    tables.gate = Gate()
+    old = asyncio.create_task(state(relations, 1, 2))
+    await tables.gate.reached()
+    await follows(bench.stores, (1, 2))
+    newer, _ = bench.relations()
+    assert await state(newer, 1, 2) == [(1, 0)]
+    await follows(bench.stores, (1, 3))
+    tables.gate.open()
+    await old
+    assert await state(newer, 1, 2, 3) == [(1, 0), (1, 0)]
+
+
+# Updates that come late, twice, or in the wrong order.
+
+
+@pytest.mark.parametrize("order", list(permutations(range(3))), ids=str)
+@pytest.mark.parametrize("warm", [False, True], ids=["filled after", "filled before"])
+@pytest.mark.parametrize("side", ["forward", "back"])
+async def test_updates_may_come_in_any_order_and_twice(
+    bench: Bench, order: tuple[int, ...], warm: bool, side: str
+) -> None:
+    relations, _ = bench.relations()
+    write = Unannounced(bench.stores)
+    user, other = (1, 2) if side == "forward" else (2, 1)
+    if warm:
+        await state(relations, user, other)
+    changes = [await write.follow(1, 2), await write.unfollow(1, 2), await write.follow(1, 2)]
+    for lane in await bench.stores.outbox.dirty():
+        await bench.stores.outbox.apply(lane, 100)
+    if not warm:
+        await state(relations, user, other)
+    for step in (*order, *order):
+        if side == "forward":
+            await bench.stores.caches.written(changes[step])
+        else:
+            await bench.stores.caches.applied([changes[step]])
+        if not warm or {2} <= set(order[: order.index(step) + 1]):
+            assert await state(relations, user, other) == [(1, 0) if user == 1 else (0, 1)]
+    assert await state(relations, user, other) == [(1, 0) if user == 1 else (0, 1)]
+
+
+async def test_an_update_in_place_costs_postgresql_nothing(bench: Bench) -> None:
+    relations, tables = bench.relations()
+    await state(relations, 1, 2)
+    await follows(bench.stores, (1, 2))
+    assert await state(relations, 1, 2) == [(1, 0)]
+    await unfollows(bench.stores, (1, 2))
+    assert await state(relations, 1, 2) == [(0, 0)]
+    await follows(bench.stores, (2, 1))
+    await drain_all(bench.stores)
+    assert await state(relations, 1, 2) == [(0, 1)]
+    assert (tables.fills, tables.plain) == (1, 0)
+
+
+@pytest.mark.parametrize("side", ["forward", "back"])
+async def test_a_follow_from_before_the_fill_does_not_undo_an_unfollow(
+    bench: Bench, side: str
+) -> None:
+    relations, _ = bench.relations()
+    write = Unannounced(bench.stores)
+    made, _undone = await write.follow(1, 2), await write.unfollow(1, 2)
+    for lane in await bench.stores.outbox.dirty():
+        await bench.stores.outbox.apply(lane, 100)
+    user, other = (1, 2) if side == "forward" else (2, 1)
+    assert await state(relations, user, other) == [(0, 0)]
+    if side == "forward":
+        await bench.stores.caches.written(made)
+    else:
+        await bench.stores.caches.applied([made])
+    assert await state(relations, user, other) == [(0, 0)]
+
+
+async def test_a_tombstone_from_before_the_fill_leaves_the_hash_alone(bench: Bench) -> None:
+    relations, tables = bench.relations()
+    write = Unannounced(bench.stores)
+    await write.follow(1, 2)
+    undone = await write.unfollow(1, 2)
+    await state(relations, 1, 2)
+    await bench.stores.caches.written(undone)
+    assert await state(relations, 1, 2) == [(0, 0)]
+    assert tables.fills == 1
+
+
+async def test_a_tombstone_outlives_the_follow_that_comes_after_it(bench: Bench) -> None:
+    relations, tables = bench.relations()
+    write = Unannounced(bench.stores)
+    await state(relations, 1, 2)
+    made, undone = await write.follow(1, 2), await write.unfollow(1, 2)
+    await bench.stores.caches.written(undone)
+    await bench.stores.caches.written(made)
+    assert await state(relations, 1, 2) == [(0, 0)]
+    assert tables.fills == 1
+
+
+async def test_one_direction_leaves_the_other_as_it_is(bench: Bench) -> None:
+    relations, tables = bench.relations()
+    await follows(bench.stores, (1, 2), (2, 1))
+    await drain_all(bench.stores)
+    assert await state(relations, 1, 2) == [(1, 1)]
+    await unfollows(bench.stores, (1, 2))
+    assert await state(relations, 1, 2) == [(0, 1)]
+    await unfollows(bench.stores, (2, 1))
+    await drain_all(bench.stores)
+    assert await state(relations, 1, 2) == [(0, 0)]
+    assert tables.fills == 1
+
+
+# A viewer's own writes, while a drain runs beside the read.
+
+
+class DrainsMeanwhile:
+    """Keeps `Pending`, and is so slow that a whole drain ends before it looks."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
+        await drain_all(self._stores)
+        return await PostgresPending(self._stores.postgres).of(users)
+
+
+async def test_the_writer_sees_a_follower_list_right_while_it_is_drained(bench: Bench) -> None:
+    stores = bench.stores
+    assert (await stores.lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), None))[TWO].entries == ()
+    await follows(stores, (1, 2))
+    lists: Lists = CachedLists(
+        PostgresLists(stores.postgres),
+        DrainsMeanwhile(stores),
+        stores.redis,
+        bench.leases,
+        KEYS,
+        TTL_S,
+        5000,
+    )
+    page = (await lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE))[TWO]
+    assert ids_of(page.entries) == [1]
+
+
+async def test_the_writer_sees_a_count_right_while_it_is_drained(bench: Bench) -> None:
+    stores = bench.stores
+    assert (await stores.counts.of([TWO], None))[TWO] == NO_COUNTS
+    await follows(stores, (1, 2))
+    counts = CachedCounts(
+        PostgresCounts(stores.postgres),
+        DrainsMeanwhile(stores),
+        stores.redis,
+        bench.leases,
+        KEYS,
+        TTL_S,
+    )
+    assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
+
+
+class GatedCaches:
+    """Keeps `Caches`, and waits before it tells them."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._caches = stores.caches
+        self.gate = Gate()
+        self.told = asyncio.Event()
+
+    async def written(self, change: EdgeChange) -> None:
+        await self.gate.through()
+        await self._caches.written(change)
+        self.told.set()
+
+    async def applied(self, changes: Sequence[EdgeChange]) -> None:
+        raise NotImplementedError
+
+
+async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench: Bench) -> None:
+    stores = bench.stores
+    relations, tables = bench.relations()
+    assert await state(relations, 1, 2) == [(0, 0)]
+    caches = GatedCaches(stores)
+    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes)
+    writer = asyncio.create_task(edges.change(as_pair(1, 2), follow(PLENTY)))
+    await caches.gate.reached()
+    writer.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writer
+    caches.gate.open()
+    async with asyncio.timeout(DEADLINE_S):
+        await caches.told.wait()
+    assert await state(relations, 1, 2) == [(1, 0)]
+    assert tables.fills == 1
+
+
+# One fill for many.
+
+
+class SharedLeases(Leases):
+    """Lets the fill begin when everybody has asked for the lease, and waits for its end."""
+
+    def __init__(self, redis: Redis, readers: int) -> None:
+        super().__init__(redis, LEASE_MS, 0)
+        self.all_asked = Gate()
+        self.filled = asyncio.Event()
+        self._missing = readers
+
+    async def take(self, keys: Sequence[str]) -> dict[str, str]:
+        taken = await super().take(keys)
+        self._missing -= 1
+        if not self._missing:
+            self.all_asked.open()
+        return taken
+
+    async def wait(self) -> None:
+        async with asyncio.timeout(DEADLINE_S):
+            await self.filled.wait()
+
+
+async def test_many_who_miss_at_once_cost_one_fill(bench: Bench) -> None:
+    await follows(bench.stores, (1, 2))
+    readers = 40
+    leases = SharedLeases(bench.stores.redis, readers)
+    relations, tables = bench.relations(leases)
+    tables.gate = leases.all_asked
+
+    async def read() -> list[tuple[int, int]]:
+        found = await state(relations, 1, 2, 3)
+        leases.filled.set()
+        return found
+
+    before = bench.stores.postgres.statements
+    found = await asyncio.gather(*(read() for _ in range(readers)))
+    assert found == [[(1, 0), (0, 0)]] * readers
+    assert (tables.fills, tables.plain) == (1, 0)
+    assert bench.stores.postgres.statements - before == 1
+
+
+async def test_whoever_waits_in_vain_reads_the_tables_and_fills_nothing(bench: Bench) -> None:
+    await follows(bench.stores, (1, 2))
+    holder, held = bench.relations()
+    held.gate = Gate()
+    filling = asyncio.create_task(state(holder, 1, 2))
+    await held.gate.reached()
+    relations, tables = bench.relations()
+    assert await state(relations, 1, 2) == [(1, 0)]
+    assert (tables.fills, tables.plain) == (0, 1)
+    assert await bench.hash_sides(1) is None
+    held.gate.open()
+    assert await filling == [(1, 0)]
+    assert await bench.hash_sides(1) == packing.FORWARD | packing.BACK
+
+
+async def test_no_checks_at_all_are_answered_by_nothing(bench: Bench) -> None:
+    relations, _ = bench.relations()
+    assert await relations.between([]) == []
+
+
+# Whales.
+
+
+async def test_a_user_at_the_bound_is_held_whole(small: Bench) -> None:
+    relations, tables = small.relations()
+    await follows(small.stores, *((fan, 1) for fan in (2, 3, 4)), (1, 2))
+    await drain_all(small.stores)
+    assert await state(relations, 1, 2, 3, 4, 5) == [(1, 1), (0, 1), (0, 1), (0, 0)]
+    assert await small.hash_sides(1) == packing.FORWARD | packing.BACK
+    assert (tables.fills, tables.plain) == (1, 0)
+
+
+async def test_a_whale_holds_its_forward_side_only_and_is_answered_right(small: Bench) -> None:
+    relations, tables = small.relations()
+    await follows(small.stores, *((fan, 1) for fan in (2, 3, 4, 5)), (1, 2), (1, 9))
+    await drain_all(small.stores)
+    expected = [(1, 1), (0, 1), (0, 1), (0, 1), (0, 0), (1, 0)]
+    assert await state(relations, 1, 2, 3, 4, 5, 6, 9) == expected
+    assert await small.hash_sides(1) == packing.FORWARD
+    assert await small.hash_fields(1) == 1 + 2
+    for other in (2, 3, 4, 5, 6, 9):
+        await state(relations, other, 1)
+    plain = tables.plain
+    assert await state(relations, 1, 2, 3, 4, 5, 6, 9) == expected
+    assert tables.plain == plain, "the others' own hashes know"
+    await unfollows(small.stores, (3, 1), (1, 9))
+    await drain_all(small.stores)
+    assert await state(relations, 1, 2, 3, 9) == [(1, 1), (0, 0), (0, 0)]
+
+
+async def test_a_whales_new_followers_cost_its_hash_nothing(small: Bench) -> None:
+    relations, tables = small.relations()
+    await follows(small.stores, *((fan, 1) for fan in (2, 3, 4, 5)), (1, 2))
+    await drain_all(small.stores)
+    await state(relations, 1, 2)
+    await follows(small.stores, *((fan, 1) for fan in range(20, 30)))
+    await drain_all(small.stores)
+    assert await small.hash_fields(1) == 1 + 1
+    assert await state(relations, 1, 2, 20, 30) == [(1, 1), (0, 1), (0, 0)]
+    assert tables.fills == 1
+
+
+async def test_checks_of_whales_and_others_keep_their_places(small: Bench) -> None:
+    await follows(small.stores, *((fan, 1) for fan in (2, 3, 4, 5)), (1, 2))
+    await follows(small.stores, *((fan, 6) for fan in (2, 3, 4, 5)), (1, 6), (7, 6), (8, 2))
+    await drain_all(small.stores)
+    for warm in ((), (1, 6), (2, 3, 7)):
+        relations, _ = small.relations()
+        for user in warm:
+            await state(relations, user, 99)
+        found = await relations.between(
+            [
+                Check(UserId(8), users(2)),
+                Check(UserId(6), users(1, 8, 5)),
+                Check(UserId(1), ()),
+                Check(UserId(1), users(6, 2, 2)),
+            ]
+        )
+        kinds = [[(int(r.kind), int(r.back_kind)) for r in row] for row in found]
+        assert kinds == [
+            [(1, 0)],
+            [(0, 1), (0, 0), (0, 1)],
+            [],
+            [(1, 0), (1, 1), (1, 1)],
+        ]
+
+
+async def test_a_user_grows_into_a_whale_and_every_check_stays_right(small: Bench) -> None:
+    relations, _ = small.relations()
+    most_fields = 2 * small.most + 1
+    fans = list(range(2, 14))
+    held: list[int | None] = []
+    for grown in range(len(fans)):
+        await follows(small.stores, (fans[grown], 1))
+        await drain_all(small.stores)
+        assert await small.hash_fields(1) <= most_fields
+        expected = [(0, int(index <= grown)) for index in range(len(fans))]
+        assert await state(relations, 1, *fans) == expected
+        held.append(await small.hash_sides(1))
+    assert held[0] == packing.FORWARD | packing.BACK
+    assert held[-1] == packing.FORWARD
+    await unfollows(small.stores, (fans[0], 1), (fans[-1], 1))
+    await drain_all(small.stores)
+    assert await state(relations, 1, fans[0], fans[1], fans[-1]) == [(0, 0), (0, 1), (0, 0)]
+
+
+async def test_who_follows_more_than_a_hash_holds_is_answered_right(small: Bench) -> None:
+    relations, _ = small.relations()
+    await follows(small.stores, *((1, star) for star in (2, 3, 4, 5)), (2, 1))
+    await drain_all(small.stores)
+    for _ in range(2):
+        assert await state(relations, 1, 2, 3, 4, 5, 6) == [(1, 1), *[(1, 0)] * 3, (0, 0)]
+    assert await small.hash_sides(1) == packing.BACK
+    await unfollows(small.stores, (1, 3), (2, 1))
+    await drain_all(small.stores)
+    assert await state(relations, 1, 2, 3) == [(1, 0), (0, 0)]
+
+
+# Redis goes away, and comes back.
+
+
+@dataclass(frozen=True)
+class Cuttable:
+    """Stores whose way to Redis can be cut."""
+
+    stores: Stores
+    cable: Cable
+
+    async def returns(self) -> None:
+        """The cable is mended, and the breaker has noticed."""
+        await self.cable.mend()
+        async with asyncio.timeout(DEADLINE_S):
+            while True:
+                try:
+                    await self.stores.redis.ping()
+                except Unavailable:
+                    await asyncio.sleep(0.001)
+                else:
+                    return
+
+
+@pytest.fixture
+async def cuttable(storage_settings: StorageSettings, tmp_path: Path) -> AsyncIterator[Cuttable]:
+    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
+        settings = replace(
+            storage_settings, redis_url=url, redis_timeout_s=0.1, redis_retry_after_s=0.01
+        )
+        async with open_stores(settings) as stores:
+            yield Cuttable(stores, cable)
+
+
+async def everything(stores: Stores, viewer: int | None, *ids: int) -> object:
+    seen = None if viewer is None else UserId(viewer)
+    lists = [await stores.lists.pages(kind, users(*ids), Window(9), seen) for kind in ListKind]
+    counts = await stores.counts.of(users(*ids), seen)
+    checks = [Check(user, users(*ids)) for user in users(*ids)]
+    return lists, counts, await stores.relations.between(checks)
+
+
+async def test_what_redis_missed_is_forgotten_as_soon_as_it_is_back(cuttable: Cuttable) -> None:
+    stores = cuttable.stores
+    await everything(stores, 1, 1, 2)
+    await cuttable.cable.cut()
+    decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
+    assert decision.outcome is Outcome.FOLLOWED
+    from_tables = await everything(stores, 1, 1, 2)
+    assert ids_of(
+        (await stores.lists.pages(ListKind.FOLLOWING, [ONE], Window(9), None))[ONE].entries
+    )
+    await cuttable.returns()
+    assert await everything(stores, 1, 1, 2) == from_tables  # and nothing has drained it
+
+
+async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(
+    cuttable: Cuttable, bench: Bench
+) -> None:
+    """Another gateway's reader holds the lease all the while."""
+    relations, tables = bench.relations()
+    tables.gate = Gate()
+    old = asyncio.create_task(state(relations, 1, 2))
+    await tables.gate.reached()
+    await cuttable.cable.cut()
+    await follows(cuttable.stores, (1, 2))
+    await cuttable.returns()
+    tables.gate.open()
+    await old
+    assert await state(relations, 1, 2) == [(1, 0)]
+
+
+class BusyWire:
+    """Keeps `Wire`; somebody comes to owe the same key again in the moment in which it is paid."""
+
+    def __init__(self, worn: Wire) -> None:
+        self._worn = worn
+        self.round_trips = 0
+        self.redis: GuardedRedis | None = None
+
+    async def send(self, commands: Sequence[Command]) -> list[Reply]:
+        replies = await self._worn.send(commands)
+        if self.redis is not None and commands[0][0] == "UNLINK":
+            await self._worn.send([("SET", "kith:old", "old again")])
+            self.redis.owe(["kith:old"])
+            self.redis = None
+        return replies
+
+    async def close(self) -> None:
+        await self._worn.close()
+
+
+async def test_a_debt_made_while_it_is_paid_is_paid_again(
+    storage_settings: StorageSettings,
+) -> None:
+    wire = BusyWire(MultiplexedWire(storage_settings.redis_url, timeout_s=5))
+    redis = GuardedRedis(wire, retry_after_s=0)
+    try:
+        wire.redis = redis
+        redis.owe(["kith:old"])
+        await redis.ping()
+        assert await redis.pipe([("GET", "kith:old")]) == [None]
+    finally:
+        await redis.close()
+
+
+@pytest.mark.parametrize("how", ["cut", "silent"])
+async def test_reads_and_writes_go_on_when_redis_stops_under_them(
+    cuttable: Cuttable, how: str
+) -> None:
+    stores = cuttable.stores
+    await follows(stores, (1, 2), (2, 1), (3, 1))
+    await drain_all(stores)
+    expected = await everything(stores, None, 1, 2, 3)
+    reads = [asyncio.create_task(everything(stores, None, 1, 2, 3)) for _ in range(20)]
+    await asyncio.sleep(0)  # they have begun
+    if how == "cut":
+        await cuttable.cable.cut()
+    else:
+        cuttable.cable.silence()
+    async with asyncio.timeout(DEADLINE_S):
+        for found in await asyncio.gather(*reads):
+            assert found == expected
+        await follows(stores, (1, 3))
+        assert await everything(stores, 1, 1, 3) == await everything(stores, 1, 1, 3)
+        (page,) = (await stores.lists.pages(ListKind.FOLLOWING, [ONE], Window(9), None)).values()
+        assert ids_of(page.entries) == [3, 2]
+    await cuttable.returns()
+    await drain_all(stores)
+    (page,) = (await stores.lists.pages(ListKind.FRIENDS, [ONE], Window(9), None)).values()
+    assert ids_of(page.entries) == [3, 2]
+    assert await stores.counts.of([ONE], None) == {ONE: Counts(2, 2, 2)}
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["one connection", "a pool"])
+async def test_readers_who_hang_up_leave_no_reply_to_the_next(
+    storage_settings: StorageSettings, pooled: bool
+) -> None:
+    patient = replace(storage_settings, redis_timeout_s=5)
+    wire = PooledWire(patient) if pooled else MultiplexedWire(patient.redis_url, timeout_s=5)
+    redis = GuardedRedis(wire, retry_after_s=0)
+
+    async def read(number: int) -> None:
+        replies = await redis.pipe([("GET", f"kith:{number}"), ("GET", f"kith:{number}")])
+        assert replies == [b"%d" % number] * 2
+
+    try:
+        await redis.pipe([("SET", f"kith:{n}", n) for n in range(50)])
+        for turn in range(30):
+            readers = [asyncio.create_task(read(number)) for number in range(50)]
+            for _ in range(turn % 10):
+                await asyncio.sleep(0)
+            for reader in readers[turn % 2 :: 2]:
+                reader.cancel()
+            for ended in await asyncio.gather(*readers, return_exceptions=True):
+                assert ended is None or isinstance(ended, asyncio.CancelledError), ended
+    finally:
+        await redis.close()
+
+
+async def test_a_lease_key_lies_beside_what_it_guards(bench: Bench) -> None:
+    """Both must share a slot of a Redis Cluster, or no script could touch them together."""
+    keys = [KEYS.relations(ONE), KEYS.counts(ONE), KEYS.own_writes(ONE)]
+    for key in keys:
+        slots = await bench.stores.redis.pipe(
+            [("CLUSTER", "KEYSLOT", key), ("CLUSTER", "KEYSLOT", lease(key))]
+        )
+        assert slots[0] == slots[1]

@@ -1,0 +1,122 @@
+"""Old tombstones go, in bounded steps; whatever may still be on its way stays."""
+
+import asyncio
+
+import pytest
+
+from graph.edge import Pair, UserId
+from graph.transitions import Outcome, follow, unfollow
+from storage.postgres import purge as purging
+from storage.postgres.edges import PostgresEdges
+from storage.postgres.outbox import Outbox
+from storage.postgres.pool import Postgres
+from storage.postgres.purge import Purged, purge
+from storage.settings import StorageSettings
+from tests.loads import assert_whole, drain_reverse, execute, fetch
+
+PLENTY = 1_000_000
+DAY_S = 86_400
+NOTHING = Purged(0, 0)
+ROWS = "SELECT from_user_id, to_user_id, kind FROM {} ORDER BY 1, 2"
+
+
+def pair(source: int, target: int) -> Pair:
+    return Pair(UserId(source), UserId(target))
+
+
+async def published(postgres: Postgres) -> None:
+    """Everything has reached the reverse side and has left the outbox."""
+    await drain_reverse(Outbox(postgres))
+    await postgres.fetch("DELETE FROM outbox")
+
+
+@pytest.fixture
+async def left(postgres: Postgres) -> Postgres:
+    """User 1 follows 2, and has left 3 and 4."""
+    edges = PostgresEdges(postgres)
+    for other in (2, 3, 4):
+        await edges.change(pair(1, other), follow(PLENTY))
+    for other in (3, 4):
+        await edges.change(pair(1, other), unfollow)
+    await published(postgres)
+    return postgres
+
+
+async def age(settings: StorageSettings, condition: str = "true") -> None:
+    """The tombstones that meet the condition are two days old."""
+    for table in ("following", "follower"):
+        await execute(
+            settings,
+            f"UPDATE {table} SET version = version - {2 * DAY_S * 1_000_000}"
+            f" WHERE kind = 0 AND {condition}",
+        )
+
+
+async def test_old_tombstones_go_on_both_sides(
+    left: Postgres, storage_settings: StorageSettings
+) -> None:
+    await age(storage_settings, "to_user_id = 3")
+    assert await purge(left, DAY_S) == Purged(1, 1)
+    for table in ("following", "follower"):
+        assert await fetch(storage_settings, ROWS.format(table)) == [(1, 2, 1), (1, 4, 0)]
+    assert await purge(left, DAY_S) == NOTHING
+    await assert_whole(storage_settings)
+
+
+async def test_an_old_edge_that_is_no_tombstone_stays(
+    left: Postgres, storage_settings: StorageSettings
+) -> None:
+    await execute(storage_settings, "UPDATE following SET version = 1 WHERE to_user_id = 2")
+    await execute(storage_settings, "UPDATE follower SET version = 1 WHERE to_user_id = 2")
+    assert await purge(left, DAY_S) == NOTHING
+
+
+@pytest.mark.parametrize("applied", [False, True])
+async def test_a_tombstone_whose_change_is_on_its_way_stays(
+    left: Postgres, storage_settings: StorageSettings, applied: bool
+) -> None:
+    await age(storage_settings)
+    await execute(
+        storage_settings,
+        "INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends,"
+        f" applied) VALUES (1, 1, 3, 1, 1, 0, 0, 0, {applied})",
+    )
+    assert await purge(left, DAY_S) == Purged(1, 1)
+    assert (1, 3, 0) in await fetch(storage_settings, ROWS.format("following"))
+    assert (1, 3, 0) in await fetch(storage_settings, ROWS.format("follower"))
+
+
+async def test_who_comes_back_after_a_purge_is_newer_than_what_was_left(
+    left: Postgres, storage_settings: StorageSettings
+) -> None:
+    await age(storage_settings)
+    await execute(storage_settings, "DELETE FROM following WHERE kind = 0")  # half of a purge
+    decision = await PostgresEdges(left).change(pair(1, 3), follow(PLENTY))
+    assert decision.outcome is Outcome.FOLLOWED
+    await published(left)
+    assert (1, 3, 1) in await fetch(storage_settings, ROWS.format("follower"))
+    await assert_whole(storage_settings)
+
+
+async def test_a_purge_takes_bounded_steps_and_no_more_than_it_may(
+    postgres: Postgres, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purging, "BATCH", 10)
+    await execute(
+        storage_settings,
+        "INSERT INTO following SELECT 1, u, 1, 1, 0 FROM generate_series(2, 96) u",
+        "INSERT INTO follower SELECT u, 1, 1, 1, 0 FROM generate_series(2, 96) u",
+    )
+    before = postgres.statements
+    assert await purge(postgres, DAY_S, most=40) == Purged(40, 40)
+    assert postgres.statements - before == 8
+    assert await purge(postgres, DAY_S) == Purged(55, 55)
+
+
+async def test_a_purge_waits_for_nobody(left: Postgres, storage_settings: StorageSettings) -> None:
+    await age(storage_settings)
+    async with left.transaction() as other:
+        await other.fetch("SELECT FROM following WHERE to_user_id = 3 FOR UPDATE")
+        async with asyncio.timeout(3):
+            assert await purge(left, DAY_S) == Purged(1, 2)
+    assert await purge(left, DAY_S) == Purged(1, 0)

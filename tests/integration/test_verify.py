@@ -1,0 +1,320 @@
+"""Every kind of drift is found, told and mended; what is only on its way is none."""
+
+import asyncio
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from graph.edge import Pair, UserId
+from graph.errors import Unavailable
+from graph.lane import lane_of
+from graph.transitions import follow, unfollow
+from storage.postgres import comparison, locks, sql
+from storage.postgres import session as sessions
+from storage.postgres.drift import Drift, DriftKind
+from storage.postgres.edges import PostgresEdges
+from storage.postgres.outbox import Outbox
+from storage.postgres.pool import Postgres
+from storage.postgres.session import session
+from storage.postgres.verify import VerifyProgress, users_of_graph, verify
+from storage.settings import StorageSettings
+from tests.loads import assert_whole, drain_reverse, execute, fetch
+
+USERS = 12
+COUNTED = [user for user in range(1, USERS + 1) if user != 7]
+"""User 7 has tombstones only."""
+PLENTY = 1_000_000
+DEADLINE_S = 60
+STATEMENTS = sql.parse(
+    (Path(sql.__file__).parent / "queries" / "verify.sql").read_text(encoding="utf-8")
+)
+
+WHOLE = f"""
+INSERT INTO following (from_user_id, to_user_id, since, version, kind)
+SELECT a, b, a + b, 7, CASE WHEN (a * b) % 7 = 0 THEN 0 ELSE 1 END
+FROM generate_series(1, {USERS}) a, generate_series(1, {USERS}) b
+WHERE a <> b AND (a + 2 * b) % 3 <> 0;
+
+INSERT INTO follower (to_user_id, from_user_id, since, version, kind)
+SELECT to_user_id, from_user_id, since, version, kind FROM following;
+
+INSERT INTO following_count (user_id, follows, friends)
+SELECT f.from_user_id, count(*), 2 + count(b.kind)
+FROM following f LEFT JOIN following b
+  ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id AND b.kind = 1
+WHERE f.kind = 1 GROUP BY 1;
+
+INSERT INTO follower_count (user_id, follows, friends)
+SELECT to_user_id, count(*), -2 FROM follower WHERE kind = 1 GROUP BY 1
+"""
+
+
+@pytest.fixture
+async def whole(storage_settings: StorageSettings) -> StorageSettings:
+    """A graph in which everything is as it should be."""
+    await execute(storage_settings, *WHOLE.split(";"))
+    return storage_settings
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "ROWS", 7)
+    monkeypatch.setattr(comparison, "USERS", 5)
+
+
+def pair(source: int, target: int) -> Pair:
+    return Pair(UserId(source), UserId(target))
+
+
+@pytest.mark.usefixtures("small_parts")
+async def test_a_whole_graph_is_clean_and_everything_was_looked_at(whole: StorageSettings) -> None:
+    ((rows,),) = await fetch(whole, "SELECT count(*) FROM following")
+    told: list[VerifyProgress] = []
+
+    async def hear(progress: VerifyProgress) -> None:
+        told.append(progress)
+
+    report = await verify(whole, on_progress=hear)
+    assert report.clean
+    assert (report.forward_rows, report.reverse_rows, report.users) == (rows, rows, len(COUNTED))
+    assert told[-1] == VerifyProgress(rows, rows, len(COUNTED), 0)
+    assert len(told) > 2 * rows / 7
+
+
+async def test_an_empty_graph_is_clean(storage_settings: StorageSettings) -> None:
+    assert (await verify(storage_settings)).clean
+
+
+REVERSE_SIDE = """
+SELECT user_id, 0, follows, friends FROM follower_count
+UNION ALL SELECT to_user_id, from_user_id, version, kind FROM follower ORDER BY 1, 2
+"""
+EDGE = "WHERE to_user_id = 2 AND from_user_id = 3"
+
+
+@pytest.mark.usefixtures("small_parts")
+@pytest.mark.parametrize(
+    ("kind", "planted", "example"),
+    [
+        (DriftKind.REVERSE_MISSING, f"DELETE FROM follower {EDGE}", "3 to 2: forward kind 1"),
+        (DriftKind.REVERSE_DIFFERS, f"UPDATE follower SET kind = 0 {EDGE}", "reverse kind 0"),
+        (DriftKind.REVERSE_DIFFERS, f"UPDATE follower SET flags = 1 {EDGE}", "flags 1"),
+        (DriftKind.REVERSE_DIFFERS, f"UPDATE follower SET since = 3 {EDGE}", "since 3"),
+        (DriftKind.REVERSE_DIFFERS, f"UPDATE follower SET version = 99 {EDGE}", "version 99"),
+        (DriftKind.REVERSE_DIFFERS, f"UPDATE following SET kind = 0 {EDGE}", "forward kind 0"),
+        (DriftKind.REVERSE_EXTRA, f"DELETE FROM following {EDGE}", "forward none"),
+        (
+            DriftKind.REVERSE_EXTRA,
+            "INSERT INTO follower VALUES (77, 78, 1, 1, 1)",
+            "78 to 77: forward none, reverse kind 1 flags 0 since 1 version 1",
+        ),
+        (
+            DriftKind.REVERSE_EXTRA,
+            "INSERT INTO follower VALUES (-5, 0, 1, 1, 1)",
+            "0 to -5: forward none",
+        ),
+        (
+            DriftKind.FOLLOWING_COUNT,
+            "UPDATE following_count SET follows = 99 WHERE user_id = 3",
+            "3: 99 instead of 7",
+        ),
+        (
+            DriftKind.FOLLOWING_COUNT,
+            "DELETE FROM following_count WHERE user_id = 3",
+            "3: 0 instead of 7",
+        ),
+        (
+            DriftKind.FOLLOWER_COUNT,
+            "UPDATE follower_count SET follows = 99 WHERE user_id = 3",
+            "3: 99 instead of 7",
+        ),
+        (
+            DriftKind.FOLLOWER_COUNT,
+            "DELETE FROM follower_count WHERE user_id = 3",
+            "3: 0 instead of 7",
+        ),
+        (
+            DriftKind.FOLLOWING_COUNT,
+            "WITH gone AS (DELETE FROM following_count WHERE user_id = 3)"
+            " DELETE FROM follower_count WHERE user_id = 3",
+            "3: 0 instead of 7",
+        ),
+        (
+            DriftKind.FOLLOWER_COUNT,
+            "WITH lone AS (INSERT INTO following VALUES (1, 98, 1, 1, 1))"
+            " INSERT INTO follower VALUES (98, 1, 1, 1, 1)",
+            "98: 0 instead of 1",
+        ),
+        (
+            DriftKind.FRIEND_COUNT,
+            "UPDATE follower_count SET friends = friends + 1 WHERE user_id = 3",
+            "3: 8 instead of 7",
+        ),
+        (
+            DriftKind.FRIEND_COUNT,
+            "INSERT INTO follower_count (user_id, friends) VALUES (99, 4)",
+            "99: 4 instead of 0",
+        ),
+    ],
+)
+async def test_a_drift_is_found_told_and_mended(
+    whole: StorageSettings, kind: DriftKind, planted: str, example: str
+) -> None:
+    await execute(whole, planted)
+    report = await verify(whole)
+    (drift,) = [drift for drift in report.drifts if drift.kind is kind]
+    assert drift.count == 1
+    assert example in drift.examples[0]
+    assert await verify(whole) == report, "looking changes nothing"
+
+    mended = await verify(whole, repair=True)
+    assert mended.repaired
+    assert not mended.clean
+    await assert_whole(whole)
+
+
+async def test_an_edge_that_nobody_could_have_written_is_told_and_left(
+    whole: StorageSettings,
+) -> None:
+    constraints = await fetch(
+        whole,
+        "SELECT conname FROM pg_constraint"
+        " WHERE conrelid = 'following'::regclass AND contype = 'c'",
+    )
+    await execute(whole, *(f"ALTER TABLE following DROP CONSTRAINT {c}" for (c,) in constraints))
+    planted = ["(0, 5, 1, 1, 0)", "(5, 5, 1, 1, 0)", "(6, 7, -1, 1, 0)", "(6, 8, 1, 1, 9)"]
+    await execute(
+        whole,
+        f"INSERT INTO following VALUES {', '.join(planted)} ON CONFLICT "
+        "(from_user_id, to_user_id) DO UPDATE SET since = excluded.since, kind = excluded.kind",
+    )
+    for _ in range(2):
+        report = await verify(whole, repair=True)
+        (drift,) = [d for d in report.drifts if d.kind is DriftKind.INVALID_EDGE]
+        assert drift.count == 4
+
+
+async def test_only_so_many_examples_are_kept_but_all_are_counted(whole: StorageSettings) -> None:
+    await execute(whole, "UPDATE follower SET since = since + 1 WHERE kind = 1")
+    ((edges,),) = await fetch(whole, "SELECT count(*) FROM following WHERE kind = 1")
+    (drift,) = (await verify(whole, examples=3)).drifts
+    assert isinstance(drift, Drift)
+    assert (drift.count, len(drift.examples)) == (edges, 3)
+
+
+async def test_a_tombstone_on_one_side_equals_no_row_on_the_other(whole: StorageSettings) -> None:
+    await execute(
+        whole,
+        "DELETE FROM follower WHERE kind = 0 AND to_user_id < 6",
+        "DELETE FROM following WHERE kind = 0 AND to_user_id >= 6",
+    )
+    assert (await verify(whole)).clean
+
+
+async def test_a_change_on_its_way_is_no_drift_and_repair_leaves_it(
+    whole: StorageSettings, postgres: Postgres
+) -> None:
+    edges, outbox = PostgresEdges(postgres), Outbox(postgres)
+    await edges.change(pair(3, 2), unfollow)
+    await edges.change(pair(1, 50), follow(PLENTY))
+    await edges.change(pair(50, 1), follow(PLENTY))
+    for repair in (False, True):
+        report = await verify(whole, repair=repair)
+        assert report.clean
+        assert (report.pending, report.repaired) == (3, 0)
+    await drain_reverse(outbox)
+    await assert_whole(whole)
+
+
+@pytest.mark.usefixtures("small_parts")
+async def test_writes_in_between_are_no_drift_and_survive_a_repair(
+    whole: StorageSettings, postgres: Postgres
+) -> None:
+    edges, outbox, chance = PostgresEdges(postgres), Outbox(postgres), random.Random(4)
+    done = asyncio.Event()
+
+    async def write() -> None:
+        while not done.is_set():
+            source, target = chance.sample(range(1, USERS + 1), 2)
+            rule = follow(PLENTY) if chance.random() < 0.5 else unfollow
+            await edges.change(pair(source, target), rule)
+
+    async def drain() -> None:
+        while not done.is_set():
+            await drain_reverse(outbox)
+
+    async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as work:
+        for task in (write(), write(), write(), drain(), drain()):
+            work.create_task(task)
+        for _ in range(5):
+            assert (await verify(whole)).clean
+        for _ in range(30):
+            await execute(
+                whole,
+                "UPDATE follower SET version = 3, kind = 1 WHERE from_user_id = 4",
+                "UPDATE follower_count SET follows = 50, friends = 70",
+            )
+            await verify(whole, repair=True)
+        done.set()
+    await drain_reverse(outbox)
+    await assert_whole(whole)
+
+
+@pytest.mark.parametrize(
+    ("planted", "subject", "key"),
+    [
+        (f"DELETE FROM follower {EDGE}", locks.PAIR, locks.pair_key(pair(3, 2))),
+        (f"DELETE FROM follower {EDGE}", locks.LANE, lane_of(UserId(2))),
+        ("UPDATE follower_count SET follows = 9 WHERE user_id = 3", locks.LANE, lane_of(UserId(3))),
+    ],
+)
+async def test_a_repair_waits_for_who_is_writing(
+    whole: StorageSettings, monkeypatch: pytest.MonkeyPatch, planted: str, subject: int, key: int
+) -> None:
+    monkeypatch.setattr(sessions, "ATTEMPTS", 1)
+    monkeypatch.setattr(sessions, "LOCK_TIMEOUT_S", 0.2)
+    await execute(whole, planted)
+    broken = await fetch(whole, REVERSE_SIDE)
+    async with session(whole, "test") as writer:
+        await writer.execute("SELECT pg_advisory_lock($1, $2)", subject, key)
+        with pytest.raises(Unavailable):
+            await verify(whole, repair=True)
+    assert await fetch(whole, REVERSE_SIDE) == broken
+    await verify(whole, repair=True)
+    await assert_whole(whole)
+
+
+@pytest.mark.usefixtures("small_parts")
+async def test_everybody_with_a_count_is_named_once_and_in_order(whole: StorageSettings) -> None:
+    await execute(whole, "INSERT INTO follower_count (user_id) VALUES (1000)")
+    users = [user async for some in users_of_graph(whole) for user in some]
+    assert users == [*COUNTED, 1000]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("compare_forward", (5000, 0, 1000)),
+        ("compare_reverse", (5000, 0, 1000)),
+        ("compare_counts", ([5000, 5001, 5002],)),
+        ("next_users", (5000, 100)),
+    ],
+)
+async def test_every_part_is_read_by_primary_keys(
+    storage_settings: StorageSettings, name: str, arguments: tuple[Any, ...]
+) -> None:
+    await execute(storage_settings, *WHOLE.replace(f"(1, {USERS})", "(4900, 5100)").split(";"))
+    await execute(storage_settings, "ANALYZE following, follower, following_count, follower_count")
+    statement = STATEMENTS[name]
+    async with session(storage_settings, "test") as connection:
+        plan = "\n".join(
+            row[0] for row in await connection.fetch(f"EXPLAIN {statement}", *arguments)
+        )
+    scanned = re.findall(r"(\w+) Scan (?:Backward )?(?:using|on) (follow\w*)", plan)
+    assert {"Only", "Index"} & {kind for kind, _ in scanned}
+    assert not [name for kind, name in scanned if kind == "Seq"]
+    assert "Hash Join" not in plan
+    assert "Merge Join" not in plan

@@ -1,0 +1,58 @@
+"""Files of edges for tests, the graph that came of them, and whether it is whole."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from graph.lane import LANES, Lane
+from storage.postgres.outbox import Outbox
+from storage.postgres.session import session
+from storage.postgres.verify import verify
+from storage.settings import StorageSettings
+
+Edge = tuple[int, int, int]
+"""From, to, since."""
+
+
+def write_edges(path: Path, edges: Iterable[Edge]) -> Path:
+    lines = "".join(f"{source},{target},{since}\n" for source, target, since in edges)
+    path.write_text(f"from_user_id,to_user_id,created_at_ms\n{lines}")
+    return path
+
+
+def ring(users: int, follows: int) -> list[Edge]:
+    """Everybody follows the next few, and the one before: so some are friends."""
+    steps = [*range(1, follows), users - 1]
+    return [(u + 1, (u + s) % users + 1, 1000 * u + s) for u in range(users) for s in steps]
+
+
+async def execute(settings: StorageSettings, *statements: str) -> None:
+    async with session(settings, "test") as connection:
+        for statement in statements:
+            await connection.execute(statement)
+
+
+async def fetch(settings: StorageSettings, statement: str) -> list[tuple[int, ...]]:
+    async with session(settings, "test") as connection:
+        return [tuple(row) for row in await connection.fetch(statement)]
+
+
+async def follows_of(settings: StorageSettings) -> list[Edge]:
+    """All edges that are a FOLLOW."""
+    edges = await fetch(
+        settings,
+        "SELECT from_user_id, to_user_id, since FROM following WHERE kind = 1 ORDER BY 1, 2",
+    )
+    return [(source, target, since) for source, target, since in edges]
+
+
+async def drain_reverse(outbox: Outbox) -> None:
+    """Every change reaches the reverse rows and the counts; no cache is told."""
+    for lane in range(LANES):
+        while await outbox.apply(Lane(lane), 1000):
+            pass
+
+
+async def assert_whole(settings: StorageSettings) -> None:
+    report = await verify(settings)
+    assert report.clean, report.drifts
+    assert not report.pending

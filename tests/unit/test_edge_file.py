@@ -1,0 +1,172 @@
+"""What a file of edges may look like, and how its bad lines are found."""
+
+import gzip
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from graph.errors import BadInput
+from storage import edge_file
+from storage.edge_file import Batch, EdgeFile
+
+HEADER = b"from_user_id,to_user_id,created_at_ms\n"
+BIG = 2**63 - 1
+
+
+def written(folder: Path, content: bytes, name: str = "edges.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def read(path: Path, after_line: int = 0) -> Batch:
+    """All batches of a file as one."""
+    batches = list(EdgeFile(path).batches(after_line))
+    return Batch(
+        b"".join(batch.rows for batch in batches),
+        sum(batch.good for batch in batches),
+        sum(batch.bad for batch in batches),
+        tuple(bad for batch in batches for bad in batch.bad_lines),
+        batches[-1].last_line if batches else 0,
+        batches[-1].bytes_read if batches else 0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "rows"),
+    [
+        (b"from_user_id,to_user_id\n1,2\n3,4\n", b"1,2\n3,4\n"),
+        (b"1,2\n3,4\n", b"1,2\n3,4\n"),
+        (HEADER + b"1,2,5\n3,4,\n", b"1,2,5\n3,4,\n"),
+        (HEADER + b"1,2,5", b"1,2,5\n"),
+        (b"\xef\xbb\xbf" + HEADER + b"1,2,5\n", b"1,2,5\n"),
+        (b"\xef\xbb\xbf1,2\n", b"1,2\n"),
+        (HEADER.replace(b"\n", b"\r\n") + b"1,2,5\r\n3,4,6\r\n", b"1,2,5\n3,4,6\n"),
+        (b'"from_user_id","to_user_id"\n"1","2"\n 3 , 4\n', b"1,2\n3,4\n"),
+        (HEADER + b"1,2,5\n\n3,4,6\n\n", b"1,2,5\n3,4,6\n"),
+        (HEADER + b"%d,%d,7\n" % (BIG, BIG - 1), b"%d,%d,7\n" % (BIG, BIG - 1)),
+        (
+            HEADER + b"1234567890123456789,1,281474976710655\n",
+            b"1234567890123456789,1,281474976710655\n",
+        ),
+        (HEADER + b"007,8,9\n", b"007,8,9\n"),
+        (HEADER, b""),
+        (b"", b""),
+    ],
+)
+def test_a_good_line_is_taken_as_it_stands(tmp_path: Path, content: bytes, rows: bytes) -> None:
+    batch = read(written(tmp_path, content))
+    assert (batch.rows, batch.good, batch.bad) == (rows, rows.count(b"\n"), 0)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"x,2,3", "from_user_id is not an integer: 'x'"),
+        (b"1,,3", "to_user_id is not an integer: ''"),
+        (b"1,2,soon", "created_at_ms is not an integer: 'soon'"),
+        (b"1,-2,3", "to_user_id is not an integer: '-2'"),
+        (b"1,2.0,3", "to_user_id is not an integer: '2.0'"),
+        (b"1,1_0,3", "to_user_id is not an integer: '1_0'"),
+        (b"1,2", "2 fields instead of 3"),
+        (b"1,2,3,4", "4 fields instead of 3"),
+        (b"0,2,3", "a user id is not between 1 and 2^63 - 1"),
+        (b"1,%d,3" % (BIG + 1), "a user id is not between 1 and 2^63 - 1"),
+        (b"7,7,3", "a user cannot follow themselves"),
+        (b"07,7,3", "a user cannot follow themselves"),
+        (b"1,2,281474976710656", "created_at_ms is not between 0 and 2^48 - 1"),
+        (b"1,2,3\rx", "created_at_ms is not an integer: '3\\rx'"),
+        (b"\xff\xfe,2,3", "from_user_id is not an integer: '��'"),
+    ],
+)
+def test_a_bad_line_is_told_by_its_number_and_reason(
+    tmp_path: Path, line: bytes, reason: str
+) -> None:
+    batch = read(written(tmp_path, HEADER + b"1,2,3\n" + line + b"\n4,5,6\n"))
+    assert [(bad.number, bad.reason) for bad in batch.bad_lines] == [(3, reason)]
+    assert batch.rows == b"1,2,3\n4,5,6\n"
+
+
+@pytest.mark.parametrize(
+    "first", [b"to_user_id,from_user_id", b"1;2", b"a,b", b"1", b"1,2,3,4", b"x,2"]
+)
+def test_a_file_with_other_columns_is_refused(tmp_path: Path, first: bytes) -> None:
+    with pytest.raises(BadInput, match="the first line must be"):
+        EdgeFile(written(tmp_path, first + b"\n1,2\n"))
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="is not a file"):
+        EdgeFile(tmp_path / "nowhere.csv")
+
+
+def gz(content: bytes) -> bytes:
+    return gzip.compress(content)
+
+
+def zst(content: bytes) -> bytes:
+    """Two frames, as of two files that were put together."""
+    middle = len(content) // 2
+    compress = zstandard.ZstdCompressor().compress
+    return compress(content[:middle]) + compress(content[middle:])
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gz), (".zst", zst)])
+def test_a_packed_file_reads_like_a_plain_one(
+    tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]
+) -> None:
+    content = HEADER + b"".join(b"%d,%d,%d\n" % (i, i + 1, i) for i in range(1, 200_000))
+    plain = read(written(tmp_path, content))
+    packed = read(written(tmp_path, pack(content), f"edges.csv{suffix}"))
+    assert (packed.rows, packed.last_line) == (plain.rows, 200_000)
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [(".gz", gz), (".zst", zst)])
+def test_a_packed_file_that_was_cut_off_is_damaged(
+    tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]
+) -> None:
+    content = HEADER + b"".join(b"%d,%d,%d\n" % (i, i + 1, i) for i in range(1, 200_000))
+    path = written(tmp_path, pack(content)[:-1000], f"edges.csv{suffix}")
+    with pytest.raises(BadInput, match="is damaged"):
+        read(path)
+
+
+def test_a_huge_line_is_bad_and_never_held_in_memory(tmp_path: Path) -> None:
+    huge = b"1" * (64 << 20)
+    path = written(tmp_path, gz(HEADER + b"1,2,3\n" + huge + b"\n4,5,6\n"), "edges.csv.gz")
+    del huge
+    tracemalloc.start()
+    batch = read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [(bad.number, bad.reason) for bad in batch.bad_lines] == [(3, "longer than 1024 bytes")]
+    assert batch.rows == b"1,2,3\n4,5,6\n"
+    assert peak < 16 << 20
+
+
+def test_reading_goes_on_behind_any_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(edge_file, "BLOCK_BYTES", 100)
+    lines = [b"%d,%d,%d\n" % (i, i + 1, i) for i in range(1, 60)]
+    lines[40] = b"bad\n"
+    path = written(tmp_path, HEADER + b"".join(lines))
+    for after in range(1, 61):
+        batch = read(path, after)
+        rest = lines[after - 1 :]
+        assert batch.rows == b"".join(line for line in rest if line != b"bad\n")
+        assert [bad.number for bad in batch.bad_lines] == ([42] if after < 42 else [])
+
+
+def test_only_so_many_bad_lines_are_described_but_all_are_counted(tmp_path: Path) -> None:
+    batch = read(written(tmp_path, HEADER + b"bad\n" * 1000))
+    assert (batch.bad, len(batch.bad_lines)) == (1000, edge_file.BAD_LINES_MAX)
+
+
+def test_a_file_is_known_by_its_content(tmp_path: Path) -> None:
+    one, same, other = (
+        EdgeFile(written(tmp_path, content, f"{name}.csv")).fingerprint()
+        for name, content in enumerate([b"1,2\n", b"1,2\n", b"1,3\n"])
+    )
+    assert one == same != other
