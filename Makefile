@@ -32,8 +32,9 @@ dev: $(READY) ## Start everything on this machine (PORT=8000 STATE=.kith); Ctrl-
 test: $(READY) ## Run the whole test suite on real servers
 	$(BIN)/pytest -n auto
 
-test-long: $(READY) ## Run the property tests for much longer
-	$(BIN)/pytest -n auto -m long tests/property
+test-long: $(READY) ## Run the property tests for much longer, and replay a whole log
+	$(BIN)/pytest -n auto -m long
+	$(BIN)/pytest -n auto --hypothesis-profile=long tests/property/test_service_against_model.py
 
 playground: ## Bundle the playground with npm, so that it works without the internet
 	cd gateway/playground && npm ci --no-audit --no-fund --loglevel=error && npm run build

@@ -28,6 +28,7 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
+settings.register_profile("long", parent=settings.get_profile("suite"), max_examples=4_000)
 settings.load_profile("suite")
 
 _servers = Servers()

@@ -77,9 +77,11 @@ class _Connection(asyncio.Protocol):
     def send(self, commands: Sequence[Command]) -> "asyncio.Future[list[Reply]]":
         if self.lost or len(self._waiting) >= IN_FLIGHT_MAX:
             raise WireError("the connection is lost" if self.lost else "too many calls in flight")
+        # All or nothing: half of a call's commands would shift everybody's later replies.
+        packed = list(map(hiredis.pack_command, commands))  # type: ignore[arg-type]
         if not self._unsent:
             self._loop.call_soon(self._flush)
-        self._unsent.extend(map(hiredis.pack_command, commands))  # type: ignore[arg-type]
+        self._unsent += packed
         future: asyncio.Future[list[Reply]] = self._loop.create_future()
         self._waiting.append((future, len(commands)))
         return future
