@@ -1,0 +1,76 @@
+"""The command line of the bench: `python -m bench [--quick]`. Measures nothing itself."""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench import goals, report
+from bench.asking import WrongAnswer
+from bench.contestants import ALL, Contestant, node_binary
+from bench.course import Pace
+from bench.filling import NotFilled
+from bench.graph import community
+from bench.load import must_have_wrk
+from bench.reads import Plan, run
+from bench.shapes import BY_NAME, COLD, SHAPES
+from gateway.embedded.errors import EmbeddedError
+
+STATE = Path(".kith-bench")
+USERS, USERS_QUICK = 1_000_000, 127_000
+PACE, PACE_QUICK = Pace(rounds=5, seconds=2, warm_up_s=2), Pace(rounds=3, seconds=1, warm_up_s=1)
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Three minutes: a small graph, fewer shapes, no Node.")
+    ] = False,
+    users: Annotated[int | None, typer.Option(help="Users of the graph.")] = None,
+    edges: Annotated[int | None, typer.Option(help="Follows in the graph, about.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Interleaved rounds a shape.", min=1)] = None,
+    seconds: Annotated[int | None, typer.Option(help="Seconds of load a round.", min=1)] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Contestants beside kith.")] = None,
+    shape: Annotated[list[str] | None, typer.Option(help="Shapes, by name.")] = None,
+    state: Annotated[Path, typer.Option(help="The bench's own folder, kept between runs.")] = STATE,
+) -> None:
+    """Hold Kith against others over one graph, in interleaved rounds."""
+    if users is None and edges is None:
+        users = USERS_QUICK if quick else USERS
+    usual = PACE_QUICK if quick else PACE
+    try:
+        plan = Plan(
+            graph=community(users, edges),
+            contestants=_contestants(only, quick),
+            shapes=[BY_NAME[name] for name in shape or _usual_shapes(quick)],
+            cold=[] if shape or quick else [BY_NAME[name] for name in COLD],
+            pace=Pace(rounds or usual.rounds, seconds or usual.seconds, usual.warm_up_s),
+            folder=state,
+        )
+        must_have_wrk()
+        outcomes = asyncio.run(run(plan))
+    except (EmbeddedError, WrongAnswer, NotFilled, ValueError, KeyError) as error:
+        typer.echo(f"bench: {error}", err=True)
+        raise typer.Exit(1) from None
+    found = goals.verdicts(outcomes)
+    report.show(outcomes, found)
+    typer.echo(f"written to {report.save('reads', outcomes, found, plan.described())}")
+
+
+def _contestants(only: list[str] | None, quick: bool) -> list[Contestant]:
+    if only is not None:
+        return [c for c in ALL if c.name in (goals.US, *only)]
+    if not quick and node_binary() is None:
+        typer.echo("Without `npm ci` in bench/peers, only Python takes part.", err=True)
+    return [c for c in ALL if not c.node or (not quick and node_binary() is not None)]
+
+
+def _usual_shapes(quick: bool) -> list[str]:
+    return [shape.name for shape in SHAPES if shape.quick or not quick]
+
+
+if __name__ == "__main__":
+    app()

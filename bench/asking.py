@@ -1,0 +1,31 @@
+"""Asks a server one request after another. For answers, not for speed."""
+
+import http.client
+from collections.abc import Iterable, Iterator
+from urllib.parse import urlsplit
+
+from bench.questions import Question
+
+
+class WrongAnswer(Exception):
+    """A server did not answer as it should; the text says who, what and how."""
+
+
+def answers(url: str, questions: Iterable[Question]) -> Iterator[bytes]:
+    """The body of each answer.
+
+    Raises WrongAnswer where a status is not 200 or a body holds GraphQL errors.
+    """
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    try:
+        for question in questions:
+            connection.request("POST", "/graphql", question.body, question.headers)
+            response = connection.getresponse()
+            body = response.read()
+            if response.status != 200 or b'"errors"' in body:
+                raise WrongAnswer(f"{url}: {response.status} {body[:500]!r} to {question.body!r}")
+            yield body
+    except (OSError, http.client.HTTPException) as error:
+        raise WrongAnswer(f"{url} gave no answer: {error!r}") from error
+    finally:
+        connection.close()

@@ -1,0 +1,39 @@
+"""Full or empty caches, as a run wants them. Knows no GraphQL."""
+
+from collections.abc import Iterator, Sequence
+
+from redis.asyncio import Redis
+
+from bench.population import Population
+from graph.edge import UserId
+from graph.page import ListKind, Window
+from storage.ports import Check
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+
+BATCH = 50
+
+
+async def fill(settings: StorageSettings, people: Population) -> None:
+    """Everything that the bench asks of its ordinary users and whales is cached afterwards."""
+    async with open_stores(settings) as stores:
+        for users in _batches([*people.ordinary, *people.whales]):
+            await _fill(stores, users)
+
+
+async def empty(redis_url: str) -> None:
+    """Nothing is cached afterwards, of any space."""
+    async with Redis.from_url(redis_url) as redis:
+        await redis.flushall()
+
+
+async def _fill(stores: Stores, users: Sequence[UserId]) -> None:
+    await stores.relations.between([Check(user, [user]) for user in users])
+    await stores.counts.of(users, None)
+    for kind in (ListKind.FOLLOWING, ListKind.FOLLOWERS):
+        await stores.lists.pages(kind, users, Window(20), None)
+
+
+def _batches(users: Sequence[int]) -> Iterator[Sequence[UserId]]:
+    for first in range(0, len(users), BATCH):
+        yield [UserId(user) for user in users[first : first + BATCH]]

@@ -1,0 +1,91 @@
+"""Who is measured: how each server is started, and what it can be asked. Starts nothing."""
+
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import postgraphile
+from bench.shapes import Shape
+
+PEERS = Path(__file__).with_name("peers")
+
+
+def _as_asked(shape: Shape) -> str | None:
+    return shape.document
+
+
+def _from_caches(shape: Shape) -> str | None:
+    return None if shape.writes or shape.beyond_cache else shape.document
+
+
+def _as_it_is(data: Any) -> Any:
+    return data
+
+
+async def _nothing(database_url: str, space: str) -> None:
+    return
+
+
+@dataclass(frozen=True, slots=True)
+class Contestant:
+    """A server. In `argv`, `{port}` and `{space}` are filled in.
+
+    `document` writes a shape in the server's dialect, or gives None where it cannot be asked;
+    `normalise` turns the data of an answer, its own or ours, into what can be compared.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    ready: str = "/readyz"
+    document: Callable[[Shape], str | None] = _as_asked
+    normalise: Callable[[Any], Any] = _as_it_is
+    prepare: Callable[[str, str], Awaitable[None]] = _nothing
+    """Run before the start, with the database's address and the space."""
+    same_bytes: bool = False
+    reads_cold: bool = False
+    """Whether it answers what the caches do not hold."""
+    node: bool = False
+
+
+def _python(*arguments: str) -> tuple[str, ...]:
+    return (sys.executable, "-m", *arguments)
+
+
+def _node(script: str) -> tuple[str, ...]:
+    return (str(node_binary() or "node"), str(PEERS / script), "{port}", "{space}")
+
+
+def node_binary() -> Path | None:
+    """The Node that `npm ci` has put beside the peers."""
+    return next(PEERS.glob("node_modules/node-linux-*/bin/node"), None)
+
+
+KITH = Contestant(
+    "kith",
+    _python("gateway", "serve", "--development", "--port", "{port}", "--space", "{space}"),
+    reads_cold=True,
+)
+RAW = Contestant(
+    "raw", _python("bench.raw", "{port}", "{space}"), document=_from_caches, same_bytes=True
+)
+STRAWBERRY = Contestant("strawberry", _python("bench.stock", "{port}", "{space}"), reads_cold=True)
+MERCURIUS = Contestant("mercurius", _node("mercurius.js"), document=_from_caches, node=True)
+POSTGRAPHILE = Contestant(
+    "postgraphile",
+    _node("postgraphile.js"),
+    prepare=postgraphile.prepare,
+    document=postgraphile.document,
+    normalise=postgraphile.normalised,
+    reads_cold=True,
+    node=True,
+)
+WORKER = Contestant(
+    "worker",
+    ("env", "KITH_METRICS_PORT={port}", *_python("gateway", "worker", "--space", "{space}")),
+    ready="/metrics",
+)
+"""Not asked anything: it carries Kith's writes to the reverse side, and shows its metrics."""
+
+ALL = (KITH, RAW, STRAWBERRY, MERCURIUS, POSTGRAPHILE)

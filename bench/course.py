@@ -1,0 +1,106 @@
+"""One run: the contestants' servers, and every shape asked of them. Prints and saves nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench import caches
+from bench.agreement import agree
+from bench.contestants import Contestant
+from bench.load import Sample, loaded
+from bench.population import Population
+from bench.processes import ServerProcess
+from bench.questions import Question, write_questions
+from bench.rounds import Outcome, interleaved
+from bench.services import Services
+from bench.shapes import Shape
+from storage.settings import StorageSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often and how long everybody is asked."""
+
+    rounds: int
+    seconds: int
+    warm_up_s: int
+    """Just-in-time compilers want to have seen a shape before it counts."""
+
+
+@dataclass(slots=True)
+class Course:
+    """Contestants whose servers run on one space, and what is known of them."""
+
+    services: Services
+    space: str
+    people: Population
+    pace: Pace
+    folder: Path
+    _entered: dict[str, tuple[Contestant, ServerProcess]] = field(default_factory=dict)
+
+    async def enter(self, contestant: Contestant) -> None:
+        """Starts a contestant's server. Raises ChildFailed."""
+        await contestant.prepare(self.services.database_url, self.space)
+        server = await self.services.start(contestant, self.space)
+        self._entered[contestant.name] = (contestant, server)
+
+    async def fill_caches(self) -> None:
+        """Warms what all shapes ask for."""
+        where = self.services
+        await caches.fill(
+            StorageSettings(where.database_url, where.redis_url, self.space), self.people
+        )
+
+    async def warm(self, shape: Shape) -> Outcome:
+        """One shape over full caches, once all agree on its answers. Raises WrongAnswer."""
+        questions = self.questions(shape, self.people)
+        names = list(questions)
+        if not shape.writes:
+            entered = [self._entered[name] for name in names]
+            await agree(shape.name, entered, questions)
+        sent = dict.fromkeys(names, 0)
+
+        async def run(name: str, seconds: int = self.pace.seconds) -> Sample:
+            sample = await self.sample(shape, name, seconds, sent[name])
+            sent[name] += sample.requests  # a write must not be repeated
+            return sample
+
+        for name in names:
+            await run(name, self.pace.warm_up_s)
+        outcome = Outcome(shape.name, shape.title, shape.checks)
+        await interleaved(outcome, names, self.pace.rounds, run)
+        return outcome
+
+    async def cold(self, shape: Shape) -> Outcome:
+        """One shape over empty caches, each user once. Raises WrongAnswer."""
+        names = list(self.questions(shape, self.people.strangers(), cold=True))
+
+        async def run(name: str) -> Sample:
+            await caches.empty(self.services.redis_url)
+            return await self.sample(shape, name, self.pace.seconds)
+
+        outcome = Outcome(f"{shape.name}-cold", f"{shape.title}, nothing cached", shape.checks)
+        await interleaved(outcome, names, self.pace.rounds, run)
+        return outcome
+
+    async def sample(self, shape: Shape, name: str, seconds: int, first: int = 0) -> Sample:
+        """Loads one contestant with the questions that were written for it last."""
+        file, server = self._file(shape, name), self._entered[name][1]
+        return await loaded(self.services, server, file, seconds, first, shape.connections)
+
+    def questions(
+        self, shape: Shape, people: Population, *, cold: bool = False
+    ) -> Mapping[str, Sequence[Question]]:
+        """The questions of all who can be asked this shape, also written to files."""
+        asked: dict[str, Sequence[Question]] = {}
+        for turn, (contestant, _) in enumerate(self._entered.values()):
+            document = contestant.document(shape)
+            if document is None or (cold and not contestant.reads_cold):
+                continue
+            seed = turn if shape.writes else 0
+            asked[contestant.name] = shape.questions(people, document, seed)
+            write_questions(asked[contestant.name], self._file(shape, contestant.name))
+        return asked
+
+    def _file(self, shape: Shape, name: str) -> Path:
+        return self.folder / f"{self.space}-{shape.name}-{name}.questions"

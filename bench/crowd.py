@@ -1,0 +1,39 @@
+"""Who follows whom in the bench of writes: endless streams of follows, none of them twice."""
+
+import itertools
+from collections.abc import Iterator
+from random import Random
+
+from bench.questions import Question, question
+from bench.shapes import BY_NAME
+
+_DOCUMENT = BY_NAME["follow"].document
+
+
+class Crowd:
+    """Users up to `highest_id`; stars are ids that nobody has followed yet."""
+
+    def __init__(self, highest_id: int) -> None:
+        self._highest = highest_id
+        self._stars = itertools.count(highest_id + 1 + int(Random().random() * 1e9))
+        self._chance = Random()  # a second run must not repeat the follows of the first
+
+    def evenly(self) -> Iterator[Question]:
+        """Anybody follows anybody."""
+        while True:
+            source, target = self._user(), self._user()
+            if source != target:
+                yield _follow(source, target)
+
+    def towards_a_star(self) -> Iterator[Question]:
+        """Everybody follows one and the same new user, each once."""
+        star, first = next(self._stars), self._user()
+        for turn in range(self._highest):
+            yield _follow((first + turn) % self._highest + 1, star)
+
+    def _user(self) -> int:
+        return self._chance.randint(1, self._highest)
+
+
+def _follow(source: int, target: int) -> Question:
+    return question(_DOCUMENT, {"input": {"userId": str(target)}}, source)

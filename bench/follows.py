@@ -1,0 +1,115 @@
+"""Offers follows at a steady rate, whether they are answered or not, and times every one of them.
+
+A follow that waits for a free connection has waited all the same: times are counted from the
+moment when it was due (Gil Tene's "coordinated omission").
+"""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from bench.asking import WrongAnswer
+from bench.questions import Question
+
+CONNECTIONS = 48
+"""To each gateway."""
+ANSWER_S_MAX = 10.0
+FOLLOWED = b'"FOLLOWED"'
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """One offered follow: whose stream it belongs to, and how long it took."""
+
+    stream: str
+    seconds: float
+    followed: bool
+    at_s: float
+    """When it was answered, counted from the start of the round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Follows of one kind, so many a second."""
+
+    name: str
+    per_s: int
+    questions: Iterator[Question]
+
+
+class _Connections:
+    """Open connections to all gateways, used in turn: none is idle for long enough to be closed."""
+
+    def __init__(self, urls: Sequence[str]) -> None:
+        self._urls = urls
+        self._free: asyncio.Queue[_Connection] = asyncio.Queue()
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> "_Connections":
+        for _, url in itertools.product(range(CONNECTIONS), self._urls):
+            where = urlsplit(url)
+            reader, writer = await asyncio.open_connection(where.hostname, where.port)
+            self._stack.callback(writer.close)
+            self._free.put_nowait(_Connection(reader, writer))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stack.aclose()
+
+    async def ask(self, question: Question) -> bytes:
+        """The body of the answer. Raises WrongAnswer."""
+        connection = await self._free.get()
+        try:
+            async with asyncio.timeout(ANSWER_S_MAX):
+                return await connection.ask(question)
+        except (OSError, TimeoutError, asyncio.IncompleteReadError) as error:
+            raise WrongAnswer(f"a follow was not answered: {error!r}") from error
+        finally:
+            self._free.put_nowait(connection)
+
+
+@dataclass(frozen=True, slots=True)
+class _Connection:
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def ask(self, question: Question) -> bytes:
+        lines = [f"{name}: {value}\r\n" for name, value in question.headers.items()]
+        head = f"POST /graphql HTTP/1.1\r\nHost: kith\r\n{''.join(lines)}"
+        length = f"Content-Length: {len(question.body)}\r\n\r\n"
+        self.writer.write((head + length).encode() + question.body)
+        headers = (await self.reader.readuntil(b"\r\n\r\n")).lower()
+        size = int(headers.split(b"content-length:")[1].split(b"\r\n")[0])
+        body = await self.reader.readexactly(size)
+        if not headers.startswith(b"http/1.1 200") or b'"errors"' in body:
+            raise WrongAnswer(f"a follow failed: {headers[:20]!r} {body[:300]!r}")
+        return body
+
+
+async def offered(urls: Sequence[str], streams: Sequence[Stream], seconds: float) -> list[Answered]:
+    """Offers all streams together for so long, and waits for the last answer.
+
+    Raises an ExceptionGroup of WrongAnswer.
+    """
+    answered: list[Answered] = []
+    start = 0.0
+
+    async def one(
+        connections: _Connections, stream: Stream, question: Question, due: float
+    ) -> None:
+        await asyncio.sleep(due - time.monotonic())
+        body = await connections.ask(question)
+        now = time.monotonic()
+        answered.append(Answered(stream.name, now - due, FOLLOWED in body, now - start))
+
+    async with _Connections(urls) as connections, asyncio.TaskGroup() as group:
+        start = time.monotonic() + 0.1
+        for stream in streams:
+            for turn in range(int(stream.per_s * seconds)):
+                due = start + turn / stream.per_s
+                group.create_task(one(connections, stream, next(stream.questions), due))
+    return answered

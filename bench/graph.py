@@ -1,0 +1,124 @@
+"""A community of any size: who follows whom, and since when. Knows no database.
+
+The same seed gives the same graph. Its shape is that of a grown community: 40 % of all users follow
+somebody, 7.9 users on average over everybody, nobody more than 1,000; a quarter of all follows are
+asked back; most followers go to few, and the greatest stars are followed by 37 % of the active.
+
+    python -m bench.graph --users 1000000 > edges.csv
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import TextIO
+
+FOLLOWINGS_PER_USER = 7.9
+FOLLOWING_MAX = 1_000
+
+_ACTIVE = 0.4
+_CIRCLE = 500
+"""Users who know each other: friendships are made inside a circle."""
+_FRIENDS = 0.25
+_SPREAD = 1.2
+"""Sigma of the log-normal number of followings: half of the active follow fewer than ten."""
+_SKEW = 2.5
+"""A user's popularity falls with the rank to the power of 1 / skew - 1."""
+_STARS = (0.375, 0.2, 0.1, 0.05, 0.025)
+"""Which part of the active users follows each of the greatest stars."""
+_SCATTER = 2_147_483_647
+"""A prime: neighbours in rank are no neighbours in number."""
+_NEWEST_MS = 1_767_225_600_000
+_OLDEST_MS = _NEWEST_MS - 3 * 365 * 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Community:
+    """How large a graph is; nothing else about it can be chosen."""
+
+    users: int
+    edges: int
+
+    def __post_init__(self) -> None:
+        if not 1_000 <= self.users < _SCATTER:
+            raise ValueError(f"{self.users} users: use 1,000 to {_SCATTER - 1:,}.")
+        if not self.users <= self.edges <= 100 * self.users:
+            raise ValueError(f"{self.edges} edges: use 1 to 100 a user.")
+
+    def user_id(self, rank: int) -> int:
+        """The id of the user who is `rank`th in popularity, from 0."""
+        return rank * _SCATTER % self.users + 1
+
+    def lines(self, seed: int = 1) -> Iterator[str]:
+        """`from_user_id,to_user_id,created_at_ms`, circle after circle, no pair twice."""
+        for first in range(0, self.users, _CIRCLE):
+            chance = Random(f"{seed}:{first}")
+            members = range(first, min(first + _CIRCLE, self.users))
+            yield from self._circle(members, chance)
+
+    def _circle(self, members: range, chance: Random) -> Iterator[str]:
+        user_id, born = self.user_id, chance.random
+        active = [member for member in members if born() < _ACTIVE]
+        wanted = {member: self._wanted(chance) for member in active}
+        friends = _friendships(wanted, chance)
+        for member in active:
+            source = user_id(member)
+            for target in self._targets(member, wanted[member], friends[member], chance):
+                since = _OLDEST_MS + int(born() * (_NEWEST_MS - _OLDEST_MS))
+                yield f"{source},{user_id(target)},{since}\n"
+
+    def _wanted(self, chance: Random) -> int:
+        mean = self.edges / self.users / _ACTIVE - 0.5  # int() takes half away below
+        drawn = chance.lognormvariate(math.log(max(mean, 1.0)) - _SPREAD**2 / 2, _SPREAD)
+        return min(FOLLOWING_MAX, 1 + int(drawn))
+
+    def _targets(self, member: int, wanted: int, friends: set[int], chance: Random) -> set[int]:
+        """Whom one user follows: friends, then stars, then whoever is popular."""
+        born = chance.random
+        targets = friends | {star for star, part in enumerate(_STARS) if born() < part}
+        for _ in range(3 * wanted):  # popular users come up twice
+            if len(targets) >= wanted:
+                break
+            targets.add(int(self.users * born() ** _SKEW))
+        targets.discard(member)
+        return set(sorted(targets)[-FOLLOWING_MAX:]) if len(targets) > FOLLOWING_MAX else targets
+
+
+def community(users: int | None, edges: int | None) -> Community:
+    """A community of so many users, or with so many edges, or both."""
+    if users is None:
+        edges = edges or 1_000_000
+        return Community(math.ceil(edges / FOLLOWINGS_PER_USER), edges)
+    return Community(users, edges or int(users * FOLLOWINGS_PER_USER))
+
+
+def _friendships(wanted: dict[int, int], chance: Random) -> dict[int, set[int]]:
+    """Pairs drawn at random, each user about as often as they want friends."""
+    friends: dict[int, set[int]] = {member: set() for member in wanted}
+    stubs = [member for member, most in wanted.items() for _ in range(round(_FRIENDS * most))]
+    chance.shuffle(stubs)
+    for one, other in zip(stubs[::2], stubs[1::2], strict=False):
+        if one != other:
+            friends[one].add(other)
+            friends[other].add(one)
+    return friends
+
+
+def write(graph: Community, out: TextIO) -> None:
+    """The whole graph as a CSV file with a header."""
+    out.write("from_user_id,to_user_id,created_at_ms\n")
+    out.writelines(graph.lines())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Write a community's edges as CSV.")
+    parser.add_argument("--users", type=int)
+    parser.add_argument("--edges", type=int)
+    asked = parser.parse_args()
+    write(community(asked.users, asked.edges), sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""What a check and a page cost on a graph that is many times as large: both sizes in one run.
+
+python -m bench.growth --edges 50000000
+
+The two graphs are two spaces of the same PostgreSQL and the same Valkey, asked in turn.
+"""
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bench import caches, report
+from bench.asking import WrongAnswer
+from bench.contestants import KITH
+from bench.cores import cores
+from bench.course import Course, Pace
+from bench.filling import NotFilled, filled, space_of
+from bench.goals import Verdict
+from bench.graph import community
+from bench.load import Sample, must_have_wrk
+from bench.population import population
+from bench.rounds import Outcome, interleaved
+from bench.services import Services, services
+from bench.shapes import BY_NAME, Shape
+from gateway.embedded.errors import EmbeddedError
+
+SMALL, LARGE = "small", "large"
+WARM = ("states-1", "states-100", "followers-20", "whale-20", "whale-20-deep")
+COLD = ("states-1", "states-100", "followers-20")
+WARM_COST_MOST, COLD_COST_MOST = 1.3, 2.0
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    edges: Annotated[int, typer.Option(help="Follows in the large graph.")] = 50_000_000,
+    small: Annotated[int, typer.Option(help="Follows in the small graph.")] = 1_000_000,
+    rounds: Annotated[int, typer.Option(help="Interleaved rounds a shape.", min=1)] = 5,
+    seconds: Annotated[int, typer.Option(help="Seconds of load a round.", min=1)] = 2,
+    state: Annotated[Path, typer.Option(help="The bench's own folder.")] = Path(".kith-bench"),
+) -> None:
+    """Hold a large graph against a small one."""
+    sizes = {SMALL: small, LARGE: edges}
+    try:
+        must_have_wrk()
+        outcomes = asyncio.run(_run(sizes, Pace(rounds, seconds, 1), state))
+    except (EmbeddedError, WrongAnswer, NotFilled, ValueError) as error:
+        typer.echo(f"bench: {error}", err=True)
+        raise typer.Exit(1) from None
+    found = [_verdict(outcome) for outcome in outcomes]
+    report.show(outcomes, found)
+    typer.echo(f"written to {report.save('growth', outcomes, found, {'edges': sizes})}")
+
+
+async def _run(sizes: dict[str, int], pace: Pace, state: Path) -> list[Outcome]:
+    async with services(state, cores()) as running:
+        courses = {name: await _course(running, edges, pace) for name, edges in sizes.items()}
+        warm = [await _warm(BY_NAME[name], courses, pace) for name in WARM]
+        cold = [await _cold(BY_NAME[name], courses, pace) for name in COLD]
+        return [*warm, *cold]
+
+
+async def _course(running: Services, edges: int, pace: Pace) -> Course:
+    graph = community(None, edges)
+    typer.echo(f"filling a graph of {edges:,} edges", err=True)
+    await filled(graph, running.database_url, running.redis_url, running.folder)
+    space = space_of(graph)
+    people = await population(running.database_url, space)
+    course = Course(running, space, people, pace, running.folder)
+    await course.enter(KITH)
+    await course.fill_caches()
+    return course
+
+
+async def _warm(shape: Shape, courses: dict[str, Course], pace: Pace) -> Outcome:
+    typer.echo(shape.title, err=True)
+    for course in courses.values():
+        course.questions(shape, course.people)
+        await course.sample(shape, KITH.name, pace.warm_up_s)
+
+    async def run(name: str) -> Sample:
+        return await courses[name].sample(shape, KITH.name, pace.seconds)
+
+    outcome = Outcome(shape.name, shape.title, shape.checks)
+    await interleaved(outcome, list(courses), pace.rounds, run)
+    return outcome
+
+
+async def _cold(shape: Shape, courses: dict[str, Course], pace: Pace) -> Outcome:
+    typer.echo(f"{shape.title}, nothing cached", err=True)
+    for course in courses.values():
+        course.questions(shape, course.people.strangers())
+
+    async def run(name: str) -> Sample:
+        course = courses[name]
+        await caches.empty(course.services.redis_url)
+        return await course.sample(shape, KITH.name, pace.seconds)
+
+    outcome = Outcome(f"{shape.name}-cold", f"{shape.title}, nothing cached", shape.checks)
+    await interleaved(outcome, list(courses), pace.rounds, run)
+    return outcome
+
+
+def _verdict(outcome: Outcome) -> Verdict:
+    most = COLD_COST_MOST if outcome.shape.endswith("-cold") else WARM_COST_MOST
+    cost = outcome.p50_us(LARGE) / outcome.p50_us(SMALL)
+    return Verdict(f"{outcome.title}: p50, large / small", most, cost, at_least=False)
+
+
+if __name__ == "__main__":
+    app()

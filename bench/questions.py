@@ -1,0 +1,34 @@
+"""One request as it goes over the wire, and the file that the load generator reads them from."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The body of one GraphQL request, and who asks."""
+
+    body: bytes
+    viewer: int | None = None
+
+    @property
+    def headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json"}
+        return headers if self.viewer is None else {**headers, "X-Viewer": str(self.viewer)}
+
+
+def question(document: str, variables: Mapping[str, Any], viewer: int | None = None) -> Question:
+    """A document with its variables."""
+    return Question(orjson.dumps({"query": document, "variables": variables}), viewer)
+
+
+def write_questions(questions: Iterable[Question], file: Path) -> None:
+    """One line each, as `wrk.lua` reads it: the viewer or a hyphen, a tab, the body."""
+    with file.open("wb") as out:
+        for asked in questions:
+            viewer = b"-" if asked.viewer is None else str(asked.viewer).encode()
+            out.write(viewer + b"\t" + asked.body + b"\n")

@@ -1,0 +1,86 @@
+"""The limit of this stack: the same answers without GraphQL, under the same server settings.
+
+python -m bench.raw PORT SPACE      (REDIS_URL is in the environment)
+"""
+
+import gc
+import os
+import sys
+
+import orjson
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from bench.raw_answers import RawAnswers
+from bench.shapes import SHAPES
+from gateway.serve import ALLOCATIONS_A_COLLECTION
+from storage.redis.multiplexed import MultiplexedWire
+from storage.settings import StorageSettings
+
+HEADERS = [
+    (b"content-type", b"application/json; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"vary", b"accept"),
+    (b"x-content-type-options", b"nosniff"),
+]
+
+
+def app(answers: RawAnswers) -> ASGIApp:
+    """Answers the bench's own documents, each by its function, and anything else by an error."""
+    functions = {
+        shape.document: getattr(answers, shape.operation.lower())
+        for shape in SHAPES
+        if hasattr(answers, shape.operation.lower())
+    }
+
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await _live(receive, send)
+        if scope["path"] != "/graphql":
+            return await _respond(send, b"ready")
+        message = await receive()
+        body = message["body"]
+        while message["more_body"]:
+            message = await receive()
+            body += message["body"]
+        asked = orjson.loads(body)
+        viewer = next((value for name, value in scope["headers"] if name == b"x-viewer"), b"")
+        data = await functions[asked["query"]](asked["variables"], viewer)
+        return await _respond(send, orjson.dumps({"data": data}))
+
+    return application
+
+
+async def _live(receive: Receive, send: Send) -> None:
+    for event in ("startup", "shutdown"):
+        await receive()
+        await send({"type": f"lifespan.{event}.complete"})
+
+
+async def _respond(send: Send, body: bytes) -> None:
+    headers = [*HEADERS, (b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def serve(application: ASGIApp, port: int) -> None:
+    """As `gateway.serve` does."""
+    uvicorn.run(
+        application,
+        port=port,
+        loop="uvloop",
+        http="httptools",
+        ws="none",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+    )
+
+
+if __name__ == "__main__":
+    told = StorageSettings("", os.environ["REDIS_URL"], sys.argv[2])
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(ALLOCATIONS_A_COLLECTION, 20, 20)
+    wire = MultiplexedWire(told.redis_url, told.redis_timeout_s)
+    serve(app(RawAnswers(wire, told.space)), int(sys.argv[1]))

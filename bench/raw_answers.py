@@ -1,0 +1,153 @@
+"""The bench's answers by hand: what a function without GraphQL makes of the same cached values.
+
+It believes every request, and fails where a cache is cold.
+"""
+
+from base64 import urlsafe_b64encode
+from binascii import crc32
+from datetime import UTC, datetime
+from struct import Struct
+from typing import Any, cast
+
+from graph.cursor import VERSION
+from graph.edge import Kind, UserId
+from graph.page import ListKind
+from storage.redis.keys import Keys
+from storage.redis.packing import MARKER, bytes_of_entries
+from storage.redis.wire import Wire
+
+Variables = dict[str, Any]
+Row = dict[str, Any]
+
+STATES = ("NONE", "FOLLOWING", "FOLLOWED_BY", "FRIENDS")
+ONLY_STATES: list[Row] = [{"state": state} for state in STATES]
+SELF: Row = {"state": "SELF"}
+
+_FOLLOW = int(Kind.FOLLOW)
+_both = Struct(">BQ8xBQ8x").unpack
+_entries = Struct(">qq").iter_unpack
+_totals = Struct(">qqq").unpack
+_position = Struct(">Bqq").pack
+_list = Struct(">Bq").pack
+
+
+class RawAnswers:
+    """One function an operation of `bench.shapes`, named like it."""
+
+    def __init__(self, wire: Wire, space: str) -> None:
+        self._send = wire.send
+        self._keys = Keys(space)
+
+    async def states(self, variables: Variables, _: bytes) -> Row:
+        values = await self._values(variables)
+        return {"user": {"relationWith": [ONLY_STATES[_state(value)] for value in values]}}
+
+    async def relations(self, variables: Variables, _: bytes) -> Row:
+        values = await self._values(variables)
+        return {"user": {"relationWith": list(map(_relation, variables["ids"], values))}}
+
+    async def following(self, variables: Variables, _: bytes) -> Row:
+        page = await self._page(ListKind.FOLLOWING, 0, variables["user"])
+        return {"user": {"following": page}}
+
+    async def followers(self, variables: Variables, _: bytes) -> Row:
+        page = await self._page(ListKind.FOLLOWERS, 1, variables["user"])
+        return {"user": {"followers": page}}
+
+    async def nested(self, variables: Variables, viewer: bytes) -> Row:
+        asker, ids = UserId(int(viewer)), variables["ids"]
+        end = bytes_of_entries(11) - 1
+        keys = [self._keys.entries(ListKind.FOLLOWING, id_) for id_ in ids]
+        pages = (
+            await self._send(
+                [
+                    ("GET", self._keys.own_writes(asker)),
+                    *(("GETRANGE", key, 0, end) for key in keys),
+                ]
+            )
+        )[1:]
+        found = [[other for _, other in _entries(page[1:])][:10] for page in pages]
+        others = [other for page in found for other in page]
+        (replies,) = await self._send([("HMGET", self._keys.relations(asker), MARKER, *others)])
+        values = iter(replies[1:])
+        users = [
+            {
+                "id": id_,
+                "following": {"edges": [_seen(other, next(values), asker) for other in page]},
+            }
+            for id_, page in zip(ids, found, strict=True)
+        ]
+        return {"users": users}
+
+    async def counts(self, variables: Variables, _: bytes) -> Row:
+        ids = variables["ids"]
+        values = await self._send([("GET", self._keys.counts(id_)) for id_ in ids])
+        return {"users": list(map(_counts, ids, values))}
+
+    async def _values(self, variables: Variables) -> list[bytes | None]:
+        key = self._keys.relations(variables["user"])
+        ((_, *values),) = await self._send([("HMGET", key, MARKER, *variables["ids"])])
+        return cast("list[bytes | None]", values)
+
+    async def _page(self, kind: ListKind, total: int, user: str) -> Row:
+        key = self._keys.entries(kind, UserId(int(user)))
+        page, counts = await self._send(
+            [
+                ("GETRANGE", key, 0, bytes_of_entries(21) - 1),
+                ("GET", self._keys.counts(UserId(int(user)))),
+            ]
+        )
+        entries = list(_entries(page[1:]))
+        seed = crc32(_list(kind, int(user)))
+        edges = [_edge(since, other, seed) for since, other in entries[:20]]
+        return {
+            "totalCount": _totals(counts)[total],
+            "edges": edges,
+            "pageInfo": {
+                "hasNextPage": len(entries) > 20,
+                "endCursor": edges[-1]["cursor"] if edges else None,
+            },
+        }
+
+
+def _date(since: int) -> datetime:
+    return datetime.fromtimestamp(since / 1000, UTC)
+
+
+def _state(value: bytes | None) -> int:
+    return 0 if value is None else (value[0] & 15 == _FOLLOW) + 2 * (value[17] & 15 == _FOLLOW)
+
+
+def _relation(other: str, value: bytes | None) -> Row:
+    kind, since, back_kind, back = _both(value) if value else (0, 0, 0, 0)
+    ahead, behind = kind & 15 == _FOLLOW, back_kind & 15 == _FOLLOW
+    return {
+        "to": {"id": other},
+        "state": STATES[ahead + 2 * behind],
+        "following": ahead,
+        "followedBy": behind,
+        "followedAt": _date(since) if ahead else None,
+        "followedByAt": _date(back) if behind else None,
+        "friendsSince": _date(max(since, back)) if ahead and behind else None,
+    }
+
+
+def _seen(other: int, value: bytes | None, viewer: int) -> Row:
+    seen = SELF if other == viewer else ONLY_STATES[_state(value)]
+    return {"node": {"id": str(other), "viewerRelation": seen}}
+
+
+def _edge(since: int, other: int, seed: int) -> Row:
+    body = _position(VERSION, since, other)
+    cursor = urlsafe_b64encode(body + crc32(body, seed).to_bytes(4, "big")).decode()
+    return {"cursor": cursor, "followedAt": _date(since), "node": {"id": str(other)}}
+
+
+def _counts(id_: str, value: bytes) -> Row:
+    following, followers, friends = _totals(value)
+    return {
+        "id": id_,
+        "followingCount": following,
+        "followerCount": followers,
+        "friendCount": friends,
+    }

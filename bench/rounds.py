@@ -1,0 +1,60 @@
+"""Interleaved rounds: every contestant in turn, again and again, so that noise falls on all.
+
+Ratios are taken inside a round and only then is their median: a slow minute is slow for both.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+from bench.load import Sample
+
+Run = Callable[[str], Awaitable[Sample]]
+"""Loads one contestant, by name."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one shape cost every contestant, round by round."""
+
+    shape: str
+    title: str
+    checks: int
+    samples: dict[str, list[Sample]] = field(default_factory=dict)
+
+    def cpu_us(self, name: str) -> float:
+        return median(sample.cpu_us for sample in self.samples[name])
+
+    def per_s(self, name: str) -> float:
+        return median(sample.per_s for sample in self.samples[name])
+
+    def p50_us(self, name: str) -> float:
+        return median(sample.p50_us for sample in self.samples[name])
+
+    def p99_us(self, name: str) -> float:
+        return median(sample.p99_us for sample in self.samples[name])
+
+    def postgres_cpu_us(self, name: str) -> float:
+        """Of PostgreSQL's processes, a request."""
+        return median(s.postgres_cpu_s / s.requests for s in self.samples[name]) * 1e6
+
+    def valkey_cpu_us(self, name: str) -> float:
+        """Of Valkey, a request."""
+        return median(s.valkey_cpu_s / s.requests for s in self.samples[name]) * 1e6
+
+    def checks_per_cpu_s(self, name: str) -> float:
+        """Relation checks in one second of one core."""
+        return self.checks * 1e6 / self.cpu_us(name)
+
+    def ratio(self, name: str, other: str) -> float:
+        """How many times as many requests `name` answers in a CPU-second as `other` does."""
+        rounds = zip(self.samples[name], self.samples[other], strict=True)
+        return median(theirs.cpu_us / ours.cpu_us for ours, theirs in rounds)
+
+
+async def interleaved(outcome: Outcome, names: Sequence[str], rounds: int, run: Run) -> None:
+    """Fills `outcome`; each round begins with another contestant."""
+    for turn in range(rounds):
+        begin = turn % len(names)
+        for name in (*names[begin:], *names[:begin]):
+            outcome.samples.setdefault(name, []).append(await run(name))

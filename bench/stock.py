@@ -1,0 +1,79 @@
+"""Kith's own schema on stock Strawberry: its ASGI application, graphql-core, redis-py's pool.
+
+python -m bench.stock PORT SPACE    (DATABASE_URL and REDIS_URL are in the environment)
+
+What a careful team would deploy: parser and validation caches, orjson, the same resolvers and
+caches. Only the execution, the HTTP layer and the way to Redis are other people's.
+"""
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import orjson
+import strawberry
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.websockets import WebSocket
+from strawberry.asgi import GraphQL
+from strawberry.extensions import ParserCache, ValidationCache
+
+import storage.stores
+from bench.raw import serve
+from graph.edge import UserId
+from resolvers.scope import Limits, Scope
+from schema.context import Context
+from schema.mutation import Mutation
+from schema.query import Query
+from schema.user import User
+from storage.redis.pooled import PooledWire
+from storage.settings import StorageSettings
+from storage.stores import Stores
+
+
+class StockGraphQL(GraphQL[Context, None]):
+    """Strawberry's ASGI application with our context, and orjson."""
+
+    def __init__(self, schema: strawberry.Schema, stores: Stores) -> None:
+        super().__init__(schema)
+        self._stores = stores
+
+    async def get_context(
+        self, request: Request | WebSocket, response: Response | WebSocket
+    ) -> Context:
+        viewer = request.headers.get("x-viewer")
+        user = None if viewer is None else UserId(int(viewer))
+        return Context(Scope(self._stores, user, Limits()))
+
+    def encode_json(self, data: object) -> bytes:
+        return orjson.dumps(data)
+
+
+def app(settings: StorageSettings) -> Starlette:
+    schema = strawberry.Schema(
+        query=Query,
+        mutation=Mutation,
+        types=[User],
+        extensions=[ParserCache, ValidationCache],
+    )
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with storage.stores.open_stores(settings) as stores:
+            app.router.routes.append(Route("/graphql", StockGraphQL(schema, stores)))
+            yield
+
+    return Starlette(routes=[Route("/readyz", _ready)], lifespan=lifespan)
+
+
+async def _ready(_: Request) -> Response:
+    return Response("ready")
+
+
+if __name__ == "__main__":
+    storage.stores._wire = PooledWire
+    found = StorageSettings(os.environ["DATABASE_URL"], os.environ["REDIS_URL"], sys.argv[2])
+    serve(app(found), int(sys.argv[1]))

@@ -1,0 +1,115 @@
+"""How many bytes a graph takes: in tables and indexes, and in the caches. Knows no load."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import asyncpg
+from redis.asyncio import Redis
+
+from graph.edge import UserId
+from graph.page import ListKind
+from storage.redis import packing
+from storage.redis.keys import Keys
+
+SAMPLE = 500
+"""Users whose cached values are weighed."""
+
+_TABLES = """
+SELECT parent.relname AS table,
+       sum(pg_relation_size(part.oid))::bigint AS rows_bytes,
+       sum(pg_indexes_size(part.oid))::bigint AS indexes_bytes,
+       sum(pg_total_relation_size(part.oid))::bigint AS all_bytes
+FROM pg_class parent
+LEFT JOIN pg_inherits i ON i.inhparent = parent.oid
+JOIN pg_class part ON part.oid = coalesce(i.inhrelid, parent.oid)
+WHERE parent.relnamespace = $1::text::regnamespace AND parent.relkind IN ('r', 'p')
+  AND NOT parent.relispartition
+GROUP BY 1 ORDER BY 1
+"""
+_INDEXES = """
+SELECT parent.relname AS index, sum(pg_relation_size(part.oid))::bigint AS bytes
+FROM pg_class parent
+LEFT JOIN pg_inherits i ON i.inhparent = parent.oid
+JOIN pg_class part ON part.oid = coalesce(i.inhrelid, parent.oid)
+WHERE parent.relnamespace = $1::text::regnamespace AND parent.relkind IN ('i', 'I')
+  AND NOT parent.relispartition
+GROUP BY 1 ORDER BY 1
+"""
+_EDGES = "SELECT coalesce(sum(follows), 0)::bigint FROM following_count"
+_USERS = "SELECT count(*) FROM following_count FULL JOIN follower_count USING (user_id)"
+
+
+@dataclass(frozen=True, slots=True)
+class TableWeight:
+    table: str
+    rows_bytes: int
+    indexes_bytes: int
+    all_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class GraphWeight:
+    """A space's tables; every index by its name, for it says what an index costs."""
+
+    users: int
+    edges: int
+    tables: Sequence[TableWeight]
+    indexes: dict[str, int]
+
+    def bytes_per_edge(self, table: str) -> float:
+        """Of one table with its indexes."""
+        return sum(w.all_bytes for w in self.tables if w.table == table) / self.edges
+
+
+@dataclass(frozen=True, slots=True)
+class CacheWeight:
+    """What one user's cached values take, by the kind of value, and the entries in them."""
+
+    kind: str
+    keys: int
+    entries: int
+    bytes: int
+
+
+async def graph_weight(database_url: str, space: str) -> GraphWeight:
+    """Weighs a space's tables."""
+    connection = await asyncpg.connect(database_url, server_settings={"search_path": space})
+    try:
+        tables = [TableWeight(*row) for row in await connection.fetch(_TABLES, space)]
+        indexes = {row[0]: row[1] for row in await connection.fetch(_INDEXES, space)}
+        edges, users = await connection.fetchval(_EDGES), await connection.fetchval(_USERS)
+    finally:
+        await connection.close()
+    return GraphWeight(users, edges, tables, indexes)
+
+
+async def cache_weights(redis_url: str, space: str, users: Sequence[int]) -> list[CacheWeight]:
+    """Weighs the cached values of some users who have them all."""
+    keys, sample = Keys(space), [UserId(user) for user in users[:SAMPLE]]
+    async with Redis.from_url(redis_url) as redis:
+        return [
+            await _hashes(redis, [keys.relations(user) for user in sample]),
+            await _lists(redis, "following", [keys.entries(ListKind.FOLLOWING, u) for u in sample]),
+            await _lists(redis, "followers", [keys.entries(ListKind.FOLLOWERS, u) for u in sample]),
+            await _plain(redis, "counts", [keys.counts(user) for user in sample]),
+        ]
+
+
+async def _hashes(redis: Redis, keys: Sequence[str]) -> CacheWeight:
+    entries = sum([int(await redis.hlen(key)) - 1 for key in keys])  # type: ignore[misc]
+    return CacheWeight("relations", len(keys), entries, await _weight(redis, keys))
+
+
+async def _lists(redis: Redis, kind: str, keys: Sequence[str]) -> CacheWeight:
+    entry = packing.bytes_of_entries(1) - packing.bytes_of_entries(0)
+    entries = sum([(await redis.strlen(key)) // entry for key in keys])
+    return CacheWeight(kind, len(keys), entries, await _weight(redis, keys))
+
+
+async def _plain(redis: Redis, kind: str, keys: Sequence[str]) -> CacheWeight:
+    return CacheWeight(kind, len(keys), len(keys), await _weight(redis, keys))
+
+
+async def _weight(redis: Redis, keys: Sequence[str]) -> int:
+    """SAMPLES 0: every field is counted, none is estimated."""
+    return sum([await redis.memory_usage(key, samples=0) or 0 for key in keys])

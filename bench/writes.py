@@ -1,0 +1,140 @@
+"""Writes under load: acknowledged follows a second, the lag behind them, and what a star costs.
+
+python -m bench.writes [--rate 1000]
+
+Two gateway processes and a worker over a filled graph, fsync on. Rounds with and without a star
+take turns: both carry the same number of follows, and beside them the same few of "others", whose
+times are compared.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import asyncpg
+import orjson
+import typer
+
+from bench import report
+from bench.asking import WrongAnswer
+from bench.contestants import KITH, WORKER
+from bench.cores import cores, pinned
+from bench.crowd import Crowd
+from bench.filling import NotFilled, filled, space_of
+from bench.follows import Stream, offered
+from bench.graph import Community, community
+from bench.lag import lag
+from bench.processes import Meter, ServerProcess
+from bench.services import Services, services
+from bench.write_figures import EVEN, OTHERS, STAR, WriteFigures
+from gateway.embedded.errors import EmbeddedError
+
+OTHERS_PER_S = 100
+WARM_UP_S = 3
+DRAINED_S_MAX = 60
+
+_WAITING = "SELECT EXISTS (SELECT FROM outbox)"
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    rate: Annotated[int, typer.Option(help="Follows offered a second.", min=1)] = 1_000,
+    rounds: Annotated[int, typer.Option(help="Rounds with a star, and as many without.")] = 3,
+    seconds: Annotated[int, typer.Option(help="Seconds a round.", min=2)] = 10,
+    users: Annotated[int, typer.Option(help="Users of the graph.")] = 127_000,
+    state: Annotated[Path, typer.Option(help="The bench's own folder.")] = Path(".kith-bench"),
+) -> None:
+    """Offer follows at a steady rate, with and without a star."""
+    figures = WriteFigures(rate, seconds)
+    try:
+        asyncio.run(_run(figures, rounds, community(users, None), state))
+    except* (EmbeddedError, WrongAnswer, NotFilled, ValueError) as errors:
+        typer.echo(f"bench: {errors.exceptions[0]}", err=True)
+        raise typer.Exit(1) from None
+    found = figures.verdicts()
+    typer.echo(orjson.dumps(figures.numbers(), option=orjson.OPT_INDENT_2))
+    report.show([], found)
+    typer.echo(f"written to {report.save('writes', [], found, figures.numbers())}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What runs, and whoever follows."""
+
+    running: Services
+    space: str
+    crowd: Crowd
+    worker: ServerProcess
+    gateways: tuple[ServerProcess, ServerProcess]
+
+    @property
+    def meters(self) -> Mapping[str, tuple[Meter, ...]]:
+        return {
+            "gateways": self.gateways,
+            "worker": (self.worker,),
+            "postgres": (self.running.postgres,),
+            "valkey": (self.running.valkey,),
+        }
+
+    async def drained(self) -> None:
+        """Waits until the worker has nothing left."""
+        connection = await asyncpg.connect(
+            self.running.database_url, server_settings={"search_path": self.space}
+        )
+        try:
+            async with asyncio.timeout(DRAINED_S_MAX):
+                while await connection.fetchval(_WAITING):  # noqa: ASYNC110 - another process
+                    await asyncio.sleep(0.1)
+        finally:
+            await connection.close()
+
+
+async def _run(figures: WriteFigures, rounds: int, graph: Community, state: Path) -> None:
+    division, space = cores(), space_of(graph)
+    async with services(state, division) as running:
+        await filled(graph, running.database_url, running.redis_url, running.folder)
+        scene = _Scene(
+            running,
+            space,
+            Crowd(graph.users),
+            await running.start(WORKER, space, *division.stores),
+            (
+                await running.start(KITH, space, division.server),
+                await running.start(KITH, space, division.second),
+            ),
+        )
+        with pinned(frozenset({division.load})):
+            await _measured(figures, rounds, scene)
+
+
+async def _measured(figures: WriteFigures, rounds: int, scene: _Scene) -> None:
+    crowd, rate = scene.crowd, figures.rate
+    urls = [gateway.url for gateway in scene.gateways]
+    even = Stream(EVEN, rate, crowd.evenly())
+    others = Stream(OTHERS, OTHERS_PER_S, crowd.evenly())
+    await offered(urls, [even, others], WARM_UP_S)
+    await scene.drained()
+    metrics = f"{scene.worker.url}/metrics"
+    lag_before, used = lag(metrics), _cpu_s(scene)
+    for _ in range(rounds):
+        for kind in (EVEN, STAR):
+            star = Stream(STAR, rate, crowd.towards_a_star())
+            streams = [even if kind == EVEN else star, others]
+            figures.rounds[kind].append(await offered(urls, streams, figures.seconds))
+            await scene.drained()
+    figures.lag = lag(metrics).since(lag_before)
+    figures.cpu_us = {
+        name: (now - used[name]) / figures.follows * 1e6 for name, now in _cpu_s(scene).items()
+    }
+
+
+def _cpu_s(scene: _Scene) -> dict[str, float]:
+    return {name: sum(meter.cpu_s() for meter in meters) for name, meters in scene.meters.items()}
+
+
+if __name__ == "__main__":
+    app()
