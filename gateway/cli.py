@@ -10,8 +10,9 @@ from typing import Annotated
 
 import typer
 
-from gateway.config import Config, ConfigurationError, database_url, read_config, signing_secret
+from gateway.config import ConfigurationError, database_url, read_config, signing_secret
 from gateway.embedded.errors import EmbeddedError
+from graph.edge import MAX_USER_ID
 from graph.errors import KithError
 from storage.postgres.bulk_load import OnBad
 from storage.space import checked_space
@@ -111,7 +112,7 @@ def load(
     from gateway.load import run
 
     with _said_plainly():
-        _exit(asyncio.run(run(_config(state, space), file, on_bad)))
+        _exit(asyncio.run(run(read_config(state, space), file, on_bad)))
 
 
 @app.command()
@@ -125,12 +126,12 @@ def verify(
     from gateway.verify import run
 
     with _said_plainly():
-        _exit(asyncio.run(run(_config(state, space), repair=repair, examples=examples)))
+        _exit(asyncio.run(run(read_config(state, space), repair=repair, examples=examples)))
 
 
 @app.command()
 def token(
-    user_id: Annotated[int, typer.Argument(help="The viewer's id.", min=1)],
+    user_id: Annotated[int, typer.Argument(help="The viewer's id.", min=1, max=MAX_USER_ID)],
     scope: Annotated[str, typer.Option(help="Scopes, separated by spaces: `service`.")] = "",
     ttl: Annotated[int, typer.Option(help="Seconds until it expires.", min=1)] = 86_400,
 ) -> None:
@@ -147,10 +148,6 @@ def sdl() -> None:
     from schema.schema import sdl as printed
 
     sys.stdout.write(printed())
-
-
-def _config(state: Path, space: str) -> Config:
-    return read_config(state, space)
 
 
 def _log() -> None:

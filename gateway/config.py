@@ -81,6 +81,13 @@ def _found(state: Path, missing: str) -> Running:
 
 
 def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings:
+    given = dict(zip(("DATABASE_URL", "REDIS_URL"), server_urls(env), strict=True))
+    if any(given.values()) and not all(given.values()):
+        missing = next(name for name, url in given.items() if url is None)
+        raise ConfigurationError(
+            f"{missing} is not set, but the other server's address is: set both, or neither to use "
+            "those of a running `make dev`. The caches of one graph must not serve another."
+        )
     try:
         checked_space(space)
     except ValueError as error:

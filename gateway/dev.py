@@ -1,11 +1,10 @@
 """`dev`: everything on this machine, from nothing to three queries that answer."""
 
 import asyncio
+import http.client
 import shlex
 import socket
 import sys
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import orjson
@@ -66,7 +65,7 @@ async def _start(servers: Servers, host: str, port: int, space: str) -> None:
     url = f"http://{host}:{port}"
 
     async def answers(_: int) -> bool:
-        return await asyncio.to_thread(_answers, url)
+        return await asyncio.to_thread(_answers, host, port)
 
     worker = (*kith, "worker", "--space", space)
     gateway = (*kith, "serve", "--development", "--space", space)
@@ -106,12 +105,16 @@ def curl(url: str, query: str) -> str:
     )
 
 
-def _answers(url: str) -> bool:
+def _answers(host: str, port: int) -> bool:
+    # Not urllib, which would ask a proxy of the environment even for this machine.
+    connection = http.client.HTTPConnection(host, port, timeout=2)
     try:
-        with urllib.request.urlopen(f"{url}/readyz", timeout=2) as response:  # noqa: S310
-            return bool(response.status == 200)
-    except (urllib.error.URLError, OSError):
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
         return False
+    finally:
+        connection.close()
 
 
 def _must_be_free(host: str, port: int) -> None:

@@ -10,6 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from graph.errors import KithError
+
 Probe = Callable[[], Awaitable[None]]
 
 
@@ -79,7 +81,12 @@ class Health:
         if task.cancelled():
             return PartHealth(name, required, "the probe was cancelled")
         error = task.exception()
-        return PartHealth(name, required, None if error is None else type(error).__name__)
+        return PartHealth(name, required, None if error is None else _reason(error))
+
+
+def _reason(error: BaseException) -> str:
+    """Our own errors are written for callers; a driver's may name hosts."""
+    return str(error) if isinstance(error, KithError) else type(error).__name__
 
 
 def _json(status: int, content: dict[str, Any]) -> Response:

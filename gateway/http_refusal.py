@@ -1,20 +1,27 @@
 """A request that HTTP itself turns away. Knows status codes and headers, nothing of GraphQL."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 
 
-@dataclass(frozen=True, slots=True)
 class HttpRefusal(Exception):
-    """Answer `status` with one public error: `message` for people, `code` for programs."""
+    """Answer `status` with one public error: `message` for people, `code` for programs.
 
-    status: int
-    code: str
-    message: str
-    headers: Mapping[str, str] = field(default_factory=dict)
+    No frozen dataclass: whoever lets an exception pass sets its traceback.
+    """
 
-    def __str__(self) -> str:
-        return f"{self.status} {self.code}: {self.message}"
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(f"{status} {code}: {message}")
+        self.status = status
+        self.code = code
+        self.message = message
+        self.headers = headers
 
 
 class ClientGone(Exception):

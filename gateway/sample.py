@@ -17,7 +17,7 @@ _DAY_MS = 86_400_000
 def sample_edges() -> Iterator[tuple[int, int, int]]:
     """(from, to, created_at_ms), each pair once: a few stars, circles of friends, and strangers.
 
-    User 1 follows some dozens and has friends; user 2 is a star; from 380 on nobody follows.
+    User 1 follows some dozens and has friends; user 2 is a star; those from 380 on follow nobody.
     """
     chance = random.Random(42)
     seen: set[tuple[int, int]] = set()

@@ -9,9 +9,11 @@ from graph.errors import Unavailable
 from storage.postgres.verify import VerifyProgress, VerifyReport, verify
 from storage.stores import open_stores
 
+UNPROVEN = 2
+
 
 async def run(config: Config, *, repair: bool, examples: int) -> int:
-    """Proves one space; returns the exit code: 1 if there was any drift.
+    """Proves one space; returns the exit code: 1 if there was any drift, 2 if not all was proven.
 
     Raises:
         Unavailable: PostgreSQL is.
@@ -27,7 +29,9 @@ async def run(config: Config, *, repair: bool, examples: int) -> int:
         report = await verify(config.storage, repair=repair, examples=examples, on_progress=show)
         _say(report)
         wrong = await _caches(config, status, repair=repair, examples=examples)
-    return 0 if report.clean and not wrong else 1
+    if not report.clean or wrong:
+        return 1
+    return UNPROVEN if wrong is None else 0
 
 
 def _say(report: VerifyReport) -> None:
@@ -47,8 +51,8 @@ def _say_drift(kind: str, count: int, examples: tuple[str, ...]) -> None:
         typer.echo(f"  {example}")
 
 
-async def _caches(config: Config, status: Status, *, repair: bool, examples: int) -> int:
-    """How many cached values are wrong."""
+async def _caches(config: Config, status: Status, *, repair: bool, examples: int) -> int | None:
+    """How many cached values are wrong; None if nobody can tell."""
     compared, wrong = 0, 0
     shown: list[str] = []
     async with open_stores(config.storage) as stores:
@@ -61,7 +65,8 @@ async def _caches(config: Config, status: Status, *, repair: bool, examples: int
                 if repair:
                     await stores.audit.forget(batch.wrong)
         except Unavailable:
-            typer.echo("Redis is down: the caches were not compared.", err=True)
+            typer.echo("Redis is down: the caches could not all be compared.", err=True)
+            return wrong or None
     typer.echo(f"{compared:,} cached values.")
     if wrong:
         _say_drift("cached value differs", wrong, tuple(shown))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 
-from graph.edge import Edge, Flags, Kind, Millis, Version
+from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.relation import Relation, relation
 
 
@@ -47,6 +47,8 @@ class Change:
     edge: Edge
     following: int
     friends: int
+    back: Edge = NO_EDGE
+    """The other direction, as the decision saw it: perhaps newer than the actor's side knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def _decision(outcome: Outcome, before: Before, kind: Kind) -> Decision:
     edge = Edge(kind, Flags.PLAIN, Millis(before.now // 1000), version)
     step = (kind is Kind.FOLLOW) - (before.edge.kind is Kind.FOLLOW)
     friends = step if before.back.kind is Kind.FOLLOW else 0
-    return Decision(outcome, Change(edge, step, friends), _relation(edge, before.back))
+    return Decision(outcome, Change(edge, step, friends, before.back), _relation(edge, before.back))
 
 
 def _refusal(outcome: Outcome, before: Before) -> Decision:

@@ -6,10 +6,10 @@ Knows nothing of how an edge is stored. What is lost here, the sweep and the dra
 import asyncio
 import contextlib
 
-from graph.edge import Edge, Pair
+from graph.edge import Pair
 from graph.errors import Unavailable
 from graph.lane import lane_of
-from graph.transitions import Decision, Rule
+from graph.transitions import Change, Decision, Rule
 from storage.ports import Caches, EdgeChange, Edges, Lanes
 
 
@@ -33,10 +33,10 @@ class AnnouncedEdges:
         decision = await self._worn.change(pair, decide)
         if decision.change is not None:
             self._lanes.wake([lane_of(pair.target)])
-            await self._tell_caches(pair, decision.change.edge)
+            await self._tell_caches(pair, decision.change)
         return decision
 
-    async def _tell_caches(self, pair: Pair, edge: Edge) -> None:
+    async def _tell_caches(self, pair: Pair, change: Change) -> None:
         # Whom the caches were not told of, the drain tells them.
         with contextlib.suppress(Unavailable):
-            await self._caches.written(EdgeChange(pair, edge))
+            await self._caches.written(EdgeChange(pair, change.edge), change.back)

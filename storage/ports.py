@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from graph.counts import Counts
-from graph.edge import Edge, Pair, UserId
+from graph.edge import NO_EDGE, Edge, Pair, UserId
 from graph.lane import Lane
 from graph.page import ListKind, Page, Window
 from graph.relation import Relation
@@ -76,8 +76,11 @@ class Pending(Protocol):
 class Caches(Protocol):
     """What remembers edges, and must be told when they change."""
 
-    async def written(self, change: EdgeChange) -> None:
-        """An actor changed an edge: the forward side knows, the reverse side does not yet."""
+    async def written(self, change: EdgeChange, back: Edge = NO_EDGE) -> None:
+        """An actor changed an edge: the forward side knows, the reverse side does not yet.
+
+        `back` is the other direction as the actor's transaction saw it.
+        """
         ...
 
     async def applied(self, changes: Sequence[EdgeChange]) -> None:

@@ -27,8 +27,8 @@ SETTINGS: Mapping[str, str] = {
     "unix_socket_permissions": "0700",
     "cluster_name": NAME,
     "max_connections": "200",
-    "shared_buffers": "128MB",
-    "max_wal_size": "1GB",
+    "shared_buffers": "256MB",
+    "max_wal_size": "4GB",  # a bulk load writes several at once; less makes it wait for checkpoints
     "min_wal_size": "128MB",
     # Said aloud, as they are the promise that an acknowledged write survives any kill.
     "fsync": "on",

@@ -140,6 +140,9 @@ def read_json(file: Path) -> Mapping[str, object]:
 def write_json(file: Path, value: Mapping[str, object]) -> None:
     """Replaces `file` in one step: a reader, or the next start, never sees half of it."""
     draft = file.with_suffix(".draft")
+    # Addresses of servers may hold passwords: nobody else may read them.
+    draft.unlink(missing_ok=True)
+    draft.touch(mode=0o600)
     draft.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
     draft.replace(file)
 

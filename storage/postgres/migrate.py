@@ -58,8 +58,3 @@ async def _apply(connection: "asyncpg.Connection[asyncpg.Record]") -> list[str]:
         await connection.execute(file.read_text(encoding="utf-8"))
         await connection.execute("INSERT INTO migration (name) VALUES ($1)", file.stem)
     return [file.stem for file in missing]
-
-
-def newest() -> str:
-    """The name of the last migration: what a ready database has applied."""
-    return max(file.stem for file in _MIGRATIONS.glob("*.sql"))

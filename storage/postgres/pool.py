@@ -16,6 +16,7 @@ from storage.settings import StorageSettings
 Record = asyncpg.Record
 
 PART = "PostgreSQL"
+NOT_MIGRATED = "This space has no tables: run `python -m gateway migrate` for it first."
 
 _DOWN = (
     OSError,
@@ -79,8 +80,8 @@ class Postgres:
         return rows[0] if rows else None
 
     async def ping(self) -> None:
-        """Raises Unavailable if PostgreSQL does not answer."""
-        await self.fetch("SELECT 1")
+        """Raises Unavailable if PostgreSQL does not answer, or the space was never migrated."""
+        await self.fetch("SELECT FROM migration LIMIT 1")
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Transaction]:
@@ -106,6 +107,8 @@ def domain_errors() -> Iterator[None]:
     """Turns the driver's errors into Unavailable, where trying again may help."""
     try:
         yield
+    except asyncpg.UndefinedTableError as error:
+        raise Unavailable(PART, NOT_MIGRATED) from error
     except _DOWN as error:
         raise Unavailable(PART) from error
 
@@ -131,6 +134,11 @@ def _pool(settings: StorageSettings) -> "asyncpg.Pool[Record]":
             "statement_timeout": str(milliseconds),
             # Longer than any pause of a busy event loop, short enough for those who wait behind.
             "idle_in_transaction_session_timeout": str(3 * milliseconds),
+            # Statements are small and always the same: planning them anew over all partitions,
+            # for bitmaps or for parallel workers, costs several times what running them does.
+            "plan_cache_mode": "force_generic_plan",
+            "enable_bitmapscan": "off",
+            "max_parallel_workers_per_gather": "0",
             "jit": "off",
         },
     )

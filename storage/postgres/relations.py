@@ -11,7 +11,7 @@ from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
 from graph.relation import STRANGERS, Relation
 from storage.ports import Check
 from storage.postgres import sql
-from storage.postgres.pool import Postgres
+from storage.postgres.pool import Postgres, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,10 @@ class Neighbourhood:
     back: Mapping[UserId, Edge] | None
 
 
+_NEVER = Millis(0)
+_NOTHING = (0, _NEVER)
+
+
 @dataclass(slots=True)
 class _Gathered:
     forward: dict[UserId, Edge] = field(default_factory=dict)
@@ -52,16 +56,12 @@ class PostgresRelations:
         if not pairs:
             return [[] for _ in checks]
         users, others = (list(column) for column in zip(*pairs, strict=True))
-        found: dict[tuple[UserId, UserId], Relation] = {}
-        for user, other, forward, kind, since in await self._postgres.fetch(
-            _SQL.relations, users, others
-        ):
-            known = found.get((user, other), STRANGERS)
-            found[user, other] = (
-                Relation(known.kinds | kind, since, known.back_since)
-                if forward
-                else Relation(known.kinds | kind << 4, known.since, since)
-            )
+        rows = await self._postgres.fetch(_SQL.relations, users, others)
+        newest = {
+            (user, other, forward): (kind, since)
+            for user, other, forward, kind, since, _ in sorted(rows, key=_version)
+        }
+        found = {pair: _relation(newest, *pair) for pair in {key[:2] for key in newest}}
         return [[found.get((c.user, other), STRANGERS) for other in c.others] for c in checks]
 
     async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
@@ -69,13 +69,30 @@ class PostgresRelations:
         rows = await self._postgres.fetch(_SQL.all_relations, list(users), most + 1)
         gathered: defaultdict[UserId, _Gathered] = defaultdict(_Gathered)
         as_of = Version(0)
-        for user, other, forward, kind, flags, since, version in rows:
+        for user, other, forward, kind, flags, since, version in sorted(rows, key=_version):
             if not user:
                 as_of = version
                 continue
             side = gathered[user].forward if forward else gathered[user].back
-            side[other] = Edge(Kind(kind), Flags(flags), Millis(since), Version(version))
+            if kind:
+                side[other] = Edge(Kind(kind), Flags(flags), Millis(since), Version(version))
+            else:
+                side.pop(other, None)
         return {user: _neighbourhood(gathered[user], as_of, most) for user in users}
+
+
+def _version(row: Record) -> int:
+    return int(row["version"])
+
+
+def _relation(
+    newest: Mapping[tuple[UserId, UserId, bool], tuple[int, Millis]], user: UserId, other: UserId
+) -> Relation:
+    kind, since = newest.get((user, other, True), _NOTHING)
+    back_kind, back_since = newest.get((user, other, False), _NOTHING)
+    return Relation(
+        kind | back_kind << 4, since if kind else _NEVER, back_since if back_kind else _NEVER
+    )
 
 
 def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourhood:

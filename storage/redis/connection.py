@@ -47,8 +47,11 @@ class Breaker:
         if self._clock() < self._open_until:
             raise Unavailable(PART)
 
-    def trip(self) -> None:
+    def trip(self) -> bool:
+        """Opens it; says whether it was closed before."""
+        was_closed = self._clock() >= self._open_until
         self._open_until = self._clock() + self._retry_after_s
+        return was_closed
 
 
 class GuardedRedis:
@@ -84,8 +87,8 @@ class GuardedRedis:
                 await self._pay()
             return await self._wire.send(commands)
         except WireError as error:
-            self._breaker.trip()
-            log.warning("Redis is left alone for a moment: %s", error)
+            if self._breaker.trip():
+                log.warning("Redis is left alone for a moment: %s", error)
             raise Unavailable(PART) from error
 
     async def _pay(self) -> None:

@@ -39,4 +39,6 @@ async def towards(pending: Pending, viewer: UserId | None) -> Collection[UserId]
     To be asked before the caches, not beside them: a write that is told to a cache after that was
     read, and acknowledged before this looks, would be seen in neither.
     """
-    return (await pending.of([viewer]))[viewer] if viewer else ()
+    towards = (await pending.of([viewer]))[viewer] if viewer else ()
+    # Their own lists and counts too: a follow back makes a friend before a worker has heard of it.
+    return {viewer, *towards} if viewer and towards else ()

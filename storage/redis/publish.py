@@ -6,7 +6,7 @@ Knows nothing of who changed it. All of it may happen twice, late, and out of or
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from graph.edge import UserId
+from graph.edge import NO_EDGE, Edge, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind
 from storage.ports import EdgeChange
@@ -32,10 +32,15 @@ class RedisCaches:
         self._keys = keys
         self._fields_most = 2 * relations_most + 1
 
-    async def written(self, change: EdgeChange) -> None:
+    async def written(self, change: EdgeChange, back: Edge = NO_EDGE) -> None:
         source = change.pair.source
         forgotten = [*self._forward_keys(source), self._keys.own_writes(source)]
-        commands = [*self._relations([change], _AHEAD), *forget(forgotten)]
+        returned = [EdgeChange(change.pair.turned, back)] if back.version else []
+        commands = [
+            *self._relations([change], _AHEAD),
+            *self._relations(returned, _BEHIND),
+            *forget(forgotten),
+        ]
         try:
             await self._redis.pipe(commands)
         except BaseException:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from graph.counts import NO_COUNTS, Counts
-from graph.edge import UserId
+from graph.edge import NO_EDGE, Edge, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Page, Window
 from graph.relation import Relation
@@ -408,9 +408,9 @@ class GatedCaches:
         self.gate = Gate()
         self.told = asyncio.Event()
 
-    async def written(self, change: EdgeChange) -> None:
+    async def written(self, change: EdgeChange, back: Edge = NO_EDGE) -> None:
         await self.gate.through()
-        await self._caches.written(change)
+        await self._caches.written(change, back)
         self.told.set()
 
     async def applied(self, changes: Sequence[EdgeChange]) -> None:

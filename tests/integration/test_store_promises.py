@@ -150,6 +150,27 @@ async def test_a_writer_is_not_counted_twice_while_the_drain_is_half_done(reads:
     assert counts[2] == Counts(1, 1, 1)
 
 
+@pytest.mark.parametrize("warm", [False, True], ids=["cold", "warm"])
+async def test_a_follow_back_makes_friends_at_once_though_nothing_was_drained(
+    reads: Reads, warm: bool
+) -> None:
+    await follows(reads.stores, (1, 2))
+    if warm:
+        await everything(reads, 1, 2, viewer=2)
+    await follows(reads.stores, (2, 1))
+    lists, counts, relations = await everything(reads, 1, 2, viewer=2)
+    assert lists[ListKind.FRIENDS] == {1: [2], 2: [1]}
+    assert counts[2].friends == counts[1].friends == 1
+    assert relations[1][0].kinds == FRIENDS
+    await unfollows(reads.stores, (1, 2))
+    await unfollows(reads.stores, (2, 1))
+    await follows(reads.stores, (2, 1))
+    lists, counts, relations = await everything(reads, 1, 2, viewer=2)
+    assert lists[ListKind.FRIENDS] == {1: [], 2: []}
+    assert counts[2].friends == counts[1].friends == 0
+    assert (relations[1][0].kind, relations[1][0].back_kind) == (1, 0)
+
+
 async def test_others_do_not_see_a_writers_overlay(reads: Reads) -> None:
     await everything(reads, 2, viewer=1)
     await follows(reads.stores, (1, 2))

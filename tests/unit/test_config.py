@@ -66,3 +66,8 @@ def test_the_development_secret_is_for_development_alone() -> None:
     for environ in (SERVERS, {**SERVERS, "KITH_JWT_SECRET": DEVELOPMENT_SECRET}):
         with pytest.raises(ValueError, match="KITH_JWT"):
             Authentication(read_config(NOWHERE, "public", environ=environ).authentication)
+
+
+def test_the_servers_of_two_graphs_are_not_mixed() -> None:
+    with pytest.raises(ConfigurationError, match="REDIS_URL is not set, but the other"):
+        read_config(NOWHERE, "public", environ={"DATABASE_URL": "postgresql://db/kith"})

@@ -24,5 +24,10 @@ FROM (
     FROM own
     LEFT JOIN follower r
       ON r.to_user_id = own.to_user_id AND r.from_user_id = $2 AND r.version > 0
+    UNION ALL
+    SELECT o.to_user_id, 0, 0, o.friends
+    FROM outbox o
+    WHERE o.from_user_id = ANY (SELECT to_user_id FROM outbox WHERE from_user_id = $2)
+      AND o.to_user_id = $2 AND $2 = ANY ($1) AND NOT o.applied
 ) part
 GROUP BY user_id

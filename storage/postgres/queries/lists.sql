@@ -2,7 +2,8 @@
 -- everybody who has a list (Citus pushes this form down; a LATERAL over unnest it does not).
 -- $2, $3 and $4, $5 are the positions between which the window lies; $6 is its size and one more.
 -- $7 is who asks (0 for nobody): the reverse rows may lag behind their own follows, so in other
--- people's lists those are left out and read from the forward rows, which never lag.
+-- people's lists those are left out and read from the forward rows, which never lag. So are their
+-- own friends among those whom a change of theirs is on its way to: it was made in sight of both.
 
 -- name: following_older
 -- One index range of $6 entries a user.
@@ -76,6 +77,10 @@ WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1
 -- Every follow of a user probes one reverse row beside it: bounded by the following limit. The
 -- LIMIT and `version` keep it so: a plain join would begin with all followers of a star, and an
 -- index that holds no version is the primary key's (see relations.sql).
+WITH own AS MATERIALIZED (
+    SELECT coalesce(array_agg(DISTINCT to_user_id), '{}') AS towards
+    FROM outbox WHERE from_user_id = $7::bigint
+)
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -88,6 +93,7 @@ CROSS JOIN LATERAL (
         LIMIT 1
     ) r
     WHERE f.from_user_id = c.user_id AND f.kind = 1 AND f.to_user_id <> $7::bigint
+      AND (c.user_id <> $7 OR f.to_user_id <> ALL ((SELECT towards FROM own)::bigint[]))
       AND (greatest(f.since, r.since), f.to_user_id) < ($2::bigint, $3::bigint)
       AND (greatest(f.since, r.since), f.to_user_id) > ($4::bigint, $5::bigint)
     ORDER BY greatest(f.since, r.since) DESC, f.to_user_id DESC
@@ -99,9 +105,19 @@ SELECT f.to_user_id, greatest(f.since, b.since), f.from_user_id
 FROM following f
 JOIN following b ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id
 WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1 AND b.kind = 1
+UNION ALL
+SELECT f.from_user_id, greatest(f.since, b.since), f.to_user_id
+FROM following f
+JOIN following b ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id
+WHERE f.from_user_id = $7 AND f.to_user_id = ANY ((SELECT towards FROM own)::bigint[])
+  AND $7 = ANY ($1) AND f.kind = 1 AND b.kind = 1
 
 -- name: friends_newer
 -- The same, from the old end.
+WITH own AS MATERIALIZED (
+    SELECT coalesce(array_agg(DISTINCT to_user_id), '{}') AS towards
+    FROM outbox WHERE from_user_id = $7::bigint
+)
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -114,6 +130,7 @@ CROSS JOIN LATERAL (
         LIMIT 1
     ) r
     WHERE f.from_user_id = c.user_id AND f.kind = 1 AND f.to_user_id <> $7::bigint
+      AND (c.user_id <> $7 OR f.to_user_id <> ALL ((SELECT towards FROM own)::bigint[]))
       AND (greatest(f.since, r.since), f.to_user_id) < ($2::bigint, $3::bigint)
       AND (greatest(f.since, r.since), f.to_user_id) > ($4::bigint, $5::bigint)
     ORDER BY greatest(f.since, r.since), f.to_user_id
@@ -125,3 +142,9 @@ SELECT f.to_user_id, greatest(f.since, b.since), f.from_user_id
 FROM following f
 JOIN following b ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id
 WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1 AND b.kind = 1
+UNION ALL
+SELECT f.from_user_id, greatest(f.since, b.since), f.to_user_id
+FROM following f
+JOIN following b ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id
+WHERE f.from_user_id = $7 AND f.to_user_id = ANY ((SELECT towards FROM own)::bigint[])
+  AND $7 = ANY ($1) AND f.kind = 1 AND b.kind = 1

@@ -1,0 +1,54 @@
+"""Results as Markdown tables, for docs/performance.md. Measures nothing.
+
+python -m bench.markdown
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from bench.goals import US
+from bench.report import RESULTS
+
+ORDER = ("kith", "raw", "mercurius", "postgraphile", "strawberry")
+
+
+def costs(shapes: dict[str, Any]) -> Iterator[str]:
+    """CPU-microseconds a request, and in brackets how many times as many Kith answers."""
+    names = [name for name in ORDER if any(name in s["contestants"] for s in shapes.values())]
+    yield _row(["µs of CPU a request", *names])
+    yield _row(["---", *["---:" for _ in names]])
+    for shape in shapes.values():
+        yield _row([shape["title"], *(_cell(shape["contestants"], name) for name in names)])
+
+
+def goals(found: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """What is aimed at, and what was reached."""
+    yield _row(["goal", "aim", "reached", ""])
+    yield _row(["---", "---:", "---:", "---"])
+    for goal in found:
+        sign = "met" if goal["met"] else "not yet"
+        yield _row([goal["what"], f"{goal['goal']:,g}", f"{goal['reached']:,.2f}", sign])
+
+
+def _cell(contestants: dict[str, Any], name: str) -> str:
+    if name not in contestants:
+        return "-"
+    numbers = contestants[name]
+    cost = f"{numbers['cpu_us_per_request']:,.0f}"
+    return cost if name == US else f"{cost} ({numbers.get('kith_is_times', 0):.2f})"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |\n"
+
+
+def main() -> None:
+    result = orjson.loads((RESULTS / "reads.json").read_bytes())
+    sys.stdout.writelines([*costs(result["shapes"]), "\n", *goals(result["goals"])])
+
+
+if __name__ == "__main__":
+    main()
