@@ -1,0 +1,119 @@
+"""The command line as a person meets it: sentences instead of tracebacks, and honest exit codes."""
+
+import asyncio
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from gateway.embedded.state import State, announce
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.acceptance.test_dev import running
+from tests.gateway import running_gateway
+from tests.graphs import drain_all, follows
+
+ROOT = Path(__file__).parents[2]
+
+
+async def kith(*arguments: str, **changes: str) -> tuple[int, str]:
+    """What a command says, and its exit code."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", *arguments),
+        cwd=ROOT,
+        env={**os.environ, **changes},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode()
+
+
+def servers(settings: StorageSettings) -> dict[str, str]:
+    return {"DATABASE_URL": settings.database_url, "REDIS_URL": settings.redis_url}
+
+
+@pytest.mark.parametrize(
+    "command", ["dev", "serve", "worker", "migrate", "load", "verify", "token", "sdl"]
+)
+async def test_every_command_explains_itself(command: str) -> None:
+    code, said = await kith(command, "--help")
+    assert code == 0
+    assert "Usage: python -m gateway" in said
+
+
+@pytest.mark.parametrize("command", [("verify",), ("load", "edges.csv")])
+async def test_a_space_that_was_never_migrated_is_told_so(
+    storage_settings: StorageSettings, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "edges.csv").write_text("1,2\n")
+    arguments = [str(tmp_path / a) if a.endswith(".csv") else a for a in command]
+    code, said = await kith(*arguments, "--space", "nowhere", **servers(storage_settings))
+    assert code == 2
+    assert "python -m gateway migrate" in said
+    assert "Traceback" not in said
+
+
+async def test_a_gateway_of_a_space_without_tables_is_not_ready(
+    storage_settings: StorageSettings,
+) -> None:
+    settings = StorageSettings(
+        storage_settings.database_url, storage_settings.redis_url, space="nowhere"
+    )
+    async with running_gateway(settings) as gateway:
+        response = await gateway.http.get("/readyz")
+        assert response.status_code == 503
+        assert "migrate" in response.json()["parts"]["postgresql"]["reason"]
+        error = await gateway.error('{ user(id: "1") { followerCount } }')
+        assert error["extensions"] == {"code": "UNAVAILABLE", "part": "PostgreSQL"}
+
+
+async def test_a_proof_without_the_caches_is_none(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    assert (await kith("verify", **servers(storage_settings)))[0] == 0
+    changes = {**servers(storage_settings), "REDIS_URL": "unix:///nowhere.sock"}
+    code, said = await kith("verify", **changes)
+    assert code == 2
+    assert "could not all be compared" in said
+
+
+async def test_a_wrong_cached_value_is_found_and_mended(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    await follows(stores, (1, 2))
+    await drain_all(stores)
+    await stores.counts.of([1], None)  # type: ignore[list-item]
+    ((key,),) = await stores.redis.pipe([("KEYS", "*counts*")])
+    await stores.redis.pipe([("SET", key, bytes(24))])
+    code, said = await kith("verify", **servers(storage_settings))
+    assert code == 1
+    assert "cached value differs: 1" in said
+    await kith("verify", "--repair", **servers(storage_settings))
+    assert (await kith("verify", **servers(storage_settings)))[0] == 0
+
+
+@pytest.mark.parametrize("user", ["0", "9223372036854775808", "x"])
+async def test_a_token_is_for_a_user_id(user: str) -> None:
+    code, said = await kith("token", user)
+    assert code == 2
+    assert "Traceback" not in said
+
+
+def test_only_its_owner_can_read_where_the_servers_are(state: State) -> None:
+    with state.held():
+        announce(state, "postgresql://kith:secret@db/kith", "redis://cache", None)
+        assert stat.S_IMODE(state.run_file.stat().st_mode) == 0o600
+
+
+async def test_dev_starts_behind_a_proxy(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "HTTP_PROXY", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    async with running(state) as dev:
+        assert any("Kith is ready" in line for line in dev.lines)
