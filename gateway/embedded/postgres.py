@@ -27,7 +27,7 @@ SETTINGS: Mapping[str, str] = {
     "unix_socket_permissions": "0700",
     "cluster_name": NAME,
     "max_connections": "200",
-    "shared_buffers": "256MB",
+    "shared_buffers": "512MB",
     "max_wal_size": "4GB",  # a bulk load writes several at once; less makes it wait for checkpoints
     "min_wal_size": "128MB",
     # Said aloud, as they are the promise that an acknowledged write survives any kill.
