@@ -73,5 +73,5 @@ lock: $(READY) ## Resolve the dependencies anew
 	  -o requirements-dev.txt
 
 clean: ## Remove what was built; the data of `make dev` stays
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
