@@ -168,6 +168,7 @@ def _said_plainly() -> Iterator[None]:
     try:
         yield
     except (ConfigurationError, EmbeddedError, KithError, ValueError) as error:
-        cause = f" ({error.__cause__})" if error.__cause__ else ""
-        typer.echo(f"kith: {error}{cause}", err=True)
+        cause = str(error.__cause__ or "")
+        told = f"{error}" if cause in str(error) else f"{error} ({cause})"
+        typer.echo(f"kith: {told}", err=True)
         raise typer.Exit(2) from None

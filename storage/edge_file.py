@@ -161,7 +161,7 @@ def _row(line: bytes, columns: int) -> bytes | str | None:
     if fields == [b""]:
         return None
     if len(fields) != columns:
-        return f"{len(fields)} fields instead of {columns}"
+        return f"{len(fields)} of {columns} fields"
     return _fault(fields) or b",".join(fields) + b"\n"
 
 

@@ -175,7 +175,7 @@ async def test_a_bad_line_is_passed_over_and_told(
     assert counted(report) == (2, 0, 2)
     assert report.bad_lines == (
         BadLine(2, "a user cannot follow themselves"),
-        BadLine(4, "1 fields instead of 2"),
+        BadLine(4, "1 of 2 fields"),
     )
 
 
