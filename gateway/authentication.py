@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 
 from gateway.http_refusal import HttpRefusal
 from gateway.token_keys import DEVELOPMENT_SECRET, TokenKeys, key_set, public_key, shared_secret
+from graph.edge import MAX_USER_ID, user_id_of
 
 __all__ = [
     "ANONYMOUS",
@@ -28,9 +29,7 @@ __all__ = [
 
 LEEWAY_S = 30
 TOKEN_CHARS_MAX = 8_192
-USER_ID_MAX = (1 << 63) - 1
 SERVICE = "service"
-_DECIMAL = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +146,10 @@ def _identity(claims: Mapping[str, Any]) -> Identity:
 
 
 def _user_id(text: str, what: str) -> int:
-    if _DECIMAL.fullmatch(text) and int(text) <= USER_ID_MAX:
-        return int(text)
-    raise _refused(f"{what} is a user's id: a decimal number from 1 to {USER_ID_MAX}.")
+    found = user_id_of(text)
+    if found is None:
+        raise _refused(f"{what} is a user's id: a decimal number from 1 to {MAX_USER_ID}.")
+    return found
 
 
 def _refused(message: str) -> HttpRefusal:

@@ -17,8 +17,21 @@ Version = NewType("Version", int)
 """Microseconds since 1970-01-01 UTC, raised by every change of an edge, never lowered."""
 
 MAX_USER_ID = 2**63 - 1
+MAX_DIGITS = len(str(MAX_USER_ID))
 MAX_SINCE = 2**48 - 1
 """The latest date that an edge can carry: the year 10889."""
+
+
+def user_id_of(text: str) -> UserId | None:
+    """The user id that `text` is, in its one allowed spelling; None if it is none.
+
+    Only one spelling, because ids are keys of caches, here and at every client.
+    """
+    # More digits than the greatest id has are not even turned into a number.
+    if not (text.isascii() and text.isdecimal()) or text[0] == "0" or len(text) > MAX_DIGITS:
+        return None
+    number = int(text)
+    return UserId(number) if number <= MAX_USER_ID else None
 
 
 class Kind(IntEnum):

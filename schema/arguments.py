@@ -6,14 +6,12 @@ from typing import NamedTuple, TypeVar
 from strawberry import UNSET
 
 from graph.cursor import read_cursor
-from graph.edge import MAX_USER_ID, UserId
+from graph.edge import MAX_DIGITS, UserId, user_id_of
 from graph.errors import BadInput
 from graph.page import NEWEST, OLDEST, ListKind, Window
 from resolvers.scope import Limits
 
 T = TypeVar("T")
-
-_DIGITS_MAX = len(str(MAX_USER_ID))
 
 
 class Paging(NamedTuple):
@@ -36,14 +34,12 @@ def user_id(argument: str, text: str) -> UserId:
     Raises:
         BadInput: it is none.
     """
-    # Only one spelling of an id is allowed: it is a key of caches, here and at every client.
-    if text.isascii() and text.isdecimal() and text[0] != "0" and len(text) <= _DIGITS_MAX:
-        number = int(text)
-        if number <= MAX_USER_ID:
-            return UserId(number)
-    raise BadInput(
-        argument, f'"{_shown(text)}" is not a user id: use a decimal number from 1 to 2^63-1.'
-    )
+    found = user_id_of(text)
+    if found is None:
+        raise BadInput(
+            argument, f'"{_shown(text)}" is not a user id: use a decimal number from 1 to 2^63-1.'
+        )
+    return found
 
 
 def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
@@ -62,7 +58,7 @@ def _are_surely_ids(texts: Sequence[str]) -> bool:
         together.isascii()
         and together.isdecimal()
         and min(texts) >= "1"  # empty ones and leading zeros come before it
-        and max(map(len, texts)) < _DIGITS_MAX
+        and max(map(len, texts)) < MAX_DIGITS
     )
 
 
