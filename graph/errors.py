@@ -4,7 +4,6 @@ KithError
 ├── BadInput             the caller's words are wrong: say which argument, and what is allowed
 │   └── BadCursor        a cursor that is broken, of another version or of another list
 ├── Unauthenticated      nobody is asking, and somebody must
-├── NotAllowed           somebody is asking, and may not
 └── Unavailable          a part is down or too slow; the same call may work again soon
     └── Overloaded       a bound was reached: the queue in front of a part is full
 """
@@ -30,10 +29,6 @@ class BadCursor(BadInput):
 
 class Unauthenticated(KithError):
     code = "UNAUTHENTICATED"
-
-
-class NotAllowed(KithError):
-    code = "FORBIDDEN"
 
 
 class Unavailable(KithError):

@@ -52,6 +52,14 @@ def relation(kind: Kind, since: Millis, back_kind: Kind, back_since: Millis) -> 
     return Relation(kinds_of(kind, back_kind), since, back_since)
 
 
+def seen_relation(kind: Kind, since: Millis, back_kind: Kind, back_since: Millis) -> Relation:
+    """The relation of two rows, either of which may be a tombstone: its date is nobody's to see."""
+    nothing = Millis(0)
+    return relation(
+        kind, since if kind else nothing, back_kind, back_since if back_kind else nothing
+    )
+
+
 def follows(kinds: int) -> bool:
     """Whether the first follows the second."""
     return kinds & 15 == Kind.FOLLOW

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
-from graph.relation import Relation, relation
+from graph.relation import Relation, seen_relation
 
 
 class Outcome(Enum):
@@ -98,7 +98,4 @@ def _refusal(outcome: Outcome, before: Before) -> Decision:
 
 
 def _relation(edge: Edge, back: Edge) -> Relation:
-    def seen(e: Edge) -> tuple[Kind, Millis]:
-        return (e.kind, e.since if e.kind is not Kind.NONE else Millis(0))
-
-    return relation(*seen(edge), *seen(back))
+    return seen_relation(edge.kind, edge.since, back.kind, back.since)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
-from graph.relation import STRANGERS, Relation
+from graph.relation import STRANGERS, Relation, seen_relation
 from storage.ports import Check
 from storage.postgres import sql
 from storage.postgres.pool import Postgres, Record
@@ -35,8 +35,7 @@ class Neighbourhood:
     back: Mapping[UserId, Edge] | None
 
 
-_NEVER = Millis(0)
-_NOTHING = (0, _NEVER)
+_NOTHING = (0, Millis(0))
 
 
 @dataclass(slots=True)
@@ -90,9 +89,7 @@ def _relation(
 ) -> Relation:
     kind, since = newest.get((user, other, True), _NOTHING)
     back_kind, back_since = newest.get((user, other, False), _NOTHING)
-    return Relation(
-        kind | back_kind << 4, since if kind else _NEVER, back_since if back_kind else _NEVER
-    )
+    return seen_relation(Kind(kind), since, Kind(back_kind), back_since)
 
 
 def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourhood:
