@@ -2,13 +2,62 @@
 
 from typing import NamedTuple
 
+from graph.edge import FOLLOWS, Edge, Flags, Kind
+
 
 class Counts(NamedTuple):
-    """The totals of one user's three lists."""
+    """The totals of one user's lists: for everybody the first three, the rest for themselves."""
 
     following: int
     followers: int
     friends: int
+    whispers: int = 0
+    """Whom this user follows by a whisper."""
+    whispered: int = 0
+    """Who follows this user by a whisper."""
+    outgoing_requests: int = 0
+    incoming_requests: int = 0
+    blocks: int = 0
+    blocked: int = 0
+    """How many block this user: nobody is told."""
+    specials: int = 0
+    mutes: int = 0
 
 
 NO_COUNTS = Counts(0, 0, 0)
+
+
+class Limit(NamedTuple):
+    """A number of edges that somebody may have, and how many they have."""
+
+    limit: int
+    current: int
+
+
+class Tally(NamedTuple):
+    """What one edge adds to the counts of a user whose it is."""
+
+    follows: int
+    whispers: int
+    requests: int
+    blocks: int
+    specials: int
+    mutes: int
+
+
+def tally(edge: Edge) -> Tally:
+    """Each number is 0 or 1."""
+    return Tally(
+        edge.kind is Kind.FOLLOW,
+        edge.kind is Kind.WHISPER,
+        edge.kind is Kind.REQUEST,
+        edge.kind is Kind.BLOCK,
+        edge.kind in FOLLOWS and Flags.SPECIAL in edge.flags,
+        Flags.MUTED in edge.flags,
+    )
+
+
+def steps(former: Edge, edge: Edge) -> Tally:
+    """What a user's counts change by when `former` becomes `edge`: each -1, 0 or 1."""
+    pairs = zip(tally(former), tally(edge), strict=True)
+    return Tally(*(after - before for before, after in pairs))

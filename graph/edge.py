@@ -47,12 +47,25 @@ class Kind(IntEnum):
     BLOCK = 4
 
 
+FOLLOWS = frozenset({Kind.FOLLOW, Kind.WHISPER})
+"""The kinds by which somebody follows: one for all to see, one for its two ends."""
+
+
 class Flags(IntFlag):
-    """What an edge's owner says about it besides its kind. The bits are stored."""
+    """What an edge's owner says about it besides its kind. The bits are stored.
+
+    They are the owner's alone: no other viewer ever sees one. An edge of kind NONE may carry those
+    that need no follow.
+    """
 
     PLAIN = 0
     SPECIAL = 1
+    """A close follow."""
     MUTED = 2
+    DISMISSED = 4
+    """Not to be suggested again."""
+    SECRET = 8
+    """Of a request: what is asked for is a whisper."""
 
 
 class Pair(NamedTuple):

@@ -3,7 +3,7 @@
 from enum import IntEnum
 from typing import NamedTuple
 
-from graph.edge import Kind, Millis
+from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis
 
 
 class RelationState(IntEnum):
@@ -20,8 +20,8 @@ class Relation(NamedTuple):
     """Both directions between two users. A tuple, because one request may hold thousands."""
 
     kinds: int
-    """What each is to the other: `kinds_of(kind, back_kind)`. One of few values, so that whatever
-    follows from it can be looked up."""
+    """What each is to the other: `kinds_of(kind, back_kind, flags)`. One of few values, so that
+    whatever follows from it can be looked up."""
     since: Millis
     """Since when the first is that to the second; 0 where the kind is NONE."""
     back_since: Millis
@@ -34,52 +34,70 @@ class Relation(NamedTuple):
     @property
     def back_kind(self) -> Kind:
         """What the second user is to the first."""
-        return Kind(self.kinds >> 4)
+        return Kind(self.kinds >> 4 & 15)
+
+    @property
+    def flags(self) -> Flags:
+        """What the first user says about the second, to nobody but themselves."""
+        return Flags(self.kinds >> 8)
 
     @property
     def turned(self) -> "Relation":
-        """The same relation as seen from the second user."""
-        return Relation(self.kinds >> 4 | (self.kinds & 15) << 4, self.back_since, self.since)
+        """The same relation as seen from the second user, whose flags are not known."""
+        kinds = self.kinds >> 4 & 15 | (self.kinds & 15) << 4
+        return Relation(kinds, self.back_since, self.since)
 
 
-def kinds_of(kind: Kind, back_kind: Kind) -> int:
-    """Both kinds in one number."""
-    return kind | back_kind << 4
+def kinds_of(kind: Kind, back_kind: Kind, flags: Flags = Flags.PLAIN) -> int:
+    """Both kinds, and the first user's flags, in one number."""
+    return kind | back_kind << 4 | flags << 8
 
 
-def relation(kind: Kind, since: Millis, back_kind: Kind, back_since: Millis) -> Relation:
-    """The relation of two directions."""
-    return Relation(kinds_of(kind, back_kind), since, back_since)
-
-
-def seen_relation(kind: Kind, since: Millis, back_kind: Kind, back_since: Millis) -> Relation:
-    """The relation of two rows, either of which may be a tombstone: its date is nobody's to see."""
+def relation(
+    kind: Kind, since: Millis, back_kind: Kind, back_since: Millis, flags: Flags = Flags.PLAIN
+) -> Relation:
+    """The relation of two directions, either of which may be a tombstone: nobody sees its date."""
     nothing = Millis(0)
-    return relation(
-        kind, since if kind else nothing, back_kind, back_since if back_kind else nothing
+    return Relation(
+        kinds_of(kind, back_kind, flags),
+        since if kind else nothing,
+        back_since if back_kind else nothing,
     )
 
 
+def relation_of(edge: Edge, back: Edge) -> Relation:
+    """The relation that two edges make, as their first owner may know it."""
+    return relation(edge.kind, edge.since, back.kind, back.since, edge.flags)
+
+
 def follows(kinds: int) -> bool:
-    """Whether the first follows the second."""
-    return kinds & 15 == Kind.FOLLOW
+    """Whether the first follows the second, openly or by a whisper."""
+    return kinds & 15 in FOLLOWS
 
 
 def followed(kinds: int) -> bool:
     """Whether the second follows the first."""
-    return kinds >> 4 == Kind.FOLLOW
+    return kinds >> 4 & 15 in FOLLOWS
+
+
+def is_friends(kinds: int) -> bool:
+    """Whether both follow each other openly: whispers make no friends.
+
+    Since the later of both dates, for a friendship begins when a follow is returned.
+    """
+    return kinds & 0xFF == FRIENDS
 
 
 def state(kinds: int) -> RelationState:
     """Both directions in one word."""
     if kinds == SELF.kinds:
         return RelationState.SELF
-    return RelationState(follows(kinds) + 2 * followed(kinds))
+    if is_friends(kinds):
+        return RelationState.FRIENDS
+    return RelationState.FOLLOWING if follows(kinds) else RelationState(2 * followed(kinds))
 
 
 FRIENDS = kinds_of(Kind.FOLLOW, Kind.FOLLOW)
-"""Both follow each other: since the later of both dates, for a friendship begins when a follow is
-returned."""
 
 STRANGERS = Relation(kinds_of(Kind.NONE, Kind.NONE), Millis(0), Millis(0))
 """The relation of two users without an edge: about four checks of five find it."""

@@ -1,101 +1,297 @@
-"""What an action does to the edge between two users. The one place where a follow is decided.
+"""What every action does to the edges between two users. The one place where a follow is decided.
 
-Knows nothing of transactions, of SQL or of who calls: a store reads a `Before`, asks, and writes
-the `Change` that it is told.
+Knows nothing of transactions, of SQL or of who calls.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, replace
 
-from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
-from graph.relation import Relation, seen_relation
-
-
-class Outcome(Enum):
-    """What became of an action. Refusals leave everything as it was."""
-
-    FOLLOWED = "FOLLOWED"
-    ALREADY_FOLLOWING = "ALREADY_FOLLOWING"
-    UNFOLLOWED = "UNFOLLOWED"
-    NOT_FOLLOWING = "NOT_FOLLOWING"
-    CANNOT_FOLLOW_SELF = "CANNOT_FOLLOW_SELF"
-    FOLLOWING_LIMIT_REACHED = "FOLLOWING_LIMIT_REACHED"
+from graph.counts import Limit
+from graph.decision import Action, Before, Decision, Outcome, Step
+from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis, Version
+from graph.relation import relation_of
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
-    """What is known of two users while both are held still.
+def follow(
+    limit: int, kind: Kind = Kind.FOLLOW, *, special: bool = False, message: str | None = None
+) -> Action:
+    """`followUser`, openly or by a whisper, for an actor who may follow `limit` users.
 
-    `edge` is what the actor is to the other, `back` the reverse; `following` counts the actor's
-    follows; `now` is the database's clock in microseconds, the one clock that all writers share.
+    A protected user is asked: by a request, with a `message`.
     """
-
-    edge: Edge
-    back: Edge
-    following: int
-    now: int
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What to write: the new edge, and what it adds to the actor's counts (-1, 0 or 1).
-
-    `friends` is also what it adds to the *other* user's friends, once the lane is drained.
-    """
-
-    edge: Edge
-    following: int
-    friends: int
-    back: Edge = NO_EDGE
-    """The other direction, as the decision saw it: perhaps newer than the actor's side knows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The answer of a rule: the outcome, the change if any, and where the two stand now."""
-
-    outcome: Outcome
-    change: Change | None
-    relation: Relation
-
-
-Rule = Callable[[Before], Decision]
-"""A pure function that decides one action. It may be asked more than once."""
-
-
-def follow(limit: int) -> Rule:
-    """The rule of `followUser` for an actor who may follow `limit` users."""
+    flags = Flags.SPECIAL if special else Flags.PLAIN
 
     def decide(before: Before) -> Decision:
-        if before.edge.kind is Kind.FOLLOW:
-            return _refusal(Outcome.ALREADY_FOLLOWING, before)
-        if before.following >= limit:
-            return _refusal(Outcome.FOLLOWING_LIMIT_REACHED, before)
-        return _decision(Outcome.FOLLOWED, before, Kind.FOLLOW)
+        edge = before.edge
+        if edge.kind in FOLLOWS:
+            return _as_it_was(Outcome.ALREADY_FOLLOWING, before)
+        if edge.kind is Kind.REQUEST and before.protected:
+            return _as_it_was(Outcome.ALREADY_REQUESTED, before)
+        if edge.kind is Kind.BLOCK:
+            return _as_it_was(Outcome.UNBLOCK_FIRST, before)
+        if before.back.kind is Kind.BLOCK or not before.present:
+            return _as_it_was(Outcome.NOT_ALLOWED, before)
+        if edge.kind is Kind.NONE and before.following >= _most(limit, before):
+            return _too_many(limit, before)
+        if before.protected:
+            asked = flags | (Flags.SECRET if kind is Kind.WHISPER else Flags.PLAIN)
+            requested = _begun(before, edge, Kind.REQUEST, asked)
+            return _done(Outcome.REQUESTED, before, requested, message=message)
+        return _done(Outcome.FOLLOWED, before, _begun(before, edge, kind, flags))
 
-    return decide
+    return Action(decide)
 
 
-def unfollow(before: Before) -> Decision:
-    """The rule of `unfollowUser`."""
-    if before.edge.kind is not Kind.FOLLOW:
-        return _refusal(Outcome.NOT_FOLLOWING, before)
-    return _decision(Outcome.UNFOLLOWED, before, Kind.NONE)
+def unfollow(*, mutual: bool = False) -> Action:
+    """`unfollowUser`. Where all follows are `mutual`, it ends both directions."""
+
+    def decide(before: Before) -> Decision:
+        if before.edge.kind not in FOLLOWS:
+            return _as_it_was(Outcome.NOT_FOLLOWING, before)
+        back = _ended(before, before.back) if mutual and before.back.kind in FOLLOWS else None
+        return _done(Outcome.UNFOLLOWED, before, _ended(before, before.edge), back)
+
+    return Action(decide, both=mutual)
 
 
-def _decision(outcome: Outcome, before: Before, kind: Kind) -> Decision:
+def update_follow(kind: Kind | None = None, special: bool | None = None) -> Action:
+    """`updateFollow`: open or whispered, close or not; None leaves it. The date stays."""
+
+    def decide(before: Before) -> Decision:
+        edge = before.edge
+        if edge.kind not in FOLLOWS:
+            return _as_it_was(Outcome.NOT_FOLLOWING, before)
+        flags = edge.flags
+        if special is not None:
+            flags = flags | Flags.SPECIAL if special else flags & ~Flags.SPECIAL
+        updated = replace(edge, kind=kind or edge.kind, flags=flags)
+        if updated == edge:
+            return _as_it_was(Outcome.UNCHANGED, before)
+        return _done(Outcome.UPDATED, before, updated)
+
+    return Action(decide)
+
+
+def remove_follower(*, whispers: bool = True, mutual: bool = False) -> Action:
+    """`removeFollower`. Without `whispers`, the actor may not know of these, so none is removed.
+
+    Where all follows are `mutual`, it ends both directions.
+    """
+    removable = FOLLOWS if whispers else {Kind.FOLLOW}
+
+    def decide(before: Before) -> Decision:
+        if before.back.kind not in removable:
+            return _as_it_was(Outcome.NOT_FOLLOWED, before)
+        edge = _ended(before, before.edge) if mutual and before.edge.kind in FOLLOWS else None
+        return _done(Outcome.FOLLOWER_REMOVED, before, edge, _ended(before, before.back))
+
+    return Action(decide, both=True)
+
+
+def accept_request(limit: int, *, mutual: bool = False) -> Action:
+    """`acceptFollowRequest`: the other's request becomes what they asked for, as of now.
+
+    Where all follows are `mutual`, it is returned at once.
+    """
+
+    def decide(before: Before) -> Decision:
+        edge, back = before.edge, before.back
+        if back.kind is not Kind.REQUEST:
+            return _as_it_was(Outcome.NO_REQUEST, before)
+        if edge.kind is Kind.BLOCK:
+            return _as_it_was(Outcome.UNBLOCK_FIRST, before)
+        if not before.present:
+            return _as_it_was(Outcome.NOT_ALLOWED, before)
+        secret = back.flags & Flags.SECRET and not mutual
+        kind = Kind.WHISPER if secret else Kind.FOLLOW
+        accepted = _begun(before, back, kind, back.flags & Flags.SPECIAL)
+        if not mutual or edge.kind in FOLLOWS:
+            return _done(Outcome.REQUEST_ACCEPTED, before, None, accepted)
+        if edge.kind is Kind.NONE and before.following >= _most(limit, before):
+            return _too_many(limit, before)
+        returned = _begun(before, edge, Kind.FOLLOW)
+        return _done(Outcome.REQUEST_ACCEPTED, before, returned, accepted)
+
+    return Action(decide, both=True)
+
+
+def decline_request() -> Action:
+    """`declineFollowRequest`."""
+
+    def decide(before: Before) -> Decision:
+        if before.back.kind is not Kind.REQUEST:
+            return _as_it_was(Outcome.NO_REQUEST, before)
+        return _done(Outcome.REQUEST_DECLINED, before, None, _ended(before, before.back))
+
+    return Action(decide, both=True)
+
+
+def cancel_request() -> Action:
+    """`cancelFollowRequest`."""
+
+    def decide(before: Before) -> Decision:
+        if before.edge.kind is not Kind.REQUEST:
+            return _as_it_was(Outcome.NO_REQUEST, before)
+        return _done(Outcome.REQUEST_CANCELLED, before, _ended(before, before.edge))
+
+    return Action(decide)
+
+
+def block(limit: int) -> Action:
+    """`blockUser`, for an actor who may block `limit` users.
+
+    Ends follows and requests in both directions; a block of the other's stays.
+    """
+
+    def decide(before: Before) -> Decision:
+        if before.edge.kind is Kind.BLOCK:
+            return _as_it_was(Outcome.ALREADY_BLOCKED, before)
+        if before.blocks >= limit:
+            reached = _as_it_was(Outcome.BLOCK_LIMIT_REACHED, before)
+            return replace(reached, limit=Limit(limit, before.blocks))
+        ends = before.back.kind in (*FOLLOWS, Kind.REQUEST)
+        back = _ended(before, before.back) if ends else None
+        return _done(Outcome.BLOCKED, before, _begun(before, before.edge, Kind.BLOCK), back)
+
+    return Action(decide, both=True)
+
+
+def unblock() -> Action:
+    """`unblockUser`. What the block took does not come back: that is `undo`."""
+
+    def decide(before: Before) -> Decision:
+        if before.edge.kind is not Kind.BLOCK:
+            return _as_it_was(Outcome.NOT_BLOCKED, before)
+        return _done(Outcome.UNBLOCKED, before, _ended(before, before.edge))
+
+    return Action(decide)
+
+
+def mute(until: Millis | None = None) -> Action:
+    """`muteUser`, for good or `until` a date. Whom one mutes, one need not follow."""
+
+    def decide(before: Before) -> Decision:
+        if before.edge.flags & Flags.MUTED and before.muted_until == until:
+            return _as_it_was(Outcome.ALREADY_MUTED, before)
+        muted = _flagged(before, before.edge.flags | Flags.MUTED)
+        return _done(Outcome.MUTED, before, muted, muted_until=until)
+
+    return Action(decide)
+
+
+def unmute() -> Action:
+    """`unmuteUser`."""
+
+    def decide(before: Before) -> Decision:
+        if not before.edge.flags & Flags.MUTED:
+            return _as_it_was(Outcome.NOT_MUTED, before)
+        return _done(Outcome.UNMUTED, before, _flagged(before, before.edge.flags & ~Flags.MUTED))
+
+    return Action(decide)
+
+
+def dismiss() -> Action:
+    """The other is not to be suggested to the actor again."""
+
+    def decide(before: Before) -> Decision:
+        if before.edge.flags & Flags.DISMISSED:
+            return _as_it_was(Outcome.ALREADY_DISMISSED, before)
+        return _done(
+            Outcome.DISMISSED, before, _flagged(before, before.edge.flags | Flags.DISMISSED)
+        )
+
+    return Action(decide)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What an action took: the versions that it left behind, and the edges that it had found."""
+
+    version: Version
+    back_version: Version
+    edge: Edge
+    back: Edge
+
+
+def undo(taken: Taken) -> Action:
+    """`undoRelationshipChange`: what was found before is there again, with its date.
+
+    Only if neither has changed anything since: a newer decision is never overruled.
+    """
+
+    def decide(before: Before) -> Decision:
+        left = (before.edge.version, before.back.version)
+        if left != (taken.version, taken.back_version) or not before.present:
+            return _as_it_was(Outcome.CANNOT_UNDO, before)
+        edge = taken.edge if taken.edge.version != taken.version else None
+        back = taken.back if taken.back.version != taken.back_version else None
+        return _done(Outcome.RESTORED, before, edge, back)
+
+    return Action(decide, both=True)
+
+
+_LASTING = Flags.MUTED | Flags.DISMISSED
+"""What an owner says about a user whether they follow them or not."""
+
+
+def _begun(before: Before, former: Edge, kind: Kind, flags: Flags = Flags.PLAIN) -> Edge:
+    """The edge that `former` becomes, beginning now."""
+    return replace(
+        former, kind=kind, flags=former.flags & _LASTING | flags, since=Millis(before.now // 1000)
+    )
+
+
+def _ended(before: Before, former: Edge) -> Edge:
+    return _begun(before, former, Kind.NONE)
+
+
+def _flagged(before: Before, flags: Flags) -> Edge:
+    """The actor's edge with other flags, and its own date if it is more than a note."""
+    since = before.edge.since if before.edge.kind else Millis(before.now // 1000)
+    return replace(before.edge, flags=flags, since=since)
+
+
+def _done(
+    outcome: Outcome,
+    before: Before,
+    edge: Edge | None,
+    back: Edge | None = None,
+    *,
+    message: str | None = None,
+    muted_until: Millis | None = None,
+) -> Decision:
+    """The decision that the two edges become these, one step after the other; None: as it was."""
+    steps: tuple[Step, ...] = ()
+    now = (before.edge, before.back)
+    if edge is not None:
+        edge = _newer(before, before.edge, edge)
+        friends = _friends(edge, before.back) - _friends(before.edge, before.back)
+        steps += (Step(before.edge, edge, friends, False, message, muted_until),)
+        now = (edge, before.back)
+    if back is not None:
+        back = _newer(before, before.back, back)
+        friends = _friends(now[0], back) - _friends(now[0], before.back)
+        steps += (Step(before.back, back, friends, True),)
+        now = (now[0], back)
+    return Decision(outcome, steps, relation_of(*now))
+
+
+def _newer(before: Before, former: Edge, edge: Edge) -> Edge:
     # Two changes may fall into one microsecond, and the clock may be set back: a version never is.
-    version = Version(max(before.now, before.edge.version + 1))
-    edge = Edge(kind, Flags.PLAIN, Millis(before.now // 1000), version)
-    step = (kind is Kind.FOLLOW) - (before.edge.kind is Kind.FOLLOW)
-    friends = step if before.back.kind is Kind.FOLLOW else 0
-    return Decision(outcome, Change(edge, step, friends, before.back), _relation(edge, before.back))
+    return replace(edge, version=Version(max(before.now, former.version + 1)))
 
 
-def _refusal(outcome: Outcome, before: Before) -> Decision:
-    return Decision(outcome, None, _relation(before.edge, before.back))
+def _friends(edge: Edge, back: Edge) -> int:
+    return int(edge.kind is Kind.FOLLOW and back.kind is Kind.FOLLOW)
 
 
-def _relation(edge: Edge, back: Edge) -> Relation:
-    return seen_relation(edge.kind, edge.since, back.kind, back.since)
+def _most(limit: int, before: Before) -> int:
+    return limit if before.following_limit is None else before.following_limit
+
+
+def _too_many(limit: int, before: Before) -> Decision:
+    reached = _as_it_was(Outcome.FOLLOWING_LIMIT_REACHED, before)
+    return replace(reached, limit=Limit(_most(limit, before), before.following))
+
+
+def _as_it_was(outcome: Outcome, before: Before) -> Decision:
+    return Decision(outcome, (), before.relation)

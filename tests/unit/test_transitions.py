@@ -1,142 +1,475 @@
-"""What following and unfollowing do to an edge, whatever was there before."""
+"""What every action does in every state of two users, and what holds of all of it."""
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from graph.decision import Action, Before, Decision, Outcome
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
-from graph.relation import follows, relation
-from graph.transitions import Before, Outcome, Rule, follow, unfollow
+from graph.relation import is_friends, relation
+from graph.transitions import (
+    Taken,
+    accept_request,
+    block,
+    cancel_request,
+    decline_request,
+    dismiss,
+    follow,
+    mute,
+    remove_follower,
+    unblock,
+    undo,
+    unfollow,
+    unmute,
+    update_follow,
+)
 
 NOW = 1_700_000_000_123_456
-FOLLOW = Edge(Kind.FOLLOW, Flags.PLAIN, Millis(5_000), Version(5_000_000))
-TOMBSTONE = Edge(Kind.NONE, Flags.PLAIN, Millis(6_000), Version(6_000_000))
+NOW_MS = Millis(NOW // 1000)
+THEN = Millis(5_000)
 
-edges = st.just(NO_EDGE) | st.builds(
-    Edge,
-    kind=st.sampled_from(Kind),
-    flags=st.sampled_from([Flags.PLAIN, Flags.SPECIAL, Flags.MUTED]),
-    since=st.integers(0, 2**41).map(Millis),
-    version=st.integers(1, 2**52).map(Version),
-)
-befores = st.builds(
+LETTERS = dict(zip("-FWRB", Kind, strict=True))
+REFUSALS = {
+    "af": Outcome.ALREADY_FOLLOWING,
+    "ar": Outcome.ALREADY_REQUESTED,
+    "nf": Outcome.NOT_FOLLOWING,
+    "un": Outcome.UNCHANGED,
+    "nd": Outcome.NOT_FOLLOWED,
+    "nr": Outcome.NO_REQUEST,
+    "ab": Outcome.ALREADY_BLOCKED,
+    "nb": Outcome.NOT_BLOCKED,
+    "na": Outcome.NOT_ALLOWED,
+    "ub": Outcome.UNBLOCK_FIRST,
+}
+
+# A row for what the actor is to the other, a column for what the other is to the actor, both in the
+# order - F W R B (nothing, FOLLOW, WHISPER, REQUEST, BLOCK). A cell is what the two are afterwards,
+# or the refusal that leaves them as they were.
+TABLES: dict[str, tuple[Action, Outcome, bool, str]] = {
+    "follow": (
+        follow(10),
+        Outcome.FOLLOWED,
+        False,
+        """
+        F- FF FW FR na
+        af af af af af
+        af af af af af
+        F- FF FW FR na
+        ub ub ub ub ub
+        """,
+    ),
+    "whisper": (
+        follow(10, Kind.WHISPER),
+        Outcome.FOLLOWED,
+        False,
+        """
+        W- WF WW WR na
+        af af af af af
+        af af af af af
+        W- WF WW WR na
+        ub ub ub ub ub
+        """,
+    ),
+    "follow a protected user": (
+        follow(10),
+        Outcome.REQUESTED,
+        True,
+        """
+        R- RF RW RR na
+        af af af af af
+        af af af af af
+        ar ar ar ar ar
+        ub ub ub ub ub
+        """,
+    ),
+    "whisper to a protected user": (
+        follow(10, Kind.WHISPER),
+        Outcome.REQUESTED,
+        True,
+        """
+        R- RF RW RR na
+        af af af af af
+        af af af af af
+        ar ar ar ar ar
+        ub ub ub ub ub
+        """,
+    ),
+    "unfollow": (
+        unfollow(),
+        Outcome.UNFOLLOWED,
+        False,
+        """
+        nf nf nf nf nf
+        -- -F -W -R -B
+        -- -F -W -R -B
+        nf nf nf nf nf
+        nf nf nf nf nf
+        """,
+    ),
+    "unfollow a confirmed friend": (
+        unfollow(mutual=True),
+        Outcome.UNFOLLOWED,
+        True,
+        """
+        nf nf nf nf nf
+        -- -- -- -R -B
+        -- -- -- -R -B
+        nf nf nf nf nf
+        nf nf nf nf nf
+        """,
+    ),
+    "make it open": (
+        update_follow(Kind.FOLLOW),
+        Outcome.UPDATED,
+        False,
+        """
+        nf nf nf nf nf
+        un un un un un
+        F- FF FW FR FB
+        nf nf nf nf nf
+        nf nf nf nf nf
+        """,
+    ),
+    "make it a whisper": (
+        update_follow(Kind.WHISPER),
+        Outcome.UPDATED,
+        False,
+        """
+        nf nf nf nf nf
+        W- WF WW WR WB
+        un un un un un
+        nf nf nf nf nf
+        nf nf nf nf nf
+        """,
+    ),
+    "make it close": (
+        update_follow(special=True),
+        Outcome.UPDATED,
+        False,
+        """
+        nf nf nf nf nf
+        F- FF FW FR FB
+        W- WF WW WR WB
+        nf nf nf nf nf
+        nf nf nf nf nf
+        """,
+    ),
+    "remove a follower": (
+        remove_follower(),
+        Outcome.FOLLOWER_REMOVED,
+        False,
+        """
+        nd -- -- nd nd
+        nd F- F- nd nd
+        nd W- W- nd nd
+        nd R- R- nd nd
+        nd B- B- nd nd
+        """,
+    ),
+    "remove a follower where whispers are hidden": (
+        remove_follower(whispers=False),
+        Outcome.FOLLOWER_REMOVED,
+        False,
+        """
+        nd -- nd nd nd
+        nd F- nd nd nd
+        nd W- nd nd nd
+        nd R- nd nd nd
+        nd B- nd nd nd
+        """,
+    ),
+    "remove a confirmed friend": (
+        remove_follower(mutual=True),
+        Outcome.FOLLOWER_REMOVED,
+        True,
+        """
+        nd -- -- nd nd
+        nd -- -- nd nd
+        nd -- -- nd nd
+        nd R- R- nd nd
+        nd B- B- nd nd
+        """,
+    ),
+    "accept a request": (
+        accept_request(10),
+        Outcome.REQUEST_ACCEPTED,
+        False,
+        """
+        nr nr nr -F nr
+        nr nr nr FF nr
+        nr nr nr WF nr
+        nr nr nr RF nr
+        nr nr nr ub nr
+        """,
+    ),
+    "accept a friend": (
+        accept_request(10, mutual=True),
+        Outcome.REQUEST_ACCEPTED,
+        True,
+        """
+        nr nr nr FF nr
+        nr nr nr FF nr
+        nr nr nr WF nr
+        nr nr nr FF nr
+        nr nr nr ub nr
+        """,
+    ),
+    "decline a request": (
+        decline_request(),
+        Outcome.REQUEST_DECLINED,
+        False,
+        """
+        nr nr nr -- nr
+        nr nr nr F- nr
+        nr nr nr W- nr
+        nr nr nr R- nr
+        nr nr nr B- nr
+        """,
+    ),
+    "cancel a request": (
+        cancel_request(),
+        Outcome.REQUEST_CANCELLED,
+        False,
+        """
+        nr nr nr nr nr
+        nr nr nr nr nr
+        nr nr nr nr nr
+        -- -F -W -R -B
+        nr nr nr nr nr
+        """,
+    ),
+    "block": (
+        block(10),
+        Outcome.BLOCKED,
+        False,
+        """
+        B- B- B- B- BB
+        B- B- B- B- BB
+        B- B- B- B- BB
+        B- B- B- B- BB
+        ab ab ab ab ab
+        """,
+    ),
+    "unblock": (
+        unblock(),
+        Outcome.UNBLOCKED,
+        False,
+        """
+        nb nb nb nb nb
+        nb nb nb nb nb
+        nb nb nb nb nb
+        nb nb nb nb nb
+        -- -F -W -R -B
+        """,
+    ),
+    "mute": (
+        mute(),
+        Outcome.MUTED,
+        False,
+        """
+        -- -F -W -R -B
+        F- FF FW FR FB
+        W- WF WW WR WB
+        R- RF RW RR RB
+        B- BF BW BR BB
+        """,
+    ),
+    "dismiss": (
+        dismiss(),
+        Outcome.DISMISSED,
+        False,
+        """
+        -- -F -W -R -B
+        F- FF FW FR FB
+        W- WF WW WR WB
+        R- RF RW RR RB
+        B- BF BW BR BB
+        """,
+    ),
+}
+
+
+def edge(kind: Kind, flags: Flags = Flags.PLAIN) -> Edge:
+    return Edge(kind, flags, THEN, Version(7)) if kind or flags else NO_EDGE
+
+
+CASES = [
+    pytest.param(name, kind, back_kind, cell, id=f"{name}: {kind.name} {back_kind.name} -> {cell}")
+    for name, (_, _, _, table) in TABLES.items()
+    for kind, row in zip(Kind, table.strip().splitlines(), strict=True)
+    for back_kind, cell in zip(Kind, row.split(), strict=True)
+]
+
+
+@pytest.mark.parametrize(("name", "kind", "back_kind", "cell"), CASES)
+def test_the_table_of_actions(name: str, kind: Kind, back_kind: Kind, cell: str) -> None:
+    action, outcome, protected, _ = TABLES[name]
+    before = Before(edge(kind), edge(back_kind), following=1, now=NOW, protected=protected)
+    decision = action.decide(before)
+    refusal = REFUSALS.get(cell)
+    after = (kind, back_kind) if refusal else (LETTERS[cell[0]], LETTERS[cell[1]])
+    assert decision.outcome is (refusal or outcome)
+    assert (decision.relation.kind, decision.relation.back_kind) == after
+    assert bool(decision.steps) is (refusal is None)
+
+
+_before = st.builds(
     Before,
-    edge=edges,
-    back=edges,
+    edge=st.builds(
+        Edge,
+        kind=st.sampled_from(Kind),
+        flags=st.sampled_from([*Flags, Flags.SPECIAL | Flags.MUTED]),
+        since=st.integers(0, 2**41).map(Millis),
+        version=st.integers(0, 2**52).map(Version),
+    ),
+    back=st.builds(
+        Edge,
+        kind=st.sampled_from(Kind),
+        flags=st.sampled_from(list(Flags)),
+        since=st.integers(0, 2**41).map(Millis),
+        version=st.integers(0, 2**52).map(Version),
+    ),
     following=st.integers(0, 20),
+    blocks=st.integers(0, 20),
     now=st.integers(0, 2**52),
+    following_limit=st.none() | st.integers(0, 20),
+    protected=st.booleans(),
+    present=st.booleans(),
 )
-rules = st.integers(0, 20).map(follow) | st.just(unfollow)
+_NOTES = Flags.MUTED | Flags.DISMISSED
+_actions = st.sampled_from([action for action, *_ in TABLES.values()]) | st.just(unmute())
 
 
-def before(edge: Edge = NO_EDGE, back: Edge = NO_EDGE, following: int = 0) -> Before:
-    return Before(edge, back, following, NOW)
-
-
-def test_a_stranger_is_followed() -> None:
-    decision = follow(10)(before())
-    assert decision.outcome is Outcome.FOLLOWED
-    assert decision.change is not None
-    assert decision.change.edge == Edge(Kind.FOLLOW, Flags.PLAIN, Millis(NOW // 1000), Version(NOW))
-    assert (decision.change.following, decision.change.friends) == (1, 0)
-    assert decision.relation == relation(Kind.FOLLOW, Millis(NOW // 1000), Kind.NONE, Millis(0))
-
-
-def test_returning_a_follow_makes_friends() -> None:
-    decision = follow(10)(before(back=FOLLOW))
-    assert decision.change is not None
-    assert (decision.change.following, decision.change.friends) == (1, 1)
-    assert decision.relation == relation(
-        Kind.FOLLOW, Millis(NOW // 1000), Kind.FOLLOW, FOLLOW.since
+@given(action=_actions, before=_before)
+def test_steps_lead_from_what_was_to_what_is(action: Action, before: Before) -> None:
+    decision = action.decide(before)
+    edges = {False: before.edge, True: before.back}
+    friends = is_friends(before.relation.kinds)
+    for step in decision.steps:
+        assert step.former == edges[step.turned]
+        assert step.edge.version > step.former.version
+        assert step.edge.version >= before.now
+        assert step.turned is False or action.both
+        edges[step.turned] = step.edge
+    after = relation(
+        edges[False].kind,
+        edges[False].since,
+        edges[True].kind,
+        edges[True].since,
+        edges[False].flags,
     )
+    assert decision.relation == after
+    assert friends + sum(step.friends for step in decision.steps) == is_friends(after.kinds)
 
 
-def test_following_twice_is_no_change_and_keeps_the_date() -> None:
-    decision = follow(10)(before(FOLLOW, following=1))
-    assert (decision.outcome, decision.change) == (Outcome.ALREADY_FOLLOWING, None)
-    assert decision.relation.since == FOLLOW.since
+@given(action=_actions, before=_before)
+def test_doing_it_again_changes_nothing(action: Action, before: Before) -> None:
+    once = action.decide(before)
+    again = action.decide(_after(before, once))
+    assert again.steps == ()
+    assert again.relation == once.relation
 
 
-def test_who_is_followed_already_is_no_matter_of_the_limit() -> None:
-    assert follow(1)(before(FOLLOW, following=1)).outcome is Outcome.ALREADY_FOLLOWING
+@given(action=_actions, before=_before)
+def test_what_was_muted_stays_muted(action: Action, before: Before) -> None:
+    if action is not TABLES["mute"][0]:
+        for step in action.decide(before).steps:
+            assert (
+                step.turned
+                or Flags.MUTED not in step.former.flags
+                or (
+                    Flags.MUTED in step.edge.flags
+                    or action.decide(before).outcome is Outcome.UNMUTED
+                )
+            )
 
 
-def test_the_limit_is_the_last_follow_that_is_allowed() -> None:
-    assert follow(3)(before(following=2)).outcome is Outcome.FOLLOWED
-    refused = follow(3)(before(following=3))
-    assert (refused.outcome, refused.change) == (Outcome.FOLLOWING_LIMIT_REACHED, None)
-    assert follow(3)(before(following=4)).outcome is Outcome.FOLLOWING_LIMIT_REACHED
+@given(action=_actions, before=_before)
+def test_an_undo_brings_back_both_edges_with_their_dates(action: Action, before: Before) -> None:
+    done = action.decide(before)
+    after = _after(before, done)
+    taken = Taken(after.edge.version, after.back.version, before.edge, before.back)
+    undone = undo(taken).decide(replace(after, present=True))
+    assert undone.outcome is Outcome.RESTORED
+    assert undone.relation == before.relation
 
 
-def test_unfollowing_ends_a_friendship() -> None:
-    decision = unfollow(before(FOLLOW, back=FOLLOW, following=1))
-    assert decision.outcome is Outcome.UNFOLLOWED
-    assert decision.change is not None
-    assert decision.change.edge.kind is Kind.NONE
-    assert (decision.change.following, decision.change.friends) == (-1, -1)
-    assert decision.relation == relation(Kind.NONE, Millis(0), Kind.FOLLOW, FOLLOW.since)
+def test_a_newer_change_is_never_undone() -> None:
+    before = Before(edge(Kind.FOLLOW), NO_EDGE, following=1, now=NOW)
+    after = _after(before, unfollow().decide(before))
+    taken = Taken(after.edge.version, after.back.version, before.edge, before.back)
+    later = _after(after, follow(10).decide(after))
+    assert undo(taken).decide(later).outcome is Outcome.CANNOT_UNDO
 
 
-def test_a_tombstone_is_not_followed_and_shows_no_date() -> None:
-    decision = unfollow(before(TOMBSTONE))
-    assert (decision.outcome, decision.change) == (Outcome.NOT_FOLLOWING, None)
-    assert decision.relation.since == 0
-    assert follow(10)(before(TOMBSTONE)).outcome is Outcome.FOLLOWED
+def test_turning_a_whisper_into_a_follow_keeps_its_date() -> None:
+    decision = update_follow(Kind.FOLLOW).decide(Before(edge(Kind.WHISPER), NO_EDGE, 1, NOW))
+    assert decision.steps[0].edge.since == THEN
 
 
-def test_a_tombstone_on_the_way_back_makes_no_friends() -> None:
-    decision = follow(10)(before(back=TOMBSTONE))
-    assert decision.change is not None
-    assert decision.change.friends == 0
-    assert decision.relation.back_since == 0
+def test_a_follow_begins_now() -> None:
+    decision = follow(10).decide(Before(NO_EDGE, NO_EDGE, 0, NOW))
+    assert decision.steps[0].edge == Edge(Kind.FOLLOW, Flags.PLAIN, NOW_MS, Version(NOW))
 
 
-def test_a_change_in_the_same_microsecond_is_newer() -> None:
-    edge = replace(TOMBSTONE, version=Version(NOW))
-    decision = follow(10)(before(edge))
-    assert decision.change is not None
-    assert decision.change.edge.version == NOW + 1
+def test_a_secret_request_becomes_a_whisper() -> None:
+    asked = follow(10, Kind.WHISPER, message="hello").decide(
+        Before(NO_EDGE, NO_EDGE, 0, NOW, protected=True)
+    )
+    assert asked.steps[0].message == "hello"
+    accepted = accept_request(10).decide(Before(NO_EDGE, asked.steps[0].edge, 0, NOW + 1))
+    assert accepted.relation.back_kind is Kind.WHISPER
+    assert Flags.SECRET not in accepted.steps[0].edge.flags
 
 
-@given(before=befores, rule=rules)
-def test_a_version_never_falls_even_if_the_clock_does(before: Before, rule: Rule) -> None:
-    change = rule(before).change
-    if change is not None:
-        assert change.edge.version > before.edge.version
-        assert change.edge.version >= before.now
+def test_a_request_that_needs_no_approval_any_more_is_granted_by_asking_again() -> None:
+    decision = follow(10).decide(Before(edge(Kind.REQUEST), NO_EDGE, 10, NOW))
+    assert decision.outcome is Outcome.FOLLOWED
 
 
-@given(before=befores, rule=rules)
-def test_the_counts_move_by_what_was_changed(before: Before, rule: Rule) -> None:
-    decision = rule(before)
-    was = before.edge.kind is Kind.FOLLOW
-    if decision.change is None:
-        assert follows(decision.relation.kinds) == was
-        return
-    becomes = decision.change.edge.kind is Kind.FOLLOW
-    mutual = before.back.kind is Kind.FOLLOW
-    assert decision.change.following == becomes - was
-    assert decision.change.friends == (becomes and mutual) - (was and mutual)
+@pytest.mark.parametrize(("own", "most"), [(None, 3), (5, 5), (0, 0)])
+def test_the_limit_is_the_last_follow_that_is_allowed(own: int | None, most: int) -> None:
+    before = Before(NO_EDGE, NO_EDGE, following=most, now=NOW, following_limit=own)
+    refused = follow(3).decide(before)
+    assert refused.outcome is Outcome.FOLLOWING_LIMIT_REACHED
+    assert refused.limit == (most, most)
+    if most:
+        assert follow(3).decide(replace(before, following=most - 1)).steps
 
 
-@given(before=befores, rule=rules)
-def test_the_relation_that_is_told_is_the_one_that_is_written(before: Before, rule: Rule) -> None:
-    decision = rule(before)
-    edge = before.edge if decision.change is None else decision.change.edge
-    ahead, back = decision.relation.kind, decision.relation.back_kind
-    assert (ahead, back) == (edge.kind, before.back.kind)
-    assert decision.relation.since == (edge.since if edge.kind else 0)
-    assert decision.relation.back_since == (before.back.since if before.back.kind else 0)
+def test_who_returns_an_accepted_friendship_is_held_to_the_limit_too() -> None:
+    before = Before(NO_EDGE, edge(Kind.REQUEST), following=3, now=NOW, protected=True)
+    assert accept_request(3).decide(before).steps
+    refused = accept_request(3, mutual=True).decide(before)
+    assert refused.outcome is Outcome.FOLLOWING_LIMIT_REACHED
 
 
-@given(before=befores, rule=rules)
-def test_doing_it_again_changes_nothing(before: Before, rule: Rule) -> None:
-    first = rule(before)
-    if first.change is None:
-        return
-    following = before.following + first.change.following
-    again = rule(replace(before, edge=first.change.edge, following=following))
-    assert again.change is None
-    assert again.outcome in (Outcome.ALREADY_FOLLOWING, Outcome.NOT_FOLLOWING)
-    assert again.relation == first.relation
+def test_blocks_have_a_limit_of_their_own() -> None:
+    refused = block(3).decide(Before(NO_EDGE, NO_EDGE, 0, NOW, blocks=3))
+    assert (refused.outcome, refused.limit) == (Outcome.BLOCK_LIMIT_REACHED, (3, 3))
+
+
+def test_nobody_begins_a_follow_with_an_account_that_is_gone() -> None:
+    gone = Before(NO_EDGE, edge(Kind.REQUEST), 0, NOW, present=False)
+    for action in (follow(3), accept_request(3)):
+        assert action.decide(gone).outcome is Outcome.NOT_ALLOWED
+
+
+def test_a_mute_can_be_given_another_end() -> None:
+    muted = Before(edge(Kind.NONE, Flags.MUTED), NO_EDGE, 0, NOW, muted_until=Millis(9))
+    assert mute(Millis(9)).decide(muted).outcome is Outcome.ALREADY_MUTED
+    assert mute().decide(muted).steps[0].muted_until is None
+    assert mute(Millis(10)).decide(muted).steps[0].muted_until == Millis(10)
+
+
+def _after(before: Before, decision: Decision) -> Before:
+    edges = {step.turned: step.edge for step in decision.steps}
+    until = [step.muted_until for step in decision.steps if not step.turned]
+    return replace(
+        before,
+        edge=edges.get(False, before.edge),
+        back=edges.get(True, before.back),
+        muted_until=until[0] if until else before.muted_until,
+    )

@@ -1,0 +1,147 @@
+"""What is decided about two users: from what was before, the steps to what is after.
+
+Knows none of the rules. A store reads a `Before`, asks an action, and writes the steps of its
+`Decision`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from graph.counts import Limit
+from graph.edge import Edge, Millis
+from graph.relation import Relation, relation_of
+
+
+class Outcome(Enum):
+    """What became of an action. Only those of `CHANGES` have changed anything."""
+
+    FOLLOWED = "FOLLOWED"
+    REQUESTED = "REQUESTED"
+    ALREADY_FOLLOWING = "ALREADY_FOLLOWING"
+    ALREADY_REQUESTED = "ALREADY_REQUESTED"
+    UNFOLLOWED = "UNFOLLOWED"
+    NOT_FOLLOWING = "NOT_FOLLOWING"
+    UPDATED = "UPDATED"
+    UNCHANGED = "UNCHANGED"
+    FOLLOWER_REMOVED = "FOLLOWER_REMOVED"
+    NOT_FOLLOWED = "NOT_FOLLOWED"
+    REQUEST_ACCEPTED = "REQUEST_ACCEPTED"
+    REQUEST_DECLINED = "REQUEST_DECLINED"
+    REQUEST_CANCELLED = "REQUEST_CANCELLED"
+    NO_REQUEST = "NO_REQUEST"
+    BLOCKED = "BLOCKED"
+    ALREADY_BLOCKED = "ALREADY_BLOCKED"
+    UNBLOCKED = "UNBLOCKED"
+    NOT_BLOCKED = "NOT_BLOCKED"
+    MUTED = "MUTED"
+    ALREADY_MUTED = "ALREADY_MUTED"
+    UNMUTED = "UNMUTED"
+    NOT_MUTED = "NOT_MUTED"
+    DISMISSED = "DISMISSED"
+    ALREADY_DISMISSED = "ALREADY_DISMISSED"
+    RESTORED = "RESTORED"
+    CANNOT_FOLLOW_SELF = "CANNOT_FOLLOW_SELF"
+    NOT_ALLOWED = "NOT_ALLOWED"
+    UNBLOCK_FIRST = "UNBLOCK_FIRST"
+    FOLLOWING_LIMIT_REACHED = "FOLLOWING_LIMIT_REACHED"
+    BLOCK_LIMIT_REACHED = "BLOCK_LIMIT_REACHED"
+    RATE_LIMITED = "RATE_LIMITED"
+    CANNOT_UNDO = "CANNOT_UNDO"
+
+
+CHANGES = frozenset(
+    {
+        Outcome.FOLLOWED,
+        Outcome.REQUESTED,
+        Outcome.UNFOLLOWED,
+        Outcome.UPDATED,
+        Outcome.FOLLOWER_REMOVED,
+        Outcome.REQUEST_ACCEPTED,
+        Outcome.REQUEST_DECLINED,
+        Outcome.REQUEST_CANCELLED,
+        Outcome.BLOCKED,
+        Outcome.UNBLOCKED,
+        Outcome.MUTED,
+        Outcome.UNMUTED,
+        Outcome.DISMISSED,
+        Outcome.RESTORED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is known of two users while both are held still.
+
+    `edge` is what the actor is to the other, `back` the reverse; `now` is the database's clock in
+    microseconds, the one clock that all writers share.
+    """
+
+    edge: Edge
+    back: Edge
+    following: int
+    """How many follows, whispers and requests the actor has."""
+    now: int
+    blocks: int = 0
+    following_limit: int | None = None
+    """The actor's own limit, where a service has set one."""
+    protected: bool = False
+    """Whether the other approves who follows them."""
+    present: bool = True
+    """Whether neither account is going away."""
+    muted_until: Millis | None = None
+    """When the actor's mute of the other ends by itself."""
+    paced_until: int = 0
+    """Up to when the actor's changes are paid for, in microseconds: see `graph.pace`."""
+
+    @property
+    def relation(self) -> Relation:
+        return relation_of(self.edge, self.back)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One edge to write. `friends` is what it adds to the friends of both its ends."""
+
+    former: Edge
+    edge: Edge
+    friends: int
+    turned: bool
+    """Whether it is the other user's edge towards the actor."""
+    message: str | None = None
+    """What a request says to the one who is asked."""
+    muted_until: Millis | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer of an action: the outcome, what to write if anything, and where the two stand.
+
+    The relation holds all there is: whoever shows it hides what its viewer may not see.
+    """
+
+    outcome: Outcome
+    steps: tuple[Step, ...]
+    relation: Relation
+    limit: Limit | None = None
+    """Which limit was reached, where that was the reason."""
+    retry_at: Millis | None = None
+    """When to try again, where the actor was too fast."""
+    paced_until: int = 0
+
+
+Rule = Callable[[Before], Decision]
+"""A pure function that decides one action. It may be asked more than once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A rule, and whether it may change what the other user is to the actor too.
+
+    Who might change both holds both users' counts from the start, in the order of their ids: so no
+    two actions wait for each other for ever.
+    """
+
+    decide: Rule
+    both: bool = False

@@ -1,0 +1,144 @@
+"""Who may see what of whom: lists, relations and single edges. Knows nothing of how any is read.
+
+One rule says it all: a viewer sees an edge if they are one of its ends, or if it is a follow that
+stands in a list which they may open. What they may not see looks exactly like what is not there.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+from graph.edge import FOLLOWS, Kind, Millis
+from graph.page import ListKind
+from graph.relation import STRANGERS, Relation, kinds_of
+
+
+class Audience(IntEnum):
+    """To whom an account opens a list. The numbers are stored."""
+
+    EVERYONE = 0
+    FOLLOWERS = 1
+    FRIENDS = 2
+    ONLY_ME = 3
+
+
+class Access(Enum):
+    """Whether a viewer may open a list; if not, as much of the reason as they may know."""
+
+    VISIBLE = "VISIBLE"
+    HIDDEN_BY_OWNER = "HIDDEN_BY_OWNER"
+    PROTECTED = "PROTECTED"
+    HIDDEN_BY_BLOCK = "HIDDEN_BY_BLOCK"
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """What an account says about who may see it."""
+
+    protected: bool = False
+    """Only who was approved follows, and sees the lists."""
+    following: Audience = Audience.EVERYONE
+    followers: Audience = Audience.EVERYONE
+    present: bool = True
+    """Whether the account is here at all: not switched off, and not going away."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is nothing to hide from anybody: true of nearly everybody."""
+        return self == OPEN
+
+
+OPEN = Privacy()
+
+
+class Standing(Enum):
+    """What a viewer is to the owner of a list. Follows count, whispers too: both were let in."""
+
+    OWNER = "OWNER"
+    FRIEND = "FRIEND"
+    FOLLOWER = "FOLLOWER"
+    STRANGER = "STRANGER"
+    BLOCKER = "BLOCKER"
+    BLOCKED = "BLOCKED"
+    SERVICE = "SERVICE"
+
+
+def standing(kinds: int) -> Standing:
+    """What the first user of a relation is to the second, whole as it is stored."""
+    kind, back_kind = kinds & 15, kinds >> 4 & 15
+    if back_kind == Kind.BLOCK:
+        return Standing.BLOCKED
+    if kind == Kind.BLOCK:
+        return Standing.BLOCKER
+    if kind not in FOLLOWS:
+        return Standing.STRANGER
+    friends = kind == Kind.FOLLOW and back_kind == Kind.FOLLOW
+    return Standing.FRIEND if friends else Standing.FOLLOWER
+
+
+_WITHIN = {
+    Audience.EVERYONE: {Standing.STRANGER, Standing.FOLLOWER, Standing.FRIEND},
+    Audience.FOLLOWERS: {Standing.FOLLOWER, Standing.FRIEND},
+    Audience.FRIENDS: {Standing.FRIEND},
+    Audience.ONLY_ME: set[Standing](),
+}
+
+
+def access(list_kind: ListKind, privacy: Privacy, viewer: Standing) -> Access:
+    """Whether the viewer may open that list of an account with that privacy.
+
+    Friends stand in both of the other lists, so they are as hidden as the more hidden of these.
+    """
+    if viewer in (Standing.OWNER, Standing.SERVICE):
+        return Access.VISIBLE
+    if viewer is Standing.BLOCKER:
+        return Access.HIDDEN_BY_BLOCK
+    if viewer is Standing.BLOCKED or not privacy.present:
+        return Access.HIDDEN_BY_OWNER
+    if privacy.protected and viewer is Standing.STRANGER:
+        return Access.PROTECTED
+    audiences = {
+        ListKind.FOLLOWING: {privacy.following},
+        ListKind.FOLLOWERS: {privacy.followers},
+        ListKind.FRIENDS: {privacy.following, privacy.followers},
+    }[list_kind]
+    seen = all(viewer in _WITHIN[audience] for audience in audiences)
+    return Access.VISIBLE if seen else Access.HIDDEN_BY_OWNER
+
+
+def seen_by_first(relation: Relation, *, whispers: bool = True) -> Relation:
+    """What the first of two users may know: all of their own side, and of the other's no block.
+
+    Without `whispers`, these are hidden from their targets too.
+    """
+    back = relation.back_kind
+    if back is Kind.BLOCK or (back is Kind.WHISPER and not whispers):
+        return _without_back(relation)
+    return relation
+
+
+def seen_by_second(relation: Relation, *, whispers: bool = True) -> Relation:
+    """What the second of two users may know, told from the first one's side."""
+    return seen_by_first(relation.turned, whispers=whispers).turned
+
+
+def seen_by_third(relation: Relation, *, ahead: bool, behind: bool) -> Relation:
+    """What anybody else may know: open follows only, and of these only such as stand in a list
+    that they may open; `ahead` and `behind` say whether either direction does.
+    """
+    kind = _open(relation.kind) if ahead else Kind.NONE
+    back_kind = _open(relation.back_kind) if behind else Kind.NONE
+    return Relation(
+        kinds_of(kind, back_kind),
+        relation.since if kind else Millis(0),
+        relation.back_since if back_kind else Millis(0),
+    )
+
+
+def _open(kind: Kind) -> Kind:
+    return kind if kind is Kind.FOLLOW else Kind.NONE
+
+
+def _without_back(relation: Relation) -> Relation:
+    if relation.kinds & ~0xF0 == 0:
+        return STRANGERS
+    return Relation(relation.kinds & ~0xF0, relation.since, Millis(0))

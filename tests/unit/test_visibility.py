@@ -1,0 +1,135 @@
+"""Who may see what of whom, over every audience, every standing and every pair of kinds."""
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+import pytest
+
+from graph.edge import FOLLOWS, Flags, Kind, Millis
+from graph.page import ListKind
+from graph.relation import STRANGERS, Relation, kinds_of, relation
+from graph.visibility import (
+    OPEN,
+    Access,
+    Audience,
+    Privacy,
+    Standing,
+    access,
+    seen_by_first,
+    seen_by_second,
+    seen_by_third,
+    standing,
+)
+
+
+def every(*columns: Iterable[Any]) -> list[tuple[Any, ...]]:
+    return list(product(*columns))
+
+
+THEN, LATER = Millis(5), Millis(6)
+LISTS = (ListKind.FOLLOWING, ListKind.FOLLOWERS, ListKind.FRIENDS)
+
+# A column for each standing: owner, friend, follower, stranger, blocker, blocked, service.
+V, H, P, B = Access.VISIBLE, Access.HIDDEN_BY_OWNER, Access.PROTECTED, Access.HIDDEN_BY_BLOCK
+OF_AUDIENCE = {
+    Audience.EVERYONE: (V, V, V, V, B, H, V),
+    Audience.FOLLOWERS: (V, V, V, H, B, H, V),
+    Audience.FRIENDS: (V, V, H, H, B, H, V),
+    Audience.ONLY_ME: (V, H, H, H, B, H, V),
+}
+
+# A row for what the viewer is to the owner, a column for the reverse; in the order of the kinds.
+OF_KINDS = """
+    STRANGER STRANGER STRANGER STRANGER BLOCKED
+    FOLLOWER FRIEND   FOLLOWER FOLLOWER BLOCKED
+    FOLLOWER FOLLOWER FOLLOWER FOLLOWER BLOCKED
+    STRANGER STRANGER STRANGER STRANGER BLOCKED
+    BLOCKER  BLOCKER  BLOCKER  BLOCKER  BLOCKED
+"""
+
+
+@pytest.mark.parametrize(("audience", "viewer"), every(Audience, Standing))
+def test_an_audience_opens_its_list_and_no_other(audience: Audience, viewer: Standing) -> None:
+    expected = dict(zip(Standing, OF_AUDIENCE[audience], strict=True))[viewer]
+    otherwise = dict(zip(Standing, OF_AUDIENCE[Audience.EVERYONE], strict=True))[viewer]
+    following, followers = Privacy(following=audience), Privacy(followers=audience)
+    assert access(ListKind.FOLLOWING, following, viewer) is expected
+    assert access(ListKind.FOLLOWERS, following, viewer) is otherwise
+    assert access(ListKind.FOLLOWING, followers, viewer) is otherwise
+    assert access(ListKind.FOLLOWERS, followers, viewer) is expected
+    assert access(ListKind.FRIENDS, following, viewer) is expected
+    assert access(ListKind.FRIENDS, followers, viewer) is expected
+
+
+@pytest.mark.parametrize(("kind", "viewer"), every(LISTS, Standing))
+def test_a_protected_account_shows_its_lists_to_those_it_let_in(
+    kind: ListKind, viewer: Standing
+) -> None:
+    expected = dict(zip(Standing, (V, V, V, P, B, H, V), strict=True))[viewer]
+    assert access(kind, Privacy(protected=True), viewer) is expected
+
+
+@pytest.mark.parametrize(("kind", "viewer"), every(LISTS, Standing))
+def test_an_account_that_is_away_shows_nothing(kind: ListKind, viewer: Standing) -> None:
+    expected = dict(zip(Standing, (V, H, H, H, B, H, V), strict=True))[viewer]
+    assert access(kind, Privacy(present=False), viewer) is expected
+
+
+@pytest.mark.parametrize(("kind", "back_kind"), every(Kind, Kind))
+def test_what_a_viewer_is_to_an_owner(kind: Kind, back_kind: Kind) -> None:
+    expected = OF_KINDS.split()[5 * kind + back_kind]
+    assert standing(kinds_of(kind, back_kind, Flags.MUTED)) is Standing[expected]
+
+
+def _relation(kind: Kind, back_kind: Kind) -> Relation:
+    return relation(kind, THEN, back_kind, LATER, Flags.SPECIAL)
+
+
+@pytest.mark.parametrize(("kind", "back_kind", "whispers"), every(Kind, Kind, (True, False)))
+def test_an_end_sees_their_own_side_and_no_block_of_the_other(
+    kind: Kind, back_kind: Kind, whispers: bool
+) -> None:
+    seen = seen_by_first(_relation(kind, back_kind), whispers=whispers)
+    hidden = back_kind is Kind.BLOCK or (back_kind is Kind.WHISPER and not whispers)
+    assert seen == _relation(kind, Kind.NONE if hidden else back_kind)
+
+
+@pytest.mark.parametrize(("kind", "back_kind", "whispers"), every(Kind, Kind, (True, False)))
+def test_the_second_end_sees_the_same_turned_round(
+    kind: Kind, back_kind: Kind, whispers: bool
+) -> None:
+    seen = seen_by_second(_relation(kind, back_kind), whispers=whispers)
+    expected = seen_by_first(_relation(kind, back_kind).turned, whispers=whispers).turned
+    assert seen == expected
+    assert seen.flags is Flags.PLAIN
+    assert seen.kind in ({kind, Kind.NONE} if kind in (Kind.WHISPER, Kind.BLOCK) else {kind})
+
+
+@pytest.mark.parametrize(
+    ("kind", "back_kind", "ahead", "behind"),
+    every(Kind, Kind, (True, False), (True, False)),
+)
+def test_others_see_open_follows_in_open_lists(
+    kind: Kind, back_kind: Kind, ahead: bool, behind: bool
+) -> None:
+    seen = seen_by_third(_relation(kind, back_kind), ahead=ahead, behind=behind)
+    first = Kind.FOLLOW if ahead and kind is Kind.FOLLOW else Kind.NONE
+    second = Kind.FOLLOW if behind and back_kind is Kind.FOLLOW else Kind.NONE
+    assert seen == relation(first, THEN, second, LATER)
+
+
+@pytest.mark.parametrize("hidden", [kind for kind in Kind if kind is not Kind.FOLLOW])
+def test_to_others_what_is_hidden_is_what_is_not_there(hidden: Kind) -> None:
+    seen = seen_by_third(_relation(hidden, hidden), ahead=True, behind=True)
+    assert seen == STRANGERS
+
+
+def test_to_the_blocked_a_block_is_nothing() -> None:
+    assert seen_by_first(relation(Kind.NONE, THEN, Kind.BLOCK, LATER)) == STRANGERS
+
+
+def test_nearly_everybody_is_open() -> None:
+    assert OPEN.is_open
+    assert not Privacy(followers=Audience.FRIENDS).is_open
+    assert all(kind in FOLLOWS for kind in (Kind.FOLLOW, Kind.WHISPER))
