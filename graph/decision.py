@@ -1,7 +1,7 @@
 """What is decided about two users: from what was before, the steps to what is after.
 
-Knows none of the rules. A store reads a `Before`, asks an action, and writes the steps of its
-`Decision`.
+Knows none of the rules. A store reads a `Before`, asks a rule, and writes the steps of its
+`Decision` if what it read still holds; else it asks again.
 """
 
 from collections.abc import Callable
@@ -72,7 +72,7 @@ CHANGES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What is known of two users while both are held still.
+    """What is known of two users at one moment.
 
     `edge` is what the actor is to the other, `back` the reverse; `now` is the database's clock in
     microseconds, the one clock that all writers share.
@@ -115,6 +115,18 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class Guards:
+    """What must still hold when the steps are written: the actor may be changing more at once."""
+
+    following_below: int | None = None
+    blocks_below: int | None = None
+    pace_us: int = 0
+    """What the change costs, in microseconds of the actor's pace."""
+    paced_most: int = 0
+    """The actor's changes may be paid for up to this moment before it, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """The answer of an action: the outcome, what to write if anything, and where the two stand.
 
@@ -128,20 +140,8 @@ class Decision:
     """Which limit was reached, where that was the reason."""
     retry_at: Millis | None = None
     """When to try again, where the actor was too fast."""
-    paced_until: int = 0
+    guards: Guards = Guards()
 
 
 Rule = Callable[[Before], Decision]
 """A pure function that decides one action. It may be asked more than once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """A rule, and whether it may change what the other user is to the actor too.
-
-    Who might change both holds both users' counts from the start, in the order of their ids: so no
-    two actions wait for each other for ever.
-    """
-
-    decide: Rule
-    both: bool = False

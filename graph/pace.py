@@ -6,7 +6,7 @@ are paid for. Nothing has to be counted, forgotten, or reset.
 
 from dataclasses import dataclass, replace
 
-from graph.decision import Action, Before, Decision, Outcome
+from graph.decision import Before, Decision, Outcome, Rule
 from graph.edge import Millis
 
 
@@ -18,19 +18,19 @@ class Pace:
     burst: int
 
 
-def paced(action: Action, pace: Pace) -> Action:
-    """The same action, refused to whoever is too fast. What changes nothing costs nothing."""
+def paced(rule: Rule, pace: Pace) -> Rule:
+    """The same rule, refused to whoever is too fast. What changes nothing costs nothing."""
 
     def decide(before: Before) -> Decision:
-        decision = action.decide(before)
+        decision = rule(before)
         if not decision.steps:
             return decision
-        paid = max(before.paced_until, before.now) + pace.interval_us
-        early = paid - pace.interval_us * pace.burst - before.now
+        most = before.now + pace.interval_us * (pace.burst - 1)
+        early = before.paced_until - most
         if early > 0:
             retry_at = Millis(-(-(before.now + early) // 1000))
-            as_it_was = replace(decision, outcome=Outcome.RATE_LIMITED, steps=())
-            return replace(as_it_was, relation=before.relation, retry_at=retry_at)
-        return replace(decision, paced_until=paid)
+            return Decision(Outcome.RATE_LIMITED, (), before.relation, retry_at=retry_at)
+        guards = replace(decision.guards, pace_us=pace.interval_us, paced_most=most)
+        return replace(decision, guards=guards)
 
-    return Action(decide, action.both)
+    return decide

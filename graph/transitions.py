@@ -6,14 +6,14 @@ Knows nothing of transactions, of SQL or of who calls.
 from dataclasses import dataclass, replace
 
 from graph.counts import Limit
-from graph.decision import Action, Before, Decision, Outcome, Step
+from graph.decision import Before, Decision, Guards, Outcome, Rule, Step
 from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis, Version
 from graph.relation import relation_of
 
 
 def follow(
     limit: int, kind: Kind = Kind.FOLLOW, *, special: bool = False, message: str | None = None
-) -> Action:
+) -> Rule:
     """`followUser`, openly or by a whisper, for an actor who may follow `limit` users.
 
     A protected user is asked: by a request, with a `message`.
@@ -35,13 +35,15 @@ def follow(
         if before.protected:
             asked = flags | (Flags.SECRET if kind is Kind.WHISPER else Flags.PLAIN)
             requested = _begun(before, edge, Kind.REQUEST, asked)
-            return _done(Outcome.REQUESTED, before, requested, message=message)
-        return _done(Outcome.FOLLOWED, before, _begun(before, edge, kind, flags))
+            asking = _done(Outcome.REQUESTED, before, requested, message=message)
+            return _while_below(limit, asking, before)
+        followed = _done(Outcome.FOLLOWED, before, _begun(before, edge, kind, flags))
+        return _while_below(limit, followed, before)
 
-    return Action(decide)
+    return decide
 
 
-def unfollow(*, mutual: bool = False) -> Action:
+def unfollow(*, mutual: bool = False) -> Rule:
     """`unfollowUser`. Where all follows are `mutual`, it ends both directions."""
 
     def decide(before: Before) -> Decision:
@@ -50,10 +52,10 @@ def unfollow(*, mutual: bool = False) -> Action:
         back = _ended(before, before.back) if mutual and before.back.kind in FOLLOWS else None
         return _done(Outcome.UNFOLLOWED, before, _ended(before, before.edge), back)
 
-    return Action(decide, both=mutual)
+    return decide
 
 
-def update_follow(kind: Kind | None = None, special: bool | None = None) -> Action:
+def update_follow(kind: Kind | None = None, special: bool | None = None) -> Rule:
     """`updateFollow`: open or whispered, close or not; None leaves it. The date stays."""
 
     def decide(before: Before) -> Decision:
@@ -68,10 +70,10 @@ def update_follow(kind: Kind | None = None, special: bool | None = None) -> Acti
             return _as_it_was(Outcome.UNCHANGED, before)
         return _done(Outcome.UPDATED, before, updated)
 
-    return Action(decide)
+    return decide
 
 
-def remove_follower(*, whispers: bool = True, mutual: bool = False) -> Action:
+def remove_follower(*, whispers: bool = True, mutual: bool = False) -> Rule:
     """`removeFollower`. Without `whispers`, the actor may not know of these, so none is removed.
 
     Where all follows are `mutual`, it ends both directions.
@@ -84,10 +86,10 @@ def remove_follower(*, whispers: bool = True, mutual: bool = False) -> Action:
         edge = _ended(before, before.edge) if mutual and before.edge.kind in FOLLOWS else None
         return _done(Outcome.FOLLOWER_REMOVED, before, edge, _ended(before, before.back))
 
-    return Action(decide, both=True)
+    return decide
 
 
-def accept_request(limit: int, *, mutual: bool = False) -> Action:
+def accept_request(limit: int, *, mutual: bool = False) -> Rule:
     """`acceptFollowRequest`: the other's request becomes what they asked for, as of now.
 
     Where all follows are `mutual`, it is returned at once.
@@ -109,12 +111,13 @@ def accept_request(limit: int, *, mutual: bool = False) -> Action:
         if edge.kind is Kind.NONE and before.following >= _most(limit, before):
             return _too_many(limit, before)
         returned = _begun(before, edge, Kind.FOLLOW)
-        return _done(Outcome.REQUEST_ACCEPTED, before, returned, accepted)
+        both = _done(Outcome.REQUEST_ACCEPTED, before, returned, accepted)
+        return _while_below(limit, both, before)
 
-    return Action(decide, both=True)
+    return decide
 
 
-def decline_request() -> Action:
+def decline_request() -> Rule:
     """`declineFollowRequest`."""
 
     def decide(before: Before) -> Decision:
@@ -122,10 +125,10 @@ def decline_request() -> Action:
             return _as_it_was(Outcome.NO_REQUEST, before)
         return _done(Outcome.REQUEST_DECLINED, before, None, _ended(before, before.back))
 
-    return Action(decide, both=True)
+    return decide
 
 
-def cancel_request() -> Action:
+def cancel_request() -> Rule:
     """`cancelFollowRequest`."""
 
     def decide(before: Before) -> Decision:
@@ -133,10 +136,10 @@ def cancel_request() -> Action:
             return _as_it_was(Outcome.NO_REQUEST, before)
         return _done(Outcome.REQUEST_CANCELLED, before, _ended(before, before.edge))
 
-    return Action(decide)
+    return decide
 
 
-def block(limit: int) -> Action:
+def block(limit: int) -> Rule:
     """`blockUser`, for an actor who may block `limit` users.
 
     Ends follows and requests in both directions; a block of the other's stays.
@@ -150,12 +153,13 @@ def block(limit: int) -> Action:
             return replace(reached, limit=Limit(limit, before.blocks))
         ends = before.back.kind in (*FOLLOWS, Kind.REQUEST)
         back = _ended(before, before.back) if ends else None
-        return _done(Outcome.BLOCKED, before, _begun(before, before.edge, Kind.BLOCK), back)
+        blocked = _done(Outcome.BLOCKED, before, _begun(before, before.edge, Kind.BLOCK), back)
+        return replace(blocked, guards=Guards(blocks_below=limit))
 
-    return Action(decide, both=True)
+    return decide
 
 
-def unblock() -> Action:
+def unblock() -> Rule:
     """`unblockUser`. What the block took does not come back: that is `undo`."""
 
     def decide(before: Before) -> Decision:
@@ -163,10 +167,10 @@ def unblock() -> Action:
             return _as_it_was(Outcome.NOT_BLOCKED, before)
         return _done(Outcome.UNBLOCKED, before, _ended(before, before.edge))
 
-    return Action(decide)
+    return decide
 
 
-def mute(until: Millis | None = None) -> Action:
+def mute(until: Millis | None = None) -> Rule:
     """`muteUser`, for good or `until` a date. Whom one mutes, one need not follow."""
 
     def decide(before: Before) -> Decision:
@@ -175,10 +179,10 @@ def mute(until: Millis | None = None) -> Action:
         muted = _flagged(before, before.edge.flags | Flags.MUTED)
         return _done(Outcome.MUTED, before, muted, muted_until=until)
 
-    return Action(decide)
+    return decide
 
 
-def unmute() -> Action:
+def unmute() -> Rule:
     """`unmuteUser`."""
 
     def decide(before: Before) -> Decision:
@@ -186,10 +190,10 @@ def unmute() -> Action:
             return _as_it_was(Outcome.NOT_MUTED, before)
         return _done(Outcome.UNMUTED, before, _flagged(before, before.edge.flags & ~Flags.MUTED))
 
-    return Action(decide)
+    return decide
 
 
-def dismiss() -> Action:
+def dismiss() -> Rule:
     """The other is not to be suggested to the actor again."""
 
     def decide(before: Before) -> Decision:
@@ -199,7 +203,7 @@ def dismiss() -> Action:
             Outcome.DISMISSED, before, _flagged(before, before.edge.flags | Flags.DISMISSED)
         )
 
-    return Action(decide)
+    return decide
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +216,7 @@ class Taken:
     back: Edge
 
 
-def undo(taken: Taken) -> Action:
+def undo(taken: Taken) -> Rule:
     """`undoRelationshipChange`: what was found before is there again, with its date.
 
     Only if neither has changed anything since: a newer decision is never overruled.
@@ -226,7 +230,7 @@ def undo(taken: Taken) -> Action:
         back = taken.back if taken.back.version != taken.back_version else None
         return _done(Outcome.RESTORED, before, edge, back)
 
-    return Action(decide, both=True)
+    return decide
 
 
 _LASTING = Flags.MUTED | Flags.DISMISSED
@@ -291,6 +295,13 @@ def _most(limit: int, before: Before) -> int:
 def _too_many(limit: int, before: Before) -> Decision:
     reached = _as_it_was(Outcome.FOLLOWING_LIMIT_REACHED, before)
     return replace(reached, limit=Limit(_most(limit, before), before.following))
+
+
+def _while_below(limit: int, decision: Decision, before: Before) -> Decision:
+    """The same, to be written only if the actor's other changes have not reached the limit."""
+    if before.edge.kind is not Kind.NONE:
+        return decision  # it was counted when it was asked for
+    return replace(decision, guards=Guards(following_below=_most(limit, before)))
 
 
 def _as_it_was(outcome: Outcome, before: Before) -> Decision:
