@@ -57,7 +57,7 @@ def tally(edge: Edge) -> Tally:
     )
 
 
-def steps(former: Edge, edge: Edge) -> Tally:
+def counted(former: Edge, edge: Edge) -> Tally:
     """What a user's counts change by when `former` becomes `edge`: each -1, 0 or 1."""
     pairs = zip(tally(former), tally(edge), strict=True)
     return Tally(*(after - before for before, after in pairs))

@@ -128,19 +128,23 @@ class Guards:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer of an action: the outcome, what to write if anything, and where the two stand.
-
-    The relation holds all there is: whoever shows it hides what its viewer may not see.
-    """
+    """The answer of a rule: the outcome, what to write if anything, and both edges afterwards."""
 
     outcome: Outcome
     steps: tuple[Step, ...]
-    relation: Relation
+    edge: Edge
+    """What the actor is to the other afterwards."""
+    back: Edge
     limit: Limit | None = None
     """Which limit was reached, where that was the reason."""
     retry_at: Millis | None = None
     """When to try again, where the actor was too fast."""
     guards: Guards = Guards()
+
+    @property
+    def relation(self) -> Relation:
+        """Where the two stand, whole: whoever shows it hides what a viewer may not see."""
+        return relation_of(self.edge, self.back)
 
 
 Rule = Callable[[Before], Decision]

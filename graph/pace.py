@@ -29,7 +29,7 @@ def paced(rule: Rule, pace: Pace) -> Rule:
         early = before.paced_until - most
         if early > 0:
             retry_at = Millis(-(-(before.now + early) // 1000))
-            return Decision(Outcome.RATE_LIMITED, (), before.relation, retry_at=retry_at)
+            return Decision(Outcome.RATE_LIMITED, (), before.edge, before.back, retry_at=retry_at)
         guards = replace(decision.guards, pace_us=pace.interval_us, paced_most=most)
         return replace(decision, guards=guards)
 

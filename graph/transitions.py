@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from graph.counts import Limit
 from graph.decision import Before, Decision, Guards, Outcome, Rule, Step
 from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis, Version
-from graph.relation import relation_of
 
 
 def follow(
@@ -177,7 +176,7 @@ def mute(until: Millis | None = None) -> Rule:
         if before.edge.flags & Flags.MUTED and before.muted_until == until:
             return _as_it_was(Outcome.ALREADY_MUTED, before)
         muted = _flagged(before, before.edge.flags | Flags.MUTED)
-        return _done(Outcome.MUTED, before, muted, muted_until=until)
+        return _done(Outcome.MUTED, replace(before, muted_until=until), muted)
 
     return decide
 
@@ -261,7 +260,6 @@ def _done(
     back: Edge | None = None,
     *,
     message: str | None = None,
-    muted_until: Millis | None = None,
 ) -> Decision:
     """The decision that the two edges become these, one step after the other; None: as it was."""
     steps: tuple[Step, ...] = ()
@@ -269,6 +267,7 @@ def _done(
     if edge is not None:
         edge = _newer(before, before.edge, edge)
         friends = _friends(edge, before.back) - _friends(before.edge, before.back)
+        muted_until = before.muted_until if Flags.MUTED in edge.flags else None
         steps += (Step(before.edge, edge, friends, False, message, muted_until),)
         now = (edge, before.back)
     if back is not None:
@@ -276,7 +275,7 @@ def _done(
         friends = _friends(now[0], back) - _friends(now[0], before.back)
         steps += (Step(before.back, back, friends, True),)
         now = (now[0], back)
-    return Decision(outcome, steps, relation_of(*now))
+    return Decision(outcome, steps, *now)
 
 
 def _newer(before: Before, former: Edge, edge: Edge) -> Edge:
@@ -305,4 +304,4 @@ def _while_below(limit: int, decision: Decision, before: Before) -> Decision:
 
 
 def _as_it_was(outcome: Outcome, before: Before) -> Decision:
-    return Decision(outcome, (), before.relation)
+    return Decision(outcome, (), before.edge, before.back)

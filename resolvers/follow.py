@@ -5,9 +5,10 @@ Knows nothing of transactions: the rule is in `graph.transitions`, the store app
 
 from dataclasses import dataclass
 
+from graph.decision import Outcome, Rule
 from graph.edge import Pair, UserId
 from graph.relation import SELF, Relation
-from graph.transitions import Outcome, Rule, follow, unfollow
+from graph.transitions import follow, unfollow
 from resolvers.scope import Scope
 
 
@@ -38,7 +39,7 @@ async def unfollow_user(scope: Scope, target: UserId) -> Result:
     viewer = scope.must_have_viewer()
     if target == viewer:
         return Result(Outcome.NOT_FOLLOWING, SELF)
-    return await _change(scope, Pair(viewer, target), unfollow)
+    return await _change(scope, Pair(viewer, target), unfollow())
 
 
 async def _change(scope: Scope, pair: Pair, rule: Rule) -> Result:

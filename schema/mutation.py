@@ -5,9 +5,9 @@ from typing import Annotated, Any, TypeVar
 
 import strawberry
 
+from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import BadInput
-from graph.transitions import Outcome
 from resolvers import follow
 from resolvers.scope import Scope
 from schema import arguments

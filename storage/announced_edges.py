@@ -6,20 +6,25 @@ Knows nothing of how an edge is stored. What is lost here, the sweep and the dra
 import asyncio
 import contextlib
 
+from graph.decision import Decision, Rule
 from graph.edge import Pair
 from graph.errors import Unavailable
-from graph.lane import lane_of
-from graph.transitions import Change, Decision, Rule
-from storage.ports import Caches, EdgeChange, Edges, Lanes
+from graph.lane import Lane, lane_of
+from storage.drain import Drain
+from storage.ports import Caches, Edges, Lanes
+
+HELP_MAX_S = 1.0
+"""How long an actor's answer waits for the other user's edge to arrive at the actor's side."""
 
 
 class AnnouncedEdges:
     """Keeps `storage.ports.Edges` by wearing another."""
 
-    def __init__(self, worn: Edges, caches: Caches, lanes: Lanes) -> None:
+    def __init__(self, worn: Edges, caches: Caches, lanes: Lanes, drain: Drain) -> None:
         self._worn = worn
         self._caches = caches
         self._lanes = lanes
+        self._drain = drain
         self._running: set[asyncio.Task[Decision]] = set()
 
     async def change(self, pair: Pair, decide: Rule) -> Decision:
@@ -31,12 +36,26 @@ class AnnouncedEdges:
 
     async def _change(self, pair: Pair, decide: Rule) -> Decision:
         decision = await self._worn.change(pair, decide)
-        if decision.change is not None:
-            self._lanes.wake([lane_of(pair.target)])
-            await self._tell_caches(pair, decision.change)
+        if decision.steps:
+            # Whom the caches were not told of, the drain tells them.
+            with contextlib.suppress(Unavailable):
+                await self._caches.written(pair, decision)
+            await self._carry_on(pair, decision)
         return decision
 
-    async def _tell_caches(self, pair: Pair, change: Change) -> None:
-        # Whom the caches were not told of, the drain tells them.
-        with contextlib.suppress(Unavailable):
-            await self._caches.written(EdgeChange(pair, change.edge), change.back)
+    async def _carry_on(self, pair: Pair, decision: Decision) -> None:
+        turned = {step.turned for step in decision.steps}
+        if False in turned:
+            self._lanes.wake([lane_of(pair.target)])
+        if True in turned:
+            await self._bring(lane_of(pair.source))
+
+    async def _bring(self, lane: Lane) -> None:
+        """Drains the actor's own lane, as a worker would: the other's edge is to reach the actor's
+        lists before the actor is answered.
+        """
+        try:
+            async with asyncio.timeout(HELP_MAX_S):
+                await self._drain.lane(lane)
+        except (Unavailable, TimeoutError):
+            self._lanes.wake([lane])

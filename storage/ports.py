@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from graph.counts import Counts
-from graph.edge import NO_EDGE, Edge, Pair, UserId
+from graph.decision import Decision, Rule
+from graph.edge import Edge, Kind, Pair, UserId
 from graph.lane import Lane
 from graph.page import ListKind, Page, Window
 from graph.relation import Relation
-from graph.transitions import Decision, Rule
 
 
 class Check(NamedTuple):
@@ -25,10 +25,12 @@ class Check(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EdgeChange:
-    """An edge as it is now, after somebody changed it."""
+    """An edge as it is now, after somebody changed it: its owner, or (`turned`) the other user."""
 
     pair: Pair
     edge: Edge
+    former: Kind = Kind.NONE
+    turned: bool = False
 
 
 class Edges(Protocol):
@@ -79,11 +81,8 @@ class Pending(Protocol):
 class Caches(Protocol):
     """What remembers edges, and must be told when they change."""
 
-    async def written(self, change: EdgeChange, back: Edge = NO_EDGE) -> None:
-        """An actor changed an edge: the forward side knows, the reverse side does not yet.
-
-        `back` is the other direction as the actor's transaction saw it.
-        """
+    async def written(self, pair: Pair, decision: Decision) -> None:
+        """The first of a pair changed something: forward sides know, reverse sides do not yet."""
         ...
 
     async def applied(self, changes: Sequence[EdgeChange]) -> None:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from storage.announced_edges import AnnouncedEdges
+from storage.drain import Drain
 from storage.ports import CountsOf, Edges, Lists, Relations
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
@@ -37,6 +38,7 @@ class Stores:
     lists: Lists
     counts: CountsOf
     outbox: Outbox
+    drain: Drain
     caches: RedisCaches
     audit: CacheAudit
     lanes: ArqLanes
@@ -81,14 +83,16 @@ def _wired(
     )
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
+    drain = Drain(outbox, caches)
     return Stores(
-        edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes),
+        edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes, drain),
         relations=CachedRelations(
             relations, redis, leases, keys, ttl_s, settings.relation_cache_max
         ),
         lists=CachedLists(lists, pending, redis, leases, keys, ttl_s, settings.list_cache_max),
         counts=CachedCounts(counts, pending, redis, leases, keys, ttl_s),
         outbox=outbox,
+        drain=drain,
         caches=caches,
         audit=CacheAudit(
             redis,

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
+from workers.drain import drain
+
 from graph.edge import Pair, UserId
 from graph.transitions import Outcome, follow, unfollow
 from storage.stores import Stores
-from workers.drain import drain
 
 PLENTY = 1_000_000
 

@@ -15,7 +15,6 @@ from storage.postgres.purge import purge
 from storage.queue import DRAIN, arq_redis, deserialize, queue_errors, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from workers.drain import drain
 from workers.sweep import sweep
 
 log = logging.getLogger(__name__)
@@ -86,7 +85,7 @@ def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker
 async def _drain(ctx: dict[str, Any], lane: int) -> None:
     stores: Stores = ctx["stores"]
     try:
-        await drain(stores.outbox, stores.caches, Lane(lane))
+        await stores.drain.lane(Lane(lane))
     except Unavailable as error:
         log.warning("lane %d is left to the sweep: %s", lane, error)
 

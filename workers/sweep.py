@@ -4,7 +4,6 @@ import logging
 
 from graph.errors import Unavailable
 from storage.stores import Stores
-from workers.drain import drain
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +19,6 @@ async def sweep(stores: Stores) -> None:
         if waited >= OVERDUE_S:
             log.warning("lane %d has waited for %.1f s; the sweep drains it", lane, waited)
             try:
-                await drain(stores.outbox, stores.caches, lane)
+                await stores.drain.lane(lane)
             except Unavailable as error:
                 log.warning("lane %d cannot be drained: %s", lane, error)

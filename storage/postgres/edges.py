@@ -1,11 +1,14 @@
-"""Changes edges, on the actor's own shard. Knows no rule and no cache."""
+"""Changes edges, on the shards of the two whose they are. Knows no rule and no cache."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from graph.counts import counted
+from graph.decision import Before, Decision, Rule, Step
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
 from graph.errors import Overloaded
 from graph.lane import lane_of
-from graph.transitions import Before, Change, Decision, Rule
 from storage.postgres import locks, sql
 from storage.postgres.pool import PART, Connection, Postgres, Record
 
@@ -19,7 +22,7 @@ Without a pause: the pair's lock is a queue, and whoever waited in it wins or ha
 @dataclass(frozen=True, slots=True)
 class _Statements:
     read_for_change: str
-    write_change: str
+    write_steps: str
 
 
 _SQL = sql.load(_Statements, "edges")
@@ -40,9 +43,7 @@ class PostgresEdges:
             for _ in range(TRIES):
                 before = await _before(connection, pair)
                 decision = decide(before)
-                if decision.change is None:
-                    return decision
-                if await _written(connection, pair, before, decision.change):
+                if not decision.steps or await _written(connection, pair, before, decision):
                     return decision
         raise Overloaded(PART, "Too many change the same at once; please try again.")
 
@@ -51,7 +52,16 @@ async def _before(connection: Connection, pair: Pair) -> Before:
     row = await connection.row(_SQL.read_for_change, *pair)
     assert row is not None
     return Before(
-        edge=_edge(row, ""), back=_edge(row, "back_"), following=row["follows"], now=row["now"]
+        edge=_edge(row, ""),
+        back=_edge(row, "back_"),
+        following=row["following"],
+        now=row["now"],
+        blocks=row["blocks"],
+        following_limit=row["following_limit"],
+        protected=row["protected"],
+        present=row["present"],
+        muted_until=row["muted_until"],
+        paced_until=row["paced_until"],
     )
 
 
@@ -66,23 +76,32 @@ def _edge(row: Record, prefix: str) -> Edge:
     )
 
 
-async def _written(connection: Connection, pair: Pair, before: Before, change: Change) -> bool:
-    edge = change.edge
+async def _written(connection: Connection, pair: Pair, before: Before, decision: Decision) -> bool:
+    guards = decision.guards
+    columns = zip(*(_columns(pair, step) for step in decision.steps), strict=True)
     row = await connection.row(
-        _SQL.write_change,
+        _SQL.write_steps,
         locks.PAIR,
         locks.pair_key(pair),
         *pair,
         before.edge.version,
         before.back.version,
-        change.following_below,
-        edge.kind,
-        edge.flags,
-        edge.since,
-        edge.version,
-        change.following,
-        change.friends,
-        lane_of(pair.target),
+        guards.following_below,
+        guards.blocks_below,
+        guards.pace_us,
+        guards.paced_most,
+        before.now,
+        *map(list, columns),
     )
     assert row is not None
     return bool(row["written"])
+
+
+def _columns(pair: Pair, step: Step) -> Iterator[Any]:
+    """A step as `write_steps` takes it."""
+    edge = step.edge
+    yield from (step.turned, edge.kind, edge.flags, edge.since, edge.version, step.former.kind)
+    yield from (lane_of(pair.source if step.turned else pair.target), step.message)
+    yield step.muted_until
+    yield from counted(step.former, edge)
+    yield step.friends

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
-from graph.relation import STRANGERS, Relation, seen_relation
+from graph.relation import STRANGERS, Relation, relation
 from storage.ports import Check
 from storage.postgres import sql
 from storage.postgres.pool import Postgres, Record
@@ -35,7 +35,7 @@ class Neighbourhood:
     back: Mapping[UserId, Edge] | None
 
 
-_NOTHING = (0, Millis(0))
+_NOTHING = (Kind.NONE, Millis(0), Flags.PLAIN)
 
 
 @dataclass(slots=True)
@@ -57,8 +57,8 @@ class PostgresRelations:
         users, others = (list(column) for column in zip(*pairs, strict=True))
         rows = await self._postgres.fetch(_SQL.relations, users, others)
         newest = {
-            (user, other, forward): (kind, since)
-            for user, other, forward, kind, since, _ in sorted(rows, key=_version)
+            (user, other, forward): (Kind(kind), since, Flags(flags))
+            for user, other, forward, kind, flags, since, _ in sorted(rows, key=_version)
         }
         found = {pair: _relation(newest, *pair) for pair in {key[:2] for key in newest}}
         return [[found.get((c.user, other), STRANGERS) for other in c.others] for c in checks]
@@ -73,7 +73,7 @@ class PostgresRelations:
                 as_of = version
                 continue
             side = gathered[user].forward if forward else gathered[user].back
-            if kind:
+            if kind or (forward and flags):
                 side[other] = Edge(Kind(kind), Flags(flags), Millis(since), Version(version))
             else:
                 side.pop(other, None)
@@ -85,11 +85,13 @@ def _version(row: Record) -> int:
 
 
 def _relation(
-    newest: Mapping[tuple[UserId, UserId, bool], tuple[int, Millis]], user: UserId, other: UserId
+    newest: Mapping[tuple[UserId, UserId, bool], tuple[Kind, Millis, Flags]],
+    user: UserId,
+    other: UserId,
 ) -> Relation:
-    kind, since = newest.get((user, other, True), _NOTHING)
-    back_kind, back_since = newest.get((user, other, False), _NOTHING)
-    return seen_relation(Kind(kind), since, Kind(back_kind), back_since)
+    kind, since, flags = newest.get((user, other, True), _NOTHING)
+    back_kind, back_since, _ = newest.get((user, other, False), _NOTHING)
+    return relation(kind, since, back_kind, back_since, flags)
 
 
 def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourhood:

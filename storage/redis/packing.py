@@ -4,7 +4,7 @@ relation hash   field: the other user's id in decimals; value: two halves, forwa
                 each kind | flags << 4 (1 byte), since (8), version (8); zeros: no such edge.
                 field "*": as_of (8), then 1 = all forward edges are here, 2 = all back edges
 list            1 byte: whether it is the whole list; then (since, id) each (8, 8), newest first
-counts          following, followers, friends (8 each)
+counts          following, followers, friends (8 each); then, for whom any is not 0, the others
 own writes      user ids (8 each)
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 from struct import Struct
 from typing import cast
 
-from graph.counts import Counts
+from graph.counts import NO_COUNTS, Counts
 from graph.edge import Edge, UserId
 from graph.page import Page, Position
 from graph.relation import STRANGERS, Relation
@@ -25,7 +25,8 @@ _HALF = Struct(">BQQ")
 _BOTH = Struct(">BQ8xBQ8x")
 _MARK = Struct(">QB")
 _ENTRY = Struct(">qq")
-_COUNTS = Struct(">qqq")
+_COUNTS = Struct(f">{len(NO_COUNTS)}q")
+_PUBLIC_COUNTS = Struct(">qqq")
 _NO_HALF = bytes(_HALF.size)
 
 
@@ -69,7 +70,7 @@ def sides(marker: bytes) -> int:
 def relation(value: bytes) -> Relation:
     """A relation hash's value."""
     first, since, back_first, back_since = _BOTH.unpack(value)
-    return Relation(first & 15 | back_first << 4 & 0xF0, since, back_since)
+    return Relation(first & 15 | (back_first & 15) << 4 | (first & 0xF0) << 4, since, back_since)
 
 
 def page_value(page: Page) -> bytes:
@@ -93,11 +94,13 @@ def bytes_of_entries(count: int) -> int:
 
 
 def counts_value(counts: Counts) -> bytes:
-    return _COUNTS.pack(*counts)
+    public = _PUBLIC_COUNTS.size // 8
+    return _COUNTS.pack(*counts) if any(counts[public:]) else _PUBLIC_COUNTS.pack(*counts[:public])
 
 
 def counts_in(value: bytes) -> Counts:
-    return Counts(*_COUNTS.unpack(value))
+    short = len(value) == _PUBLIC_COUNTS.size
+    return Counts(*(_PUBLIC_COUNTS if short else _COUNTS).unpack(value))
 
 
 def ids_value(ids: Collection[UserId]) -> bytes:

@@ -6,7 +6,8 @@ Knows nothing of who changed it. All of it may happen twice, late, and out of or
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from graph.edge import NO_EDGE, Edge, UserId
+from graph.decision import Decision
+from graph.edge import Pair, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind
 from storage.ports import EdgeChange
@@ -32,21 +33,20 @@ class RedisCaches:
         self._keys = keys
         self._fields_most = 2 * relations_most + 1
 
-    async def written(self, change: EdgeChange, back: Edge = NO_EDGE) -> None:
-        source = change.pair.source
-        forgotten = [*self._forward_keys(source), self._keys.own_writes(source)]
-        returned = [EdgeChange(change.pair.turned, back)] if back.version else []
-        commands = [
-            *self._relations([change], _AHEAD),
-            *self._relations(returned, _BEHIND),
-            *forget(forgotten),
-        ]
+    async def written(self, pair: Pair, decision: Decision) -> None:
+        turned = {step.turned for step in decision.steps}
+        owners = [pair[way] for way in sorted(turned)]
+        forgotten = [key for user in owners for key in self._owner_keys(user)]
+        edge, back = EdgeChange(pair, decision.edge), EdgeChange(pair.turned, decision.back)
+        commands = [*self._both_sides(edge, back), *forget(forgotten)]
+        if True in turned:
+            commands = [*self._both_sides(back, edge), *commands]
         try:
             await self._redis.pipe(commands)
         except BaseException:
             # Nobody knows how far it came: a cancelled pipeline may have been sent. The leases go
             # too: whoever holds one may have read what was there before.
-            keys = [self._keys.relations(source), *forgotten]
+            keys = [*map(self._keys.relations, pair), *forgotten]
             self._redis.owe([*keys, *map(lease, keys)])
             raise
 
@@ -102,6 +102,16 @@ class RedisCaches:
             self._keys.entries(ListKind.FOLLOWERS, user),
             self._keys.entries(ListKind.FRIENDS, user),
             self._keys.counts(user),
+        ]
+
+    def _owner_keys(self, user: UserId) -> list[str]:
+        return [*self._forward_keys(user), self._keys.own_writes(user)]
+
+    def _both_sides(self, ahead: EdgeChange, behind: EdgeChange) -> list[Command]:
+        """The hash of the first of `ahead`'s pair, as far as either edge has ever been."""
+        return [
+            *self._relations([ahead] if ahead.edge.version else [], _AHEAD),
+            *self._relations([behind] if behind.edge.version else [], _BEHIND),
         ]
 
     def _relations(self, changes: Sequence[EdgeChange], side: int) -> list[Command]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from workers.drain import drain, publish
 
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
@@ -24,7 +25,6 @@ from storage.stores import Stores, open_stores
 from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
 from workers import drain as draining
 from workers import sweep as sweeping
-from workers.drain import drain, publish
 from workers.sweep import sweep
 
 DEADLINE_S = 30

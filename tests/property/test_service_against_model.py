@@ -22,6 +22,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from workers.drain import drain
 
 from graph.edge import MAX_USER_ID, UserId
 from graph.lane import Lane, lane_of
@@ -39,7 +40,6 @@ from tests.property.lagging_model import (
     check_list,
     check_total,
 )
-from workers.drain import drain
 
 T = TypeVar("T")
 

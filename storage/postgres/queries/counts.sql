@@ -11,21 +11,28 @@ WITH own AS MATERIALIZED (
     GROUP BY to_user_id
 )
 SELECT user_id, sum(following)::bigint AS following, sum(followers)::bigint AS followers,
-       greatest(sum(friends), 0)::bigint AS friends
+       greatest(sum(friends), 0)::bigint AS friends,
+       sum(whispers)::bigint AS whispers, sum(whispered)::bigint AS whispered,
+       sum(outgoing_requests)::bigint AS outgoing_requests,
+       sum(incoming_requests)::bigint AS incoming_requests,
+       sum(blocks)::bigint AS blocks, sum(blocked)::bigint AS blocked,
+       sum(specials)::bigint AS specials, sum(mutes)::bigint AS mutes
 FROM (
-    SELECT user_id, follows AS following, 0 AS followers, friends
+    SELECT user_id, follows AS following, 0 AS followers, friends,
+           whispers, 0 AS whispered, requests AS outgoing_requests, 0 AS incoming_requests,
+           blocks, 0 AS blocked, specials, mutes
     FROM following_count WHERE user_id = ANY ($1)
     UNION ALL
-    SELECT user_id, 0, follows, friends
+    SELECT user_id, 0, follows, friends, 0, whispers, 0, requests, 0, blocks, 0, 0
     FROM follower_count WHERE user_id = ANY ($1)
     UNION ALL
     SELECT own.to_user_id, 0, (own.kind = 1)::integer - coalesce((r.kind = 1)::integer, 0),
-           own.friends
+           own.friends, 0, 0, 0, 0, 0, 0, 0, 0
     FROM own
     LEFT JOIN follower r
       ON r.to_user_id = own.to_user_id AND r.from_user_id = $2 AND r.version > 0
     UNION ALL
-    SELECT o.to_user_id, 0, 0, o.friends
+    SELECT o.to_user_id, 0, 0, o.friends, 0, 0, 0, 0, 0, 0, 0, 0
     FROM outbox o
     WHERE o.from_user_id = ANY (SELECT to_user_id FROM outbox WHERE from_user_id = $2)
       AND o.to_user_id = $2 AND $2 = ANY ($1) AND NOT o.applied

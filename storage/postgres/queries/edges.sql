@@ -1,15 +1,21 @@
 -- name: read_for_change
--- Both directions and the actor's count, in one snapshot: three probes of primary keys.
-SELECT coalesce(c.follows, 0) AS follows,
-       f.kind, f.flags, f.since, f.version,
+-- Both directions, the actor's count, and both accounts, in one snapshot: five probes of primary keys.
+SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c.blocks, 0) AS blocks,
+       coalesce(c.paced_until, 0) AS paced_until,
+       f.kind, f.flags, f.since, f.version, f.muted_until,
        b.kind AS back_kind, b.flags AS back_flags, b.since AS back_since, b.version AS back_version,
+       own.following_limit, coalesce(other.protected, false) AS protected,
+       coalesce(own.state, 0) = 0 AND coalesce(other.state, 0) = 0 AS present,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 FROM (SELECT) AS one
 LEFT JOIN following_count c ON c.user_id = $1
 LEFT JOIN following f ON f.from_user_id = $1 AND f.to_user_id = $2
 LEFT JOIN following b ON b.from_user_id = $2 AND b.to_user_id = $1
+LEFT JOIN account own ON own.user_id = $1
+LEFT JOIN account other ON other.user_id = $2
 
--- name: write_change
--- The edge, the actor's count and the outbox row, if the decision still holds: one row of each,
--- after two probes. The function is in migrations/0003_changes.sql.
-SELECT write_change($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS written
+-- name: write_steps
+-- The edges, their owners' counts and the outbox rows, if the decision still holds: one row of each
+-- a step, after two probes. The function is in migrations/0004_relationship.sql.
+SELECT write_steps($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+                   $19, $20, $21, $22, $23, $24, $25, $26, $27) AS written

@@ -7,7 +7,7 @@ SELECT pg_advisory_xact_lock($1, $2)
 -- that a drain applied before it died. Of a pair only the newest change counts, and only where it is
 -- newer than the row: so the counts move by what really changed, in whatever order changes arrive.
 WITH batch AS MATERIALIZED (
-    SELECT id, from_user_id, to_user_id, kind, flags, since, version, applied
+    SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
     FROM outbox WHERE lane = $1 ORDER BY id LIMIT $2
 ), taken AS (
     UPDATE outbox o SET applied = true FROM batch b
@@ -33,18 +33,24 @@ WITH batch AS MATERIALIZED (
     SET kind = excluded.kind, flags = excluded.flags,
         since = excluded.since, version = excluded.version
 ), step AS (
-    SELECT to_user_id, (kind = 1)::integer - coalesce((former = 1)::integer, 0) AS follows,
-           0 AS friends
-    FROM newer
+    SELECT to_user_id, kind, 1 AS way, 0 AS friends FROM newer
     UNION ALL
-    SELECT to_user_id, 0, friends FROM taken
+    SELECT to_user_id, former, -1, 0 FROM newer
+    UNION ALL
+    SELECT to_user_id, 0, 0, friends FROM taken
 ), counted AS (
-    INSERT INTO follower_count AS c (user_id, follows, friends)
-    SELECT to_user_id, sum(follows), sum(friends) FROM step GROUP BY to_user_id ORDER BY to_user_id
+    INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks, friends)
+    SELECT to_user_id,
+           coalesce(sum(way) FILTER (WHERE kind = 1), 0), coalesce(sum(way) FILTER (WHERE kind = 2), 0),
+           coalesce(sum(way) FILTER (WHERE kind = 3), 0), coalesce(sum(way) FILTER (WHERE kind = 4), 0),
+           sum(friends)
+    FROM step GROUP BY to_user_id ORDER BY to_user_id
     ON CONFLICT (user_id) DO UPDATE
-    SET follows = c.follows + excluded.follows, friends = c.friends + excluded.friends
+    SET follows = c.follows + excluded.follows, whispers = c.whispers + excluded.whispers,
+        requests = c.requests + excluded.requests, blocks = c.blocks + excluded.blocks,
+        friends = c.friends + excluded.friends
 )
-SELECT id, from_user_id, to_user_id, kind, flags, since, version FROM batch
+SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target FROM batch
 
 -- name: acknowledge
 -- The changes $2 of the lane $1 have left for the caches: the graph is done with them.

@@ -5,17 +5,17 @@
 -- Between users of whom the first has a change on its way to the second, the second's own forward
 -- row is looked at too: the transaction that made the change has seen it. The newest version counts.
 SELECT f.from_user_id AS user_id, f.to_user_id AS other_id, true AS forward,
-       f.kind, f.since, f.version
+       f.kind, f.flags, f.since, f.version
 FROM unnest($1::bigint[], $2::bigint[]) AS pair (user_id, other_id)
 JOIN following f ON f.from_user_id = pair.user_id AND f.to_user_id = pair.other_id
-WHERE f.kind <> 0 AND f.version > 0
+WHERE (f.kind <> 0 OR f.flags <> 0) AND f.version > 0
 UNION ALL
-SELECT r.to_user_id, r.from_user_id, false, r.kind, r.since, r.version
+SELECT r.to_user_id, r.from_user_id, false, r.kind, r.flags, r.since, r.version
 FROM unnest($1::bigint[], $2::bigint[]) AS pair (user_id, other_id)
 JOIN follower r ON r.to_user_id = pair.user_id AND r.from_user_id = pair.other_id
 WHERE r.kind <> 0 AND r.version > 0
 UNION ALL
-SELECT b.to_user_id, b.from_user_id, false, b.kind, b.since, b.version
+SELECT b.to_user_id, b.from_user_id, false, b.kind, b.flags, b.since, b.version
 FROM outbox o
 JOIN following b ON b.from_user_id = o.to_user_id AND b.to_user_id = o.from_user_id
 WHERE o.from_user_id = ANY ($1) AND o.to_user_id = ANY ($2) AND b.version > 0
@@ -31,7 +31,7 @@ SELECT c.user_id, e.id, true, e.kind, e.flags, e.since, e.version
 FROM following_count c
 CROSS JOIN LATERAL (
     SELECT f.to_user_id AS id, f.kind, f.flags, f.since, f.version
-    FROM following f WHERE f.from_user_id = c.user_id AND f.kind <> 0
+    FROM following f WHERE f.from_user_id = c.user_id AND (f.kind <> 0 OR f.flags <> 0)
     LIMIT $2
 ) e
 WHERE c.user_id = ANY ($1::bigint[])
