@@ -51,8 +51,9 @@ class Stores:
 @asynccontextmanager
 async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:
     """The stores of one space, closed at the end of the block."""
-    postgres, lanes = Postgres(settings), ArqLanes(settings)
+    postgres = Postgres(settings)
     redis = GuardedRedis(_wire(settings), settings.redis_retry_after_s)
+    lanes = ArqLanes(redis, settings.space)
     await postgres.open()
     try:
         yield _wired(settings, postgres, redis, lanes)
