@@ -16,6 +16,6 @@ LEFT JOIN account other ON other.user_id = $2
 
 -- name: write_steps
 -- The edges, their owners' counts and the outbox rows, if the decision still holds: one row of each
--- a step, after two probes. The function is in migrations/0004_relationship.sql.
+-- a step, after two probes. The function is in migrations/0005_relationship.sql.
 SELECT write_steps($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
                    $19, $20, $21, $22, $23, $24, $25, $26, $27) AS written

@@ -1,5 +1,3 @@
--- A change in one round trip, and fewer lanes.
-
 -- Writes one change of the edge from source to target: the edge, the actor's count and the outbox
 -- row. Only if both directions still have the versions that the decision was made from (0 where
 -- there was none), and the actor still follows fewer than `below`, if that is given. Says whether
@@ -42,6 +40,3 @@ BEGIN
     FROM own;
     RETURN FOUND;
 END $$;
-
--- There were 64 lanes: what waits goes on in one of 16, where later changes of its pair will come.
-UPDATE outbox SET lane = lane % 16;
