@@ -60,6 +60,6 @@ class Relation:
     @batched(description="Since when both have followed each other; null if they are no friends.")
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
-            date(max(since, back_since)) if kinds == rules.FRIENDS else None
+            date(max(since, back_since)) if rules.is_friends(kinds) else None
             for _, _, kinds, since, back_since in rows
         ]

@@ -41,11 +41,11 @@ class Drain:
         for _ in range(BATCHES_MAX):
             applied = await self._outbox.apply(lane, BATCH)
             if applied.ids:
-                await self._publish(lane, applied)
+                await self.publish(lane, applied)
             if len(applied.ids) < BATCH:
                 return
 
-    async def _publish(self, lane: Lane, applied: Applied) -> None:
+    async def publish(self, lane: Lane, applied: Applied) -> None:
         """Tells the caches, then acknowledges: until that, the next drain does it again."""
         await self._caches.applied(applied.changes)
         await self._outbox.acknowledge(lane, applied.ids)

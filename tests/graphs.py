@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 
-from workers.drain import drain
-
+from graph.decision import Outcome
 from graph.edge import Pair, UserId
-from graph.transitions import Outcome, follow, unfollow
+from graph.transitions import follow, unfollow
 from storage.stores import Stores
 
 PLENTY = 1_000_000
@@ -20,14 +19,14 @@ async def follows(stores: Stores, *pairs: tuple[int, int]) -> None:
 
 async def unfollows(stores: Stores, *pairs: tuple[int, int]) -> None:
     for pair in pairs:
-        decision = await stores.edges.change(as_pair(*pair), unfollow)
+        decision = await stores.edges.change(as_pair(*pair), unfollow())
         assert decision.outcome is Outcome.UNFOLLOWED
 
 
 async def drain_all(stores: Stores) -> None:
     """Everything that waits reaches the reverse side and the caches."""
     for lane in await stores.outbox.dirty():
-        await drain(stores.outbox, stores.caches, lane)
+        await stores.drain.lane(lane)
     assert not await stores.outbox.dirty()
 
 

@@ -100,7 +100,9 @@ async def _written(connection: Connection, pair: Pair, before: Before, decision:
 def _columns(pair: Pair, step: Step) -> Iterator[Any]:
     """A step as `write_steps` takes it."""
     edge = step.edge
-    yield from (step.turned, edge.kind, edge.flags, edge.since, edge.version, step.former.kind)
+    # A flag is a collection, which asyncpg would take for a dimension of the array.
+    yield from (step.turned, edge.kind, int(edge.flags), edge.since, edge.version)
+    yield step.former.kind
     yield from (lane_of(pair.source if step.turned else pair.target), step.message)
     yield step.muted_until
     yield from counted(step.former, edge)

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from graph.decision import Outcome
 from graph.edge import Pair, UserId
 from graph.errors import BadInput, Unavailable
-from graph.transitions import Outcome, follow, unfollow
+from graph.transitions import follow, unfollow
 from storage import edge_file
 from storage.edge_file import BadLine
 from storage.postgres import bulk_load as loading
@@ -125,7 +126,7 @@ async def test_what_was_there_keeps_its_date_and_what_had_been_left_comes_back(
     edges = PostgresEdges(postgres)
     for other in (2, 3):
         await edges.change(pair(1, other), follow(PLENTY))
-    await edges.change(pair(1, 3), unfollow)  # its lane has not been drained
+    await edges.change(pair(1, 3), unfollow())  # its lane has not been drained
     await edges.change(pair(3, 1), follow(PLENTY))
     (kept,) = await fetch(storage_settings, "SELECT since FROM following WHERE to_user_id = 2")
     path = write_edges(tmp_path / "edges.csv", [(1, 2, 5), (1, 3, 6), (1, 4, 7)])
@@ -286,7 +287,7 @@ async def test_counts_stay_exact_while_others_follow_unfollow_and_drain(
 
     async def write() -> None:
         while not loaded.is_set():
-            rule = follow(PLENTY) if chance.random() < 0.5 else unfollow
+            rule = follow(PLENTY) if chance.random() < 0.5 else unfollow()
             decision = await edges.change(pair(*chance.choice(everybody)), rule)
             outcomes.add(decision.outcome)
 

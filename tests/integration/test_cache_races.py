@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from graph.counts import NO_COUNTS, Counts
+from graph.decision import Outcome
 from graph.edge import NO_EDGE, Edge, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Page, Window
 from graph.relation import Relation
-from graph.transitions import Outcome, follow, unfollow
+from graph.transitions import follow, unfollow
 from storage.announced_edges import AnnouncedEdges
 from storage.ports import Check, CountsOf, EdgeChange, Lists
 from storage.postgres.counts import PostgresCounts
@@ -157,13 +158,13 @@ class Unannounced:
 
     async def follow(self, source: int, target: int) -> EdgeChange:
         decision = await self._edges.change(as_pair(source, target), follow(PLENTY))
-        assert decision.change is not None
-        return EdgeChange(as_pair(source, target), decision.change.edge)
+        assert decision.steps
+        return EdgeChange(as_pair(source, target), decision.edge)
 
     async def unfollow(self, source: int, target: int) -> EdgeChange:
-        decision = await self._edges.change(as_pair(source, target), unfollow)
-        assert decision.change is not None
-        return EdgeChange(as_pair(source, target), decision.change.edge)
+        decision = await self._edges.change(as_pair(source, target), unfollow())
+        assert decision.steps
+        return EdgeChange(as_pair(source, target), decision.edge)
 
 
 # Old reads never overwrite newer writes.

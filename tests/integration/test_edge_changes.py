@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from graph.decision import Before, Decision, Outcome, Rule
 from graph.edge import Pair
 from graph.errors import Overloaded
-from graph.transitions import Before, Change, Decision, Outcome, Rule, follow
+from graph.transitions import follow
 from storage.postgres import edges
 from storage.postgres.pool import Connection
 from storage.stores import Stores
@@ -35,10 +36,12 @@ def before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile
     def arrange(meanwhile: Meanwhile) -> None:
         really = edges._written
 
-        async def late(connection: Connection, pair: Pair, before: Before, change: Change) -> bool:
+        async def late(
+            connection: Connection, pair: Pair, before: Before, decision: Decision
+        ) -> bool:
             monkeypatch.setattr(edges, "_written", really)
             await meanwhile()
-            return await really(connection, pair, before, change)
+            return await really(connection, pair, before, decision)
 
         monkeypatch.setattr(edges, "_written", late)
 
@@ -65,9 +68,9 @@ async def test_a_tombstone_that_came_first_is_an_older_version(
     rule = Asked(follow(PLENTY))
     decision = await stores.edges.change(as_pair(1, 2), rule)
     assert decision.outcome is Outcome.FOLLOWED
-    assert decision.change is not None
+    assert decision.steps
     assert [before.edge.version > 0 for before in rule.about] == [False, True]
-    assert decision.change.edge.version > rule.about[1].edge.version
+    assert decision.edge.version > rule.about[1].edge.version
 
 
 async def test_a_follow_back_that_came_first_makes_friends(
@@ -75,8 +78,8 @@ async def test_a_follow_back_that_came_first_makes_friends(
 ) -> None:
     before_it_is_written(lambda: follows(stores, (2, 1)))
     decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
-    assert decision.change is not None
-    assert decision.change.friends == 1
+    assert decision.steps
+    assert decision.steps[0].friends == 1
 
 
 async def test_a_limit_that_was_reached_meanwhile_holds(

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
+from graph.decision import Outcome
 from graph.edge import Pair, UserId
-from graph.transitions import Outcome, follow, unfollow
+from graph.transitions import follow, unfollow
 from storage.postgres import purge as purging
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.outbox import Outbox
@@ -37,7 +38,7 @@ async def left(postgres: Postgres) -> Postgres:
     for other in (2, 3, 4):
         await edges.change(pair(1, other), follow(PLENTY))
     for other in (3, 4):
-        await edges.change(pair(1, other), unfollow)
+        await edges.change(pair(1, other), unfollow())
     await published(postgres)
     return postgres
 

@@ -218,7 +218,7 @@ async def test_a_change_on_its_way_is_no_drift_and_repair_leaves_it(
     whole: StorageSettings, postgres: Postgres
 ) -> None:
     edges, outbox = PostgresEdges(postgres), Outbox(postgres)
-    await edges.change(pair(3, 2), unfollow)
+    await edges.change(pair(3, 2), unfollow())
     await edges.change(pair(1, 50), follow(PLENTY))
     await edges.change(pair(50, 1), follow(PLENTY))
     for repair in (False, True):
@@ -239,7 +239,7 @@ async def test_writes_in_between_are_no_drift_and_survive_a_repair(
     async def write() -> None:
         while not done.is_set():
             source, target = chance.sample(range(1, USERS + 1), 2)
-            rule = follow(PLENTY) if chance.random() < 0.5 else unfollow
+            rule = follow(PLENTY) if chance.random() < 0.5 else unfollow()
             await edges.change(pair(source, target), rule)
 
     async def drain() -> None:

@@ -22,7 +22,6 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from workers.drain import drain
 
 from graph.edge import MAX_USER_ID, UserId
 from graph.lane import Lane, lane_of
@@ -192,7 +191,7 @@ class Service(RuleBasedStateMachine):
     def drain_some_lanes(self, whose: list[int]) -> None:
         async def work() -> None:
             for lane in lanes_of(whose):
-                await drain(self.world.stores.outbox, self.world.stores.caches, lane)
+                await self.world.stores.drain.lane(lane)
 
         self.world.run(work())
         lanes = lanes_of(whose)

@@ -7,32 +7,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph import relation as relations
-from graph.edge import Kind, Millis
-from graph.relation import FRIENDS, SELF, STRANGERS, RelationState, followed, follows, kinds_of
+from graph.edge import Flags, Kind, Millis
+from graph.relation import SELF, STRANGERS, RelationState, followed, follows, kinds_of
 
 kinds = st.sampled_from(Kind)
+flags = st.integers(0, 15).map(Flags)
 dates = st.integers(0, 2**41).map(Millis)
 
 
-@given(kind=kinds, since=dates, back_kind=kinds, back_since=dates)
+@given(kind=kinds, since=dates, back_kind=kinds, back_since=dates, flags=flags)
 def test_a_relation_gives_back_what_it_was_made_of(
-    kind: Kind, since: Millis, back_kind: Kind, back_since: Millis
+    kind: Kind, since: Millis, back_kind: Kind, back_since: Millis, flags: Flags
 ) -> None:
-    both = relations.relation(kind, since, back_kind, back_since)
-    assert (both.kind, both.since, both.back_kind, both.back_since) == (
-        kind,
-        since,
-        back_kind,
-        back_since,
-    )
+    both = relations.relation(kind, since, back_kind, back_since, flags)
+    assert (both.kind, both.back_kind, both.flags) == (kind, back_kind, flags)
+    assert both.since == (since if kind else 0), "nobody sees a tombstone's date"
+    assert both.back_since == (back_since if back_kind else 0)
     assert both.turned == relations.relation(back_kind, back_since, kind, since)
-    assert both.turned.turned == both
+    assert both.turned.turned == relations.relation(kind, since, back_kind, back_since)
 
 
-def test_every_pair_of_kinds_is_a_number_of_its_own() -> None:
-    numbers = {kinds_of(*pair) for pair in product(Kind, Kind)}
-    assert len(numbers) == len(Kind) ** 2
-    assert numbers <= set(range(256))
+def test_all_that_can_be_said_of_a_pair_is_a_number_of_its_own() -> None:
+    numbers = {kinds_of(*said) for said in product(Kind, Kind, map(Flags, range(16)))}
+    assert len(numbers) == len(Kind) ** 2 * 16
+    assert numbers <= set(range(4096))
     assert SELF.kinds not in numbers
 
 
@@ -44,20 +42,24 @@ def test_every_pair_of_kinds_is_a_number_of_its_own() -> None:
         (Kind.NONE, Kind.FOLLOW, RelationState.FOLLOWED_BY),
         (Kind.FOLLOW, Kind.FOLLOW, RelationState.FRIENDS),
         (Kind.BLOCK, Kind.FOLLOW, RelationState.FOLLOWED_BY),
-        (Kind.WHISPER, Kind.REQUEST, RelationState.NONE),
+        (Kind.WHISPER, Kind.REQUEST, RelationState.FOLLOWING),
+        (Kind.WHISPER, Kind.FOLLOW, RelationState.FOLLOWING),
+        (Kind.REQUEST, Kind.WHISPER, RelationState.FOLLOWED_BY),
     ],
 )
 def test_one_word_says_both_directions(kind: Kind, back_kind: Kind, state: RelationState) -> None:
     assert relations.state(kinds_of(kind, back_kind)) is state
 
 
-@given(kind=kinds, back_kind=kinds)
-def test_only_a_follow_is_a_follow_and_only_two_make_friends(kind: Kind, back_kind: Kind) -> None:
-    both = kinds_of(kind, back_kind)
-    assert follows(both) == (kind is Kind.FOLLOW)
-    assert followed(both) == (back_kind is Kind.FOLLOW)
-    is_friends = follows(both) and followed(both)
-    assert (both == FRIENDS) == is_friends
+@given(kind=kinds, back_kind=kinds, flags=flags)
+def test_whispers_are_follows_too_and_only_two_open_follows_make_friends(
+    kind: Kind, back_kind: Kind, flags: Flags
+) -> None:
+    both = kinds_of(kind, back_kind, flags)
+    assert follows(both) == (kind in (Kind.FOLLOW, Kind.WHISPER))
+    assert followed(both) == (back_kind in (Kind.FOLLOW, Kind.WHISPER))
+    is_friends = (kind, back_kind) == (Kind.FOLLOW, Kind.FOLLOW)
+    assert relations.is_friends(both) == is_friends
     assert (relations.state(both) is RelationState.FRIENDS) == is_friends
 
 
