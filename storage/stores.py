@@ -51,8 +51,9 @@ class Stores:
 @asynccontextmanager
 async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> AsyncIterator[Stores]:
     """The stores of one space, and the way to Redis, closed at the end of the block."""
-    postgres, lanes = Postgres(settings), ArqLanes(settings)
+    postgres = Postgres(settings)
     redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
+    lanes = ArqLanes(redis, settings.space)
     await postgres.open()
     try:
         yield _wired(settings, postgres, redis, lanes)

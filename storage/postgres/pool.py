@@ -4,9 +4,9 @@ Knows nothing of tables.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import asyncpg
 
@@ -36,16 +36,22 @@ _DOWN = (
 """What a caller may try again, as opposed to a statement that is wrong."""
 
 
-class Transaction:
-    """One connection inside one transaction."""
+_Taken: TypeAlias = "asyncpg.pool.PoolConnectionProxy[Record]"
 
-    def __init__(self, connection: "asyncpg.pool.PoolConnectionProxy[Record]") -> None:
+
+class Connection:
+    """One connection, taken from the pool for a while."""
+
+    def __init__(self, connection: _Taken, on_statement: Callable[[], None]) -> None:
         self._connection = connection
+        self._on_statement = on_statement
 
     async def fetch(self, sql: str, *args: Any) -> list[Record]:
+        self._on_statement()
         return await self._connection.fetch(sql, *args)
 
     async def row(self, sql: str, *args: Any) -> Record | None:
+        self._on_statement()
         return await self._connection.fetchrow(sql, *args)
 
 
@@ -71,8 +77,7 @@ class Postgres:
 
     async def fetch(self, sql: str, *args: Any) -> list[Record]:
         """All rows of one statement, which is a transaction of its own."""
-        async with self._connection() as connection:
-            self.statements += 1
+        async with self.connection() as connection:
             return await connection.fetch(sql, *args)
 
     async def row(self, sql: str, *args: Any) -> Record | None:
@@ -84,13 +89,22 @@ class Postgres:
         await self.fetch("SELECT FROM migration LIMIT 1")
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Transaction]:
-        """A transaction that commits at the end of the block, or rolls back."""
-        async with self._connection() as connection, connection.transaction():
-            yield Transaction(connection)
+    async def connection(self) -> AsyncIterator[Connection]:
+        """One connection for several statements, each a transaction of its own."""
+        async with self._taken() as taken:
+            yield Connection(taken, self._count)
 
     @asynccontextmanager
-    async def _connection(self) -> AsyncIterator["asyncpg.pool.PoolConnectionProxy[Record]"]:
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """A transaction that commits at the end of the block, or rolls back."""
+        async with self._taken() as taken, taken.transaction():
+            yield Connection(taken, self._count)
+
+    def _count(self) -> None:
+        self.statements += 1
+
+    @asynccontextmanager
+    async def _taken(self) -> AsyncIterator[_Taken]:
         with domain_errors():
             try:
                 connection = await self._pool.acquire(timeout=self._settings.acquire_timeout_s)
