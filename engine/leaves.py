@@ -45,9 +45,7 @@ class Leaf:
     quick: Mapping[frozenset[type], Serialise]
     """By the types that a column holds, None's included: how to serialise it at once."""
 
-    waits: bool = False
-
-    async def complete(self, column: "Column", field: "Field", run: "Run") -> "Column":
+    def complete(self, column: "Column", field: "Field", run: "Run") -> "Column":
         serialise = self.quick.get(frozenset(map(type, column)))
         if serialise is not None and (done := serialise(column)) is not None:
             return done
