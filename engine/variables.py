@@ -148,7 +148,13 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_list_of_text(value: Any) -> bool:
-    return type(value) is list and set(map(type, value)) <= {str}
+    if type(value) is not list:
+        return False
+    try:
+        "".join(value)  # looks at their types in a quarter of the time of any other test
+    except TypeError:
+        return False
+    return True
 
 
 def _is_list_of(test: Test, value: Any) -> bool:
