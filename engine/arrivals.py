@@ -24,5 +24,5 @@ async def arrivals(run: "Run") -> None:
 
 async def _filled(hole: "Hole", run: "Run") -> None:
     await hole.fill(run)
-    # Filling ends without waiting: the holes that are open now are those below this one.
-    await arrivals(run)
+    if run.holes:  # filling ended without waiting: these are the ones below
+        await arrivals(run)

@@ -14,7 +14,7 @@ until the run is over; `engine.settle` then says what it means for the answer.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from graphql import FieldNode, GraphQLField, GraphQLObjectType
 from graphql.pyutils import Path
@@ -110,8 +110,7 @@ class Columns:
         return table
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(NamedTuple):
     """A field that dicts were made without, because its source waits."""
 
     field: Field
