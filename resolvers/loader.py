@@ -50,10 +50,12 @@ class Loader(Generic[K, V]):
 
     async def load_many(self, keys: Sequence[K]) -> list[V]:
         """The values of many keys, in their order."""
-        known = self._known
-        if not known.keys() >= set(keys):
+        value_of = self._known.__getitem__
+        try:
+            return list(map(value_of, keys))
+        except KeyError:
             await self._answer_to(keys)
-        return [known[key] for key in keys]
+        return list(map(value_of, keys))
 
     def _answer_to(self, keys: Sequence[K]) -> "asyncio.Future[None]":
         loop = asyncio.get_running_loop()
