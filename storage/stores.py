@@ -51,10 +51,10 @@ class Stores:
 
 
 @asynccontextmanager
-async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:
-    """The stores of one space, closed at the end of the block."""
+async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> AsyncIterator[Stores]:
+    """The stores of one space, and the way to Redis, closed at the end of the block."""
     postgres = Postgres(settings)
-    redis = GuardedRedis(_wire(settings), settings.redis_retry_after_s)
+    redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
     lanes = ArqLanes(redis, settings.space)
     await postgres.open()
     try:
