@@ -13,3 +13,4 @@ def _script(name: str) -> str:
 FILL_VALUE = _script("fill_value")
 FILL_RELATIONS = _script("fill_relations")
 UPDATE_RELATIONS = _script("update_relations")
+READ_WINDOW = _script("read_window")
