@@ -53,7 +53,6 @@ async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:
     """The stores of one space, closed at the end of the block."""
     postgres, lanes = Postgres(settings), ArqLanes(settings)
     redis = GuardedRedis(_wire(settings), settings.redis_retry_after_s)
-    await postgres.open()
     try:
         yield _wired(settings, postgres, redis, lanes)
     finally:
