@@ -45,7 +45,7 @@ class Stores:
 
     async def is_empty(self) -> bool:
         """Whether nobody has ever followed anybody."""
-        return await self.postgres.row("SELECT FROM following LIMIT 1") is None
+        return await PostgresCounts(self.postgres).is_empty()
 
 
 @asynccontextmanager
