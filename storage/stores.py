@@ -21,7 +21,7 @@ from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.own_writes import CachedPending
+from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
 from storage.redis.publish import RedisCaches
 from storage.redis.relations import CachedRelations
@@ -47,7 +47,7 @@ class Stores:
 
     async def is_empty(self) -> bool:
         """Whether nobody has ever followed anybody."""
-        return await self.postgres.row("SELECT FROM following LIMIT 1") is None
+        return await PostgresCounts(self.postgres).is_empty()
 
 
 @asynccontextmanager
@@ -56,7 +56,6 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     postgres = Postgres(settings)
     redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
     lanes = ArqLanes(redis, settings.space)
-    await postgres.open()
     try:
         yield _wired(settings, postgres, redis, lanes)
     finally:
@@ -78,9 +77,7 @@ def _wired(
     keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
     leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
     caches = RedisCaches(redis, keys, settings.relation_cache_max)
-    pending = CachedPending(
-        PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s
-    )
+    own = OwnWrites(PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s)
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     drain = Drain(outbox, caches)
@@ -89,8 +86,8 @@ def _wired(
         relations=CachedRelations(
             relations, redis, leases, keys, ttl_s, settings.relation_cache_max
         ),
-        lists=CachedLists(lists, pending, redis, leases, keys, ttl_s, settings.list_cache_max),
-        counts=CachedCounts(counts, pending, redis, leases, keys, ttl_s),
+        lists=CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max),
+        counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
         outbox=outbox,
         drain=drain,
         caches=caches,
