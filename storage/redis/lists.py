@@ -14,7 +14,7 @@ from storage.redis.leases import Leases
 from storage.redis.values import CachedValues
 
 
-class _Head(NamedTuple):
+class Head(NamedTuple):
     """The newest entries of a list. `whole`: nothing comes after them."""
 
     entries: list[Position]
@@ -41,12 +41,12 @@ class CachedLists:
         self._pending = pending
         self._most = most
         self._values = {
-            kind: CachedValues[_Head](
+            kind: CachedValues[Head](
                 redis,
                 leases,
                 partial(keys.entries, kind),
                 pack=lambda head: packing.page_value(Page(tuple(head.entries), not head.whole)),
-                unpack=lambda value: _Head(*packing.entries_in(value)),
+                unpack=lambda value: Head(*packing.entries_in(value)),
                 ttl_s=lambda _: ttl_s,
             )
             for kind in ListKind
@@ -57,23 +57,23 @@ class CachedLists:
     ) -> Mapping[UserId, Page]:
         own = await own_writes.towards(self._pending, viewer)
         heads = await self._heads(kind, [user for user in users if user not in own], window)
-        pages = {user: _page(head, window) for user, head in heads.items()}
+        pages = {user: page_in(head, window) for user, head in heads.items()}
         found = {user: page for user, page in pages.items() if page is not None}
         rest = [user for user in users if user not in found]
         return {**found, **await self._worn.pages(kind, rest, window, viewer)} if rest else found
 
     async def _heads(
         self, kind: ListKind, users: Sequence[UserId], window: Window
-    ) -> Mapping[UserId, _Head]:
-        async def load(missing: Sequence[UserId]) -> Mapping[UserId, _Head]:
+    ) -> Mapping[UserId, Head]:
+        async def load(missing: Sequence[UserId]) -> Mapping[UserId, Head]:
             pages = await self._worn.pages(kind, missing, Window(self._most), None)
-            return {user: _Head(list(page.entries), not page.more) for user, page in pages.items()}
+            return {user: Head(list(page.entries), not page.more) for user, page in pages.items()}
 
         needed = packing.bytes_of_entries(window.size + 1) if window.at_head else None
         return await self._values[kind].of(users, load, needed)
 
 
-def _page(head: _Head, window: Window) -> Page | None:
+def page_in(head: Head, window: Window) -> Page | None:
     """The page, if the head of the list is enough to know it."""
     if window.at_head and len(head.entries) > window.size:
         return Page(tuple(head.entries[: window.size]), more=True)

@@ -10,6 +10,9 @@ from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.values import CachedValues
 
+NOTHING = b"."
+"""How every value begins: one without ids would look like a missing one."""
+
 PENDING_TTL_S = 5
 """A write is pending for milliseconds, and the cache is told when it ends; this is for the rest."""
 
@@ -19,13 +22,12 @@ class CachedPending:
 
     def __init__(self, worn: Pending, redis: Redis, leases: Leases, keys: Keys, ttl_s: int) -> None:
         self._worn = worn
-        # An empty value would look like a missing one, so every value begins with one byte.
         self._values = CachedValues[Collection[UserId]](
             redis,
             leases,
             keys.own_writes,
-            pack=lambda ids: b"." + packing.ids_value(ids),
-            unpack=lambda value: packing.ids_in(value[1:]),
+            pack=lambda ids: NOTHING + packing.ids_value(ids),
+            unpack=lambda value: packing.ids_in(value[len(NOTHING) :]),
             ttl_s=lambda ids: PENDING_TTL_S if ids else ttl_s,
         )
 
