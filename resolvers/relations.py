@@ -2,9 +2,11 @@
 
 Knows nothing of caches. A viewer's own follows stand in the viewer's own row the moment they are
 written, while the other side may still wait for a worker: so whatever touches the viewer is asked
-of the viewer's side, and turned round.
+of the viewer's side, and turned round; and never of what this process remembers of it, for
+another one may have written since.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from graph.edge import UserId
@@ -15,14 +17,20 @@ from storage.ports import Check
 
 async def between(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
     """One list a check, one relation for each of its others, as the viewer may rely on it."""
-    store, viewer = scope.stores.relations, scope.viewer
+    stores, viewer = scope.stores, scope.viewer
     if len(checks) == 1 and _is_plain(checks[0], viewer):
+        store = stores.fresh.relations if checks[0].user == viewer else stores.relations
         return await store.between(checks)  # nearly all there are
     asked = _asked(checks, viewer)
-    answers = await store.between([Check(user, list(others)) for user, others in asked.items()])
+    sides = [Check(user, list(others)) for user, others in asked.items()]
+    own = [side for side in sides if side.user == viewer]
+    others = [side for side in sides if side.user != viewer]
+    fresh, shared = await asyncio.gather(
+        stores.fresh.relations.between(own), stores.relations.between(others)
+    )
     known = {
-        user: dict(zip(others, relations, strict=True))
-        for (user, others), relations in zip(asked.items(), answers, strict=True)
+        side.user: dict(zip(side.others, relations, strict=True))
+        for side, relations in zip([*own, *others], [*fresh, *shared], strict=True)
     }
 
     def relation(user: UserId, other: UserId) -> Relation:

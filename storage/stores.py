@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.announced_edges import AnnouncedEdges
+from storage.hot.memory import Memory, opened_memory
 from storage.ports import CountsOf, Edges, Lists, Relations
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
@@ -42,6 +43,20 @@ class Stores:
     lanes: ArqLanes
     postgres: Postgres
     redis: GuardedRedis
+    memory: Memory | None = None
+    """Of hot users; None where this process remembers nothing."""
+    unremembered: "Stores | None" = None
+
+    @property
+    def fresh(self) -> "Stores":
+        """The same, for whoever must not be answered from this process's memory."""
+        return self.unremembered or self
+
+    @property
+    def redis_round_trips(self) -> int:
+        """How often something was sent to Redis, over either connection."""
+        memory = self.memory.redis.round_trips if self.memory else 0
+        return self.redis.round_trips + memory
 
     async def is_empty(self) -> bool:
         """Whether nobody has ever followed anybody."""
@@ -53,10 +68,14 @@ async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:
     """The stores of one space, closed at the end of the block."""
     postgres, lanes = Postgres(settings), ArqLanes(settings)
     redis = GuardedRedis(_wire(settings), settings.redis_retry_after_s)
+    memory = opened_memory(settings)
     await postgres.open()
     try:
-        yield _wired(settings, postgres, redis, lanes)
+        stores = _wired(settings, postgres, redis, lanes)
+        yield stores if memory is None else _remembering(stores, memory)
     finally:
+        if memory is not None:
+            await memory.close()
         await lanes.close()
         await redis.close()
         await postgres.close()
@@ -67,6 +86,17 @@ def _wire(settings: StorageSettings) -> Wire:
     if settings.redis_url.startswith("rediss://"):
         return PooledWire(settings)
     return MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
+
+
+def _remembering(stores: Stores, memory: Memory) -> Stores:
+    return replace(
+        stores,
+        relations=memory.relations(stores.relations),
+        lists=memory.lists(stores.lists),
+        counts=memory.counts(stores.counts),
+        memory=memory,
+        unremembered=stores,
+    )
 
 
 def _wired(
