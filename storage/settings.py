@@ -36,8 +36,9 @@ class StorageSettings:
 
     hot_ttl_ms: int = 5000
     """How long a process remembers what it has read of a hot user; 0: it remembers nothing."""
-    hot_often: int = 4
-    """Questions to one cache within that time that make a user hot."""
+    hot_often: int = 20
+    """Questions to one cache within that time that make a user hot: copying a hash of a thousand
+    edges costs as much as some thirty checks."""
     hot_entries_max: int = 10_000
     """Users of each kind of value."""
     hot_bytes_max: int = 64_000_000

@@ -24,12 +24,11 @@ class HotCounts:
         self._viewers = viewers
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
-        wanted = dict.fromkeys(users)
-        shown = await self._viewers.shown(viewer, len(wanted), lambda: self._values.held(wanted))
-        missed = [user for user in wanted if user not in shown]
+        shown = await self._viewers.shown(viewer, users, self._values.held)
+        missed = [user for user in users if user not in shown] if shown else users
         rest = await self._worn.of(missed, viewer) if missed else {}
         self._values.answered(len(shown), missed)
-        return {**shown, **rest} if rest else shown
+        return {**shown, **rest} if shown else rest
 
 
 def counts_reader(redis: Redis, keys: Keys) -> Read[Counts]:

@@ -32,17 +32,17 @@ class HotLists:
     async def pages(
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Mapping[UserId, Page]:
-        wanted, values = dict.fromkeys(users), self._values[kind]
+        values = self._values[kind]
 
-        def remembered() -> Mapping[UserId, Page]:
-            pages = {user: page_in(head, window) for user, head in values.held(wanted).items()}
+        def remembered(users: Sequence[UserId]) -> Mapping[UserId, Page]:
+            pages = {user: page_in(head, window) for user, head in values.held(users).items()}
             return {user: page for user, page in pages.items() if page is not None}
 
-        shown = await self._viewers.shown(viewer, len(wanted), remembered)
-        missed = [user for user in wanted if user not in shown]
+        shown = await self._viewers.shown(viewer, users, remembered)
+        missed = [user for user in users if user not in shown] if shown else users
         rest = await self._worn.pages(kind, missed, window, viewer) if missed else {}
         values.answered(len(shown), missed)
-        return {**shown, **rest} if rest else shown
+        return {**shown, **rest} if shown else rest
 
 
 def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Head]:

@@ -35,8 +35,7 @@ class HotRelations:
         self._values = values
 
     async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
-        held = self._values.held([check.user for check in checks])
-        known = [held.get(check.user) for check in checks]
+        known = [self._values.known(check.user) for check in checks]
         missed = [
             check for check, relations in zip(checks, known, strict=True) if relations is None
         ]

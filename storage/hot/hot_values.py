@@ -80,19 +80,18 @@ class HotValues(Generic[V]):
             user: copy.value for user in users if (copy := copies.get(user)) and copy.ends > now
         }
 
+    def known(self, user: UserId) -> V | None:
+        """The value of one user, if there is one."""
+        copy = self._copies.get(user)
+        return copy.value if copy and copy.ends > self._clock() else None
+
     def answered(self, hits: int, missed: Sequence[UserId]) -> None:
         """Memory has answered so many questions; these users' caches were asked, and filled."""
         self.hits += hits
         self.misses += len(missed)
         hot = self._hitters.asked(missed) if missed else ()
-        room = max(0, COPYING_MAX - len(self._interests))
-        held = self.held(hot)
-        if wanted := [u for u in hot if u not in self._interests and u not in held][:room]:
-            interest = object()
-            self._interests |= dict.fromkeys(wanted, interest)
-            task = asyncio.create_task(self._copy(wanted, interest))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        if hot:
+            self._begin_copies(hot)
 
     def forget(self, user: UserId) -> None:
         """What was known of this user has changed."""
@@ -114,6 +113,16 @@ class HotValues(Generic[V]):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self.forget_all()
+
+    def _begin_copies(self, hot: Sequence[UserId]) -> None:
+        room = max(0, COPYING_MAX - len(self._interests))
+        held = self.held(hot)
+        if wanted := [u for u in hot if u not in self._interests and u not in held][:room]:
+            interest = object()
+            self._interests |= dict.fromkeys(wanted, interest)
+            task = asyncio.create_task(self._copy(wanted, interest))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _copy(self, users: Sequence[UserId], interest: object) -> None:
         ends = self._clock() + self._bounds.ttl_s  # counted from before the read

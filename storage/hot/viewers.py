@@ -1,6 +1,6 @@
 """What memory may tell whom: a viewer must see their own writes. Knows nothing of what is told."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from graph.edge import UserId
@@ -25,20 +25,23 @@ class Viewers:
         self._keys = keys
 
     async def shown(
-        self, viewer: UserId | None, wanted: int, remembered: Callable[[], Mapping[UserId, V]]
+        self,
+        viewer: UserId | None,
+        users: Sequence[UserId],
+        remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]],
     ) -> Mapping[UserId, V]:
-        """What of `wanted` remembered answers this viewer may have.
+        """What of all that is `remembered` about these users the viewer may have.
 
         To nobody, whatever there is. To a viewer all or nothing: part of an answer would cost the
         round trips of both ways.
         """
-        found = remembered()
+        found = remembered(users)
         if viewer is None or not found:
             return found
-        if len(found) < wanted or not await self._have_settled(viewer):
+        if not found.keys() >= set(users) or not await self._have_settled(viewer):
             return {}
-        found = remembered()  # what has changed meanwhile is gone
-        return found if len(found) == wanted else {}
+        found = remembered(users)  # what has changed meanwhile is gone
+        return found if found.keys() >= set(users) else {}
 
     async def _have_settled(self, viewer: UserId) -> bool:
         try:
