@@ -6,7 +6,6 @@ of the viewer's side, and turned round; and never of what this process remembers
 another one may have written since.
 """
 
-import asyncio
 from collections.abc import Sequence
 
 from graph.edge import UserId
@@ -22,15 +21,11 @@ async def between(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]
         store = stores.fresh.relations if checks[0].user == viewer else stores.relations
         return await store.between(checks)  # nearly all there are
     asked = _asked(checks, viewer)
-    sides = [Check(user, list(others)) for user, others in asked.items()]
-    own = [side for side in sides if side.user == viewer]
-    others = [side for side in sides if side.user != viewer]
-    fresh, shared = await asyncio.gather(
-        stores.fresh.relations.between(own), stores.relations.between(others)
-    )
+    store = stores.fresh.relations if viewer in asked else stores.relations  # one call for all
+    answers = await store.between([Check(user, list(others)) for user, others in asked.items()])
     known = {
-        side.user: dict(zip(side.others, relations, strict=True))
-        for side, relations in zip([*own, *others], [*fresh, *shared], strict=True)
+        user: dict(zip(others, relations, strict=True))
+        for (user, others), relations in zip(asked.items(), answers, strict=True)
     }
 
     def relation(user: UserId, other: UserId) -> Relation:
