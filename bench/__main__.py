@@ -58,6 +58,9 @@ def main(
     found = goals.verdicts(outcomes)
     report.show(outcomes, found)
     typer.echo(f"written to {report.save('reads', outcomes, found, plan.described())}")
+    if fallen := goals.left_to_graphql_core(outcomes):
+        typer.echo(f"bench: left to graphql-core: {', '.join(fallen)}", err=True)
+        raise typer.Exit(1)
 
 
 def _contestants(only: list[str] | None, quick: bool) -> list[Contestant]:

@@ -70,6 +70,13 @@ KITH = Contestant(
 RAW = Contestant(
     "raw", _python("bench.raw", "{port}", "{space}"), document=_from_caches, same_bytes=True
 )
+RAW_REDIS_PY = Contestant(
+    "raw-redis-py",
+    _python("bench.raw", "{port}", "{space}", "redis-py"),
+    document=_from_caches,
+    same_bytes=True,
+)
+"""For information: no goal is held against it."""
 STRAWBERRY = Contestant("strawberry", _python("bench.stock", "{port}", "{space}"), reads_cold=True)
 MERCURIUS = Contestant("mercurius", _node("mercurius.js"), document=_from_caches, node=True)
 POSTGRAPHILE = Contestant(
@@ -88,4 +95,4 @@ WORKER = Contestant(
 )
 """Not asked anything: it carries Kith's writes to the reverse side, and shows its metrics."""
 
-ALL = (KITH, RAW, STRAWBERRY, MERCURIUS, POSTGRAPHILE)
+ALL = (KITH, RAW, RAW_REDIS_PY, STRAWBERRY, MERCURIUS, POSTGRAPHILE)

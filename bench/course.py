@@ -1,12 +1,14 @@
 """One run: the contestants' servers, and every shape asked of them. Prints and saves nothing."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import caches
 from bench.agreement import agree
-from bench.contestants import Contestant
+from bench.contestants import KITH, Contestant
+from bench.fallbacks import fallbacks
 from bench.load import Sample, loaded
 from bench.population import Population
 from bench.processes import ServerProcess
@@ -54,7 +56,7 @@ class Course:
     async def warm(self, shape: Shape) -> Outcome:
         """One shape over full caches, once all agree on its answers. Raises WrongAnswer."""
         questions = self.questions(shape, self.people)
-        names = list(questions)
+        names, before = list(questions), await self._fallbacks()
         if not shape.writes:
             entered = [self._entered[name] for name in names]
             await agree(shape.name, entered, questions)
@@ -67,13 +69,15 @@ class Course:
 
         for name in names:
             await run(name, self.pace.warm_up_s)
-        outcome = Outcome(shape.name, shape.title, shape.checks)
+        outcome = Outcome(shape.name, shape.title, shape.checks, shape.writes)
         await interleaved(outcome, names, self.pace.rounds, run)
+        outcome.fallbacks = await self._fallbacks() - before
         return outcome
 
     async def cold(self, shape: Shape) -> Outcome:
         """One shape over empty caches, each user once. Raises WrongAnswer."""
         names = list(self.questions(shape, self.people.strangers(), cold=True))
+        before = await self._fallbacks()
 
         async def run(name: str) -> Sample:
             await caches.empty(self.services.redis_url)
@@ -81,6 +85,7 @@ class Course:
 
         outcome = Outcome(f"{shape.name}-cold", f"{shape.title}, nothing cached", shape.checks)
         await interleaved(outcome, names, self.pace.rounds, run)
+        outcome.fallbacks = await self._fallbacks() - before
         return outcome
 
     async def sample(self, shape: Shape, name: str, seconds: int, first: int = 0) -> Sample:
@@ -101,6 +106,9 @@ class Course:
             asked[contestant.name] = shape.questions(people, document, seed)
             write_questions(asked[contestant.name], self._file(shape, contestant.name))
         return asked
+
+    async def _fallbacks(self) -> int:
+        return await asyncio.to_thread(fallbacks, self._entered[KITH.name][1].url)
 
     def _file(self, shape: Shape, name: str) -> Path:
         return self.folder / f"{self.space}-{shape.name}-{name}.questions"

@@ -20,6 +20,15 @@ DEEP_PAGE_MOST = 1.2
 """The 1,000th page of a whale may cost this many times the first."""
 
 
+def left_to_graphql_core(outcomes: Iterable[Outcome]) -> list[str]:
+    """The reads that the engine did not run by itself, with how often: there must be none."""
+    return [
+        f"{outcome.shape} ({outcome.fallbacks:,} times)"
+        for outcome in outcomes
+        if outcome.fallbacks and not outcome.writes
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A goal and what was reached."""

@@ -12,7 +12,7 @@ import orjson
 from bench.goals import US
 from bench.report import RESULTS
 
-ORDER = ("kith", "raw", "mercurius", "postgraphile", "strawberry")
+ORDER = ("kith", "raw", "raw-redis-py", "mercurius", "postgraphile", "strawberry")
 
 
 def costs(shapes: dict[str, Any]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from bench.report import RESULTS
 COLOURS = {
     "kith": "#1a7f64",
     "raw": "#8c959f",
+    "raw-redis-py": "#b9c0c7",
     "mercurius": "#c9782b",
     "strawberry": "#c2375b",
     "postgraphile": "#3f6fb5",

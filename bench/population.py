@@ -5,9 +5,9 @@ from random import Random
 
 import asyncpg
 
-from graph.cursor import list_seed, write_cursor
+from graph.cursor import write_cursors
 from graph.edge import UserId
-from graph.page import ListKind
+from graph.page import ListKind, Position
 
 Deep = tuple[int, str]
 
@@ -87,6 +87,7 @@ async def population(database_url: str, space: str) -> Population:
 
 async def _deep(connection: "asyncpg.Connection[asyncpg.Record]", whale: int) -> list[Deep]:
     """Cursors before the 1,000th page of a whale's followers, and before some pages after it."""
-    seed = list_seed(ListKind.FOLLOWERS, UserId(whale))
+    followers = ListKind.FOLLOWERS, UserId(whale)
     rows = await connection.fetch(_DEEP, whale, DEEP - 1, PAGE * (DEEP_PAGES + 1))
-    return [(whale, write_cursor(seed, *rows[first])) for first in range(0, len(rows) - PAGE, PAGE)]
+    places = [(Position(*row), followers) for row in rows[:-PAGE:PAGE]]
+    return [(whale, cursor) for cursor in write_cursors(places)]

@@ -1,9 +1,10 @@
 """The limit of this stack: the same answers without GraphQL, under the same server settings.
 
-python -m bench.raw PORT SPACE      (REDIS_URL is in the environment)
+python -m bench.raw PORT SPACE [redis-py]       (REDIS_URL is in the environment)
+
+With `redis-py`, the way to Redis is that library's pool: what most would write.
 """
 
-import gc
 import os
 import sys
 
@@ -13,8 +14,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bench.raw_answers import RawAnswers
 from bench.shapes import SHAPES
-from gateway.serve import ALLOCATIONS_A_COLLECTION
+from gateway.serve import LEAN, calm_collector
 from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.pooled import PooledWire
+from storage.redis.wire import Wire
 from storage.settings import StorageSettings
 
 HEADERS = [
@@ -65,22 +68,17 @@ async def _respond(send: Send, body: bytes) -> None:
 
 def serve(application: ASGIApp, port: int) -> None:
     """As `gateway.serve` does."""
-    uvicorn.run(
-        application,
-        port=port,
-        loop="uvloop",
-        http="httptools",
-        ws="none",
-        access_log=False,
-        log_config=None,
-        server_header=False,
-    )
+    calm_collector()
+    uvicorn.run(application, port=port, **LEAN)
+
+
+def _wire(settings: StorageSettings, *by: str) -> Wire:
+    if by == ("redis-py",):
+        return PooledWire(settings)
+    return MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
 
 
 if __name__ == "__main__":
-    told = StorageSettings("", os.environ["REDIS_URL"], sys.argv[2])
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(ALLOCATIONS_A_COLLECTION, 20, 20)
-    wire = MultiplexedWire(told.redis_url, told.redis_timeout_s)
-    serve(app(RawAnswers(wire, told.space)), int(sys.argv[1]))
+    _, port, space, *by = sys.argv
+    told = StorageSettings("", os.environ["REDIS_URL"], space)
+    serve(app(RawAnswers(_wire(told, *by), space)), int(port))

@@ -49,6 +49,7 @@ def _shape(outcome: Outcome) -> dict[str, Any]:
     return {
         "title": outcome.title,
         "checks": outcome.checks,
+        "left_to_graphql_core": outcome.fallbacks,
         "contestants": {name: _numbers(outcome, name) for name in outcome.samples},
     }
 
@@ -72,7 +73,8 @@ def _numbers(outcome: Outcome, name: str) -> dict[str, Any]:
 
 def _table(outcomes: Sequence[Outcome]) -> Table:
     table = Table(title="medians of interleaved rounds; ratios are of requests a CPU-second")
-    for title in ("", "µs CPU", "req/s", "checks/CPU-s", "p50 ms", "p99 ms", "kith / this"):
+    titles = ("µs CPU", "req/s", "checks/CPU-s", "p50 ms", "p99 ms", "kith / this", "fell back")
+    for title in ("", *titles):
         table.add_column(title, justify="left" if not title else "right")
     for outcome in outcomes:
         table.add_section()
@@ -91,6 +93,7 @@ def _row(outcome: Outcome, name: str) -> tuple[str, ...]:
         f"{outcome.p50_us(name) / 1000:.2f}",
         f"{outcome.p99_us(name) / 1000:.2f}",
         f"{outcome.ratio(US, name):.2f}" if name != US and US in outcome.samples else "",
+        f"{outcome.fallbacks:,}" if name == US else "",
     )
 
 

@@ -20,7 +20,10 @@ class Outcome:
     shape: str
     title: str
     checks: int
+    writes: bool = False
     samples: dict[str, list[Sample]] = field(default_factory=dict)
+    fallbacks: int = 0
+    """Operations that Kith's engine left to graphql-core meanwhile."""
 
     def cpu_us(self, name: str) -> float:
         return median(sample.cpu_us for sample in self.samples[name])

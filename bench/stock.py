@@ -21,7 +21,6 @@ from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.extensions import ParserCache, ValidationCache
 
-import storage.stores
 from bench.raw import serve
 from graph.edge import UserId
 from resolvers.scope import Limits, Scope
@@ -31,7 +30,7 @@ from schema.query import Query
 from schema.user import User
 from storage.redis.pooled import PooledWire
 from storage.settings import StorageSettings
-from storage.stores import Stores
+from storage.stores import Stores, open_stores
 
 
 class StockGraphQL(GraphQL[Context, None]):
@@ -62,7 +61,7 @@ def app(settings: StorageSettings) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        async with storage.stores.open_stores(settings) as stores:
+        async with open_stores(settings, PooledWire(settings)) as stores:
             app.router.routes.append(Route("/graphql", StockGraphQL(schema, stores)))
             yield
 
@@ -74,6 +73,5 @@ async def _ready(_: Request) -> Response:
 
 
 if __name__ == "__main__":
-    storage.stores._wire = PooledWire
     found = StorageSettings(os.environ["DATABASE_URL"], os.environ["REDIS_URL"], sys.argv[2])
     serve(app(found), int(sys.argv[1]))

@@ -15,8 +15,8 @@ level, over columns, so the number of round trips depends on its depth and never
 
 To read it: what is declared (`batched`, `derived`, `rows`); how a request goes (`engine`,
 `document`, `variables`, `compile`); what a plan is (`plan`), how it gets columns (`sources`,
-`lookups`) and completes them (`leaves`, `lists`, `objects`); what failures mean (`faults`,
-`settle`).
+`lookups`), completes them (`leaves`, `lists`, `objects`) and waits for those that take time
+(`arrivals`); what failures mean (`faults`, `settle`).
 What a plan cannot do is left to graphql-core (`fallback`), and counted.
 """
 

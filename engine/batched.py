@@ -77,8 +77,13 @@ class BatchResolver(StrawberryResolver[Any]):
 
     async def batch(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> list[Any]:
         """The items of `parents`; `arguments` hold `info` too where the function asks for it."""
-        column: Any = self.wrapped_func(parents, **arguments)  # type: ignore[operator]
-        return one_for_each(parents, await column if self.is_async else column, self.name)
+        items: Any = self.wrapped_func(parents, **arguments)  # type: ignore[operator]
+        return one_for_each(parents, await items, self.name)
+
+    def batch_at_once(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> list[Any]:
+        """The same of a function that is not async."""
+        items: Any = self.wrapped_func(parents, **arguments)  # type: ignore[operator]
+        return one_for_each(parents, items, self.name)
 
 
 class BatchedField(StrawberryField):
@@ -97,7 +102,7 @@ class BatchedField(StrawberryField):
         if resolver.is_async:
             assert info is not None
             return load_one(resolver, source, info, kwargs)
-        return one_for_each([source], resolver([source], **kwargs), resolver.name)[0]  # type: ignore[arg-type]
+        return resolver.batch_at_once([source], kwargs)[0]
 
 
 @overload

@@ -4,7 +4,7 @@ A generated dict display builds a row of four in 0.13 µs, `dict(zip(keys, cells
 (Python 3.11), and this is the innermost loop of every answer.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Rows = Sequence[Any]
@@ -12,20 +12,20 @@ Table = list[dict[str, Any]]
 BuildRows = Callable[..., Table]
 
 
-def row_builder(keys: tuple[str, ...], constants: tuple[tuple[str, str], ...]) -> BuildRows:
+def row_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -> BuildRows:
     """A function of (rows, column, column, …) that gives one dict for each row.
 
-    `keys` are all response keys in order; those in `constants` have the same text in every row,
+    `keys` are all response keys in order; those in `constants` have the same value in every row,
     each other one takes its cells from the next column.
 
-    >>> row_builder(("id", "kind"), (("kind", "User"),))([..., ...], ["1", "2"])
+    >>> row_builder(("id", "kind"), {"kind": "User"})([..., ...], ["1", "2"])
     [{'id': '1', 'kind': 'User'}, {'id': '2', 'kind': 'User'}]
     """
-    fixed = dict(constants)
-    cells = [f"c{index}" for index, key in enumerate(keys) if key not in fixed]
+    cells = [f"c{index}" for index, key in enumerate(keys) if key not in constants]
     names = iter(cells)
     items = [
-        f"{key!r}: {fixed[key]!r}" if key in fixed else f"{key!r}: {next(names)}" for key in keys
+        f"{key!r}: {constants[key]!r}" if key in constants else f"{key!r}: {next(names)}"
+        for key in keys
     ]
     columns = ", ".join(f"{cell}s" for cell in cells)
     display = "{" + ", ".join(items) + "}"

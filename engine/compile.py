@@ -37,7 +37,6 @@ from strawberry.types.field import StrawberryField
 from engine.arguments import compiled_arguments
 from engine.batched import BatchedField
 from engine.codegen import row_builder
-from engine.conversion import compiled_conversion
 from engine.derived import DerivedField
 from engine.document import Operation
 from engine.errors import Unsupported
@@ -45,10 +44,10 @@ from engine.leaves import leaf
 from engine.lists import Lists
 from engine.lookups import Complete, derived_source, shared
 from engine.objects import Objects
-from engine.plan import Cells, Columns, Field, Plan, Selection, Source
+from engine.plan import AwaitedSource, Cells, Columns, Field, Plan, Selection, Source
 from engine.recognition import recognition
 from engine.settings import EngineSettings
-from engine.sources import Attribute, Batched, PerParent
+from engine.sources import Attribute, AwaitedBatch, Batched, PerParent, compiled_call
 
 
 class Compiler:
@@ -99,53 +98,57 @@ class _Compilation:
     def _selection(
         self, object_type: GraphQLObjectType, asked: GroupedFieldSet, path: Path | None
     ) -> Selection:
-        constants: list[tuple[str, str]] = []
-        fields: dict[str, Field] = {}
+        constants: dict[str, str | None] = {}
+        present: list[tuple[Field, Source]] = []
+        awaited: list[tuple[Field, AwaitedSource]] = []
         for key, details in asked.items():
             name = details[0].node.name.value
             if name == "__typename":
-                constants.append((key, object_type.name))
+                constants[key] = object_type.name
             elif name.startswith("__"):
                 raise Unsupported("introspection")
             else:
-                fields[key] = self._field(object_type, details, Path(path, key, object_type.name))
-        build = row_builder(tuple(asked), tuple(constants))
-        return shared(
-            Columns(fields, build, tuple(field for field in fields.values() if field.waits))
-        )
+                place = Path(path, key, object_type.name)
+                field, source = self._field(object_type, details, place)
+                if isinstance(source, AwaitedSource):
+                    awaited.append((field, source))
+                    constants[key] = None
+                else:
+                    present.append((field, source))
+        fields = {field.key: field for field, _ in (*present, *awaited)}
+        build = row_builder(tuple(asked), constants)
+        return shared(Columns(fields, build, tuple(present), tuple(awaited)))
 
-    def _field(self, parent: GraphQLObjectType, details: FieldDetailsList, path: Path) -> Field:
+    def _field(
+        self, parent: GraphQLObjectType, details: FieldDetailsList, path: Path
+    ) -> tuple[Field, Source | AwaitedSource]:
         nodes = [detail.node for detail in details]
         definition = parent.fields[nodes[0].name.value]
         declared: StrawberryField | None = definition.extensions.get("strawberry-definition")
-        source: Source
+        source: Source | AwaitedSource
         cells = self._cells(definition.type, details, path)
         if isinstance(declared, DerivedField) and is_leaf_type(get_named_type(definition.type)):
             source, cells = derived_source(declared, cells), Complete()
         else:
             source = self._source(definition, declared, nodes[0])
-        return Field(str(path.key), parent, definition, nodes, path, source, cells)
+        return Field(str(path.key), parent, definition, nodes, path, cells), source
 
     def _source(
         self, definition: GraphQLField, declared: StrawberryField | None, node: FieldNode
-    ) -> Source:
+    ) -> Source | AwaitedSource:
         arguments = compiled_arguments(definition, node)
         if declared is None or declared.extensions or self._compiler.has_handlers:
-            return PerParent(arguments, waits=True)
+            return PerParent(arguments)
         if isinstance(declared, BatchedField):
-            schema = self._compiler.schema
-            return Batched(
-                declared,
-                arguments,
-                compiled_conversion(declared, schema),
-                schema.config.info_class,
-                is_repeated=self._operation.measure.repeats(node.name.value),
-            )
+            call = compiled_call(declared, arguments, self._compiler.schema)
+            if not declared.resolver.is_async:
+                return Batched(call)
+            return AwaitedBatch(call, self._operation.measure.repeats(node.name.value))
         if isinstance(declared, DerivedField):
             return Attribute(declared.of)
         if declared.is_basic_field and declared.default_resolver is getattr:
             return Attribute(attrgetter(declared.python_name))
-        return PerParent(arguments, declared.is_async)
+        return PerParent(arguments)
 
     def _cells(
         self,
@@ -182,7 +185,5 @@ class _Compilation:
             )
             return self._selection(object_type, collected.grouped_field_set, path)
 
-        is_object = isinstance(declared, GraphQLObjectType)
-        waits = selection_of(declared).waits if is_object else True
         rows = recognition(declared, compiler.core, compiler.judge)
-        return Objects(rows, selection_of, may_be_null, waits)
+        return Objects(rows, selection_of, may_be_null)

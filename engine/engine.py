@@ -8,6 +8,7 @@ from typing import Any
 
 from strawberry.schema import Schema
 
+from engine.arrivals import arrivals
 from engine.cache import LruCache
 from engine.compile import Compiler
 from engine.document import Document, Operation, read
@@ -140,7 +141,8 @@ class Engine:
         return plan
 
     async def _planned(self, plan: Plan, run: Run) -> Result:
-        (data,) = await plan.root.dicts([run.root], run)
+        (data,) = plan.root.dicts([run.root], run)
+        await arrivals(run)
         self.counters.planned += 1
         if not run.faults:
             return Result(Stage.EXECUTION, data, rows=run.rows)

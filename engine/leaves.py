@@ -45,9 +45,7 @@ class Leaf:
     quick: Mapping[frozenset[type], Serialise]
     """By the types that a column holds, None's included: how to serialise it at once."""
 
-    waits: bool = False
-
-    async def complete(self, column: "Column", field: "Field", run: "Run") -> "Column":
+    def complete(self, column: "Column", field: "Field", run: "Run") -> "Column":
         serialise = self.quick.get(frozenset(map(type, column)))
         if serialise is not None and (done := serialise(column)) is not None:
             return done
@@ -115,9 +113,12 @@ def _is_strawberrys_datetime(declared: GraphQLLeafType) -> bool:
 
 def _around_nulls(serialise: Serialise) -> Serialise:
     def serialise_the_rest(column: "Column") -> "Column | None":
-        done = serialise([value for value in column if value is not None])
+        present = [value for value in column if value is not None]
+        done = serialise(present)
         if done is None:
             return None
+        if done is present:
+            return column
         rest = iter(done)
         return [None if value is None else next(rest) for value in column]
 

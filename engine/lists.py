@@ -25,23 +25,19 @@ class Lists:
     counts_rows: bool
     """Whether the items count as rows; objects account for themselves."""
 
-    @property
-    def waits(self) -> bool:
-        return self.items.waits
-
-    async def complete(self, column: Column, field: Field, run: "Run") -> Column:
+    def complete(self, column: Column, field: Field, run: "Run") -> Column:
         if frozenset(map(type, column)) <= _READY:
-            return await self._lists(column, field, run)
+            return self._lists(column, field, run)
         bail_out_of_awaitables(column)
         ready = [value if is_hole(value) else _items(value, field) for value in column]
         sifted = sift(ready, field, run, may_be_null=self.may_be_null)
-        return sifted.restored(await self._lists(sifted.present, field, run))
+        return sifted.restored(self._lists(sifted.present, field, run))
 
-    async def _lists(self, lists: Sequence[Any], field: Field, run: "Run") -> Column:
+    def _lists(self, lists: Sequence[Any], field: Field, run: "Run") -> Column:
         flat = list(lists[0]) if len(lists) == 1 else list(chain.from_iterable(lists))
         if self.counts_rows:
             run.spend(len(flat))
-        done = await self.items.complete(flat, field, run)
+        done = self.items.complete(flat, field, run)
         if len(lists) == 1:
             return [done]
         lengths = list(map(len, lists))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.codegen import Table
 from engine.derived import DerivedField, reader
-from engine.plan import Cells, Column, Columns, Field, Rows
+from engine.plan import Cells, Column, Columns, Field, Rows, Source
 from engine.sources import attempt
 
 if TYPE_CHECKING:
@@ -36,20 +36,19 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
+class Derived(Source):
     """The source of a derived field; its column is complete already."""
 
     declared: DerivedField
     cells: Cells
     known: Known
-    waits: bool = False
 
-    async def column(self, rows: Rows, asked: Field, run: "Run") -> Column:
+    def column(self, rows: Rows, asked: Field, run: "Run") -> Column:
         try:
             return self.known.column(rows)
         except Exception:
             raw = [attempt(self.declared.of, row) for row in rows]
-            done = await self.cells.complete(raw, asked, run)
+            done = self.cells.complete(raw, asked, run)
             self.known.learn(rows, done)
             return done
 
@@ -58,9 +57,7 @@ class Derived:
 class Complete:
     """The cells of a column that is complete already."""
 
-    waits: bool = False
-
-    async def complete(self, column: Column, asked: Field, run: "Run") -> Column:
+    def complete(self, column: Column, asked: Field, run: "Run") -> Column:
         return column
 
 
@@ -70,20 +67,19 @@ class SharedDicts:
 
     columns: Columns
     known: Known
-    waits: bool = False
 
-    async def dicts(self, rows: Rows, run: "Run") -> Table:
+    def dicts(self, rows: Rows, run: "Run") -> Table:
         try:
             table = self.known.column(rows)
         except Exception:
-            return await self._built(rows, run)
+            return self._built(rows, run)
         run.spend(len(rows))
         run.made.append((self.columns.fields, table))
         return table
 
-    async def _built(self, rows: Rows, run: "Run") -> Table:
+    def _built(self, rows: Rows, run: "Run") -> Table:
         faults = run.faults
-        table = await self.columns.dicts(rows, run)
+        table = self.columns.dicts(rows, run)
         if run.faults == faults:
             self.known.learn(rows, table)
         return table
@@ -96,9 +92,9 @@ def derived_source(declared: DerivedField, cells: Cells) -> Derived:
 def shared(columns: Columns) -> Columns | SharedDicts:
     """The selection itself, or, where all its fields derive from one attribute, a shared one."""
     attributes = {
-        asked.source.declared.attribute if isinstance(asked.source, Derived) else None
-        for asked in columns.fields.values()
+        source.declared.attribute if isinstance(source, Derived) else None
+        for _, source in columns.present
     }
-    if len(attributes) != 1 or (attribute := attributes.pop()) is None:
+    if columns.awaited or len(attributes) != 1 or (attribute := attributes.pop()) is None:
         return columns
     return SharedDicts(columns, Known(reader(attribute)))

@@ -12,7 +12,6 @@ from engine.faults import bail_out_of_awaitables, sift
 from engine.info import FieldInfo
 from engine.plan import Column, Field, Selection
 from engine.recognition import Recognition
-from engine.together import together
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -28,20 +27,19 @@ class Objects:
     recognition: Recognition
     selection_of: SelectionOf
     may_be_null: bool
-    waits: bool
     by_class: dict[type, Selection] = dataclass_field(default_factory=dict)
     """Python classes all of whose instances are rows of one object type."""
 
-    async def complete(self, column: Column, field: Field, run: "Run") -> Column:
+    def complete(self, column: Column, field: Field, run: "Run") -> Column:
         if not column:
             return []
         classes = set(map(type, column))
         if len(classes) == 1 and (selection := self.by_class.get(classes.pop())) is not None:
-            return await selection.dicts(column, run)
+            return selection.dicts(column, run)
         bail_out_of_awaitables(column)
         recognised = [self._recognised(row, field, run) for row in column]
         sifted = sift(recognised, field, run, may_be_null=self.may_be_null)
-        return sifted.restored(await self._dicts(sifted.present, run))
+        return sifted.restored(self._dicts(sifted.present, run))
 
     def _recognised(self, row: Any, field: Field, run: "Run") -> Any:
         """The row with its selection, or None, or a fault."""
@@ -59,21 +57,20 @@ class Objects:
             self.by_class[type(row)] = selection
         return selection, row
 
-    async def _dicts(self, recognised: Recognised, run: "Run") -> Column:
+    def _dicts(self, recognised: Recognised, run: "Run") -> Column:
         """The dicts of rows of mixed types, in their order."""
         places: defaultdict[int, list[int]] = defaultdict(list)
         for place, (selection, _) in enumerate(recognised):
             places[id(selection)].append(place)
         groups = list(places.values())
         if len(groups) == 1:
-            return await self._group(recognised, groups[0], run)
-        tables = await together([self._group(recognised, group, run) for group in groups])
+            return self._group(recognised, groups[0], run)
         dicts: Column = [None] * len(recognised)
-        for group, table in zip(groups, tables, strict=True):
-            for place, made in zip(group, table, strict=True):
+        for group in groups:
+            for place, made in zip(group, self._group(recognised, group, run), strict=True):
                 dicts[place] = made
         return dicts
 
-    async def _group(self, recognised: Recognised, group: list[int], run: "Run") -> Column:
+    def _group(self, recognised: Recognised, group: list[int], run: "Run") -> Column:
         selection = recognised[group[0]][0]
-        return await selection.dicts([recognised[place][1] for place in group], run)
+        return selection.dicts([recognised[place][1] for place in group], run)

@@ -4,19 +4,22 @@ A selection turns the rows of one object type into dicts. It asks each of its fi
 the field's *source* gives what its resolver says about every row, its *cells* make that presentable
 (leaves serialised, objects turned into dicts by the next selection, lists of either).
 
+None of this waits. Where a resolver does, the dicts are made with a hole in its place, and the run
+is told of it; `engine.arrivals` waits for the column and fills the holes.
+
 A fault, which is an exception where a cell should be, travels in the columns like any other cell
 until the run is over; `engine.settle` then says what it means for the answer.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from graphql import FieldNode, GraphQLField, GraphQLObjectType
 from graphql.pyutils import Path
 
 from engine.codegen import BuildRows, Table
-from engine.together import together
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -25,13 +28,22 @@ Rows: TypeAlias = Sequence[Any]
 Column: TypeAlias = list[Any]
 
 
-class Source(Protocol):
+class Source(ABC):
     """Where the raw column of a field comes from."""
 
-    @property
-    def waits(self) -> bool:
-        """Whether it may have to wait for something outside this process."""
+    __slots__ = ()
 
+    @abstractmethod
+    def column(self, rows: Rows, field: "Field", run: "Run") -> Column:
+        """One value, or one fault, for each row."""
+
+
+class AwaitedSource(ABC):
+    """A source that may have to wait for something outside this process."""
+
+    __slots__ = ()
+
+    @abstractmethod
     async def column(self, rows: Rows, field: "Field", run: "Run") -> Column:
         """One value, or one fault, for each row."""
 
@@ -39,17 +51,13 @@ class Source(Protocol):
 class Cells(Protocol):
     """What makes a raw column presentable."""
 
-    @property
-    def waits(self) -> bool:
-        """Whether anything below may have to wait."""
-
-    async def complete(self, column: Column, field: "Field", run: "Run") -> Column:
+    def complete(self, column: Column, field: "Field", run: "Run") -> Column:
         """What the client sees of each value; nulls that may not be, and failures, are faults."""
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One response key of a selection, and how its column is made."""
+    """One response key of a selection."""
 
     key: str
     parent: GraphQLObjectType
@@ -60,29 +68,17 @@ class Field:
     path: Path
     """The keys that lead here; list indices are unknown to a column."""
 
-    source: Source
     cells: Cells
 
     @property
     def name(self) -> str:
         return self.nodes[0].name.value
 
-    @property
-    def waits(self) -> bool:
-        return self.source.waits or self.cells.waits
-
-    async def column(self, rows: Rows, run: "Run") -> Column:
-        """What the client sees of this field, for each row."""
-        return await self.cells.complete(await self.source.column(rows, self, run), self, run)
-
 
 class Selection(Protocol):
     """What is asked of one object type."""
 
-    @property
-    def waits(self) -> bool: ...
-
-    async def dicts(self, rows: Rows, run: "Run") -> Table:
+    def dicts(self, rows: Rows, run: "Run") -> Table:
         """One dict for each row; none of the rows is null."""
 
 
@@ -94,30 +90,41 @@ class Columns:
     """By response key; `__typename` is not among them, `build` knows it."""
 
     build: BuildRows
-    waiting: tuple[Field, ...]
-    """Those of the fields that may wait."""
+    """Takes the columns of `present`."""
 
-    @property
-    def waits(self) -> bool:
-        return bool(self.waiting)
+    present: tuple[tuple[Field, Source], ...]
+    awaited: tuple[tuple[Field, AwaitedSource], ...]
 
-    async def dicts(self, rows: Rows, run: "Run") -> Table:
+    def dicts(self, rows: Rows, run: "Run") -> Table:
         if not rows:
             return []
         run.spend(len(rows))
-        arrived = await self._arrived(rows, run) if len(self.waiting) > 1 else {}
-        columns: list[Column] = []
-        for key, field in self.fields.items():
-            column = arrived.get(key)
-            columns.append(await field.column(rows, run) if column is None else column)
+        columns = [
+            field.cells.complete(source.column(rows, field, run), field, run)
+            for field, source in self.present
+        ]
         table = self.build(rows, *columns)
         run.made.append((self.fields, table))
+        for field, source in self.awaited:
+            run.holes.append(Hole(field, source, rows, table))
         return table
 
-    async def _arrived(self, rows: Rows, run: "Run") -> dict[str, Column]:
-        """The columns that have to be waited for, which set off together."""
-        columns = await together([field.column(rows, run) for field in self.waiting])
-        return {field.key: column for field, column in zip(self.waiting, columns, strict=True)}
+
+class Hole(NamedTuple):
+    """A field that dicts were made without, because its source waits."""
+
+    field: Field
+    source: AwaitedSource
+    rows: Rows
+    table: Table
+
+    async def fill(self, run: "Run") -> None:
+        """Wait for the column, and put its cells in their places."""
+        field = self.field
+        column = await self.source.column(self.rows, field, run)
+        key = field.key
+        for made, cell in zip(self.table, field.cells.complete(column, field, run), strict=True):
+            made[key] = cell
 
 
 @dataclass(frozen=True, slots=True)

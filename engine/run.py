@@ -12,7 +12,7 @@ from engine.variables import Values
 
 if TYPE_CHECKING:
     from engine.document import Operation
-    from engine.plan import Field
+    from engine.plan import Field, Hole
 
 
 @dataclass(slots=True)
@@ -31,6 +31,9 @@ class Run:
 
     made: list[tuple[Mapping[str, "Field"], Table]] = field(default_factory=list)
     """Every dict of the answer, with the fields that it is made of, by key."""
+
+    holes: list["Hole"] = field(default_factory=list)
+    """What dicts made just now are short of."""
 
     def spend(self, rows: int) -> None:
         """Account for rows about to be made.

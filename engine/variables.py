@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from graphql import (
     GRAPHQL_MAX_INT,
@@ -44,8 +44,7 @@ class InvalidVariables(Exception):
         self.errors = errors
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(NamedTuple):
     """The variables of one request, as sent and as coerced."""
 
     coerced: dict[str, Any]
@@ -148,7 +147,13 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_list_of_text(value: Any) -> bool:
-    return type(value) is list and set(map(type, value)) <= {str}
+    if type(value) is not list:
+        return False
+    try:
+        "".join(value)  # looks at their types in a quarter of the time of any other test
+    except TypeError:
+        return False
+    return True
 
 
 def _is_list_of(test: Test, value: Any) -> bool:

@@ -14,6 +14,7 @@ from gateway.authentication import Authentication
 from gateway.config import Config
 from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
+from gateway.headers import Headers
 from gateway.health import Health
 from gateway.metrics import Metrics
 from gateway.playground import Playground
@@ -75,9 +76,9 @@ class Gateway:
 
 def _context_of(
     authentication: Authentication, stores: Stores, limits: Limits
-) -> Callable[[Request], Context]:
-    def context_of(request: Request) -> Context:
-        user_id = authentication.identify(request.headers).user_id
+) -> Callable[[Headers], Context]:
+    def context_of(headers: Headers) -> Context:
+        user_id = authentication.identify(headers).user_id
         return Context(RequestScope(stores, None if user_id is None else UserId(user_id), limits))
 
     return context_of

@@ -1,47 +1,125 @@
 """How long a request is worked on: until its deadline, or until nobody waits for the answer."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from types import TracebackType
+from typing import Self
 
 from starlette.types import Receive
 
-from gateway.http_refusal import ClientGone, DeadlineExceeded
+from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded
 
-T = TypeVar("T")
-
-# A task that watches the connection costs as much as a small answer. Most answers leave sooner
-# than this, and never pay for it.
-WATCH_AFTER_S = 0.02
+# A timer, and a task that watches the connection, cost as much as a small answer. Most answers
+# leave sooner than this and never pay for them: one timer for all finds those that do not.
+PATIENCE_S = 0.02
 
 
-async def attend(work: Callable[[], Awaitable[T]], receive: Receive, deadline_ms: int) -> T:
-    """Run `work`; cancel it when the caller hangs up or `deadline_ms` have passed.
+class Attention:
+    """The deadlines of a process's requests: one for the body to arrive, one for the work."""
 
-    Raises ClientGone or DeadlineExceeded. `receive` must have given the whole body already, so
-    that its next message is the disconnect.
+    def __init__(self, body_deadline_ms: int, work_deadline_ms: int) -> None:
+        self.body_s = body_deadline_ms / 1000
+        self.work_s = work_deadline_ms / 1000
+        self.patience_s = min(PATIENCE_S, self.body_s, self.work_s)
+        self._young: dict[Attended, None] = {}
+        """Requests that patience is not lost with, eldest first."""
+        self._looks = False
+
+    def begin(self, attended: "Attended") -> None:
+        self._young[attended] = None
+        if not self._looks:
+            self._look_after(self.patience_s)
+
+    def end(self, attended: "Attended") -> None:
+        self._young.pop(attended, None)
+
+    def _look_after(self, seconds: float) -> None:
+        self._looks = True
+        asyncio.get_running_loop().call_later(seconds, self._look)
+
+    def _look(self) -> None:
+        self._looks = False
+        now = asyncio.get_running_loop().time()
+        while self._young:
+            eldest = next(iter(self._young))
+            left_s = eldest.begun + self.patience_s - now
+            if left_s > 0:
+                return self._look_after(left_s)
+            del self._young[eldest]
+            eldest.lose_patience()
+        return None
+
+
+class Attended:
+    """One request: what is awaited in its block is cancelled when it is late, or for nobody.
+
+    `received` says that the body is here, so that the next message can only be the disconnect.
+    The block then raises BodyLate, DeadlineExceeded or ClientGone.
     """
-    loop = asyncio.get_running_loop()
-    watches: list[asyncio.Task[None]] = []
-    gone = asyncio.Event()
 
-    async def watch() -> None:
-        while (await receive())["type"] != "http.disconnect":
+    # Defaults of the class: nearly all requests end without any of these.
+    _received = False
+    _failure: Exception | None = None
+    _timer: asyncio.TimerHandle | None = None
+    """Once patience with it is lost."""
+    _watch: asyncio.Task[None] | None = None
+
+    def __init__(self, attention: Attention, receive: Receive) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "requests are tasks"
+        self._attention = attention
+        self._receive = receive
+        self._task = task
+        self.begun = asyncio.get_running_loop().time()
+
+    def __enter__(self) -> Self:
+        self._attention.begin(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._attention.end(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
+        if self._failure is None:
+            return
+        # Somebody else's cancellation goes on, as it does in `asyncio.timeout`.
+        if self._task.uncancel() == 0 and kind is asyncio.CancelledError:
+            raise self._failure from None
+
+    def received(self) -> None:
+        self._received = True
+        if self._timer is not None:
+            self._mind_work(self._attention.work_s)
+
+    def lose_patience(self) -> None:
+        """From now on this request has a timer of its own."""
+        attention = self._attention
+        if self._received:
+            self._mind_work(attention.work_s - attention.patience_s)
+        else:
+            self._stop_after(attention.body_s - attention.patience_s, BodyLate())
+
+    def _mind_work(self, seconds: float) -> None:
+        self._stop_after(seconds, DeadlineExceeded())
+        self._watch = asyncio.create_task(self._watch_caller())
+
+    def _stop_after(self, seconds: float, failure: Exception) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._stop, failure)
+
+    async def _watch_caller(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
             pass
-        gone.set()
-        limit.reschedule(loop.time())
+        self._stop(ClientGone())
 
-    limit = asyncio.timeout(deadline_ms / 1000)
-    later = loop.call_later(WATCH_AFTER_S, lambda: watches.append(loop.create_task(watch())))
-    try:
-        async with limit:
-            return await work()
-    except TimeoutError:
-        # A time-out from inside the work is the work's own failure, not this deadline.
-        if not limit.expired():
-            raise
-        raise (ClientGone if gone.is_set() else DeadlineExceeded) from None
-    finally:
-        later.cancel()
-        for task in watches:
-            task.cancel()
+    def _stop(self, failure: Exception) -> None:
+        if self._failure is None:
+            self._failure = failure
+            self._task.cancel()

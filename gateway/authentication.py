@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import jwt
-from starlette.datastructures import Headers
 
+from engine.cache import LruCache
+from gateway.headers import Headers
 from gateway.http_refusal import HttpRefusal
 from gateway.token_keys import DEVELOPMENT_SECRET, TokenKeys, key_set, public_key, shared_secret
 from graph.edge import MAX_USER_ID, user_id_of
@@ -29,6 +30,9 @@ __all__ = [
 
 LEEWAY_S = 30
 TOKEN_CHARS_MAX = 8_192
+# Of tokens that held: whoever has none that holds cannot push others out.
+TOKENS_HELD_MAX = 10_000
+TOKENS_HELD_BYTES_MAX = 16 << 20
 SERVICE = "service"
 
 
@@ -68,22 +72,35 @@ class Authentication:
         self._audience = settings.audience
         self._issuer = settings.issuer
         self._allow_x_viewer = settings.allow_x_viewer
+        self._held: LruCache[bytes, tuple[Identity, int]] = LruCache(
+            entries=TOKENS_HELD_MAX, weight=TOKENS_HELD_BYTES_MAX
+        )
+        """Whom credentials name, and the second until which they hold."""
 
     def identify(self, headers: Headers) -> Identity:
         """The identity behind these headers. Raises HttpRefusal 401, code UNAUTHENTICATED."""
-        credentials = headers.getlist("authorization")
-        if credentials:
+        credentials = headers.get(b"authorization")
+        if credentials is not None:
+            if headers.count(b"authorization") > 1:
+                raise _refused("Authorization is one `Bearer` token.")
             return self._bearer(credentials)
-        viewer = headers.get("x-viewer") if self._allow_x_viewer else None
+        viewer = headers.get(b"x-viewer") if self._allow_x_viewer else None
         if viewer is None:
             return ANONYMOUS
-        return Identity(_user_id(viewer.strip(), "X-Viewer"))
+        return Identity(_user_id(viewer.decode("latin-1").strip(), "X-Viewer"))
 
-    def _bearer(self, credentials: list[str]) -> Identity:
-        scheme, _, token = credentials[0].strip().partition(" ")
-        if len(credentials) > 1 or scheme.lower() != "bearer":
+    def _bearer(self, credentials: bytes) -> Identity:
+        held = self._held.get(credentials)
+        # As PyJWT says it: what holds now stops to do so when it expires, and for no other reason.
+        if held is not None and time.time() < held[1]:
+            return held[0]
+        scheme, _, token = credentials.decode("latin-1").strip().partition(" ")
+        if scheme.lower() != "bearer":
             raise _refused("Authorization is one `Bearer` token.")
-        return _identity(self._claims(token.strip()))
+        claims = self._claims(token.strip())
+        identity, until = _identity(claims), int(claims["exp"]) + LEEWAY_S
+        self._held.put(credentials, (identity, until), len(credentials))
+        return identity
 
     def _claims(self, token: str) -> Mapping[str, Any]:
         if len(token) > TOKEN_CHARS_MAX:

@@ -1,7 +1,8 @@
 """What a caller asks, free of HTTP, and the port that answers it. Knows no schema."""
 
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
 import orjson
@@ -10,16 +11,16 @@ from graphql import ExecutionResult, GraphQLError
 from gateway.http_refusal import HttpRefusal
 
 MESSAGE_CHARS_MAX = 1_000
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class GraphQLRequest:
+class GraphQLRequest(NamedTuple):
     """One request. `read_only` is set where a mutation must not run: HTTP's safe methods."""
 
     query: str
-    variables: dict[str, Any] = field(default_factory=dict)
+    variables: Mapping[str, Any] = NOTHING
     operation_name: str | None = None
-    extensions: dict[str, Any] = field(default_factory=dict)
+    extensions: Mapping[str, Any] = NOTHING
     read_only: bool = False
 
 
@@ -85,7 +86,7 @@ def _request(parameters: dict[str, Any], read_only: bool) -> GraphQLRequest:
     if not isinstance(query, str):
         raise _bad("`query` must be a string.")
     operation_name = parameters.get("operationName")
-    if not isinstance(operation_name, str | None):
+    if operation_name is not None and not isinstance(operation_name, str):
         raise _bad("`operationName` must be a string.")
     return GraphQLRequest(
         query,
@@ -96,10 +97,10 @@ def _request(parameters: dict[str, Any], read_only: bool) -> GraphQLRequest:
     )
 
 
-def _object(parameters: dict[str, Any], name: str) -> dict[str, Any]:
+def _object(parameters: dict[str, Any], name: str) -> Mapping[str, Any]:
     value = parameters.get(name)
     if value is None:
-        return {}
+        return NOTHING
     if not isinstance(value, dict):
         raise _bad(f"`{name}` must be an object.")
     return value

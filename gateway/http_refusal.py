@@ -28,5 +28,9 @@ class ClientGone(Exception):
     """The caller hung up. Nobody reads an answer any more."""
 
 
+class BodyLate(Exception):
+    """The body took longer to arrive than it may."""
+
+
 class DeadlineExceeded(Exception):
     """The work took longer than a request may."""

@@ -32,7 +32,7 @@ class MediaRange:
 
 
 @lru_cache(maxsize=512)
-def answer_type(accept: str | None) -> str:
+def answer_type(accept: bytes | None) -> str:
     """The media type to answer in.
 
     Where nothing or anything is accepted it is `application/graphql-response+json`: since
@@ -43,7 +43,7 @@ def answer_type(accept: str | None) -> str:
     """
     if accept is None or not accept.strip():
         return GRAPHQL_JSON
-    ranges = _ranges(accept)
+    ranges = _ranges(accept.decode("latin-1"))
     choices = [_rank(ranges, name, -place) for place, name in enumerate((GRAPHQL_JSON, PLAIN_JSON))]
     quality, _, _, name = max(choices)
     if quality <= 0:
@@ -53,17 +53,17 @@ def answer_type(accept: str | None) -> str:
 
 
 @lru_cache(maxsize=512)
-def prefers_html(accept: str | None) -> bool:
+def prefers_html(accept: bytes | None) -> bool:
     """Whether this is a browser that opens a page, not a program that asks for data."""
-    if accept is None or HTML not in accept:
+    if accept is None or HTML not in (text := accept.decode("latin-1")):
         return False
-    ranges = _ranges(accept)
+    ranges = _ranges(text)
     html, *others = (_rank(ranges, name, 0) for name in (HTML, GRAPHQL_JSON, PLAIN_JSON))
     return html[0] > 0 and all(html[:2] > other[:2] for other in others)
 
 
 @lru_cache(maxsize=512)
-def require_json(content_type: str | None) -> None:
+def require_json(content_type: bytes | None) -> None:
     """Let only UTF-8 JSON bodies pass.
 
     A form, multipart or text/plain body is what another site's page can make a browser send
@@ -71,7 +71,7 @@ def require_json(content_type: str | None) -> None:
 
     Raises HttpRefusal 415.
     """
-    name, _, parameters = (content_type or "").partition(";")
+    name, _, parameters = (content_type or b"").decode("latin-1").partition(";")
     if name.strip().lower() != PLAIN_JSON:
         said = f"not {name.strip()[:100]}" if name.strip() else "and it must be said"
         message = f"The Content-Type of a POST is {PLAIN_JSON}, {said}."

@@ -2,17 +2,20 @@
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import crc32
+from collections.abc import Iterable
+from itertools import groupby, repeat
+from operator import itemgetter
 from struct import Struct
 
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 from graph.errors import BadCursor
-from graph.page import ListKind, Position
+from graph.page import ListKind, ListOf, Position
 
 VERSION = 1
 _LIST = Struct(">Bq")
 _POSITION = Struct(">Bqq")
-_CHECK_BYTES = 4
-LENGTH = (_POSITION.size + _CHECK_BYTES) // 3 * 4
+_CHECKED = Struct(f">{_POSITION.size}sI")
+LENGTH = _CHECKED.size // 3 * 4
 """Version, since, id and check are 21 bytes: 28 characters, and no padding."""
 
 
@@ -21,10 +24,16 @@ def list_seed(kind: ListKind, owner: UserId) -> int:
     return crc32(_LIST.pack(kind, owner))
 
 
-def write_cursor(seed: int, since: Millis, user_id: UserId) -> str:
-    """The cursor of an entry of the list with `seed`."""
-    body = _POSITION.pack(VERSION, since, user_id)
-    return urlsafe_b64encode(body + crc32(body, seed).to_bytes(_CHECK_BYTES, "big")).decode()
+def write_cursors(places: Iterable[tuple[Position, ListOf]]) -> list[str]:
+    """The cursors of entries, each given with its list; those of one list side by side."""
+    raw: list[bytes] = []
+    for list_of, entries in groupby(places, itemgetter(1)):
+        bodies = [_POSITION.pack(VERSION, since, user_id) for (since, user_id), _ in entries]
+        checks = map(crc32, bodies, repeat(list_seed(*list_of)))
+        raw += map(_CHECKED.pack, bodies, checks)
+    # Cursors have no padding, so a whole column is encoded at once and cut apart.
+    text = urlsafe_b64encode(b"".join(raw)).decode()
+    return [text[start : start + LENGTH] for start in range(0, len(text), LENGTH)]
 
 
 def read_cursor(argument: str, cursor: str, kind: ListKind, owner: UserId) -> Position:
@@ -37,10 +46,10 @@ def read_cursor(argument: str, cursor: str, kind: ListKind, owner: UserId) -> Po
         raw = urlsafe_b64decode(cursor) if len(cursor) == LENGTH else b""
     except ValueError:
         raw = b""
-    body, check = raw[: _POSITION.size], raw[_POSITION.size :]
-    if len(check) != _CHECK_BYTES or body[0] != VERSION:
+    body, check = _CHECKED.unpack(raw) if len(raw) == _CHECKED.size else (b"\0", 0)
+    if body[0] != VERSION:
         raise BadCursor(argument, "not a cursor of this API; give one back exactly as you got it.")
-    if crc32(body, list_seed(kind, owner)) != int.from_bytes(check, "big"):
+    if crc32(body, list_seed(kind, owner)) != check:
         raise BadCursor(argument, f"this cursor does not belong to this {kind.name.lower()} list.")
     _, since, user_id = _POSITION.unpack(body)
     if not (0 <= since <= MAX_SINCE and 0 < user_id <= MAX_USER_ID):

@@ -6,10 +6,10 @@ from graph.edge import UserId
 
 Lane = NewType("Lane", int)
 
-LANES = 64
-"""How many lanes a space has: more than the workers' cores, few enough to sweep in one query.
+LANES = 16
+"""How many lanes a space has: more than the workers' cores, and few, because every job costs.
 
-Rows of the outbox carry their lane, so it may be changed only while the outbox is empty.
+Rows of the outbox carry their lane, so a migration must move them where this is changed.
 """
 
 

@@ -7,7 +7,7 @@ specification allows: everything strictly between two positions, from one of its
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 
@@ -18,6 +18,10 @@ class ListKind(IntEnum):
     FOLLOWING = 1
     FOLLOWERS = 2
     FRIENDS = 3
+
+
+ListOf: TypeAlias = tuple[ListKind, UserId]
+"""Which list: the kind and its owner."""
 
 
 class Position(NamedTuple):

@@ -1,7 +1,7 @@
 """What an action does to the edge between two users. The one place where a follow is decided.
 
 Knows nothing of transactions, of SQL or of who calls: a store reads a `Before`, asks, and writes
-the `Change` that it is told.
+the `Change` that it is told, if what it read still holds.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What is known of two users while both are held still.
+    """What is known of two users at one moment.
 
     `edge` is what the actor is to the other, `back` the reverse; `following` counts the actor's
     follows; `now` is the database's clock in microseconds, the one clock that all writers share.
@@ -49,6 +49,8 @@ class Change:
     friends: int
     back: Edge = NO_EDGE
     """The other direction, as the decision saw it: perhaps newer than the actor's side knows."""
+    following_below: int | None = None
+    """Holds only while the actor follows fewer: their other changes may come in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def follow(limit: int) -> Rule:
             return _refusal(Outcome.ALREADY_FOLLOWING, before)
         if before.following >= limit:
             return _refusal(Outcome.FOLLOWING_LIMIT_REACHED, before)
-        return _decision(Outcome.FOLLOWED, before, Kind.FOLLOW)
+        return _decision(Outcome.FOLLOWED, before, Kind.FOLLOW, limit)
 
     return decide
 
@@ -84,13 +86,16 @@ def unfollow(before: Before) -> Decision:
     return _decision(Outcome.UNFOLLOWED, before, Kind.NONE)
 
 
-def _decision(outcome: Outcome, before: Before, kind: Kind) -> Decision:
+def _decision(
+    outcome: Outcome, before: Before, kind: Kind, following_below: int | None = None
+) -> Decision:
     # Two changes may fall into one microsecond, and the clock may be set back: a version never is.
     version = Version(max(before.now, before.edge.version + 1))
     edge = Edge(kind, Flags.PLAIN, Millis(before.now // 1000), version)
     step = (kind is Kind.FOLLOW) - (before.edge.kind is Kind.FOLLOW)
     friends = step if before.back.kind is Kind.FOLLOW else 0
-    return Decision(outcome, Change(edge, step, friends, before.back), _relation(edge, before.back))
+    change = Change(edge, step, friends, before.back, following_below)
+    return Decision(outcome, change, _relation(edge, before.back))
 
 
 def _refusal(outcome: Outcome, before: Before) -> Decision:

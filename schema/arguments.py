@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
+import orjson
 from strawberry import UNSET
 
 from graph.cursor import read_cursor
-from graph.edge import MAX_DIGITS, UserId, user_id_of
+from graph.edge import MAX_USER_ID, UserId, user_id_of
 from graph.errors import BadInput
 from graph.page import NEWEST, OLDEST, ListKind, Window
 from resolvers.scope import Limits
@@ -46,20 +47,21 @@ def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
     """As many user ids as `texts`, in their order, at most `most`."""
     if len(texts) > most:
         raise BadInput(argument, f"{len(texts)} ids are too many: ask for at most {most} at once.")
-    if _are_surely_ids(texts):
-        return list(map(int, texts))  # type: ignore[arg-type]
-    return [user_id(argument, text) for text in texts]
+    return _plain_ids(texts) or [user_id(argument, text) for text in texts]
 
 
-def _are_surely_ids(texts: Sequence[str]) -> bool:
-    """Whether all are ids, and short ones: a few looks at all instead of many at each."""
-    together = "".join(texts)
-    return (
-        together.isascii()
-        and together.isdecimal()
-        and min(texts) >= "1"  # empty ones and leading zeros come before it
-        and max(map(len, texts)) < MAX_DIGITS
-    )
+def _plain_ids(texts: Sequence[str]) -> list[UserId]:
+    """All the ids, if all are, by a few looks at all instead of many at each; else nothing."""
+    digits = "".join(texts)
+    if not (digits.isascii() and digits.isdecimal()):
+        return []
+    try:
+        # JSON spells a number as an id is spelled, without leading zeros: twice as fast as int().
+        numbers: list[UserId] = orjson.loads(f"[{','.join(texts)}]")
+    except orjson.JSONDecodeError:
+        return []
+    # A number of too many digits arrives as a float.
+    return numbers if 0 not in numbers and max(numbers) <= MAX_USER_ID else []
 
 
 def window(

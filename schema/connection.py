@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from itertools import repeat
 from typing import TYPE_CHECKING, Annotated, cast
 
 import strawberry
 
 from engine import Parents, batched
 from graph.counts import Counts
-from graph.cursor import list_seed, write_cursor
+from graph.cursor import write_cursors
 from graph.page import ListKind
 from schema.context import Info, scope_of
 from schema.rows import ConnectionRow, EntryRow, date
@@ -21,16 +22,27 @@ LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
 @strawberry.type(description="Where a page lies in its list.")
 class PageInfo:
-    has_next_page: bool = strawberry.field(
+    @batched(
         description="Whether more comes after this page. Exact with `first`; with `last`, whether "
         "a `before` was given."
     )
-    has_previous_page: bool = strawberry.field(
+    def has_next_page(rows: Parents[ConnectionRow]) -> list[bool]:
+        return [row.window.has_before if row.window.backward else row.page.more for row in rows]
+
+    @batched(
         description="Whether more comes before this page. Exact with `last`; with `first`, "
         "whether an `after` was given."
     )
-    start_cursor: str | None = strawberry.field(description="The cursor of the first edge here.")
-    end_cursor: str | None = strawberry.field(description="The cursor of the last edge here.")
+    def has_previous_page(rows: Parents[ConnectionRow]) -> list[bool]:
+        return [row.page.more if row.window.backward else row.window.has_after for row in rows]
+
+    @batched(description="The cursor of the first edge here.")
+    def start_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
+        return [_cursor(row, 0) for row in rows]
+
+    @batched(description="The cursor of the last edge here.")
+    def end_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
+        return [_cursor(row, -1) for row in rows]
 
 
 @strawberry.type
@@ -39,11 +51,11 @@ class Edge:
 
     @batched(description="Where this edge is, for `after` and `before`. Opaque.")
     def cursor(rows: Parents[EntryRow]) -> list[str]:
-        return _cursors(rows)
+        return write_cursors(rows)
 
     @batched(description="The user at the other end.")
     def node(rows: Parents[EntryRow]) -> list[LazyUser]:
-        return _users(rows)
+        return cast("list[User]", [position[1] for position, _ in rows])
 
 
 @strawberry.type
@@ -78,11 +90,11 @@ class Connection:
 
     @batched(description="The page's users, newest first: for those who need no cursors or dates.")
     def nodes(rows: Parents[ConnectionRow]) -> list[list[LazyUser]]:
-        return [_users(_entries(row)) for row in rows]
+        return [cast("list[User]", [user for _, user in row.page.entries]) for row in rows]
 
     @batched(description="Where this page lies in the list.")
     def page_info(rows: Parents[ConnectionRow]) -> list[PageInfo]:
-        return [_page_info(row) for row in rows]
+        return cast("list[PageInfo]", list(rows))
 
     @batched(description="How many entries the whole list has.")
     async def total_count(rows: Parents[ConnectionRow], info: Info) -> list[int]:
@@ -115,31 +127,17 @@ class FriendConnection(Connection):
 
 
 def _entries(row: ConnectionRow) -> list[EntryRow]:
-    seed = list_seed(row.kind, row.owner)
-    return [(since, user, seed) for since, user in row.page.entries]
+    return list(zip(row.page.entries, repeat((row.kind, row.owner))))
 
 
-def _users(rows: Iterable[EntryRow]) -> "list[User]":
-    return cast("list[User]", [user for _, user, _ in rows])
-
-
-def _cursors(rows: Iterable[EntryRow]) -> list[str]:
-    return [write_cursor(seed, since, user) for since, user, seed in rows]
+def _cursor(row: ConnectionRow, end: int) -> str | None:
+    """The cursor of the first or last entry of a page, if it has any."""
+    entries = row.page.entries
+    return write_cursors([(entries[end], (row.kind, row.owner))])[0] if entries else None
 
 
 def _dates(rows: Iterable[EntryRow]) -> list[datetime]:
-    return [date(since) for since, _, _ in rows]
-
-
-def _page_info(row: ConnectionRow) -> PageInfo:
-    edges = _entries(row)
-    window, more = row.window, row.page.more
-    return PageInfo(
-        has_next_page=window.has_before if window.backward else more,
-        has_previous_page=more if window.backward else window.has_after,
-        start_cursor=_cursors(edges[:1])[0] if edges else None,
-        end_cursor=_cursors(edges[-1:])[0] if edges else None,
-    )
+    return [date(position[0]) for position, _ in rows]
 
 
 def _total(kind: ListKind, counts: Counts) -> int:

@@ -23,6 +23,7 @@ from schema.payload import (
     UserError,
     UserErrorCode,
 )
+from schema.rows import relation_rows
 
 P = TypeVar("P", bound=Payload)
 
@@ -79,7 +80,7 @@ async def _changed(
     errors = _refusals(result.outcome, scope)
     return payload(
         outcome=outcomes.REFUSED if errors else outcomes[result.outcome.name],
-        relation=(viewer, target, *result.relation),
+        relation=relation_rows(viewer, [target], [result.relation])[0],
         user=target,
         user_errors=errors,
         **told,

@@ -34,7 +34,7 @@ class Viewer:
 @strawberry.type(description="Everything that can be asked.")
 class Query:
     @batched(description="The object with this id; today all of them are users.")
-    def node(roots: Parents[None], info: Info, id: NodeId) -> list[Node | None]:  # noqa: A002
+    def node(roots: Parents[None], id: NodeId) -> list[Node | None]:  # noqa: A002
         return cast("list[Node | None]", [_user(id)] * len(roots))
 
     @batched(description="The objects with these ids, in their order.")
@@ -42,7 +42,7 @@ class Query:
         return cast("list[list[Node | None]]", [_users(info, ids)] * len(roots))
 
     @batched(description="The user with this id.")
-    def user(roots: Parents[None], info: Info, id: UserIdArgument) -> list[User | None]:  # noqa: A002
+    def user(roots: Parents[None], id: UserIdArgument) -> list[User | None]:  # noqa: A002
         return cast("list[User | None]", [_user(id)] * len(roots))
 
     @batched(description="The users with these ids, in their order.")

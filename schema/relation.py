@@ -46,20 +46,20 @@ class Relation:
     @batched(description="Since when `from` has followed `to`; null if they do not.")
     def followed_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
-            date(since) if since and rules.follows(kinds) else None
-            for _, _, kinds, since, _ in rows
+            date(relation.since) if relation.since and rules.follows(kinds) else None
+            for _, _, kinds, relation in rows
         ]
 
     @batched(description="Since when `to` has followed `from`; null if they do not.")
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
-            date(since) if since and rules.followed(kinds) else None
-            for _, _, kinds, _, since in rows
+            date(relation.back_since) if relation.back_since and rules.followed(kinds) else None
+            for _, _, kinds, relation in rows
         ]
 
     @batched(description="Since when both have followed each other; null if they are no friends.")
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
-            date(max(since, back_since)) if kinds == rules.FRIENDS else None
-            for _, _, kinds, since, back_since in rows
+            date(max(relation.since, relation.back_since)) if kinds == rules.FRIENDS else None
+            for _, _, kinds, relation in rows
         ]

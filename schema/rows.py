@@ -7,24 +7,21 @@ tuples, and the fields that are asked for are computed from whole columns of the
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import repeat
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from graph.edge import Millis, UserId
-from graph.page import ListKind, Page, Window
+from graph.page import ListKind, ListOf, Page, Position, Window
 from graph.relation import Relation
 
 UserRow: TypeAlias = UserId
 
 
-RelationRow: TypeAlias = tuple[UserId, UserId, int, Millis, Millis]
-"""How the first user stands to the second: both ids, then what `graph.relation.Relation` holds."""
+RelationRow: TypeAlias = tuple[UserId, UserId, int, Relation]
+"""How the first user stands to the second, with the relation's `kinds` within reach."""
 
 KINDS = 2
 """The place of a relation's kinds in its row."""
-
-
-EntryRow: TypeAlias = tuple[Millis, UserId, int]
-"""One entry of a list: since, id, and the seed that binds its cursor to that list."""
 
 
 class ConnectionRow(NamedTuple):
@@ -36,12 +33,18 @@ class ConnectionRow(NamedTuple):
     page: Page
 
 
+EntryRow: TypeAlias = tuple[Position, ListOf]
+"""One entry of a list, and which list that is."""
+
+
+_KINDS_OF = attrgetter("kinds")
+
+
 def relation_rows(
     source: UserId, targets: Sequence[UserId], relations: Sequence[Relation]
 ) -> list[RelationRow]:
     """How `source` stands to each of `targets`."""
-    columns = zip(*relations, strict=True)
-    return list(zip(repeat(source), targets, *columns, strict=False)) if targets else []
+    return list(zip(repeat(source), targets, map(_KINDS_OF, relations), relations, strict=False))
 
 
 def date(since: Millis) -> datetime:

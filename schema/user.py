@@ -133,7 +133,7 @@ async def _pages(
 ) -> list[Outcome[ConnectionRow]]:
     """A page a user. A cursor is of one user's list: for the others it is an error."""
     scope = scope_of(info)
-    windows = [_window(kind, user, scope, paging) for user in users]
+    windows = _windows(kind, users, scope, paging)
     good = [(u, w) for u, w in zip(users, windows, strict=True) if isinstance(w, Window)]
     owners = [owner for owner, _ in good]
     pages = iter(await pages_of(scope, kind, owners, good[0][1]) if good else ())
@@ -141,6 +141,14 @@ async def _pages(
         ConnectionRow(kind, user, window, next(pages)) if isinstance(window, Window) else window
         for user, window in zip(users, windows, strict=True)
     ]
+
+
+def _windows(
+    kind: ListKind, owners: Parents[UserRow], scope: Scope, paging: arguments.Paging
+) -> list[Window | BadCursor]:
+    if paging.after is None and paging.before is None:
+        return [_window(kind, owners[0], scope, paging)] * len(owners)
+    return [_window(kind, owner, scope, paging) for owner in owners]
 
 
 def _window(

@@ -35,7 +35,10 @@ class Edges(Protocol):
     """The truth, and the only way to change it."""
 
     async def change(self, pair: Pair, decide: Rule) -> Decision:
-        """Holds both users' edges still, asks `decide`, and writes what it says, durably."""
+        """Asks `decide` about both users' edges, and writes what it says, durably.
+
+        Where they changed in between it asks again, about what they are now.
+        """
         ...
 
 

@@ -2,18 +2,23 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import orjson
 from arq.connections import ArqRedis
+from arq.constants import expires_extra_ms, job_key_prefix
+from arq.jobs import serialize_job
 from redis.exceptions import RedisError
 
 from graph.errors import Unavailable
 from graph.lane import Lane
-from storage.redis.connection import PART
+from storage.redis.connection import PART, Redis
 from storage.redis.pooled import client
+from storage.redis.scripts import ENQUEUE
+from storage.redis.wire import Command
 from storage.settings import StorageSettings
 
 log = logging.getLogger(__name__)
@@ -21,8 +26,11 @@ log = logging.getLogger(__name__)
 DRAIN = "drain"
 """The name of the job that drains one lane, whose number is its only argument."""
 
-GATHER_S = 0.005
-"""How long wake-ups are gathered: many writes to one lane cost one job."""
+GATHER_S = 0.02
+"""How long wake-ups are gathered: many writes to one lane cost one job, many lanes one command.
+
+As long as the workers' own pause between two looks at the queue, so it is half of a quiet lag.
+"""
 
 
 def serialize(job: dict[str, Any]) -> bytes:
@@ -64,12 +72,15 @@ def queue_errors() -> Iterator[None]:
 
 
 class ArqLanes:
-    """Keeps `storage.ports.Lanes`."""
+    """Keeps `storage.ports.Lanes`.
 
-    def __init__(self, settings: StorageSettings) -> None:
-        self._space = settings.space
-        self._timeout_s = settings.redis_timeout_s
-        self._arq = arq_redis(settings)
+    Writes what `ArqRedis.enqueue_job` would write, for any number of lanes in one round trip
+    instead of three a lane: most of what waking cost.
+    """
+
+    def __init__(self, redis: Redis, space: str) -> None:
+        self._redis = redis
+        self._space = space
         self._dirty: set[Lane] = set()
         self._flush: asyncio.Task[None] | None = None
 
@@ -84,25 +95,31 @@ class ArqLanes:
         Raises:
             Unavailable: Redis is.
         """
-        with queue_errors():
-            async with asyncio.timeout(self._timeout_s):
-                return int(await self._arq.zcard(queue_name(self._space)))
+        (queued,) = await self._redis.pipe([("ZCARD", queue_name(self._space))])
+        return int(queued)
 
     async def close(self) -> None:
         if self._flush is not None:
             await self._flush
-        await self._arq.aclose(close_connection_pool=True)
 
     async def _enqueue_all(self) -> None:
         while self._dirty:
             await asyncio.sleep(GATHER_S)
             lanes, self._dirty = self._dirty, set()
             try:
-                with queue_errors():
-                    async with asyncio.timeout(self._timeout_s):
-                        await asyncio.gather(*map(self._enqueue, lanes))
+                await self._redis.pipe([enqueue(self._space, lanes)])
             except Unavailable:
                 log.warning("lanes were not woken; the sweep will find them")
 
-    async def _enqueue(self, lane: Lane) -> None:
-        await self._arq.enqueue_job(DRAIN, lane, _job_id=job_id(self._space, lane))
+
+def enqueue(space: str, lanes: Iterable[Lane]) -> Command:
+    """Queues a job for each lane. None has a result that were kept, so none is looked for."""
+    now_ms = int(time.time() * 1000)
+    names = {job_id(space, lane): lane for lane in lanes}
+    keys = (queue_name(space), *(job_key_prefix + name for name in names))
+    jobs = (
+        part
+        for name, lane in names.items()
+        for part in (name, serialize_job(DRAIN, (lane,), {}, None, now_ms, serializer=serialize))
+    )
+    return ("EVAL", ENQUEUE, len(keys), *keys, now_ms, expires_extra_ms, *jobs)

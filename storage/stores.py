@@ -21,7 +21,7 @@ from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.own_writes import CachedPending
+from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
 from storage.redis.publish import RedisCaches
 from storage.redis.relations import CachedRelations
@@ -60,16 +60,16 @@ class Stores:
 
     async def is_empty(self) -> bool:
         """Whether nobody has ever followed anybody."""
-        return await self.postgres.row("SELECT FROM following LIMIT 1") is None
+        return await PostgresCounts(self.postgres).is_empty()
 
 
 @asynccontextmanager
-async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:
-    """The stores of one space, closed at the end of the block."""
-    postgres, lanes = Postgres(settings), ArqLanes(settings)
-    redis = GuardedRedis(_wire(settings), settings.redis_retry_after_s)
+async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> AsyncIterator[Stores]:
+    """The stores of one space, and the way to Redis, closed at the end of the block."""
+    postgres = Postgres(settings)
+    redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
     memory = opened_memory(settings)
-    await postgres.open()
+    lanes = ArqLanes(redis, settings.space)
     try:
         stores = _wired(settings, postgres, redis, lanes)
         yield stores if memory is None else _remembering(stores, memory)
@@ -105,9 +105,7 @@ def _wired(
     keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
     leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
     caches = RedisCaches(redis, keys, settings.relation_cache_max)
-    pending = CachedPending(
-        PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s
-    )
+    own = OwnWrites(PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s)
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     return Stores(
@@ -115,8 +113,8 @@ def _wired(
         relations=CachedRelations(
             relations, redis, leases, keys, ttl_s, settings.relation_cache_max
         ),
-        lists=CachedLists(lists, pending, redis, leases, keys, ttl_s, settings.list_cache_max),
-        counts=CachedCounts(counts, pending, redis, leases, keys, ttl_s),
+        lists=CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max),
+        counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
         outbox=outbox,
         caches=caches,
         audit=CacheAudit(

@@ -9,7 +9,7 @@ import time
 from prometheus_client import Histogram
 
 from graph.lane import Lane
-from storage.postgres.outbox import Outbox
+from storage.postgres.outbox import Applied, Outbox
 from storage.redis.publish import RedisCaches
 
 BATCH = 1000
@@ -32,18 +32,18 @@ async def drain(outbox: Outbox, caches: RedisCaches, lane: Lane) -> None:
         Unavailable: a server is; what was not acknowledged is drained again.
     """
     for _ in range(BATCHES_MAX):
-        taken = await outbox.apply(lane, BATCH)
-        await publish(outbox, caches, lane)
-        if taken < BATCH:
+        applied = await outbox.apply(lane, BATCH)
+        if applied.ids:
+            await publish(outbox, caches, lane, applied)
+        if len(applied.ids) < BATCH:
             return
 
 
-async def publish(outbox: Outbox, caches: RedisCaches, lane: Lane) -> None:
-    """Tells the caches what was applied, also by a worker that died before it could."""
-    while (applied := await outbox.applied(lane, BATCH)).changes:
-        await caches.applied(applied.changes)
-        await outbox.acknowledge(lane, applied.ids)
-        await caches.settled(change.pair.source for change in applied.changes)
-        now = time.time()
-        for change in applied.changes:
-            lag.observe(max(0.0, now - change.edge.version / 1_000_000))
+async def publish(outbox: Outbox, caches: RedisCaches, lane: Lane, applied: Applied) -> None:
+    """Tells the caches, and only then acknowledges: until that, the next drain does it again."""
+    await caches.applied(applied.changes)
+    await outbox.acknowledge(lane, applied.ids)
+    await caches.settled(change.pair.source for change in applied.changes)
+    now = time.time()
+    for change in applied.changes:
+        lag.observe(max(0.0, now - change.edge.version / 1_000_000))

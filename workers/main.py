@@ -1,8 +1,10 @@
 """The arq worker of one space: its jobs, its clock, and what happens around them."""
 
+import asyncio
 import logging
 from typing import Any
 
+import uvloop
 from arq import cron, func
 from arq.worker import Worker
 from prometheus_client import start_http_server
@@ -39,7 +41,8 @@ def run(settings: StorageSettings, metrics_port: int | None = None) -> None:
     Raises:
         Unavailable: Redis went away, and arq ends with it. Something must start it again.
     """
-    with queue_errors():
+    with queue_errors(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        asyncio.set_event_loop(runner.get_loop())  # arq runs on the thread's own loop
         worker(settings, metrics_port).run()
 
 

@@ -37,6 +37,8 @@ SETTINGS: Mapping[str, str] = {
     # Kith's statements take milliseconds over many partitions: compiling them costs more than it
     # saves.
     "jit": "off",
+    # Dead rows of the outbox cost every drain; at the default they are looked for once a minute.
+    "autovacuum_naptime": "5s",
     "log_lock_waits": "on",
     "log_line_prefix": "%m [%p] %u@%d ",
     "logging_collector": "off",

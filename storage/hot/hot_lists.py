@@ -11,7 +11,7 @@ from storage.ports import Lists
 from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
-from storage.redis.lists import Head, page_in
+from storage.redis.lists import page_of_head
 
 HEAD_ENTRIES = 101
 """The largest first page, and one entry more: whether there is a second one."""
@@ -23,7 +23,7 @@ class HotLists:
     """Keeps `storage.ports.Lists`."""
 
     def __init__(
-        self, worn: Lists, values: Mapping[ListKind, HotValues[Head]], viewers: Viewers
+        self, worn: Lists, values: Mapping[ListKind, HotValues[Page]], viewers: Viewers
     ) -> None:
         self._worn = worn
         self._values = values
@@ -35,7 +35,7 @@ class HotLists:
         values = self._values[kind]
 
         def remembered(users: Sequence[UserId]) -> Mapping[UserId, Page]:
-            pages = {user: page_in(head, window) for user, head in values.held(users).items()}
+            pages = {user: page_of_head(window, head) for user, head in values.held(users).items()}
             return {user: page for user, page in pages.items() if page is not None}
 
         shown = await self._viewers.shown(viewer, users, remembered)
@@ -45,11 +45,11 @@ class HotLists:
         return {**shown, **rest} if shown else rest
 
 
-def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Head]:
+def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
     """Reads heads of lists that are to be remembered."""
     last = packing.bytes_of_entries(HEAD_ENTRIES) - 1
 
-    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Head]]:
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Page]]:
         replies = await redis.pipe(
             [
                 command
@@ -64,8 +64,8 @@ def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Head]:
     return read
 
 
-def _sized(value: bytes) -> Sized[Head]:
+def _sized(value: bytes) -> Sized[Page]:
     entries, whole = packing.entries_in(value)
     # Of a longer list only the beginning was read, whatever the list says of itself.
-    head = Head(entries, whole and len(entries) < HEAD_ENTRIES)
-    return Sized(head, len(entries) * ENTRY_BYTES)
+    more = not whole or len(entries) == HEAD_ENTRIES
+    return Sized(Page(tuple(entries), more), len(entries) * ENTRY_BYTES)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from graph.counts import Counts
-from graph.page import ListKind
+from graph.page import ListKind, Page
 from storage.hot.hot_counts import HotCounts, counts_reader
 from storage.hot.hot_lists import HotLists, heads_reader
 from storage.hot.hot_relations import HotRelations, Known, relations_reader
@@ -14,7 +14,6 @@ from storage.hot.viewers import Viewers
 from storage.ports import CountsOf, Lists, Relations
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys
-from storage.redis.lists import Head
 from storage.redis.multiplexed import MultiplexedWire
 from storage.settings import StorageSettings
 
@@ -48,7 +47,7 @@ class Memory:
         )
         small = _bounds(settings, settings.hot_bytes_max // 2 // (1 + len(ListKind)))
         self._counts: HotValues[Counts] = HotValues(counts_reader(self.redis, keys), small)
-        self._heads: dict[ListKind, HotValues[Head]] = {
+        self._heads: dict[ListKind, HotValues[Page]] = {
             kind: HotValues(heads_reader(self.redis, keys, kind), small) for kind in ListKind
         }
         for what, values in self._all.items():
@@ -89,7 +88,7 @@ class Memory:
         await self.redis.close()
 
     @property
-    def _all(self) -> Mapping[str, HotValues[Known] | HotValues[Counts] | HotValues[Head]]:
+    def _all(self) -> Mapping[str, HotValues[Known] | HotValues[Counts] | HotValues[Page]]:
         heads = {kind.name.lower(): values for kind, values in self._heads.items()}
         return {"rel": self._relations, "counts": self._counts, **heads}
 

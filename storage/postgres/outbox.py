@@ -17,7 +17,6 @@ from storage.postgres.pool import Postgres
 class _Statements:
     lock_lane: str
     apply_lane: str
-    applied_changes: str
     acknowledge: str
     pending: str
     unsettled: str
@@ -55,17 +54,14 @@ class Outbox:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def apply(self, lane: Lane, most: int) -> int:
-        """Applies the next changes of a lane, at most `most`; returns how many it took."""
+    async def apply(self, lane: Lane, most: int) -> Applied:
+        """Applies the oldest changes of a lane, at most `most`.
+
+        Returns them to be published, those with them that a worker applied before it died.
+        """
         async with self._postgres.transaction() as transaction:
             await transaction.row(_SQL.lock_lane, locks.LANE, lane)
-            row = await transaction.row(_SQL.apply_lane, lane, most)
-        assert row is not None
-        return int(row["count"])
-
-    async def applied(self, lane: Lane, most: int) -> Applied:
-        """What to publish: also what a worker that died has left behind."""
-        rows = await self._postgres.fetch(_SQL.applied_changes, lane, most)
+            rows = await transaction.fetch(_SQL.apply_lane, lane, most)
         return Applied(
             [row["id"] for row in rows],
             [

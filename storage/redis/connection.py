@@ -41,16 +41,21 @@ class Breaker:
     def __init__(self, retry_after_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._retry_after_s = retry_after_s
         self._clock = clock
-        self._open_until = 0.0
+        self._open_until: float | None = None
+        """None after a time without failures: nobody need look at the clock."""
 
     def check(self) -> None:
+        if self._open_until is None:
+            return
         if self._clock() < self._open_until:
             raise Unavailable(PART)
+        self._open_until = None
 
     def trip(self) -> bool:
         """Opens it; says whether it was closed before."""
-        was_closed = self._clock() >= self._open_until
-        self._open_until = self._clock() + self._retry_after_s
+        now = self._clock()
+        was_closed = self._open_until is None or now >= self._open_until
+        self._open_until = now + self._retry_after_s
         return was_closed
 
 

@@ -8,7 +8,7 @@ still finds its own.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol, cast
 
 import hiredis
@@ -48,11 +48,14 @@ class MultiplexedWire:
         self.round_trips = 0
         self._connecting = asyncio.Lock()
 
-    async def send(self, commands: Sequence[Command]) -> list[Reply]:
+    def send(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         connection = self._connection
         if connection is None or connection.lost:
-            connection = await self._connected()
-        return await connection.send(commands)
+            return self._send_once_connected(commands)
+        return connection.send(commands)
+
+    async def _send_once_connected(self, commands: Sequence[Command]) -> list[Reply]:
+        return await (await self._connected()).send(commands)
 
     def _count(self) -> None:
         self.round_trips += 1
@@ -144,11 +147,11 @@ class _Connection(asyncio.Protocol):
         self._replies = []
         if future.done():
             return  # whoever asked has gone
-        failed = next((r for r in replies if isinstance(r, hiredis.HiredisError)), None)
-        if failed is None:
-            future.set_result(replies)
-        else:
-            future.set_exception(WireError(str(failed)))
+        for one in replies:
+            if isinstance(one, hiredis.HiredisError):
+                future.set_exception(WireError(str(one)))
+                return
+        future.set_result(replies)
 
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, []

@@ -21,6 +21,8 @@ class PooledWire:
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
         self.round_trips += 1
         try:
+            if len(commands) == 1:  # a pipeline would only cost more
+                return [await self._client.execute_command(*commands[0])]  # type: ignore[no-untyped-call]
             async with self._client.pipeline(transaction=False) as pipeline:
                 for command in commands:
                     pipeline.execute_command(*command)

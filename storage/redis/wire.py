@@ -1,6 +1,6 @@
 """How commands travel to a Redis-protocol server. Knows nothing of caches."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, Protocol
 
 Command = tuple[str | bytes | int, ...]
@@ -17,10 +17,10 @@ class Wire(Protocol):
     round_trips: int
     """How often something was sent: what the tests of costs count."""
 
-    async def send(self, commands: Sequence[Command]) -> list[Reply]:
+    def send(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         """Runs all commands in one round trip; each reply in its place.
 
-        Raises:
+        Raises, at once or when awaited:
             WireError: the server is away, too slow, or refused one of the commands.
         """
         ...

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import strawberry
 from starlette.applications import Starlette
-from starlette.requests import Request
 from starlette.routing import Route
 
 from engine import Engine
 from gateway.authentication import Authentication, AuthenticationSettings
 from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
+from gateway.headers import Headers
 from gateway.playground import Playground
 from schema.errors import formatted
 from tests.acceptance.chromium import browser_page, chromium_path
@@ -86,8 +86,8 @@ def url() -> Iterator[str]:
     secret = "a secret of at least thirty-two bytes"
     authentication = Authentication(AuthenticationSettings(secret, allow_x_viewer=True))
 
-    def context_of(request: Request) -> Context:
-        return Context(authentication.identify(request.headers))
+    def context_of(headers: Headers) -> Context:
+        return Context(authentication.identify(headers))
 
     playground = Playground(viewer_header=True)
     executor = EngineExecutor(Engine(schema))

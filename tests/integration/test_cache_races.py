@@ -15,7 +15,7 @@ from graph.page import ListKind, Page, Window
 from graph.relation import Relation
 from graph.transitions import Outcome, follow, unfollow
 from storage.announced_edges import AnnouncedEdges
-from storage.ports import Check, CountsOf, EdgeChange, Lists
+from storage.ports import Check, CountsOf, EdgeChange, Lists, Pending
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
@@ -28,6 +28,7 @@ from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
 from storage.redis.relations import CachedRelations
 from storage.redis.wire import Command, Reply, Wire
@@ -199,15 +200,7 @@ async def test_a_list_fill_that_a_change_overtook_is_thrown_away(
     await follows(bench.stores, (1, 2))
     await drain_all(bench.stores)
     tables = GatedLists(bench.stores.postgres)
-    lists = CachedLists(
-        tables,
-        PostgresPending(bench.stores.postgres),
-        bench.stores.redis,
-        bench.leases,
-        KEYS,
-        TTL_S,
-        5000,
-    )
+    lists = cached_lists(bench, tables)
     tables.gate = Gate()
     owner = TWO if kind is not ListKind.FOLLOWERS else ONE
     old = asyncio.create_task(lists.pages(kind, [owner], Window(5), None))
@@ -240,9 +233,25 @@ async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
     assert now == (Counts(0, 1, 0) if drained else Counts(1, 0, 0))
 
 
-def cached_counts(bench: Bench, tables: CountsOf) -> CachedCounts:
-    pending = PostgresPending(bench.stores.postgres)
-    return CachedCounts(tables, pending, bench.stores.redis, bench.leases, KEYS, TTL_S)
+def cached_lists(
+    bench: Bench, tables: Lists, pending: Pending | None = None, redis: Redis | None = None
+) -> CachedLists:
+    redis = redis or bench.stores.redis
+    own = own_writes(bench, pending, redis)
+    return CachedLists(tables, own, redis, bench.leases, KEYS, TTL_S, 5000)
+
+
+def cached_counts(
+    bench: Bench, tables: CountsOf, pending: Pending | None = None, redis: Redis | None = None
+) -> CachedCounts:
+    redis = redis or bench.stores.redis
+    own = own_writes(bench, pending, redis)
+    return CachedCounts(tables, own, redis, bench.leases, KEYS, TTL_S)
+
+
+def own_writes(bench: Bench, pending: Pending | None, redis: Redis) -> OwnWrites:
+    pending = pending or PostgresPending(bench.stores.postgres)
+    return OwnWrites(pending, redis, bench.leases, KEYS, TTL_S)
 
 
 async def test_a_lease_that_another_one_took_later_lets_only_that_one_fill(bench: Bench) -> None:
@@ -372,15 +381,7 @@ async def test_the_writer_sees_a_follower_list_right_while_it_is_drained(bench: 
     stores = bench.stores
     assert (await stores.lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), None))[TWO].entries == ()
     await follows(stores, (1, 2))
-    lists: Lists = CachedLists(
-        PostgresLists(stores.postgres),
-        DrainsMeanwhile(stores),
-        stores.redis,
-        bench.leases,
-        KEYS,
-        TTL_S,
-        5000,
-    )
+    lists = cached_lists(bench, PostgresLists(stores.postgres), DrainsMeanwhile(stores))
     page = (await lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE))[TWO]
     assert ids_of(page.entries) == [1]
 
@@ -389,14 +390,47 @@ async def test_the_writer_sees_a_count_right_while_it_is_drained(bench: Bench) -
     stores = bench.stores
     assert (await stores.counts.of([TWO], None))[TWO] == NO_COUNTS
     await follows(stores, (1, 2))
-    counts = CachedCounts(
-        PostgresCounts(stores.postgres),
-        DrainsMeanwhile(stores),
-        stores.redis,
-        bench.leases,
-        KEYS,
-        TTL_S,
-    )
+    counts = cached_counts(bench, PostgresCounts(stores.postgres), DrainsMeanwhile(stores))
+    assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
+
+
+class DrainsBetween:
+    """Keeps `Redis`. Between any two commands of a pipeline a whole drain ends, and another request
+    of the first user finds nothing pending any more."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
+        replies: list[Reply] = []
+        for command in commands:
+            replies += await self._stores.redis.pipe([command])
+            await drain_all(self._stores)
+            await self._stores.counts.of(users(9), ONE)
+        return replies
+
+    def owe(self, keys: Collection[str]) -> None:
+        raise NotImplementedError
+
+
+async def test_own_writes_are_read_before_the_list_though_in_one_pipeline(bench: Bench) -> None:
+    stores = bench.stores
+    tables = PostgresLists(stores.postgres)
+    await stores.lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE)
+    await follows(stores, (1, 2))
+    await stores.lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE)  # remembers what is pending
+    lists = cached_lists(bench, tables, redis=DrainsBetween(stores))
+    page = (await lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE))[TWO]
+    assert ids_of(page.entries) == [1]
+
+
+async def test_own_writes_are_read_before_the_counts_though_in_one_pipeline(bench: Bench) -> None:
+    stores = bench.stores
+    await stores.counts.of([TWO], ONE)
+    await follows(stores, (1, 2))
+    await stores.counts.of([TWO], ONE)  # remembers what is pending
+    tables = PostgresCounts(stores.postgres)
+    counts = cached_counts(bench, tables, redis=DrainsBetween(stores))
     assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
 

@@ -12,7 +12,7 @@ import pytest
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.lane import Lane, lane_of
+from graph.lane import LANES, Lane, lane_of
 from graph.page import ListKind, Window
 from graph.relation import followed
 from graph.transitions import Outcome, follow, unfollow
@@ -92,8 +92,8 @@ async def until(condition: Callable[[], Awaitable[bool]]) -> None:
 async def drain_until(stores: Stores, over: asyncio.Event, most: int) -> None:
     """Drains one lane in small batches, again and again, as an eager worker does."""
     while not over.is_set():
-        await stores.outbox.apply(LANE, most)
-        await publish(stores.outbox, stores.caches, LANE)
+        applied = await stores.outbox.apply(LANE, most)
+        await publish(stores.outbox, stores.caches, LANE, applied)
 
 
 # Once, however often.
@@ -134,11 +134,26 @@ async def test_friends_add_up_while_both_sides_change_and_drains_run(
 async def test_a_batch_takes_no_more_than_it_may_and_the_oldest_first(stores: Stores) -> None:
     star = STARS[0]
     await follows(stores, *((fan, star) for fan in range(3000, 3010)))
-    taken = [await stores.outbox.apply(LANE, 4) for _ in range(4)]
-    assert taken == [4, 4, 2, 0]
-    applied = await stores.outbox.applied(LANE, 3)
-    assert [change.pair.source for change in applied.changes] == [3000, 3001, 3002]
-    assert list(applied.ids) == sorted(applied.ids)
+    taken = []
+    for _ in range(4):
+        applied = await stores.outbox.apply(LANE, 4)
+        taken.append([change.pair.source for change in applied.changes])
+        await stores.outbox.acknowledge(LANE, applied.ids)
+    assert taken == [[3000, 3001, 3002, 3003], [3004, 3005, 3006, 3007], [3008, 3009], []]
+
+
+async def test_what_was_applied_and_not_acknowledged_comes_again_beside_what_is_new(
+    stores: Stores,
+) -> None:
+    star = STARS[0]
+    await follows(stores, (3000, star))
+    first = await stores.outbox.apply(LANE, 4)
+    await follows(stores, (3001, star))
+    both = await stores.outbox.apply(LANE, 4)
+    assert both.ids[:1] == first.ids
+    assert [change.pair.source for change in both.changes] == [3000, 3001]
+    counts = await PostgresCounts(stores.postgres).of(users(star), None)
+    assert counts[UserId(star)].followers == 2
 
 
 async def test_a_busy_lane_gives_its_place_back_and_stays_dirty(
@@ -194,8 +209,7 @@ async def test_what_a_worker_published_and_never_acknowledged_is_published_again
 ) -> None:
     await follows(stores, (1, 2))
     lane = lane_of(TWO)
-    await worker.outbox.apply(lane, 1000)
-    old = await worker.outbox.applied(lane, 1000)
+    old = await worker.outbox.apply(lane, 1000)
     await worker.caches.applied(old.changes)  # and here it is killed
     await unfollows(stores, (1, 2))
     await drain_all(stores)
@@ -208,7 +222,7 @@ async def test_an_acknowledgement_never_takes_what_was_not_applied(stores: Store
     await follows(stores, (1, 2))
     (row,) = await stores.postgres.fetch("SELECT lane, id FROM outbox")
     await stores.outbox.acknowledge(row["lane"], [row["id"]])
-    await stores.outbox.acknowledge(Lane((row["lane"] + 1) % 64), [row["id"]])
+    await stores.outbox.acknowledge(Lane((row["lane"] + 1) % LANES), [row["id"]])
     assert (await stores.outbox.backlog()).waiting == 1
     await drain_all(stores)
     await assert_settled(stores)

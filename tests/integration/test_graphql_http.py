@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from starlette.requests import Request
 
 from gateway.graphql_http import GraphQLEndpoint, HttpLimits
+from gateway.headers import Headers
 from gateway.http_refusal import HttpRefusal
 from schema.errors import formatted
 from tests.small_graph import Context, endpoint, executor
@@ -187,7 +187,7 @@ async def test_a_browser_without_a_page_is_answered_like_any_caller(
 
 
 async def test_a_refusal_of_the_context_is_answered_with_its_status_and_headers() -> None:
-    def nobody(_: Request) -> object:
+    def nobody(_: Headers) -> object:
         raise HttpRefusal(401, "UNAUTHENTICATED", "No.", {"www-authenticate": "Bearer"})
 
     async with client_of(GraphQLEndpoint(executor(), nobody, formatted)) as client:

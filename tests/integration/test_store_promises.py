@@ -80,8 +80,7 @@ async def reads(
 async def settled(reads: Reads) -> None:
     """The drain's work, also where the caches cannot be told."""
     for lane in await reads.stores.outbox.dirty():
-        await reads.stores.outbox.apply(lane, 1000)
-        applied = await reads.stores.outbox.applied(lane, 1000)
+        applied = await reads.stores.outbox.apply(lane, 1000)
         with contextlib.suppress(Unavailable):
             await reads.stores.caches.applied(applied.changes)
         await reads.stores.outbox.acknowledge(lane, applied.ids)

@@ -5,15 +5,16 @@ from typing import Any
 
 import jwt
 import pytest
-from starlette.datastructures import Headers
 
 from gateway.authentication import (
     ANONYMOUS,
+    LEEWAY_S,
     Authentication,
     AuthenticationSettings,
     Identity,
     mint,
 )
+from gateway.headers import Headers
 from gateway.http_refusal import HttpRefusal
 
 SECRET = "a secret of at least thirty-two bytes"
@@ -27,8 +28,12 @@ def signed(payload: dict[str, Any], secret: str = SECRET) -> str:
     return jwt.encode(payload, secret, algorithm="HS256")
 
 
+def sent(headers: dict[str, str]) -> Headers:
+    return Headers([(name.encode(), value.encode()) for name, value in headers.items()])
+
+
 def bearer(token: str) -> Headers:
-    return Headers({"authorization": f"Bearer {token}"})
+    return sent({"authorization": f"Bearer {token}"})
 
 
 def with_secret(**changes: Any) -> Authentication:
@@ -47,7 +52,7 @@ def refusal(authentication: Authentication, headers: Headers) -> HttpRefusal:
 
 
 def test_without_credentials_nobody_is_asking() -> None:
-    assert with_secret().identify(Headers({})) == ANONYMOUS
+    assert with_secret().identify(Headers([])) == ANONYMOUS
 
 
 @pytest.mark.parametrize("sub", ["1", "42", str(2**63 - 1)])
@@ -56,7 +61,7 @@ def test_a_token_names_its_user(sub: str) -> None:
 
 
 def test_the_scheme_is_read_in_any_case() -> None:
-    headers = Headers({"authorization": f"bearer   {signed(claims())}"})
+    headers = sent({"authorization": f"bearer   {signed(claims())}"})
     assert with_secret().identify(headers) == Identity(42)
 
 
@@ -157,21 +162,21 @@ def test_clocks_may_differ_by_half_a_minute() -> None:
     ],
 )
 def test_a_token_that_does_not_hold_is_never_anonymous(token: str) -> None:
-    refusal(with_secret(), Headers(raw=[(b"authorization", b"Bearer " + token.encode())]))
+    refusal(with_secret(), Headers([(b"authorization", b"Bearer " + token.encode())]))
 
 
 @pytest.mark.parametrize("authorization", ["", "Basic eDp5", "Bearer", "Token x"])
 def test_other_credentials_are_never_anonymous(authorization: str) -> None:
-    refusal(with_secret(), Headers({"authorization": authorization}))
+    refusal(with_secret(), sent({"authorization": authorization}))
 
 
 def test_a_good_token_under_another_scheme_is_refused() -> None:
-    refusal(with_secret(), Headers({"authorization": f"Basic {signed(claims())}"}))
+    refusal(with_secret(), sent({"authorization": f"Basic {signed(claims())}"}))
 
 
 def test_two_authorization_headers_are_refused() -> None:
     header = (b"authorization", f"Bearer {signed(claims())}".encode())
-    refusal(with_secret(), Headers(raw=[header, header]))
+    refusal(with_secret(), Headers([header, header]))
 
 
 def test_audience_and_issuer_are_checked_where_they_are_set() -> None:
@@ -187,17 +192,71 @@ def test_an_audience_is_of_no_interest_where_none_is_set() -> None:
 
 
 def test_the_viewer_header_counts_only_where_it_is_allowed() -> None:
-    headers = Headers({"x-viewer": "42"})
+    headers = sent({"x-viewer": "42"})
     assert with_secret().identify(headers) == ANONYMOUS
     assert with_secret(allow_x_viewer=True).identify(headers) == Identity(42)
-    refusal(with_secret(allow_x_viewer=True), Headers({"x-viewer": "me"}))
+    refusal(with_secret(allow_x_viewer=True), sent({"x-viewer": "me"}))
 
 
 def test_a_token_outranks_the_viewer_header() -> None:
-    headers = Headers({"x-viewer": "7", "authorization": f"Bearer {signed(claims())}"})
+    headers = sent({"x-viewer": "7", "authorization": f"Bearer {signed(claims())}"})
     assert with_secret(allow_x_viewer=True).identify(headers) == Identity(42)
 
 
 def test_no_token_is_minted_for_what_is_no_user_id() -> None:
     with pytest.raises(HttpRefusal):
         mint(SECRET, 0)
+
+
+@pytest.fixture
+def verified(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tokens whose signatures were looked at."""
+    seen: list[str] = []
+    decode = jwt.decode
+
+    def counted(token: str, *args: Any, **options: Any) -> dict[str, Any]:
+        seen.append(token)
+        return decode(token, *args, **options)
+
+    monkeypatch.setattr(jwt, "decode", counted)
+    return seen
+
+
+def test_the_signature_of_a_token_that_holds_is_verified_once(verified: list[str]) -> None:
+    authentication, token = with_secret(), signed(claims())
+    for _ in range(3):
+        assert authentication.identify(bearer(token)) == Identity(42)
+    assert verified == [token]
+
+
+def test_a_token_is_verified_anew_once_it_has_expired(
+    monkeypatch: pytest.MonkeyPatch, verified: list[str]
+) -> None:
+    expiry = int(time.time()) + 100
+    authentication, token = with_secret(), signed(claims(exp=expiry))
+    monkeypatch.setattr(time, "time", lambda: expiry + LEEWAY_S - 0.1)
+    for _ in range(2):
+        authentication.identify(bearer(token))
+    assert verified == [token]
+    monkeypatch.setattr(time, "time", lambda: float(expiry + LEEWAY_S))
+    authentication.identify(bearer(token))
+    # PyJWT has a clock of its own and may still let it pass: it is the one to say.
+    assert verified == [token, token]
+
+
+def test_a_token_that_does_not_hold_is_never_remembered(verified: list[str]) -> None:
+    authentication, forged = with_secret(), signed(claims(), "another secret of thirty-two bytes!")
+    for _ in range(2):
+        refusal(authentication, bearer(forged))
+    assert verified == [forged, forged]
+
+
+def test_only_so_many_tokens_are_remembered(
+    monkeypatch: pytest.MonkeyPatch, verified: list[str]
+) -> None:
+    monkeypatch.setattr("gateway.authentication.TOKENS_HELD_MAX", 1)
+    authentication = with_secret()
+    first, second = (bearer(signed(claims(sub=sub))) for sub in ("1", "2"))
+    for headers in (first, second, first):
+        authentication.identify(headers)
+    assert len(verified) == 3

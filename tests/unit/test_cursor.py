@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from graph.cursor import LENGTH, VERSION, list_seed, read_cursor, write_cursor
+from graph.cursor import LENGTH, VERSION, list_seed, read_cursor, write_cursors
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 from graph.errors import BadCursor
-from graph.page import ListKind, Position
+from graph.page import ListKind, ListOf, Position
 
 user_ids = st.integers(1, MAX_USER_ID).map(UserId)
 kinds = st.sampled_from(ListKind)
@@ -26,6 +26,11 @@ def read(cursor: str, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER
     return read_cursor("after", cursor, kind, owner)
 
 
+def written(position: Position, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER) -> str:
+    (cursor,) = write_cursors([(position, (kind, owner))])
+    return cursor
+
+
 def forged(version: int, since: int, user: int) -> str:
     """A cursor whose check is right, whatever it says."""
     body = pack(">Bqq", version, since, user)
@@ -36,17 +41,26 @@ def forged(version: int, since: int, user: int) -> str:
 def test_a_cursor_gives_back_its_position(
     kind: ListKind, owner: UserId, position: Position
 ) -> None:
-    cursor = write_cursor(list_seed(kind, owner), *position)
+    cursor = written(position, kind, owner)
     assert read(cursor, kind, owner) == position
     assert len(cursor) == LENGTH
     assert cursor.replace("-", "").replace("_", "").isalnum(), "it needs no quoting in a URL"
+
+
+@given(places=st.lists(st.tuples(positions, st.tuples(kinds, user_ids))))
+def test_a_column_of_cursors_gives_back_every_position_to_its_list(
+    places: list[tuple[Position, ListOf]],
+) -> None:
+    cursors = write_cursors(places)
+    found = [read(cursor, *list_of) for cursor, (_, list_of) in zip(cursors, places, strict=True)]
+    assert found == [position for position, _ in places]
 
 
 @pytest.mark.parametrize("since", [0, MAX_SINCE])
 @pytest.mark.parametrize("user", [1, MAX_USER_ID])
 def test_the_ends_of_all_ranges_are_positions_too(since: int, user: int) -> None:
     position = Position(Millis(since), UserId(user))
-    assert read(write_cursor(SEED, *position)) == position
+    assert read(written(position)) == position
 
 
 @given(position=positions, kind=kinds, owner=user_ids)
@@ -55,12 +69,12 @@ def test_a_cursor_of_another_list_is_refused(
 ) -> None:
     assume((kind, owner) != (ListKind.FOLLOWING, OWNER))
     with pytest.raises(BadCursor, match="does not belong to this following list"):
-        read(write_cursor(list_seed(kind, owner), *position))
+        read(written(position, kind, owner))
 
 
 @given(position=positions, where=st.integers(0, 20), bit=st.integers(0, 7))
 def test_no_bit_of_a_cursor_can_be_turned(position: Position, where: int, bit: int) -> None:
-    raw = bytearray(urlsafe_b64decode(write_cursor(SEED, *position)))
+    raw = bytearray(urlsafe_b64decode(written(position)))
     raw[where] ^= 1 << bit
     with pytest.raises(BadCursor):
         read(urlsafe_b64encode(raw).decode())
@@ -90,12 +104,12 @@ def test_no_text_but_a_cursor_is_one(text: str) -> None:
 @pytest.mark.parametrize("cut", [slice(1, None), slice(None, -1), slice(0, 0)])
 def test_a_part_of_a_cursor_is_refused(cut: slice) -> None:
     with pytest.raises(BadCursor, match="not a cursor of this API"):
-        read(write_cursor(SEED, *HERE)[cut])
+        read(written(HERE)[cut])
 
 
 @pytest.mark.parametrize("stranger", [" ", "\n", "=", "!", "é", "\0"])
 def test_characters_that_a_decoder_would_skip_are_refused(stranger: str) -> None:
-    cursor = write_cursor(SEED, *HERE)
+    cursor = written(HERE)
     with pytest.raises(BadCursor):
         read(cursor + stranger)
     with pytest.raises(BadCursor):

@@ -1,4 +1,4 @@
-"""aiodataloader's traps, each closed: cancelled waiters, failed and stuck batches, repeats."""
+"""Batches of a loader: cancelled waiters, failed and stuck batches, repeats."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence

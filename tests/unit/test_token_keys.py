@@ -9,7 +9,6 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import RSAAlgorithm
-from starlette.datastructures import Headers
 
 from gateway.authentication import (
     DEVELOPMENT_SECRET,
@@ -18,6 +17,7 @@ from gateway.authentication import (
     Identity,
     mint,
 )
+from gateway.headers import Headers
 from tests.unit.test_authentication import SECRET, bearer, claims, refusal
 
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)

@@ -3,18 +3,20 @@
 SELECT pg_advisory_xact_lock($1, $2)
 
 -- name: apply_lane
--- The next $2 changes of the lane $1, applied to the reverse rows and their counts. Of a pair only
--- the newest change counts, and only where it is newer than the row: so the counts move by what
--- really changed, in whatever order changes arrive. Says how many changes were taken.
-WITH batch AS (
-    UPDATE outbox o SET applied = true
-    FROM (SELECT from_user_id, id FROM outbox WHERE lane = $1 AND NOT applied ORDER BY id LIMIT $2) n
-    WHERE o.from_user_id = n.from_user_id AND o.id = n.id
+-- The oldest $2 changes of the lane $1, applied to the reverse rows and their counts, all but those
+-- that a drain applied before it died. Of a pair only the newest change counts, and only where it is
+-- newer than the row: so the counts move by what really changed, in whatever order changes arrive.
+WITH batch AS MATERIALIZED (
+    SELECT id, from_user_id, to_user_id, kind, flags, since, version, applied
+    FROM outbox WHERE lane = $1 ORDER BY id LIMIT $2
+), taken AS (
+    UPDATE outbox o SET applied = true FROM batch b
+    WHERE o.from_user_id = b.from_user_id AND o.id = b.id AND NOT b.applied
     RETURNING o.to_user_id, o.from_user_id, o.kind, o.flags, o.since, o.version, o.friends
 ), newest AS (
     SELECT DISTINCT ON (to_user_id, from_user_id)
            to_user_id, from_user_id, kind, flags, since, version
-    FROM batch ORDER BY to_user_id, from_user_id, version DESC
+    FROM taken ORDER BY to_user_id, from_user_id, version DESC
 ), newer AS MATERIALIZED ( -- the lane's lock keeps what is read here as it is
     SELECT n.*, r.kind AS former
     FROM newest n
@@ -35,19 +37,14 @@ WITH batch AS (
            0 AS friends
     FROM newer
     UNION ALL
-    SELECT to_user_id, 0, friends FROM batch
+    SELECT to_user_id, 0, friends FROM taken
 ), counted AS (
     INSERT INTO follower_count AS c (user_id, follows, friends)
     SELECT to_user_id, sum(follows), sum(friends) FROM step GROUP BY to_user_id ORDER BY to_user_id
     ON CONFLICT (user_id) DO UPDATE
     SET follows = c.follows + excluded.follows, friends = c.friends + excluded.friends
 )
-SELECT count(*) FROM batch
-
--- name: applied_changes
--- What the lane $1 has applied and not yet acknowledged, at most $2.
-SELECT id, from_user_id, to_user_id, kind, flags, since, version
-FROM outbox WHERE lane = $1 AND applied ORDER BY id LIMIT $2
+SELECT id, from_user_id, to_user_id, kind, flags, since, version FROM batch
 
 -- name: acknowledge
 -- The changes $2 of the lane $1 have left for the caches: the graph is done with them.

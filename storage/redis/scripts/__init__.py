@@ -10,6 +10,8 @@ def _script(name: str) -> str:
     return (Path(__file__).parent / f"{name}.lua").read_text(encoding="utf-8")
 
 
+ENQUEUE = _script("enqueue")
 FILL_VALUE = _script("fill_value")
 FILL_RELATIONS = _script("fill_relations")
 UPDATE_RELATIONS = _script("update_relations")
+READ_WINDOW = _script("read_window")

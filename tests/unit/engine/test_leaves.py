@@ -43,7 +43,7 @@ async def completed(declared: Any, column: list[Any], *, may_be_null: bool) -> l
     cells = leaf(declared, may_be_null=may_be_null, orjson_datetimes=True)
     return [
         f"{type(cell).__name__}: {cell}" if isinstance(cell, Exception) else cell
-        for cell in await cells.complete(column, field, run)
+        for cell in cells.complete(column, field, run)
     ]
 
 

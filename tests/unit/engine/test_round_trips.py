@@ -1,10 +1,27 @@
 """Breadth costs no round trips, and what is alike is made once."""
 
+import asyncio
 import gc
 
 from engine import Engine
 from engine.codegen import row_builder
 from tests.unit.engine.tree import Calls, answer, schema
+
+DEADLINE_S = 5
+
+
+class WatchedCalls(Calls):
+    """Calls that tell when one of them has come."""
+
+    def __init__(self, watched: tuple[str, int]) -> None:
+        super().__init__()
+        self._watched = watched
+        self.seen = asyncio.Event()
+
+    def append(self, call: tuple[str, int]) -> None:
+        super().append(call)
+        if call == self._watched:
+            self.seen.set()
 
 
 async def test_round_trips_depend_on_depth_and_not_on_breadth() -> None:
@@ -12,6 +29,17 @@ async def test_round_trips_depend_on_depth_and_not_on_breadth() -> None:
     query = "{ tree { size branches(count: 5) { a: number branches { size } } } }"
     await answer(query, context=calls)
     assert sorted(calls) == [("branches", 1), ("branches", 5), ("size", 1), ("size", 15)]
+
+
+async def test_a_slow_field_holds_up_nothing_but_itself() -> None:
+    calls = WatchedCalls(("size", 9))
+    query = "{ tree { forever branches { branches { size } } } }"
+    asking = asyncio.create_task(answer(query, context=calls))
+    async with asyncio.timeout(DEADLINE_S):
+        await calls.seen.wait()
+    asking.cancel()
+    await asyncio.wait([asking], timeout=DEADLINE_S)
+    assert calls[-1] == ("cancelled", 1)
 
 
 async def test_aliases_that_ask_the_same_are_one_call() -> None:
@@ -47,10 +75,10 @@ async def test_objects_that_derive_from_one_value_are_shared() -> None:
 
 
 def test_rows_are_built_of_columns_and_constants() -> None:
-    assert row_builder(("a",), ())([1, 2], ["x", "y"]) == [{"a": "x"}, {"a": "y"}]
-    assert row_builder(("t",), (("t", "T"),))([1, 2]) == [{"t": "T"}, {"t": "T"}]
-    assert row_builder((), ())([1]) == [{}]
-    assert list(row_builder(("b", "t", "a"), (("t", "T"),))([1], [2], [3])[0]) == ["b", "t", "a"]
+    assert row_builder(("a",), {})([1, 2], ["x", "y"]) == [{"a": "x"}, {"a": "y"}]
+    assert row_builder(("t",), {"t": "T"})([1, 2]) == [{"t": "T"}, {"t": "T"}]
+    assert row_builder((), {})([1]) == [{}]
+    assert list(row_builder(("b", "t", "a"), {"t": "T"})([1], [2], [3])[0]) == ["b", "t", "a"]
 
 
 async def test_an_answer_leaves_no_cyclic_garbage() -> None:

@@ -1,0 +1,17 @@
+"""How often Kith's engine has left an operation to graphql-core, from the gateway's own metrics."""
+
+import re
+import urllib.request
+
+_LEFT = re.compile(r"^kith_engine_(?:delegated|bailed_out)\{.*\} ([0-9.e+]+)$", re.MULTILINE)
+
+
+def fallbacks(server_url: str) -> int:
+    """So far, of the process that answers there, whatever the reasons."""
+    with urllib.request.urlopen(f"{server_url}/metrics", timeout=5) as response:
+        return counted(response.read().decode())
+
+
+def counted(metrics: str) -> int:
+    """The sum in the text of /metrics."""
+    return round(sum(map(float, _LEFT.findall(metrics))))

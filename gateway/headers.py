@@ -1,0 +1,22 @@
+"""A request's headers, gathered in one pass. Knows no header by name."""
+
+from collections.abc import Sequence
+
+
+class Headers:
+    """Headers as ASGI gives them: names in lower case, names and values as bytes."""
+
+    __slots__ = ("_all", "_first")
+
+    def __init__(self, raw: Sequence[tuple[bytes, bytes]]) -> None:
+        self._all = raw
+        # Backwards: of a header that came twice, the first one is found.
+        self._first = dict(reversed(raw))
+
+    def get(self, name: bytes) -> bytes | None:
+        """The value of the first header of this name."""
+        return self._first.get(name)
+
+    def count(self, name: bytes) -> int:
+        """How often it came."""
+        return sum(name == one for one, _ in self._all)

@@ -1,0 +1,132 @@
+"""A change is decided first and locked later: what comes in between is never overlooked."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from graph.edge import Pair
+from graph.errors import Overloaded
+from graph.transitions import Before, Change, Decision, Outcome, Rule, follow
+from storage.postgres import edges
+from storage.postgres.pool import Connection
+from storage.stores import Stores
+from tests.graphs import PLENTY, as_pair, follows, unfollows
+
+Meanwhile = Callable[[], Awaitable[object]]
+
+
+class Asked:
+    """A rule that remembers what it was asked."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self.about: list[Before] = []
+
+    def __call__(self, before: Before) -> Decision:
+        self.about.append(before)
+        return self._rule(before)
+
+
+@pytest.fixture
+def before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile], None]:
+    """Something that happens once, after the next decision and before its write."""
+
+    def arrange(meanwhile: Meanwhile) -> None:
+        really = edges._written
+
+        async def late(connection: Connection, pair: Pair, before: Before, change: Change) -> bool:
+            monkeypatch.setattr(edges, "_written", really)
+            await meanwhile()
+            return await really(connection, pair, before, change)
+
+        monkeypatch.setattr(edges, "_written", late)
+
+    return arrange
+
+
+async def test_the_same_follow_that_came_first_makes_this_one_a_repeat(
+    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
+) -> None:
+    before_it_is_written(lambda: follows(stores, (1, 2)))
+    decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
+    assert decision.outcome is Outcome.ALREADY_FOLLOWING
+    assert (await stores.outbox.backlog()).waiting == 1
+
+
+async def test_a_tombstone_that_came_first_is_an_older_version(
+    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
+) -> None:
+    async def twice() -> None:
+        await follows(stores, (1, 2))
+        await unfollows(stores, (1, 2))
+
+    before_it_is_written(twice)
+    rule = Asked(follow(PLENTY))
+    decision = await stores.edges.change(as_pair(1, 2), rule)
+    assert decision.outcome is Outcome.FOLLOWED
+    assert decision.change is not None
+    assert [before.edge.version > 0 for before in rule.about] == [False, True]
+    assert decision.change.edge.version > rule.about[1].edge.version
+
+
+async def test_a_follow_back_that_came_first_makes_friends(
+    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
+) -> None:
+    before_it_is_written(lambda: follows(stores, (2, 1)))
+    decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
+    assert decision.change is not None
+    assert decision.change.friends == 1
+
+
+async def test_a_limit_that_was_reached_meanwhile_holds(
+    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
+) -> None:
+    await follows(stores, (1, 3))
+    before_it_is_written(lambda: follows(stores, (1, 4)))
+    decision = await stores.edges.change(as_pair(1, 2), follow(2))
+    assert decision.outcome is Outcome.FOLLOWING_LIMIT_REACHED
+    assert (await stores.outbox.backlog()).waiting == 2
+
+
+async def test_what_an_actor_does_to_others_meanwhile_is_no_reason_to_ask_again(
+    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
+) -> None:
+    await follows(stores, (1, 3))
+
+    async def others() -> None:
+        await follows(stores, (1, 4), (1, 5))
+        await unfollows(stores, (1, 3))
+
+    before_it_is_written(others)
+    rule = Asked(follow(4))
+    assert (await stores.edges.change(as_pair(1, 2), rule)).outcome is Outcome.FOLLOWED
+    assert len(rule.about) == 1
+    row = await stores.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
+    assert row is not None
+    assert row["follows"] == 3
+
+
+async def test_many_follows_of_one_actor_at_once_never_pass_the_limit(stores: Stores) -> None:
+    limit = 7
+    decisions = await asyncio.gather(
+        *(stores.edges.change(as_pair(1, other), follow(limit)) for other in range(2, 42))
+    )
+    made = [one for one in decisions if one.outcome is Outcome.FOLLOWED]
+    assert len(made) == limit
+    assert {one.outcome for one in decisions if one not in made} == {
+        Outcome.FOLLOWING_LIMIT_REACHED
+    }
+
+
+async def test_a_change_that_never_comes_first_gives_up(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def never(*_: object) -> bool:
+        return False
+
+    monkeypatch.setattr(edges, "_written", never)
+    rule = Asked(follow(PLENTY))
+    with pytest.raises(Overloaded):
+        await stores.edges.change(as_pair(1, 2), rule)
+    assert len(rule.about) == edges.TRIES

@@ -1,0 +1,88 @@
+"""Waking the workers: what arq finds in the queue, and what putting it there costs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from arq.connections import ArqRedis
+from arq.jobs import JobDef
+
+from graph.lane import LANES, Lane
+from storage.queue import DRAIN, arq_redis, job_id, queue_name
+from storage.redis.connection import GuardedRedis
+from storage.settings import StorageSettings
+from storage.stores import Stores
+
+DEADLINE_S = 20
+ALL = [Lane(lane) for lane in range(LANES)]
+
+
+@pytest.fixture
+async def arq(storage_settings: StorageSettings) -> AsyncIterator[ArqRedis]:
+    """The queue as arq sees it."""
+    client = arq_redis(storage_settings)
+    yield client
+    await client.aclose(close_connection_pool=True)
+
+
+def lanes_of(job: JobDef) -> list[object]:
+    """The arguments of its drain; JSON knows no tuples."""
+    return list(job.args)
+
+
+async def until_queued(stores: Stores, jobs: int) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while await stores.lanes.queued() != jobs:  # noqa: ASYNC110 - another connection
+            await asyncio.sleep(0.002)
+
+
+async def test_arq_reads_what_was_queued_as_if_it_had_queued_it(
+    stores: Stores, arq: ArqRedis, storage_settings: StorageSettings
+) -> None:
+    space = storage_settings.space
+    await arq.enqueue_job(DRAIN, Lane(1), _job_id=job_id(space, Lane(1)))
+    stores.lanes.wake([Lane(2)])
+    await until_queued(stores, 2)
+    theirs, ours = sorted(await arq.queued_jobs(), key=lambda job: job.args)
+    assert (ours.function, ours.kwargs) == (theirs.function, theirs.kwargs)
+    assert list(map(lanes_of, (theirs, ours))) == [[1], [2]]
+    assert (ours.job_try, ours.job_id) == (theirs.job_try, job_id(space, Lane(2)))
+    assert ours.score is not None
+    assert theirs.score is not None
+    assert 0 <= ours.score - theirs.score < DEADLINE_S * 1000
+    lives = [await arq.pttl(f"arq:job:{job.job_id}") for job in (theirs, ours)]
+    assert abs(lives[1] - lives[0]) < DEADLINE_S * 1000
+
+
+async def test_a_lane_is_queued_once_however_often_it_is_woken(
+    stores: Stores, arq: ArqRedis
+) -> None:
+    for _ in range(3):
+        stores.lanes.wake([Lane(3), Lane(4)])
+        await until_queued(stores, 2)
+    stores.lanes.wake([Lane(5)])
+    await until_queued(stores, 3)
+    assert sorted(map(lanes_of, await arq.queued_jobs())) == [[3], [4], [5]]
+
+
+async def test_a_job_that_runs_is_not_queued_beside_itself(
+    stores: Stores, arq: ArqRedis, storage_settings: StorageSettings
+) -> None:
+    # Between its last command and its end, arq would take a second entry for an expired job.
+    stores.lanes.wake([Lane(6)])
+    await until_queued(stores, 1)
+    await arq.zrem(queue_name(storage_settings.space), job_id(storage_settings.space, Lane(6)))
+    stores.lanes.wake([Lane(6), Lane(7)])
+    await until_queued(stores, 1)
+    assert list(map(lanes_of, await arq.queued_jobs())) == [[7]]
+
+
+async def test_waking_all_lanes_is_one_round_trip(stores: Stores) -> None:
+    redis: GuardedRedis = stores.redis
+    await redis.ping()
+    before = redis.round_trips
+    for lane in ALL:
+        stores.lanes.wake([lane])
+    await stores.lanes.close()
+    assert redis.round_trips == before + 1
+    assert await stores.lanes.queued() == LANES

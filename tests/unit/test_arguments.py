@@ -1,0 +1,30 @@
+"""A column of ids is read as each of them would be."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.edge import MAX_USER_ID
+from graph.errors import BadInput
+from schema.arguments import user_id, user_ids
+
+good = st.integers(1, MAX_USER_ID).map(str)
+odd = st.sampled_from(
+    ("", "0", "01", "-1", "+1", " 1", "1 ", "1.0", "1e3", "1,2", "1_0", "٣", "x", "null", "[1]")
+) | st.sampled_from((MAX_USER_ID + 1, 2**64, 10**30, 10**400)).map(str)
+
+
+@given(texts=st.lists(good, max_size=5))
+def test_ids_are_read_in_their_order(texts: list[str]) -> None:
+    assert user_ids("ids", texts, 5) == [user_id("ids", text) for text in texts]
+
+
+@given(before=st.lists(good, max_size=3), bad=odd, after=st.lists(good, max_size=3))
+def test_what_is_no_id_is_named_wherever_it_stands(
+    before: list[str], bad: str, after: list[str]
+) -> None:
+    with pytest.raises(BadInput) as alone:
+        user_id("ids", bad)
+    with pytest.raises(BadInput) as among_others:
+        user_ids("ids", [*before, bad, *after], 7)
+    assert str(among_others.value) == str(alone.value)

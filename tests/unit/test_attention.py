@@ -1,0 +1,102 @@
+"""Requests that are late, or that nobody waits for, and what the others pay for watching them."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from starlette.types import Message
+
+from gateway.attention import Attended, Attention
+from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded
+
+LONG_MS = 60_000
+DEADLINE_S = 10
+
+
+async def silence() -> Message:
+    """A caller who waits and says nothing."""
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def worked_on(attention: Attention, receive: Any = silence, body_s: float = 0) -> None:
+    with Attended(attention, receive) as attended:
+        await asyncio.sleep(body_s)
+        attended.received()
+        await asyncio.Event().wait()
+
+
+async def test_requests_that_are_soon_done_share_one_timer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, timers = asyncio.get_running_loop(), []
+    call_later = loop.call_later
+
+    def counted(seconds: float, *arguments: Any) -> asyncio.TimerHandle:
+        timers.append(seconds)
+        return call_later(seconds, *arguments)
+
+    monkeypatch.setattr(loop, "call_later", counted)
+    attention = Attention(LONG_MS, LONG_MS)
+    for _ in range(10):
+        with Attended(attention, silence) as attended:
+            attended.received()
+    assert len(timers) == 1
+
+
+async def test_every_late_request_is_stopped_and_not_only_the_eldest() -> None:
+    attention = Attention(LONG_MS, 5)
+    async with asyncio.timeout(DEADLINE_S):
+        failed = await asyncio.gather(
+            *(worked_on(attention) for _ in range(3)), return_exceptions=True
+        )
+    assert [type(one) for one in failed] == [DeadlineExceeded] * 3
+
+
+async def test_a_body_that_does_not_come_is_late() -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        with pytest.raises(BodyLate):
+            await worked_on(Attention(50, LONG_MS), body_s=DEADLINE_S)
+
+
+async def test_work_on_a_body_that_came_late_has_its_own_deadline() -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        with pytest.raises(DeadlineExceeded):
+            await worked_on(Attention(LONG_MS, 50), body_s=0.1)
+
+
+async def test_a_caller_who_hangs_up_after_a_slow_body_ends_the_work() -> None:
+    async def hang_up() -> Message:
+        return {"type": "http.disconnect"}
+
+    async with asyncio.timeout(DEADLINE_S):
+        with pytest.raises(ClientGone):
+            await worked_on(Attention(LONG_MS, LONG_MS), hang_up, body_s=0.1)
+
+
+async def test_a_cancellation_from_outside_stays_one() -> None:
+    attention = Attention(LONG_MS, 5)
+
+    async def slow_to_stop() -> None:
+        with Attended(attention, silence) as attended:
+            attended.received()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                asyncio.current_task().cancel()  # type: ignore[union-attr]
+                await asyncio.sleep(0)
+
+    task = asyncio.create_task(slow_to_stop())
+    async with asyncio.timeout(DEADLINE_S):
+        await asyncio.wait([task])
+    assert task.cancelled()
+
+
+async def test_a_time_out_of_the_work_itself_is_its_own() -> None:
+    async def failing() -> None:
+        with Attended(Attention(LONG_MS, LONG_MS), silence) as attended:
+            attended.received()
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        await failing()
