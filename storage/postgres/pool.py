@@ -6,7 +6,7 @@ Knows nothing of tables.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 import asyncpg
 
@@ -36,13 +36,14 @@ _DOWN = (
 """What a caller may try again, as opposed to a statement that is wrong."""
 
 
-_Taken: TypeAlias = "asyncpg.pool.PoolConnectionProxy[Record]"
-
-
 class Connection:
     """One connection, taken from the pool for a while."""
 
-    def __init__(self, connection: _Taken, on_statement: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        connection: "asyncpg.pool.PoolConnectionProxy[Record]",
+        on_statement: Callable[[], None],
+    ) -> None:
         self._connection = connection
         self._on_statement = on_statement
 
@@ -53,6 +54,10 @@ class Connection:
     async def row(self, sql: str, *args: Any) -> Record | None:
         self._on_statement()
         return await self._connection.fetchrow(sql, *args)
+
+    def transaction(self) -> "asyncpg.transaction.Transaction":
+        """A block that commits at its end, or rolls back."""
+        return self._connection.transaction()
 
 
 class Postgres:
@@ -91,29 +96,18 @@ class Postgres:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """One connection for several statements, each a transaction of its own."""
-        async with self._taken() as taken:
-            yield Connection(taken, self._count)
-
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
-        """A transaction that commits at the end of the block, or rolls back."""
-        async with self._taken() as taken, taken.transaction():
-            yield Connection(taken, self._count)
-
-    def _count(self) -> None:
-        self.statements += 1
-
-    @asynccontextmanager
-    async def _taken(self) -> AsyncIterator[_Taken]:
         with domain_errors():
             try:
                 connection = await self._pool.acquire(timeout=self._settings.acquire_timeout_s)
             except TimeoutError as error:
                 raise Overloaded(PART, "Too many requests wait for PostgreSQL.") from error
             try:
-                yield connection
+                yield Connection(connection, self._count)
             finally:
                 await self._pool.release(connection)
+
+    def _count(self) -> None:
+        self.statements += 1
 
 
 @contextmanager
