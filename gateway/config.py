@@ -99,6 +99,8 @@ def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings
         pool_max=_integer(env, "KITH_POOL_MAX", 8, 1, 100),
         statement_cache_size=_integer(env, "KITH_STATEMENT_CACHE_SIZE", 200, 0),
         cache_ttl_s=_integer(env, "KITH_CACHE_TTL_S", 3600, 1),
+        hot_ttl_ms=_integer(env, "KITH_HOT_TTL_MS", 5_000, 0, 60_000),
+        hot_bytes_max=_integer(env, "KITH_HOT_MB", 64, 1, 65_536) * 1_000_000,
     )
 
 

@@ -7,6 +7,7 @@ from starlette.routing import Route
 
 from engine import Engine
 from graph.errors import Unavailable
+from storage.hot.memory import Memory
 from storage.stores import Stores
 
 _waiting = Gauge("kith_outbox_waiting", "Changes that the reverse side does not have yet.")
@@ -19,6 +20,12 @@ _delegated = Gauge("kith_engine_delegated", "Operations left to graphql-core.", 
 _bailed_out = Gauge("kith_engine_bailed_out", "Plans given up for graphql-core.", ["reason"])
 _statements = Gauge("kith_postgres_statements", "Statements outside of transactions, ever sent.")
 _round_trips = Gauge("kith_redis_round_trips", "Times that something was sent to Redis.")
+_hot_hits = Gauge("kith_hot_hits", "Users answered from this process's memory.", ["of"])
+_hot_misses = Gauge("kith_hot_misses", "Users whom the caches were asked for instead.", ["of"])
+_hot_entries = Gauge("kith_hot_entries", "Users in memory.", ["of"])
+_hot_bytes = Gauge("kith_hot_bytes", "About how much memory they take.", ["of"])
+_hot_invalidations = Gauge("kith_hot_invalidations", "Changes that Redis has told memory of.")
+_hot_lost = Gauge("kith_hot_connections_lost", "Times that memory was emptied: Redis was gone.")
 
 
 class Metrics:
@@ -41,7 +48,9 @@ class Metrics:
             pass
         self._show_engine()
         _statements.set(self._stores.postgres.statements)
-        _round_trips.set(self._stores.redis.round_trips)
+        _round_trips.set(self._stores.redis_round_trips)
+        if self._stores.memory is not None:
+            _show_memory(self._stores.memory)
         return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
     def _show_engine(self) -> None:
@@ -51,3 +60,13 @@ class Metrics:
             _delegated.labels(reason).set(times)
         for reason, times in counters.bailed_out.items():
             _bailed_out.labels(reason).set(times)
+
+
+def _show_memory(memory: Memory) -> None:
+    for what, figures in memory.figures().items():
+        _hot_hits.labels(what).set(figures.hits)
+        _hot_misses.labels(what).set(figures.misses)
+        _hot_entries.labels(what).set(figures.entries)
+        _hot_bytes.labels(what).set(figures.size)
+    _hot_invalidations.set(memory.invalidations.heard)
+    _hot_lost.set(memory.invalidations.connections_lost)

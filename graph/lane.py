@@ -6,8 +6,10 @@ from graph.edge import UserId
 
 Lane = NewType("Lane", int)
 
-LANES = 16
-"""How many lanes a space has: more than the workers' cores, and few, because every job costs.
+LANES = 8
+"""How many lanes a space has, and so how many drains run at once: one a connection of a worker.
+
+Few, because every job costs; and enough, because a drain takes a thousand changes at a time.
 
 Rows of the outbox carry their lane, so a migration must move them where this is changed.
 """

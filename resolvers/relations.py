@@ -2,8 +2,8 @@
 
 Knows nothing of caches. A viewer's own follows stand in the viewer's own row the moment they are
 written, while the other side may still wait for a worker: so whatever touches the viewer is asked
-of the viewer's side, and turned round. Many users' relations with few others are asked of those
-few: a user's side is one value in the cache, however many others are looked up in it.
+of the viewer's side, and turned round; and never of what this process remembers of it, for
+another one may have written since.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,12 @@ from storage.ports import Check
 
 async def between(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
     """One list a check, one relation for each of its others, as the viewer may rely on it."""
-    store, viewer = scope.stores.relations, scope.viewer
+    stores, viewer = scope.stores, scope.viewer
     if len(checks) == 1 and _is_plain(checks[0], viewer):
+        store = stores.fresh.relations if checks[0].user == viewer else stores.relations
         return await store.between(checks)  # nearly all there are
     asked = _asked(checks, viewer)
+    store = stores.fresh.relations if viewer in asked else stores.relations  # one call for all
     answers = await store.between([Check(user, list(others)) for user, others in asked.items()])
     known = {
         user: dict(zip(others, relations, strict=True))
@@ -29,10 +31,7 @@ async def between(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]
     def relation(user: UserId, other: UserId) -> Relation:
         if user == other:
             return SELF
-        side = known.get(user)
-        if side is not None and other in side:
-            return side[other]
-        return known[other][user].turned
+        return known[viewer][user].turned if other == viewer else known[user][other]
 
     return [[relation(check.user, other) for other in check.others] for check in checks]
 
@@ -45,21 +44,11 @@ def _is_plain(check: Check, viewer: UserId | None) -> bool:
 
 def _asked(checks: Sequence[Check], viewer: UserId | None) -> dict[UserId, dict[UserId, None]]:
     """Each pair once, gathered by the user whose side is asked."""
-    others = {other for check in checks for other in check.others}
-    turned = len(others) < len({check.user for check in checks})
     asked: dict[UserId, dict[UserId, None]] = {}
-    for check in checks:
-        for other in check.others:
-            if check.user != other:
-                side, far = _sides(check.user, other, viewer, turned=turned)
-                asked.setdefault(side, {})[far] = None
+    for user, others in checks:
+        for other in others:
+            if user == other:
+                continue
+            side, far = (other, user) if other == viewer else (user, other)
+            asked.setdefault(side, {})[far] = None
     return asked
-
-
-def _sides(
-    user: UserId, other: UserId, viewer: UserId | None, *, turned: bool
-) -> tuple[UserId, UserId]:
-    """Who of the two is asked about the other."""
-    if viewer in (user, other):
-        turned = other == viewer
-    return (other, user) if turned else (user, other)

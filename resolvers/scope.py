@@ -43,6 +43,7 @@ class Scope:
 
     def forget(self) -> None:
         """What was read is no longer sure, because this request has written."""
+        self.stores = self.stores.fresh
         self._counts = None
 
     def must_have_viewer(self) -> UserId:

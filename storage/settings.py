@@ -33,3 +33,13 @@ class StorageSettings:
     """Edges a direction in one relation hash: a user with more followers is a whale."""
     list_cache_max: int = 5000
     """Entries, newest first, in one packed list."""
+
+    hot_ttl_ms: int = 5000
+    """How long a process remembers what it has read of a hot user; 0: it remembers nothing."""
+    hot_often: int = 20
+    """Questions to one cache within that time that make a user hot: copying a hash of a thousand
+    edges costs as much as some thirty checks."""
+    hot_entries_max: int = 10_000
+    """Users of each kind of value."""
+    hot_bytes_max: int = 64_000_000
+    """All values together."""

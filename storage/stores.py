@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from storage.announced_edges import AnnouncedEdges
 from storage.drain import Drain
+from storage.hot.memory import Memory, opened_memory
 from storage.ports import CountsOf, Edges, Lists, Relations
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
@@ -44,6 +45,20 @@ class Stores:
     lanes: ArqLanes
     postgres: Postgres
     redis: GuardedRedis
+    memory: Memory | None = None
+    """Of hot users; None where this process remembers nothing."""
+    unremembered: "Stores | None" = None
+
+    @property
+    def fresh(self) -> "Stores":
+        """The same, for whoever must not be answered from this process's memory."""
+        return self.unremembered or self
+
+    @property
+    def redis_round_trips(self) -> int:
+        """How often something was sent to Redis, over either connection."""
+        memory = self.memory.redis.round_trips if self.memory else 0
+        return self.redis.round_trips + memory
 
     async def is_empty(self) -> bool:
         """Whether nobody has ever followed anybody."""
@@ -55,10 +70,14 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     """The stores of one space, and the way to Redis, closed at the end of the block."""
     postgres = Postgres(settings)
     redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
+    memory = opened_memory(settings)
     lanes = ArqLanes(redis, settings.space)
     try:
-        yield _wired(settings, postgres, redis, lanes)
+        stores = _wired(settings, postgres, redis, lanes)
+        yield stores if memory is None else _remembering(stores, memory)
     finally:
+        if memory is not None:
+            await memory.close()
         await lanes.close()
         await redis.close()
         await postgres.close()
@@ -69,6 +88,17 @@ def _wire(settings: StorageSettings) -> Wire:
     if settings.redis_url.startswith("rediss://"):
         return PooledWire(settings)
     return MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
+
+
+def _remembering(stores: Stores, memory: Memory) -> Stores:
+    return replace(
+        stores,
+        relations=memory.relations(stores.relations),
+        lists=memory.lists(stores.lists),
+        counts=memory.counts(stores.counts),
+        memory=memory,
+        unremembered=stores,
+    )
 
 
 def _wired(

@@ -86,7 +86,8 @@ def redis_url(worker_number: int) -> Iterator[str]:
 
 @pytest.fixture
 def storage_settings(database_url: str, redis_url: str) -> StorageSettings:
-    return StorageSettings(database_url, redis_url)
+    """Without memory of hot users: a test that has not waited for its news would see the past."""
+    return StorageSettings(database_url, redis_url, hot_ttl_ms=0)
 
 
 @pytest.fixture

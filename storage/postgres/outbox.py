@@ -59,9 +59,9 @@ class Outbox:
 
         Returns them to be published, those with them that a worker applied before it died.
         """
-        async with self._postgres.transaction() as transaction:
-            await transaction.row(_SQL.lock_lane, locks.LANE, lane)
-            rows = await transaction.fetch(_SQL.apply_lane, lane, most)
+        async with self._postgres.connection() as connection, connection.transaction():
+            await connection.row(_SQL.lock_lane, locks.LANE, lane)
+            rows = await connection.fetch(_SQL.apply_lane, lane, most)
         return Applied(
             [row["id"] for row in rows],
             [

@@ -55,6 +55,10 @@ class Connection:
         self._on_statement()
         return await self._connection.fetchrow(sql, *args)
 
+    def transaction(self) -> "asyncpg.transaction.Transaction":
+        """A block that commits at its end, or rolls back."""
+        return self._connection.transaction()
+
 
 class Postgres:
     """Connections whose unqualified names mean one space's tables.
@@ -89,31 +93,20 @@ class Postgres:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         """One connection for several statements, each a transaction of its own."""
-        async with self._taken() as taken:
-            yield Connection(taken, self._count)
-
-    @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
-        """A transaction that commits at the end of the block, or rolls back."""
-        async with self._taken() as taken, taken.transaction():
-            yield Connection(taken, self._count)
-
-    def _count(self) -> None:
-        self.statements += 1
-
-    @asynccontextmanager
-    async def _taken(self) -> AsyncIterator[connections.Connection]:
         with domain_errors():
             try:
                 connection = await self._connections.borrow()
             except NoneFree as error:
                 raise Overloaded(PART, "Too many requests wait for PostgreSQL.") from error
             try:
-                yield connection
+                yield Connection(connection, self._count)
             except BaseException as failure:
                 self._connections.give_back(connection, failure)
                 raise
             self._connections.give_back(connection)
+
+    def _count(self) -> None:
+        self.statements += 1
 
 
 @contextmanager

@@ -62,7 +62,7 @@ class CachedLists:
 def _view(window: Window) -> View[Page, Page | None]:
     """A window of a list; no page where the head of the list is not enough to know it."""
     return View(
-        partial(_command, window), partial(_page_of_part, window), partial(_page_of_head, window)
+        partial(_command, window), partial(_page_of_part, window), partial(page_of_head, window)
     )
 
 
@@ -83,7 +83,8 @@ def _page_of_part(window: Window, part: bytes) -> Page | None:
     return Page(tuple(entries), more=False) if is_end else None
 
 
-def _page_of_head(window: Window, head: Page) -> Page | None:
+def page_of_head(window: Window, head: Page) -> Page | None:
+    """The page, if the newest entries of the list are enough to know it."""
     page = cut(head.entries, window)
     if not head.more or window.before >= head.entries[-1]:
         return page

@@ -9,7 +9,7 @@ still finds its own.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import hiredis
 from redis.asyncio.connection import parse_url
@@ -22,11 +22,27 @@ IN_FLIGHT_MAX = 10_000
 """Calls that wait for replies: more would wait longer than their deadlines allow."""
 
 
+class Listener(Protocol):
+    """Who hears what the server says unasked (RESP3), on a wire of its own."""
+
+    greeting: Sequence[Command]
+    """Makes the server talk."""
+
+    def pushed(self, message: Reply) -> None:
+        """The server said this, after every reply that has come before it."""
+        ...
+
+    def lost(self) -> None:
+        """The connection is gone, and with it what the server may have said."""
+        ...
+
+
 class MultiplexedWire:
     """Keeps `Wire`. Connects at the first call, and anew at the first call after a loss."""
 
-    def __init__(self, redis_url: str, timeout_s: float) -> None:
+    def __init__(self, redis_url: str, timeout_s: float, listener: Listener | None = None) -> None:
         self._timeout_s = timeout_s
+        self._listener = listener
         self._address: dict[str, Any] = {**parse_url(redis_url)}
         self._connection: _Connection | None = None
         self.round_trips = 0
@@ -52,20 +68,24 @@ class MultiplexedWire:
         try:
             async with asyncio.timeout(self._timeout_s), self._connecting:
                 if self._connection is None or self._connection.lost:
-                    self._connection = await _connect(self._address, self._made)
+                    greeting = self._listener.greeting if self._listener else ()
+                    self._connection = await _connect(self._address, self._made, greeting)
                 return self._connection
         except (OSError, TimeoutError) as error:
             raise WireError(f"the server cannot be reached: {error}") from error
 
     def _made(self) -> "_Connection":
-        return _Connection(self._timeout_s, self._count)
+        return _Connection(self._timeout_s, self._count, self._listener)
 
 
 class _Connection(asyncio.Protocol):
     """A connection and the calls that wait for its replies, oldest first."""
 
-    def __init__(self, timeout_s: float, on_write: Callable[[], None]) -> None:
+    def __init__(
+        self, timeout_s: float, on_write: Callable[[], None], listener: Listener | None
+    ) -> None:
         self._timeout_s = timeout_s
+        self._listener = listener
         self._on_write = on_write
         self._answered = 0
         self._watched = False
@@ -102,12 +122,17 @@ class _Connection(asyncio.Protocol):
             if not future.done():
                 future.set_exception(WireError(f"the server hung up: {exc or 'closed'}"))
         self._waiting.clear()
+        if self._listener is not None:
+            self._listener.lost()
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
         try:
             while (reply := self._reader.gets()) is not False:
-                self._take(reply)
+                if self._listener and type(reply) is hiredis.PushNotification:
+                    self._listener.pushed(reply)
+                else:
+                    self._take(reply)
         except hiredis.ProtocolError:
             self.close()
 
@@ -156,7 +181,9 @@ class _Connection(asyncio.Protocol):
             self._watch()
 
 
-async def _connect(address: dict[str, Any], made: Callable[[], _Connection]) -> _Connection:
+async def _connect(
+    address: dict[str, Any], made: Callable[[], _Connection], greeting: Sequence[Command]
+) -> _Connection:
     loop = asyncio.get_running_loop()
     if path := address.get("path"):
         _, connection = await loop.create_unix_connection(made, path)
@@ -164,7 +191,7 @@ async def _connect(address: dict[str, Any], made: Callable[[], _Connection]) -> 
         host, port = address.get("host", "localhost"), address.get("port", 6379)
         _, connection = await loop.create_connection(made, host, port)
     try:
-        await connection.send(_greeting(address))
+        await connection.send([*_greeting(address), *greeting])
     except BaseException:
         connection.close()
         raise

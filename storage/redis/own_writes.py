@@ -13,6 +13,9 @@ from storage.redis.leases import Leases
 from storage.redis.values import CachedValues, Load, View, answers
 from storage.redis.wire import Command, Reply
 
+NOTHING = packing.pending_value(())
+"""The value of a viewer none of whose writes is on its way."""
+
 PENDING_TTL_S = 5
 """A write is pending for milliseconds, and the cache is told when it ends; this is for the rest."""
 

@@ -105,9 +105,9 @@ async def test_a_writer_who_hangs_up_leaves_no_open_transaction(
     narrow: Postgres, postgres: Postgres
 ) -> None:
     async def write() -> None:
-        async with narrow.transaction() as transaction:
-            await transaction.row("INSERT INTO following_count (user_id) VALUES (1)")
-            await transaction.row(FOREVER)
+        async with narrow.connection() as connection, connection.transaction():
+            await connection.row("INSERT INTO following_count (user_id) VALUES (1)")
+            await connection.row(FOREVER)
 
     writer = asyncio.create_task(write())
     await running(postgres, FOREVER)

@@ -116,7 +116,7 @@ async def test_a_purge_takes_bounded_steps_and_no_more_than_it_may(
 
 async def test_a_purge_waits_for_nobody(left: Postgres, storage_settings: StorageSettings) -> None:
     await age(storage_settings)
-    async with left.transaction() as other:
+    async with left.connection() as other, other.transaction():
         await other.fetch("SELECT FROM following WHERE to_user_id = 3 FOR UPDATE")
         async with asyncio.timeout(3):
             assert await purge(left, DAY_S) == Purged(1, 2)

@@ -31,28 +31,51 @@ class Reads:
 
     stores: Stores
     relations: Relations
+    own_relations: Relations
+    """For checks that touch the viewer."""
     lists: Lists
     counts: CountsOf
 
+    async def known(self) -> None:
+        """Whoever remembers has heard of every change."""
+        if self.stores.memory is not None:
+            with contextlib.suppress(Unavailable):
+                await self.stores.memory.caught_up()
 
-@pytest.fixture(params=["tables", "cached", "cached, small", "cached, Redis is down"])
+
+IMPLEMENTATIONS = [
+    "tables",
+    "cached",
+    "cached, small",
+    "cached, Redis is down",
+    "remembered",
+    "remembered, small",
+    "remembered, Redis is down",
+]
+
+
+@pytest.fixture(params=IMPLEMENTATIONS)
 async def reads(
     request: pytest.FixtureRequest, storage_settings: StorageSettings
 ) -> AsyncIterator[Reads]:
     settings = {
-        "cached, small": replace(storage_settings, relation_cache_max=2, list_cache_max=2),
-        "cached, Redis is down": replace(storage_settings, redis_url="unix:///nowhere.sock"),
-    }.get(request.param, storage_settings)
+        "small": replace(storage_settings, relation_cache_max=2, list_cache_max=2),
+        "Redis is down": replace(storage_settings, redis_url="unix:///nowhere.sock"),
+    }.get(request.param.partition(", ")[2], storage_settings)
+    if request.param.startswith("remembered"):
+        settings = replace(settings, hot_ttl_ms=60_000, hot_often=1)
     async with open_stores(settings) as stores:
         if request.param == "tables":
             yield Reads(
                 stores,
                 PostgresRelations(stores.postgres),
+                PostgresRelations(stores.postgres),
                 PostgresLists(stores.postgres),
                 PostgresCounts(stores.postgres),
             )
         else:
-            yield Reads(stores, stores.relations, stores.lists, stores.counts)
+            own = stores.fresh.relations
+            yield Reads(stores, stores.relations, own, stores.lists, stores.counts)
 
 
 async def settled(reads: Reads) -> None:
@@ -62,6 +85,8 @@ async def settled(reads: Reads) -> None:
         with contextlib.suppress(Unavailable):
             await reads.stores.caches.applied(applied.changes)
         await reads.stores.outbox.acknowledge(lane, applied.ids)
+        await reads.stores.caches.settled(change.pair.source for change in applied.changes)
+    await reads.known()
 
 
 class Seen(NamedTuple):
@@ -73,7 +98,17 @@ class Seen(NamedTuple):
 
 
 async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> Seen:
-    """Counts, first pages and relations of some users: read to fill caches, and to compare."""
+    """Counts, first pages and relations of some users: read to fill caches, and to compare.
+
+    Memory is asked twice: what it has not at first, it remembers then.
+    """
+    if reads.stores.memory is not None:
+        await _everything(reads, *ids, viewer=viewer)
+        await reads.stores.memory.copied()
+    return await _everything(reads, *ids, viewer=viewer)
+
+
+async def _everything(reads: Reads, *ids: int, viewer: int | None) -> Seen:
     seen = None if viewer is None else UserId(viewer)
     lists = {
         kind: {
@@ -85,7 +120,8 @@ async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> Seen
     counts = await reads.counts.of(users(*ids), seen)
     checks = [Check(user, users(*ids)) for user in users(*ids)]
     totals = {int(user): count for user, count in counts.items()}
-    return Seen(lists, totals, await reads.relations.between(checks))
+    relations = reads.relations if viewer is None else reads.own_relations
+    return Seen(lists, totals, await relations.between(checks))
 
 
 async def test_users_without_edges_have_nothing(reads: Reads) -> None:

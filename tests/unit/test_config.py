@@ -45,12 +45,20 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
         ("KITH_POOL_MAX", "-1"),
         ("KITH_POOL_MAX", "101"),
         ("KITH_METRICS_PORT", "65536"),
+        ("KITH_HOT_TTL_MS", "60001"),
+        ("KITH_HOT_MB", "0"),
         ("KITH_CACHE_TTL_S", "1.5"),
     ],
 )
 def test_a_wrong_number_stops_the_start_with_its_name(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name} is '{value}'; it must be a whole number"):
         read_config(NOWHERE, "public", environ={**SERVERS, name: value})
+
+
+def test_memory_is_told_in_milliseconds_and_megabytes() -> None:
+    environ = {**SERVERS, "KITH_HOT_TTL_MS": "0", "KITH_HOT_MB": "3"}
+    storage = read_config(NOWHERE, "public", environ=environ).storage
+    assert (storage.hot_ttl_ms, storage.hot_bytes_max) == (0, 3_000_000)
 
 
 @pytest.mark.parametrize("space", ["", "Shop", "1shop", "pg_shop", "shop;drop", "s" * 32])

@@ -1,7 +1,7 @@
 -- Fewer lanes, and an outbox that is swept clean more often.
 
--- There were 64 lanes: what waits goes on in one of 16, where later changes of its pair will come.
-UPDATE outbox SET lane = lane % 16;
+-- There were 64 lanes: what waits goes on in one of 8, where later changes of its pair will come.
+UPDATE outbox SET lane = lane % 8;
 
 -- Every drain begins at the head of its lane and steps over the index entries of all that was
 -- deleted since the last vacuum: after 120,000 changes, ten times what an empty lane costs. The

@@ -1,0 +1,71 @@
+"""The first pages of hot users' lists, from memory. Knows nothing of where the rest is."""
+
+from collections.abc import Mapping, Sequence
+
+from graph.edge import UserId
+from graph.page import ListKind, Page, Window
+from storage.hot.hot_values import HotValues, Read, Sized
+from storage.hot.invalidations import TRACKED
+from storage.hot.viewers import Viewers
+from storage.ports import Lists
+from storage.redis import packing
+from storage.redis.connection import Redis
+from storage.redis.keys import Keys
+from storage.redis.lists import page_of_head
+
+HEAD_ENTRIES = 101
+"""The largest first page, and one entry more: whether there is a second one."""
+
+ENTRY_BYTES = 130
+
+
+class HotLists:
+    """Keeps `storage.ports.Lists`."""
+
+    def __init__(
+        self, worn: Lists, values: Mapping[ListKind, HotValues[Page]], viewers: Viewers
+    ) -> None:
+        self._worn = worn
+        self._values = values
+        self._viewers = viewers
+
+    async def pages(
+        self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
+    ) -> Mapping[UserId, Page]:
+        values = self._values[kind]
+
+        def remembered(users: Sequence[UserId]) -> Mapping[UserId, Page]:
+            pages = {user: page_of_head(window, head) for user, head in values.held(users).items()}
+            return {user: page for user, page in pages.items() if page is not None}
+
+        shown = await self._viewers.shown(viewer, users, remembered)
+        missed = [user for user in users if user not in shown] if shown else users
+        rest = await self._worn.pages(kind, missed, window, viewer) if missed else {}
+        values.answered(len(shown), missed)
+        return {**shown, **rest} if shown else rest
+
+
+def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
+    """Reads heads of lists that are to be remembered."""
+    last = packing.bytes_of_entries(HEAD_ENTRIES) - 1
+
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Page]]:
+        replies = await redis.pipe(
+            [
+                command
+                for user in users
+                for command in (TRACKED, ("GETRANGE", keys.entries(kind, user), 0, last))
+            ]
+        )
+        return {
+            user: _sized(value) for user, value in zip(users, replies[1::2], strict=True) if value
+        }
+
+    return read
+
+
+def _sized(value: bytes) -> Sized[Page]:
+    entries, whole = packing.entries_in(value)
+    # Of a longer list only the beginning was read, whatever the list says of itself.
+    more = not whole or len(entries) == HEAD_ENTRIES
+    return Sized(Page(tuple(entries), more), len(entries) * ENTRY_BYTES)

@@ -1,0 +1,91 @@
+"""Relation checks of hot users, from memory. Knows nothing of who asks.
+
+Not for checks that touch the viewer: another process may not have heard of a write that this one
+has just acknowledged. Those are asked of `Stores.fresh`.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from graph.edge import UserId
+from graph.relation import STRANGERS, Relation
+from storage.hot.hot_values import HotValues, Read, Sized
+from storage.hot.invalidations import TRACKED
+from storage.ports import Check, Relations
+from storage.redis import packing
+from storage.redis.connection import Redis
+from storage.redis.keys import Keys
+
+Known = Mapping[int, Relation] | None
+"""All relations of a user that are not STRANGERS; None: memory does not answer for this user."""
+
+RELATION_BYTES = 250
+
+FIELDS_MAX = 2_000
+"""A larger hash is left where it is: copying it would hold up everybody for milliseconds."""
+
+_BOTH = packing.FORWARD | packing.BACK
+
+
+class HotRelations:
+    """Keeps `storage.ports.Relations`."""
+
+    def __init__(self, worn: Relations, values: HotValues[Known]) -> None:
+        self._worn = worn
+        self._values = values
+
+    async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
+        known = [self._values.known(check.user) for check in checks]
+        missed = [
+            check for check, relations in zip(checks, known, strict=True) if relations is None
+        ]
+        rest = iter(await self._worn.between(missed) if missed else ())
+        self._values.answered(len(checks) - len(missed), [check.user for check in missed])
+        return [
+            next(rest)
+            if relations is None
+            else [relations.get(other, STRANGERS) for other in check.others]
+            for check, relations in zip(checks, known, strict=True)
+        ]
+
+
+def relations_reader(redis: Redis, keys: Keys) -> Read[Known]:
+    """Reads relation hashes that are to be remembered: first how large they are, then they."""
+
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Known]]:
+        names = {user: keys.relations(user) for user in users}
+        looks = await redis.pipe(
+            [
+                command
+                for name in names.values()
+                for command in (("HGET", name, packing.MARKER), ("HLEN", name))
+            ]
+        )
+        found: dict[UserId, Sized[Known]] = {}
+        small = []
+        for user, marker, fields in zip(users, looks[::2], looks[1::2], strict=True):
+            if _is_whole(marker) and fields <= FIELDS_MAX:
+                small.append(user)
+            elif marker:
+                found[user] = Sized(None, 0)
+        replies = await redis.pipe(
+            [command for user in small for command in (TRACKED, ("HGETALL", names[user]))]
+        )
+        for user, fields in zip(small, replies[1::2], strict=True):
+            if fields:
+                found[user] = _sized(fields)
+        return found
+
+    return read
+
+
+def _is_whole(marker: bytes | None) -> bool:
+    """Whether what is absent from the hash does not exist. A whale's followers are not in it."""
+    return marker is not None and packing.sides(marker) == _BOTH
+
+
+def _sized(fields: Mapping[bytes, bytes]) -> Sized[Known]:
+    if not _is_whole(fields.get(packing.MARKER.encode())):
+        return Sized(None, 0)
+    known = packing.known(chain.from_iterable(fields.items()))
+    return Sized(known, len(known) * RELATION_BYTES)

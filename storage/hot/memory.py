@@ -1,0 +1,107 @@
+"""All that a process remembers of hot users, and the connection that keeps it true."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from graph.counts import Counts
+from graph.page import ListKind, Page
+from storage.hot.hot_counts import HotCounts, counts_reader
+from storage.hot.hot_lists import HotLists, heads_reader
+from storage.hot.hot_relations import HotRelations, Known, relations_reader
+from storage.hot.hot_values import Bounds, HotValues
+from storage.hot.invalidations import Invalidations
+from storage.hot.viewers import Viewers
+from storage.ports import CountsOf, Lists, Relations
+from storage.redis.connection import GuardedRedis
+from storage.redis.keys import Keys
+from storage.redis.multiplexed import MultiplexedWire
+from storage.settings import StorageSettings
+
+PATIENCE = 20
+"""How much longer a server that tells of nothing is left alone than one that is asked by requests:
+the caches answer meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What memory has done with one kind of value, and how much it holds."""
+
+    hits: int
+    misses: int
+    entries: int
+    size: int
+
+
+class Memory:
+    """Turns stores into stores that remember hot users."""
+
+    def __init__(self, settings: StorageSettings) -> None:
+        keys, self.invalidations = Keys(settings.space), Invalidations()
+        self.redis = GuardedRedis(
+            MultiplexedWire(settings.redis_url, settings.redis_timeout_s, self.invalidations),
+            PATIENCE * settings.redis_retry_after_s,
+        )
+        self._viewers = Viewers(self.redis, keys)
+        self._relations: HotValues[Known] = HotValues(
+            relations_reader(self.redis, keys), _bounds(settings, settings.hot_bytes_max // 2)
+        )
+        small = _bounds(settings, settings.hot_bytes_max // 2 // (1 + len(ListKind)))
+        self._counts: HotValues[Counts] = HotValues(counts_reader(self.redis, keys), small)
+        self._heads: dict[ListKind, HotValues[Page]] = {
+            kind: HotValues(heads_reader(self.redis, keys, kind), small) for kind in ListKind
+        }
+        for what, values in self._all.items():
+            self.invalidations.tell(what, values)
+
+    def relations(self, worn: Relations) -> Relations:
+        return HotRelations(worn, self._relations)
+
+    def lists(self, worn: Lists) -> Lists:
+        return HotLists(worn, self._heads, self._viewers)
+
+    def counts(self, worn: CountsOf) -> CountsOf:
+        return HotCounts(worn, self._counts, self._viewers)
+
+    def figures(self) -> Mapping[str, Figures]:
+        """By what a key holds."""
+        return {
+            what: Figures(values.hits, values.misses, len(values), values.size)
+            for what, values in self._all.items()
+        }
+
+    async def copied(self) -> None:
+        """Returns when the copies that were begun are there."""
+        for values in self._all.values():
+            await values.copied()
+
+    async def caught_up(self) -> None:
+        """Returns when every change until now is known.
+
+        Raises:
+            Unavailable: Redis is.
+        """
+        await self.redis.ping()
+
+    async def close(self) -> None:
+        for values in self._all.values():
+            await values.close()
+        await self.redis.close()
+
+    @property
+    def _all(self) -> Mapping[str, HotValues[Known] | HotValues[Counts] | HotValues[Page]]:
+        heads = {kind.name.lower(): values for kind, values in self._heads.items()}
+        return {"rel": self._relations, "counts": self._counts, **heads}
+
+
+def opened_memory(settings: StorageSettings) -> Memory | None:
+    """A memory, unless there shall be none, or redis-py is left to find the way to the server: it
+    keeps a pool, and the server tells a connection only of what that one has read."""
+    if not settings.hot_ttl_ms or settings.redis_url.startswith("rediss://"):
+        return None
+    return Memory(settings)
+
+
+def _bounds(settings: StorageSettings, bytes_max: int) -> Bounds:
+    return Bounds(
+        settings.hot_ttl_ms / 1000, settings.hot_often, settings.hot_entries_max, bytes_max
+    )

@@ -1,0 +1,51 @@
+"""What memory may tell whom: a viewer must see their own writes. Knows nothing of what is told."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from graph.edge import UserId
+from graph.errors import Unavailable
+from storage.redis.connection import Redis
+from storage.redis.keys import Keys
+from storage.redis.own_writes import NOTHING
+
+V = TypeVar("V")
+
+
+class Viewers:
+    """Asks over the connection that also tells of changes.
+
+    Its reply comes after the server's word on every change that a settled write has made: once it
+    says that nothing is pending, memory is as new as Redis is. A viewer of whom Redis knows nothing
+    is left to the caches, which find it out for the next question.
+    """
+
+    def __init__(self, redis: Redis, keys: Keys) -> None:
+        self._redis = redis
+        self._keys = keys
+
+    async def shown(
+        self,
+        viewer: UserId | None,
+        users: Sequence[UserId],
+        remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]],
+    ) -> Mapping[UserId, V]:
+        """What of all that is `remembered` about these users the viewer may have.
+
+        To nobody, whatever there is. To a viewer all or nothing: part of an answer would cost the
+        round trips of both ways.
+        """
+        found = remembered(users)
+        if viewer is None or not found:
+            return found
+        if not found.keys() >= set(users) or not await self._have_settled(viewer):
+            return {}
+        found = remembered(users)  # what has changed meanwhile is gone
+        return found if found.keys() >= set(users) else {}
+
+    async def _have_settled(self, viewer: UserId) -> bool:
+        try:
+            (own,) = await self._redis.pipe([("GET", self._keys.own_writes(viewer))])
+        except Unavailable:
+            return False
+        return bool(own == NOTHING)

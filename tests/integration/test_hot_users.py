@@ -1,0 +1,368 @@
+"""Memory of hot users, beside other gateways: who may see what when messages are late or lost."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+
+from graph.counts import NO_COUNTS, Counts
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.page import ListKind, Page, Window
+from graph.relation import STRANGERS
+from resolvers.relations import between
+from resolvers.scope import Limits, Scope
+from storage.hot.memory import Memory, opened_memory
+from storage.ports import Check, CountsOf, Lists, Relations
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.cable import Cable, cable_to
+from tests.gateway import running_gateway
+from tests.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.valkey import own_valkey
+
+DEADLINE_S = 20
+ONE, TWO, THREE = users(1, 2, 3)
+
+
+def hot(settings: StorageSettings) -> StorageSettings:
+    """Everybody is hot, and remembered for longer than any test takes."""
+    return replace(settings, hot_ttl_ms=60_000, hot_often=1)
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not await condition():  # noqa: ASYNC110 - nobody is told when it is so
+            await asyncio.sleep(0.001)
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """A gateway's reads, whose memory hears of changes over a cable; all else works."""
+
+    stores: Stores
+    memory: Memory
+    cable: Cable
+    relations: Relations
+    lists: Lists
+    counts: CountsOf
+
+    async def everything(self, user: UserId, viewer: UserId | None = None) -> list[Any]:
+        """All that is told of one user."""
+        pages = [
+            (await self.lists.pages(kind, [user], Window(5), viewer))[user] for kind in ListKind
+        ]
+        relations = await self.relations.between([Check(user, users(1, 2, 3, 4, 5))])
+        return [*pages, (await self.counts.of([user], viewer))[user], relations]
+
+    async def warm(self, *remembered: UserId, viewer: UserId | None = None) -> None:
+        """Everything about these users is in memory, and Redis knows the viewer."""
+        for user in remembered:
+            await self.everything(user, viewer)
+            await self.everything(user)
+            await self.memory.copied()
+
+    @property
+    def hits(self) -> int:
+        return sum(figures.hits for figures in self.memory.figures().values())
+
+    @property
+    def entries(self) -> int:
+        return sum(figures.entries for figures in self.memory.figures().values())
+
+
+@asynccontextmanager
+async def remembering(
+    settings: StorageSettings, stores: Stores, folder: Path
+) -> AsyncIterator[Remembering]:
+    async with cable_to(settings.redis_url, folder) as (cable, url):
+        memory = Memory(replace(settings, redis_url=url))
+        try:
+            yield Remembering(
+                stores,
+                memory,
+                cable,
+                memory.relations(stores.relations),
+                memory.lists(stores.lists),
+                memory.counts(stores.counts),
+            )
+        finally:
+            await memory.close()
+
+
+@pytest.fixture
+async def redis_url(tmp_path: Path) -> AsyncIterator[str]:
+    async with own_valkey(tmp_path) as url:
+        yield url
+
+
+@pytest.fixture
+async def reader(
+    storage_settings: StorageSettings, stores: Stores, tmp_path: Path
+) -> AsyncIterator[Remembering]:
+    """Its memory lasts, waits long for replies, and tries again at once."""
+    settings = replace(hot(storage_settings), redis_timeout_s=5, redis_retry_after_s=0)
+    async with remembering(settings, stores, tmp_path) as reader:
+        yield reader
+
+
+async def test_what_is_remembered_costs_nothing(reader: Remembering) -> None:
+    await follows(reader.stores, (1, 2), (3, 1))
+    await drain_all(reader.stores)
+    fresh = await reader.everything(ONE)
+    await reader.memory.copied()
+    before = (reader.stores.redis.round_trips, reader.memory.redis.round_trips)
+    statements = reader.stores.postgres.statements
+    assert await reader.everything(ONE) == fresh
+    assert (reader.stores.redis.round_trips, reader.memory.redis.round_trips) == before
+    assert reader.stores.postgres.statements == statements
+    assert reader.hits == 5
+
+
+async def test_a_viewer_pays_one_round_trip_for_what_is_remembered(reader: Remembering) -> None:
+    await follows(reader.stores, (1, 2))
+    await drain_all(reader.stores)
+    await reader.warm(ONE, TWO, viewer=THREE)
+    before = (reader.stores.redis.round_trips, reader.memory.redis.round_trips)
+    assert await reader.counts.of([ONE, TWO], THREE) == {
+        ONE: Counts(1, 0, 0),
+        TWO: Counts(0, 1, 0),
+    }
+    after = (reader.stores.redis.round_trips, reader.memory.redis.round_trips)
+    assert (after[0] - before[0], after[1] - before[1]) == (0, 1)
+
+
+async def test_a_viewer_is_not_answered_in_parts(reader: Remembering) -> None:
+    await reader.warm(ONE, viewer=THREE)
+    hits, round_trips = reader.hits, reader.memory.redis.round_trips
+    assert await reader.counts.of([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
+    await reader.memory.copied()
+    assert reader.hits == hits
+    assert reader.memory.redis.round_trips - round_trips == 1, "the copy of the other, no more"
+    assert await reader.counts.of([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
+    assert reader.hits == hits + 2
+
+
+@pytest.mark.parametrize("drained", [False, True], ids=["pending", "settled"])
+@pytest.mark.parametrize("news", ["late", "lost"])
+async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
+    reader: Remembering, drained: bool, news: str
+) -> None:
+    """They were written through another gateway."""
+    await follows(reader.stores, (2, 1))
+    await drain_all(reader.stores)
+    await reader.warm(ONE, TWO, viewer=ONE)
+    reader.cable.silence()
+    await follows(reader.stores, (1, 2))
+    if drained:
+        await drain_all(reader.stores)
+        # Redis says again that nothing is pending: somebody has asked it elsewhere.
+        await reader.stores.counts.of([TWO], ONE)
+    stale = [await reader.counts.of([TWO], None), (await heads(reader, TWO, None))[1]]
+    assert stale == [{TWO: Counts(1, 0, 0)}, []], "memory should not have heard of it"
+    asked = asyncio.gather(reader.counts.of([ONE, TWO], ONE), heads(reader, TWO, ONE))
+    await asyncio.sleep(0)
+    await (reader.cable.mend() if news == "late" else reader.cable.cut())
+    counts, (following, followers, friends) = await asked
+    assert counts == {ONE: Counts(1, 1, 1), TWO: Counts(1, 1, 1)}
+    assert (following, followers, friends) == ([1], [1], [1])
+
+
+async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering) -> None:
+    await reader.warm(ONE, TWO)
+    reader.cable.silence()
+    await follows(reader.stores, (1, 2))
+    await drain_all(reader.stores)
+    ahead, alone = Check(ONE, [TWO]), Check(TWO, [ONE])
+    assert await reader.relations.between([ahead, alone]) == [[STRANGERS], [STRANGERS]]
+    stores = replace(reader.stores, relations=reader.relations, unremembered=reader.stores)
+    scope = Scope(stores, ONE, Limits())
+    for checks in ([ahead], [alone], [ahead, alone, Check(THREE, [TWO, ONE])]):
+        told = await between(scope, checks)
+        kinds = {
+            check.user: relations[-1].kinds for check, relations in zip(checks, told, strict=True)
+        }
+        assert kinds == {user: {ONE: 1, TWO: 1 << 4, THREE: 0}[user] for user in kinds}
+
+
+async def heads(reader: Remembering, user: UserId, viewer: UserId | None) -> list[list[int]]:
+    pages: list[Page] = [
+        (await reader.lists.pages(kind, [user], Window(5), viewer))[user] for kind in ListKind
+    ]
+    return [ids_of(page.entries) for page in pages]
+
+
+async def test_others_see_a_write_as_soon_as_its_news_is_there(reader: Remembering) -> None:
+    await reader.warm(ONE, TWO)
+    await follows(reader.stores, (1, 2))
+    await drain_all(reader.stores)
+    await reader.memory.caught_up()
+    assert reader.memory.invalidations.heard > 0
+    for user, counts in ((ONE, Counts(1, 0, 0)), (TWO, Counts(0, 1, 0))):
+        told = await reader.everything(user)
+        await reader.memory.copied()
+        assert told[3] == counts
+        assert await reader.everything(user) == told
+    await unfollows(reader.stores, (1, 2))
+    await drain_all(reader.stores)
+    await reader.memory.caught_up()
+    assert (await reader.everything(TWO))[3] == NO_COUNTS
+
+
+async def test_others_see_a_write_within_the_ttl_though_all_news_is_lost(
+    storage_settings: StorageSettings, stores: Stores, tmp_path: Path
+) -> None:
+    settings = replace(storage_settings, hot_ttl_ms=50, hot_often=1, redis_timeout_s=5)
+    async with remembering(settings, stores, tmp_path) as reader:
+        await reader.warm(TWO)
+        reader.cable.silence()
+        await follows(stores, (1, 2))
+        await drain_all(stores)
+
+        async def seen() -> bool:
+            (relations, counts) = (await reader.everything(TWO))[-1:-3:-1]
+            return bool(relations[0][0].kinds) and counts == Counts(0, 1, 0)
+
+        await until(seen)
+
+
+async def test_a_lost_connection_ends_all_memory_at_once(reader: Remembering) -> None:
+    await reader.warm(ONE, TWO)
+    assert reader.entries == 10
+    await reader.cable.cut()
+    await until(lambda: _is(reader.entries == 0))
+    hits = reader.hits
+    await follows(reader.stores, (1, 2))
+    told = await reader.everything(ONE)
+    assert (told[3], reader.hits) == (Counts(1, 0, 0), hits)
+    await reader.memory.copied()
+    assert reader.entries == 0
+    await reader.cable.mend()
+    await reader.warm(ONE)
+    hits = reader.hits
+    assert await reader.everything(ONE) == told
+    assert (reader.hits, reader.entries) == (hits + 5, 5)
+
+
+async def _is(fact: bool) -> bool:
+    return fact
+
+
+@pytest.mark.parametrize("how", ["FLUSHDB", "deleted", "lost its time"])
+async def test_what_redis_forgets_is_forgotten(reader: Remembering, how: str) -> None:
+    await reader.warm(ONE)
+    redis = reader.stores.redis
+    (keys,) = await redis.pipe([("KEYS", "kith:*")])
+    await redis.pipe(
+        {
+            "FLUSHDB": [("FLUSHDB",)],
+            "deleted": [("DEL", *keys)],
+            "lost its time": [("PEXPIRE", key, 0) for key in keys],
+        }[how]
+    )
+    await reader.memory.caught_up()
+    assert reader.entries == 0
+
+
+async def test_a_whale_is_never_believed(storage_settings: StorageSettings, tmp_path: Path) -> None:
+    settings = hot(replace(storage_settings, relation_cache_max=3))
+    async with (
+        open_stores(replace(settings, hot_ttl_ms=0)) as stores,
+        remembering(settings, stores, tmp_path) as reader,
+    ):
+        fans = list(range(2, 11))
+        for grown, fan in enumerate(fans, 1):
+            await follows(stores, (fan, 1))
+            await drain_all(stores)
+            await reader.memory.caught_up()
+            for _ in range(2):
+                (told,) = await reader.relations.between([Check(ONE, users(*fans))])
+                await reader.memory.copied()
+                assert [bool(relation.kinds) for relation in told] == [
+                    index < grown for index in range(len(fans))
+                ]
+        figures = reader.memory.figures()["rel"]
+        # A hash that grows in place gives a side up when it is twice as large as allowed.
+        assert (figures.hits, figures.entries) == (6, 1)
+
+
+async def test_a_server_that_may_not_tell_is_never_remembered(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    allowed = ("resetpass", "nopass", "on", "~*", "&*", "+@all", "-client|tracking")
+    await stores.redis.pipe([("ACL", "SETUSER", "mute", *allowed)])
+    try:
+        url = urlunsplit(urlsplit(storage_settings.redis_url)._replace(netloc="mute:any@"))
+        async with open_stores(hot(replace(storage_settings, redis_url=url))) as muted:
+            assert muted.memory is not None
+            for turn in range(3):
+                await muted.counts.of([ONE], TWO if turn else None)
+                await muted.memory.copied()
+            with pytest.raises(Unavailable):
+                await muted.memory.caught_up()
+            assert muted.memory.figures()["counts"].entries == 0
+    finally:
+        await stores.redis.pipe([("ACL", "DELUSER", "mute")])
+
+
+def test_memory_can_be_off(storage_settings: StorageSettings) -> None:
+    assert opened_memory(replace(storage_settings, hot_ttl_ms=0)) is None
+    tls = hot(replace(storage_settings, redis_url="rediss://cache:6380"))
+    assert opened_memory(tls) is None
+
+
+SCREEN = """
+query ($ids: [ID!]!) { users(ids: $ids) {
+  followingCount followerCount friendCount
+  following(first: 9) { nodes { id } } followers(first: 9) { nodes { id } }
+  friends(first: 9) { nodes { id } }
+  relationWith(ids: $ids) { state } viewerRelation { state }
+} }
+"""
+CHANGE = """mutation ($id: ID!) { change: %s(input: { userId: $id }) {
+  relation { state } user { followerCount } viewer { user { followingCount } }
+} }"""
+
+
+async def test_a_viewer_sees_own_writes_through_any_gateway_whatever_it_remembers(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    """The screen of whoever has just written is that of a gateway without memory, every time."""
+    remembers = hot(storage_settings)
+    async with AsyncExitStack() as stack:
+        one, two, plain = [
+            await stack.enter_async_context(running_gateway(settings))
+            for settings in (remembers, remembers, storage_settings)
+        ]
+        ids = ["1", "2", "3"]
+        for turn in range(24):
+            for gateway in (one, two):
+                for viewer in (None, 1, 2):
+                    await gateway.data(SCREEN, viewer, ids=ids)
+            writer, reader = (one, two) if turn % 2 else (two, one)
+            viewer, other = (1, 2) if turn % 3 else (2, 1)
+            field = "unfollowUser" if turn % 4 > 1 else "followUser"
+            changed = await writer.data(CHANGE % field, viewer, id=str(other))
+            if turn % 5 < 3:
+                await drain_all(stores)
+            shown = await reader.data(SCREEN, viewer, ids=ids)
+            assert shown == await plain.data(SCREEN, viewer, ids=ids)
+            assert (
+                changed["change"]["user"]["followerCount"]
+                == (shown["users"][other - 1]["followerCount"])
+            )
+
+
+async def test_metrics_tell_what_is_remembered(storage_settings: StorageSettings) -> None:
+    async with running_gateway(hot(storage_settings)) as gateway:
+        for _ in range(5):
+            await gateway.data("{ user(id: 1) { followerCount } }")
+        text = (await gateway.http.get("/metrics")).text
+    assert 'kith_hot_hits{of="counts"}' in text
+    assert 'kith_hot_entries{of="rel"} 0.0' in text
+    assert "kith_hot_connections_lost 0.0" in text

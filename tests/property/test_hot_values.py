@@ -1,0 +1,107 @@
+"""Memory of hot users: whoever is asked for often is found; nothing ever outgrows its bounds."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.edge import UserId
+from storage.hot.heavy_hitters import HeavyHitters
+from storage.hot.hot_values import COPY_BYTES, Bounds, HotValues, Sized
+
+WINDOW_S = 10.0
+
+
+class Clock:
+    """A clock that is put forward."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+users = st.integers(1, 12).map(UserId)
+steps = st.lists(st.tuples(users, st.sampled_from([0.0, 0.0, 0.1, 3.0])), max_size=120)
+
+
+@given(steps, st.integers(1, 5), st.integers(1, 8))
+def test_only_whoever_is_asked_for_often_is_hot(
+    asked: list[tuple[UserId, float]], often: int, users_max: int
+) -> None:
+    clock = Clock()
+    hitters = HeavyHitters(often, users_max, WINDOW_S, clock)
+    since_hot: dict[UserId, list[float]] = {}
+    for user, pause in asked:
+        clock.now += pause
+        times = since_hot.setdefault(user, [])
+        times.append(clock.now)
+        if hitters.asked([user]):
+            recent = [at for at in times if clock.now - at <= WINDOW_S]
+            assert len(recent) >= often
+            times.clear()
+        assert len(hitters) <= users_max
+
+
+@given(steps, st.integers(1, 5), st.integers(1, 30), st.integers(0, 120))
+def test_whoever_is_asked_for_twice_as_often_in_any_window_is_found(
+    asked: list[tuple[UserId, float]], often: int, users_max: int, start: int
+) -> None:
+    clock = Clock()
+    hitters = HeavyHitters(often, users_max, WINDOW_S, clock)
+    found: list[tuple[UserId, bool, float]] = []
+    for user, pause in asked:
+        clock.now += pause
+        found.append((user, bool(hitters.asked([user])), clock.now))
+    began = found[start][2] if start < len(found) else 0.0
+    stretch = [step for step in found[start : start + users_max] if step[2] - began < WINDOW_S]
+    for user in {user for user, _, _ in stretch}:
+        hot = [is_hot for asked_for, is_hot, _ in stretch if asked_for == user]
+        assert any(hot) or len(hot) < 2 * often - 1
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["ask", "forget", "wait", "forget all"]),
+            st.lists(users, min_size=1, max_size=6),
+            st.integers(0, 3_000),
+        ),
+        max_size=40,
+    )
+)
+def test_memory_never_outgrows_its_bounds(steps: list[tuple[str, list[UserId], int]]) -> None:
+    bounds = Bounds(ttl_s=WINDOW_S, often=1, entries_max=5, bytes_max=5_000)
+    clock = Clock()
+    sizes: dict[UserId, int] = {}
+    taken: dict[UserId, float] = {}
+
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[float]]:
+        taken.update(dict.fromkeys(users, clock.now))
+        return {user: Sized(clock.now, sizes[user]) for user in users}
+
+    async def play() -> None:
+        values = HotValues(read, bounds, clock)
+        for what, who, number in steps:
+            if what == "ask":
+                sizes.update(dict.fromkeys(who, number))
+                held = values.held(who)
+                values.answered(len(held), [user for user in who if user not in held])
+                await values.copied()
+            elif what == "forget":
+                values.forget(who[0])
+                assert not values.held(who[:1])
+            elif what == "wait":
+                clock.now += number / 300
+            else:
+                values.forget_all()
+                assert (len(values), values.size) == (0, 0)
+            assert len(values) <= bounds.entries_max
+            assert len(values) * COPY_BYTES <= values.size <= bounds.bytes_max
+            for user, value in values.held(sizes).items():
+                assert value == taken[user]
+                assert clock.now - value < bounds.ttl_s
+
+    asyncio.run(play())

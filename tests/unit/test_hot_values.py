@@ -1,0 +1,67 @@
+"""Copies of hot values: what is kept when reads, changes and new reads overtake one another."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from graph.edge import UserId
+from storage.hot.hot_values import Bounds, HotValues, Sized
+
+BOUNDS = Bounds(ttl_s=60, often=1, entries_max=10, bytes_max=10_000)
+
+
+async def test_what_changes_while_it_is_read_is_not_kept() -> None:
+    answer = asyncio.Event()
+    reads = 0
+
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[int]]:
+        nonlocal reads
+        reads += 1
+        await answer.wait()
+        return {user: Sized(reads, 1) for user in users}
+
+    values = HotValues(read, BOUNDS)
+    one, two = UserId(1), UserId(2)
+    values.answered(0, [one, two])
+    await asyncio.sleep(0)
+    values.answered(0, [one, two])
+    values.forget(one)
+    answer.set()
+    await values.copied()
+    assert (reads, values.held([one, two])) == (1, {two: 1})
+
+
+async def test_a_copy_that_is_asked_for_anew_outlives_the_one_that_was_forgotten() -> None:
+    answers: list[asyncio.Future[int]] = []
+
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[int]]:
+        answers.append(asyncio.get_running_loop().create_future())
+        number = await answers[-1]
+        return {user: Sized(number, 1) for user in users}
+
+    values = HotValues(read, BOUNDS)
+    one = UserId(1)
+    for _ in range(2):
+        values.answered(0, [one])
+        await asyncio.sleep(0)
+        if len(answers) == 1:
+            values.forget(one)
+    answers[1].set_result(2)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert values.held([one]) == {one: 2}
+    answers[0].set_result(1)
+    await values.copied()
+    assert values.held([one]) == {one: 2}
+
+
+async def test_closing_ends_what_is_on_its_way() -> None:
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[int]]:
+        await asyncio.Event().wait()
+        return {}
+
+    values = HotValues(read, BOUNDS)
+    values.answered(0, [UserId(1)])
+    await asyncio.sleep(0)
+    await values.close()
+    await values.copied()
+    assert len(values) == 0
