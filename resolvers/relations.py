@@ -1,21 +1,28 @@
-"""How relation checks are read: once a pair, from the side that knows best.
+"""How relation checks are read: once a pair, from the side that knows best; and shown.
 
-Knows nothing of caches. A viewer's own follows stand in the viewer's own row the moment they are
-written, while the other side may still wait for a worker: so whatever touches the viewer is asked
-of the viewer's side, and turned round. Many users' relations with few others are asked of those
-few: a user's side is one value in the cache, however many others are looked up in it.
+Knows nothing of caches, nor of who may know what. A viewer's own follows stand in the viewer's own
+row the moment they are written, while the other side may still wait for a worker: so whatever
+touches the viewer is asked of the viewer's side, and turned round. Many users' relations with few
+others are asked of those few: a user's side is one value in the cache, however many others are
+looked up in it.
 """
 
 from collections.abc import Sequence
 
 from graph.edge import UserId
 from graph.relation import SELF, Relation
+from resolvers import sight
 from resolvers.scope import Scope
 from storage.ports import Check
 
 
-async def between(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
-    """One list a check, one relation for each of its others, as the viewer may rely on it."""
+async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[list[Relation]]:
+    """One list a check, one relation for each of its others, as far as the viewer may know it."""
+    return await sight.shown(scope, checks, await _whole(scope, checks))
+
+
+async def _whole(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
+    """The same as it is stored, as the viewer may rely on it."""
     store, viewer = scope.stores.relations, scope.viewer
     if len(checks) == 1 and _is_plain(checks[0], viewer):
         return await store.between(checks)  # nearly all there are

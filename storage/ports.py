@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from graph.account import Account, PrivacyChange
 from graph.counts import Counts
 from graph.decision import Decision, Rule
 from graph.edge import Edge, Kind, Pair, UserId
@@ -67,6 +68,22 @@ class CountsOf(Protocol):
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
         """The counts of every one of `users`; of those without any edge, zeros."""
+        ...
+
+
+class Accounts(Protocol):
+    """What users say about themselves. Whoever has written here sees it at once, everywhere."""
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+        """The account of every one of `users`; of those who never said anything, the default."""
+        ...
+
+    async def set_privacy(self, user: UserId, change: PrivacyChange) -> Account:
+        """Changes what it names, durably, and returns the account as it is now."""
+        ...
+
+    async def set_following_limit(self, user: UserId, limit: int | None) -> Account:
+        """Sets it, durably; None: as many as everybody. Returns the account as it is now."""
         ...
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from storage.announced_edges import AnnouncedEdges
 from storage.drain import Drain
-from storage.ports import CountsOf, Edges, Lists, Relations
+from storage.ports import Accounts, CountsOf, Edges, Lists, Relations
+from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
@@ -14,6 +15,7 @@ from storage.postgres.outbox import Outbox, PostgresPending
 from storage.postgres.pool import Postgres
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqLanes
+from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
 from storage.redis.connection import GuardedRedis
 from storage.redis.counts import CachedCounts
@@ -37,6 +39,7 @@ class Stores:
     relations: Relations
     lists: Lists
     counts: CountsOf
+    accounts: Accounts
     outbox: Outbox
     drain: Drain
     caches: RedisCaches
@@ -88,6 +91,7 @@ def _wired(
         ),
         lists=CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max),
         counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
+        accounts=CachedAccounts(PostgresAccounts(postgres), redis, leases, keys, ttl_s),
         outbox=outbox,
         drain=drain,
         caches=caches,

@@ -6,16 +6,20 @@ relation hash   field: the other user's id in decimals; value: two halves, forwa
 list            1 byte: whether it is the whole list; then (since, id) each (8, 8), newest first
 counts          following, followers, friends (8 each); then, for whom any is not 0, the others
 own writes      one byte, for an empty value would look like none; then user ids (8 each)
+account         1 byte: protected, two audiences (2 bits each), gone; then, of whom a service has
+                set one, the following limit (4): of nearly everybody one zero
 """
 
 from collections.abc import Collection, Iterable, Iterator
 from struct import Struct
 from typing import cast
 
+from graph.account import Account
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import Edge, UserId
 from graph.page import Page, Position
 from graph.relation import STRANGERS, Relation
+from graph.visibility import Audience, Privacy
 from storage.postgres.relations import Neighbourhood
 
 MARKER = "*"
@@ -106,6 +110,24 @@ def counts_value(counts: Counts) -> bytes:
 def counts_in(value: bytes) -> Counts:
     short = len(value) == _PUBLIC_COUNTS.size
     return Counts(*(_PUBLIC_COUNTS if short else _COUNTS).unpack(value))
+
+
+def account_value(account: Account) -> bytes:
+    privacy, limit = account.privacy, account.following_limit
+    said = privacy.protected | privacy.following << 1 | privacy.followers << 3
+    first = (said | (not privacy.present) << 5).to_bytes()
+    return first if limit is None else first + limit.to_bytes(4, "big")
+
+
+def account_in(value: bytes) -> Account:
+    said, limit = value[0], value[1:]
+    privacy = Privacy(
+        protected=bool(said & 1),
+        following=Audience(said >> 1 & 3),
+        followers=Audience(said >> 3 & 3),
+        present=not said >> 5,
+    )
+    return Account(privacy, int.from_bytes(limit, "big") if limit else None)
 
 
 def pending_value(ids: Collection[UserId]) -> bytes:
