@@ -60,18 +60,15 @@ class Loader(Generic[K, V]):
     def _answer_to(self, keys: Sequence[K]) -> "asyncio.Future[None]":
         loop = asyncio.get_running_loop()
         if not self._asked:
-            loop.call_soon(self._begin, loop)
+            task = loop.create_task(self._load())
+            limit = loop.call_later(self._batch_s_max, task.cancel)
+            task.add_done_callback(lambda _: limit.cancel())
         answer = loop.create_future()
         self._asked.append((keys, answer))
         return answer
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+    async def _load(self) -> None:
         asked, self._asked = self._asked, []
-        task = loop.create_task(self._load(asked))
-        limit = loop.call_later(self._batch_s_max, task.cancel)
-        task.add_done_callback(lambda _: limit.cancel())
-
-    async def _load(self, asked: Sequence[Question[K]]) -> None:
         columns = chain.from_iterable(keys for keys, _ in asked)
         wanted = [key for key in dict.fromkeys(columns) if key not in self._known]
         failure: Exception | None = None

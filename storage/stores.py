@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from storage.announced_edges import AnnouncedEdges
 from storage.drain import Drain
-from storage.ports import Accounts, CountsOf, Edges, Lists, Relations
+from storage.ports import Accounts, CountsOf, Edges, Lists, Notes, Overlaps, OwnLists, Relations
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
-from storage.postgres.lists import PostgresLists
+from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.outbox import Outbox, PostgresPending
+from storage.postgres.overlaps import PostgresNotes, PostgresOverlaps
 from storage.postgres.pool import Postgres
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqLanes
@@ -38,6 +39,9 @@ class Stores:
     edges: Edges
     relations: Relations
     lists: Lists
+    own_lists: OwnLists
+    overlaps: Overlaps
+    notes: Notes
     counts: CountsOf
     accounts: Accounts
     outbox: Outbox
@@ -90,6 +94,9 @@ def _wired(
             relations, redis, leases, keys, ttl_s, settings.relation_cache_max
         ),
         lists=CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max),
+        own_lists=PostgresOwnLists(postgres),
+        overlaps=PostgresOverlaps(postgres),
+        notes=PostgresNotes(postgres),
         counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
         accounts=CachedAccounts(PostgresAccounts(postgres), redis, leases, keys, ttl_s),
         outbox=outbox,
