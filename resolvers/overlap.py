@@ -5,12 +5,12 @@ cut out of all its entries, so that its total is the number of them.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from graph.edge import FOLLOWS, Millis, UserId
-from graph.page import EMPTY_PAGE, ListKind, Page, Position, Window, cut, since
+from graph.page import EMPTY_PAGE, ListKind, Position, Window, cut, since
 from graph.relation import Relation
 from graph.visibility import Access
 from resolvers.access import accesses_of, askers, blocks_in, knows_whispers, totals

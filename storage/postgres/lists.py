@@ -84,8 +84,8 @@ _OF_KINDS: Mapping[OwnListKind, tuple[object, ...]] = {
     OwnListKind.OUTGOING_REQUESTS: ([Kind.REQUEST],),
     OwnListKind.INCOMING_REQUESTS: ([Kind.REQUEST], _NOBODY),
 }
-"""What its statements take besides the window. Nobody's own changes are to be made up for: what
-reaches the owner of a list by the owner's own doing has been carried there before it is answered."""
+"""What its statements take besides the window. No pending changes are to be made up for: what its
+owner does to the reverse side of a list has arrived there before it is answered."""
 
 
 async def _pages(

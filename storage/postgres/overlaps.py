@@ -47,7 +47,7 @@ class PostgresOverlaps:
         rows = await self._postgres.fetch(
             _SQL.barred, list(users), viewer, BARRED_MAX, ahead, behind
         )
-        found: dict[UserId, int] = {user: barred for user, barred in rows}
+        found: dict[UserId, int] = dict(map(tuple, rows))
         return {user: found.get(user, 0) for user in users}
 
 
