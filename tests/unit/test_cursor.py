@@ -121,6 +121,6 @@ def test_characters_that_a_decoder_would_skip_are_refused(stranger: str) -> None
 
 def test_the_error_names_the_argument() -> None:
     with pytest.raises(BadCursor) as raised:
-        read_cursor("before", "x", ListKind.FRIENDS, OWNER)
+        read_cursor("before", "x", ListOf(ListKind.FRIENDS, OWNER))
     assert raised.value.argument == "before"
     assert str(raised.value).startswith("before: ")

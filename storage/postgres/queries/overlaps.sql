@@ -1,6 +1,7 @@
 -- What lists have in common: the shorter one is looked up in the other, by primary keys (`version`
 -- keeps the probes off the lists' indexes, see relations.sql). $1 are the owners of the lists; $3 and
 -- $4 the kinds that count in them, and among the follows of $2; $5 is the most that is looked up.
+-- Which side is the shorter one is asked inside of either, where no plan can put it off.
 
 -- name: followers_followed
 -- Who follows each of $1, and is followed by $2: a probe for each edge of the shorter side.
@@ -14,6 +15,7 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT f.to_user_id AS id FROM following f
         WHERE f.from_user_id = $2::bigint AND f.kind = ANY ($4::smallint[])
+          AND c.follows + c.whispers >= (SELECT edges FROM own)
         ORDER BY f.since DESC, f.to_user_id DESC LIMIT $5::integer
     ) f
     CROSS JOIN LATERAL (
@@ -23,7 +25,7 @@ CROSS JOIN LATERAL (
         LIMIT 1
     ) r
 ) p
-WHERE c.user_id = ANY ($1::bigint[]) AND c.follows + c.whispers >= (SELECT edges FROM own)
+WHERE c.user_id = ANY ($1::bigint[])
 UNION ALL
 SELECT c.user_id, p.since, p.id
 FROM follower_count c
@@ -32,6 +34,7 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT r.since, r.from_user_id AS id FROM follower r
         WHERE r.to_user_id = c.user_id AND r.kind = ANY ($3)
+          AND c.follows + c.whispers < (SELECT edges FROM own)
         ORDER BY r.since DESC, r.from_user_id DESC LIMIT $5
     ) r
     CROSS JOIN LATERAL (
@@ -40,7 +43,7 @@ CROSS JOIN LATERAL (
         LIMIT 1
     ) f
 ) p
-WHERE c.user_id = ANY ($1) AND c.follows + c.whispers < (SELECT edges FROM own)
+WHERE c.user_id = ANY ($1)
 
 -- name: following_followed
 -- Whom each of $1 follows, and $2 does too: a probe for each edge of the shorter side.
@@ -54,6 +57,7 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT f.to_user_id AS id FROM following f
         WHERE f.from_user_id = $2::bigint AND f.kind = ANY ($4::smallint[])
+          AND c.follows + c.whispers >= (SELECT edges FROM own)
         ORDER BY f.since DESC, f.to_user_id DESC LIMIT $5::integer
     ) f
     CROSS JOIN LATERAL (
@@ -63,7 +67,7 @@ CROSS JOIN LATERAL (
         LIMIT 1
     ) g
 ) p
-WHERE c.user_id = ANY ($1::bigint[]) AND c.follows + c.whispers >= (SELECT edges FROM own)
+WHERE c.user_id = ANY ($1::bigint[])
 UNION ALL
 SELECT c.user_id, p.since, p.id
 FROM following_count c
@@ -72,6 +76,7 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT g.since, g.to_user_id AS id FROM following g
         WHERE g.from_user_id = c.user_id AND g.kind = ANY ($3)
+          AND c.follows + c.whispers < (SELECT edges FROM own)
         ORDER BY g.since DESC, g.to_user_id DESC LIMIT $5
     ) g
     CROSS JOIN LATERAL (
@@ -80,7 +85,7 @@ CROSS JOIN LATERAL (
         LIMIT 1
     ) f
 ) p
-WHERE c.user_id = ANY ($1) AND c.follows + c.whispers < (SELECT edges FROM own)
+WHERE c.user_id = ANY ($1)
 
 -- name: barred
 -- How many in the lists of $1 there is a block with $2: two ranges of at most $3 blocks, and two
