@@ -4,10 +4,10 @@ Nearly all accounts are open, and nearly no viewer has a block: then that is all
 and it is read in the same turn as the page itself.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 
-from graph.account import Account
+from graph.account import DEFAULT, Account
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind
@@ -18,10 +18,10 @@ from resolvers.scope import Scope
 
 async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[int | None]:
     """How many entries the viewer can page through; None where a list may not be opened."""
-    accounts, counts = await asyncio.gather(
-        scope.accounts.load_many(owners), scope.counts.load_many([*owners, *askers(scope)])
-    )
+    accounts, counts = await Facts(scope, owners, [*owners, *askers(scope)]).read()
     blocks = blocks_in(scope, counts)
+    if not blocks and are_open(accounts) and not _sees_own(scope, owners):
+        return list(map(_TOTALS[kind], counts[: len(owners)]))
     accesses = await accesses_of(scope, kind, owners, accounts, blocks)
     opened = [owner for owner, seen in zip(owners, accesses, strict=True) if seen is Access.VISIBLE]
     barred = await _barred(scope, kind, opened) if blocks else {}
@@ -34,6 +34,23 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list
     return [found.get(owner) for owner in owners]
 
 
+class Facts:
+    """What owners say about themselves, and counts: asked for when this is made, read later."""
+
+    __slots__ = ("_answers", "_counted", "_owners", "_scope")
+
+    def __init__(self, scope: Scope, owners: Sequence[UserId], counted: Sequence[UserId]) -> None:
+        self._scope, self._owners, self._counted = scope, owners, counted
+        self._answers = scope.accounts.ask(owners), scope.counts.ask(counted)
+
+    async def read(self) -> tuple[list[Account], list[Counts]]:
+        """The accounts of the owners, and the counts, each in their order."""
+        for answer in self._answers:
+            if answer is not None:
+                await answer
+        return self._scope.accounts.known(self._owners), self._scope.counts.known(self._counted)
+
+
 async def accesses_of(
     scope: Scope,
     kind: ListKind,
@@ -42,13 +59,21 @@ async def accesses_of(
     blocks: int,
 ) -> list[Access]:
     """Whether the viewer, who has so many blocks, may open that list of each of the owners."""
-    if scope.sees_everything or (not blocks and all(a.privacy.is_open for a in accounts)):
+    if scope.sees_everything or (not blocks and are_open(accounts)):
         return [Access.VISIBLE] * len(owners)
     standings = await sight.standings_to(scope, owners)
     return [
         access(kind, account.privacy, viewer)
         for account, viewer in zip(accounts, standings, strict=True)
     ]
+
+
+def are_open(accounts: Sequence[Account]) -> bool:
+    """Whether none of them hides anything."""
+    # Nearly all are the one default: that is counted without a call for each.
+    if accounts.count(DEFAULT) == len(accounts):
+        return True
+    return all(account.privacy.is_open for account in accounts)
 
 
 def askers(scope: Scope) -> Sequence[UserId]:
@@ -81,15 +106,19 @@ def knows_whispers(scope: Scope, owner: UserId) -> bool:
     return owner == scope.viewer and not scope.limits.whispers_hidden
 
 
+def _sees_own(scope: Scope, owners: Sequence[UserId]) -> bool:
+    return scope.sees_everything or scope.viewer in owners
+
+
 def total(kind: ListKind | OwnListKind, counts: Counts) -> int:
     """How many entries a list has."""
     return _TOTALS[kind](counts)
 
 
 _TOTALS: Mapping[ListKind | OwnListKind, Callable[[Counts], int]] = {
-    ListKind.FOLLOWING: lambda counts: counts.following,
-    ListKind.FOLLOWERS: lambda counts: counts.followers,
-    ListKind.FRIENDS: lambda counts: counts.friends,
+    ListKind.FOLLOWING: attrgetter("following"),
+    ListKind.FOLLOWERS: attrgetter("followers"),
+    ListKind.FRIENDS: attrgetter("friends"),
     OwnListKind.FOLLOWING: lambda counts: counts.following + counts.whispers,
     OwnListKind.FOLLOWERS: lambda counts: counts.followers + counts.whispered,
     OwnListKind.SPECIALS: lambda counts: counts.specials,

@@ -13,7 +13,7 @@ from graph.edge import FOLLOWS, Millis, UserId
 from graph.page import EMPTY_PAGE, ListKind, Position, Window, cut, since
 from graph.relation import Relation
 from graph.visibility import Access
-from resolvers.access import accesses_of, askers, blocks_in, knows_whispers, totals
+from resolvers.access import Facts, accesses_of, askers, blocks_in, knows_whispers, totals
 from resolvers.pages import Omission, Opened, is_barred, pages_of, without
 from resolvers.scope import Scope
 from storage.ports import Side, Whispers
@@ -135,9 +135,7 @@ def _shows_whispers(scope: Scope, kind: ListKind, owner: UserId) -> bool:
 
 
 async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[Access]:
-    accounts, counts = await asyncio.gather(
-        scope.accounts.load_many(owners), scope.counts.load_many(askers(scope))
-    )
+    accounts, counts = await Facts(scope, owners, askers(scope)).read()
     return await accesses_of(scope, kind, owners, accounts, blocks_in(scope, counts))
 
 

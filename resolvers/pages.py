@@ -15,7 +15,7 @@ from graph.edge import Kind, UserId
 from graph.page import EMPTY_PAGE, ListKind, Page, Position, Window, cut
 from graph.relation import Relation
 from graph.visibility import Access
-from resolvers.access import accesses_of, askers, blocks_in, own_kind
+from resolvers.access import Facts, accesses_of, askers, blocks_in, own_kind
 from resolvers.scope import Scope
 
 CHUNK = 500
@@ -47,12 +47,10 @@ async def pages_of(
 ) -> list[Opened]:
     """The same window of every owner's list, as the viewer may see it."""
     whose = owners if scope.sees_everything else askers(scope)
-    # What is asked for last goes out first, and takes the rest along: all are one round trip.
-    accounts, counts, pages = await asyncio.gather(
-        scope.accounts.load_many(owners),
-        scope.counts.load_many(whose),
-        scope.stores.lists.pages(kind, owners, window, scope.viewer),
-    )
+    # Asked for before the pages are, these go out with them: all are one round trip.
+    asked = Facts(scope, owners, whose)
+    pages = await scope.stores.lists.pages(kind, owners, window, scope.viewer)
+    accounts, counts = await asked.read()
     blocks = blocks_in(scope, counts)
     accesses = await accesses_of(scope, kind, owners, accounts, blocks)
     found = [

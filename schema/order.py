@@ -27,14 +27,20 @@ class FriendOrderField(Enum):
 
 @strawberry.input(description="In which order a list of follows is read.")
 class ListOrder:
-    field: ListOrderField = ListOrderField.DATE
-    direction: OrderDirection = OrderDirection.DESC
+    field: ListOrderField = strawberry.field(default=ListOrderField.DATE, description="By what.")
+    direction: OrderDirection = strawberry.field(
+        default=OrderDirection.DESC, description="Which way round."
+    )
 
 
 @strawberry.input(description="In which order a list of friends is read.")
 class FriendOrder:
-    field: FriendOrderField = FriendOrderField.DATE
-    direction: OrderDirection = OrderDirection.DESC
+    field: FriendOrderField = strawberry.field(
+        default=FriendOrderField.DATE, description="By what."
+    )
+    direction: OrderDirection = strawberry.field(
+        default=OrderDirection.DESC, description="Which way round."
+    )
 
 
 @strawberry.input(description="Which followers are shown: those of whom all holds that is given.")

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from struct import Struct
 from typing import cast
 
-from graph.account import Account
+from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import Edge, UserId
 from graph.page import Page, Position
@@ -32,6 +32,7 @@ _ENTRY = Struct(">qq")
 _COUNTS = Struct(f">{len(NO_COUNTS)}q")
 _PUBLIC_COUNTS = Struct(">qqq")
 _NO_HALF = bytes(_HALF.size)
+_DEFAULT_ACCOUNT = b"\0"
 
 
 def half(edge: Edge) -> bytes:
@@ -120,6 +121,8 @@ def account_value(account: Account) -> bytes:
 
 
 def account_in(value: bytes) -> Account:
+    if value == _DEFAULT_ACCOUNT:
+        return DEFAULT  # of nearly everybody
     said, limit = value[0], value[1:]
     privacy = Privacy(
         protected=bool(said & 1),
