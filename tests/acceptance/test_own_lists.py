@@ -160,8 +160,8 @@ async def test_a_request_is_seen_by_its_two_ends_only(gateway: Gateway) -> None:
         found = (await gateway.data(NODE, viewer, id="request:1:2"))["node"]
         assert found == {"__typename": "FollowRequest", **node}
     assert (await gateway.as_service.data(NODE, id="request:1:2"))["node"]["message"] == "Please!"
-    for viewer in (None, 3):
-        assert (await gateway.data(NODE, viewer, id="request:1:2"))["node"] is None
+    for other in (None, 3):
+        assert (await gateway.data(NODE, other, id="request:1:2"))["node"] is None
     assert (await gateway.data(NODE, 1, id="request:2:1"))["node"] is None
 
 
