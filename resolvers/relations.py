@@ -7,8 +7,8 @@ touches the viewer is asked of the viewer's side, and turned round.
 
 from collections.abc import Sequence
 
-from graph.edge import UserId
-from graph.relation import SELF, Relation
+from graph.edge import Pair, UserId
+from graph.relation import SELF, STRANGERS, Relation
 from resolvers import sight
 from resolvers.scope import Scope
 from storage.ports import Check
@@ -17,6 +17,23 @@ from storage.ports import Check
 async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[list[Relation]]:
     """One list a check, one relation for each of its others, as far as the viewer may know it."""
     return await sight.shown(scope, checks, await _whole(scope, checks))
+
+
+async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
+    """One relation a pair, in their order, as far as the viewer may know it."""
+    others: dict[UserId, list[UserId]] = {}
+    for source, target in pairs:
+        others.setdefault(source, []).append(target)
+    found = await between(scope, [Check(source, targets) for source, targets in others.items()])
+    turns = {source: iter(column) for source, column in zip(others, found, strict=True)}
+    return [next(turns[source]) for source, _ in pairs]
+
+
+async def of_viewer(scope: Scope, users: Sequence[UserId]) -> list[Relation]:
+    """How the viewer stands to each of these, shown; nobody is a stranger to all."""
+    if scope.viewer is None:
+        return [STRANGERS] * len(users)
+    return sight.to_first(scope, await scope.ties.load_many(users))
 
 
 async def _whole(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:

@@ -1,18 +1,26 @@
 """From what a caller wrote to what the use cases take. Bad input is named, never cut."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import orjson
+import strawberry
 from strawberry import UNSET
 
 from graph.cursor import read_cursor
-from graph.edge import MAX_USER_ID, UserId, user_id_of
+from graph.edge import MAX_USER_ID, Pair, UserId, user_id_of
 from graph.errors import BadInput
 from graph.page import NEWEST, OLDEST, ListKind, Window
 from resolvers.scope import Limits
 
 T = TypeVar("T")
+
+
+class PairOfIds(Protocol):
+    """An input that names two users in order."""
+
+    from_: strawberry.ID
+    to: strawberry.ID
 
 
 class Paging(NamedTuple):
@@ -48,6 +56,17 @@ def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
     if len(texts) > most:
         raise BadInput(argument, f"{len(texts)} ids are too many: ask for at most {most} at once.")
     return _plain_ids(texts) or [user_id(argument, text) for text in texts]
+
+
+def user_pairs(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[Pair]:
+    """As many pairs as were given, in their order, at most `most`."""
+    if len(pairs) > most:
+        raise BadInput(
+            argument, f"{len(pairs)} pairs are too many: ask for at most {most} at once."
+        )
+    firsts = user_ids(argument, [pair.from_ for pair in pairs], most)
+    seconds = user_ids(argument, [pair.to for pair in pairs], most)
+    return list(map(Pair, firsts, seconds))
 
 
 def _plain_ids(texts: Sequence[str]) -> list[UserId]:

@@ -5,10 +5,13 @@ from typing import Annotated, cast
 import strawberry
 
 from engine import Parents, batched, of_rows
+from resolvers import relations
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.node import Node
+from schema.relation import Relation
 from schema.rows import UserRow
+from schema.settings import RelationshipSettings
 from schema.user import User
 
 UserIdArgument = Annotated[
@@ -23,12 +26,31 @@ NodeIds = Annotated[
 ]
 
 
+@strawberry.input(description="Two users, in order.")
+class UserPair:
+    from_: strawberry.ID = strawberry.field(name="from", description="The id of the first.")
+    to: strawberry.ID = strawberry.field(description="The id of the second.")
+
+
+UserPairs = Annotated[
+    list[UserPair],
+    strawberry.argument(description="Up to 500 pairs of users. Repeats are allowed."),
+]
+
+
 @strawberry.type(description="Who is asking.")
 @of_rows(int)
 class Viewer:
     @batched(description="The viewer as a user.")
     def user(viewers: Parents[UserRow]) -> list[User]:
         return cast("list[User]", list(viewers))
+
+    @batched(description="What the viewer says about who may see them.")
+    async def relationship_settings(
+        viewers: Parents[UserRow], info: Info
+    ) -> list[RelationshipSettings]:
+        accounts = await scope_of(info).accounts.load_many(list(viewers))
+        return cast("list[RelationshipSettings]", accounts)
 
 
 @strawberry.type(description="Everything that can be asked.")
@@ -52,6 +74,23 @@ class Query:
     @batched(description="Who is asking; null when nobody is signed in.")
     def viewer(roots: Parents[None], info: Info) -> list[Viewer | None]:
         return cast("list[Viewer | None]", [scope_of(info).viewer] * len(roots))
+
+    @batched(
+        description="For services: how each first user stands to each second, in the order of "
+        "`pairs`. Others get `FORBIDDEN`."
+    )
+    async def relations_between(
+        roots: Parents[None], info: Info, pairs: UserPairs
+    ) -> list[list[Relation]]:
+        scope = scope_of(info)
+        scope.must_be_service()
+        between = arguments.user_pairs("pairs", pairs, scope.limits.pairs_max)
+        found = await relations.of_pairs(scope, between)
+        rows = [
+            (pair.source, pair.target, relation.kinds, relation)
+            for pair, relation in zip(between, found, strict=True)
+        ]
+        return cast("list[list[Relation]]", [rows] * len(roots))
 
 
 def _user(text: strawberry.ID) -> UserRow:

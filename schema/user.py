@@ -1,4 +1,4 @@
-"""A user and everything that hangs below: counts, lists, relations. Knows nothing of stores."""
+"""A user, and what hangs below: counts and lists, and `Related`. Knows nothing of stores."""
 
 from typing import Annotated, cast
 
@@ -9,16 +9,14 @@ from engine import Outcome, Parents, batched, of_rows
 from graph.edge import UserId
 from graph.errors import BadCursor
 from graph.page import ListKind, Window
-from resolvers import relations
 from resolvers.pages import pages_of
 from resolvers.scope import Scope
 from schema import arguments
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
 from schema.context import Info, scope_of
 from schema.node import Node
-from schema.relation import Relation
-from schema.rows import ConnectionRow, UserRow, relation_rows
-from storage.ports import Check
+from schema.rows import ConnectionRow, UserRow
+from schema.user_relations import Related
 
 First = Annotated[
     int | None,
@@ -36,10 +34,6 @@ Before = Annotated[
     str | None,
     strawberry.argument(description="Only what comes before the edge with this cursor."),
 ]
-Others = Annotated[
-    list[strawberry.ID],
-    strawberry.argument(description="The ids of up to 1,000 users. Repeats are allowed."),
-]
 
 
 @strawberry.type(
@@ -47,7 +41,7 @@ Others = Annotated[
     "business, and a user without edges has zeros and empty lists."
 )
 @of_rows(int)
-class User(Node):
+class User(Related, Node):
     @batched(description="How many users this user follows.")
     async def following_count(users: Parents[UserRow], info: Info) -> list[int]:
         counts = await scope_of(info).counts.load_many(list(users))
@@ -104,28 +98,6 @@ class User(Node):
             info, ListKind.FRIENDS, users, arguments.paging(first, after, last, before)
         )
         return cast("list[Outcome[FriendConnection]]", rows)
-
-    @batched(description="How this user stands to each of these, in the order of `ids`.")
-    async def relation_with(
-        users: Parents[UserRow], info: Info, ids: Others
-    ) -> list[list[Relation]]:
-        scope = scope_of(info)
-        others = arguments.user_ids("ids", ids, scope.limits.relations_max)
-        found = await relations.between(scope, [Check(user, others) for user in users])
-        rows = [
-            relation_rows(user, others, column) for user, column in zip(users, found, strict=True)
-        ]
-        return cast("list[list[Relation]]", rows)
-
-    @batched(description="How the viewer stands to this user; null when nobody is signed in.")
-    async def viewer_relation(users: Parents[UserRow], info: Info) -> list[Relation | None]:
-        scope = scope_of(info)
-        if scope.viewer is None:
-            return [None] * len(users)
-        others = list(users)
-        (found,) = await relations.between(scope, [Check(scope.viewer, others)])
-        rows = relation_rows(scope.viewer, others, found)
-        return cast("list[Relation | None]", rows)
 
 
 async def _pages(

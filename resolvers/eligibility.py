@@ -1,0 +1,47 @@
+"""Whom the viewer may follow, for a whole screen at once. Knows nothing of the rule itself."""
+
+import asyncio
+from collections.abc import Sequence
+
+from graph.account import Account
+from graph.decision import Before
+from graph.edge import Edge, UserId, Version
+from graph.eligibility import Eligibility, eligibility
+from graph.relation import SELF, Relation
+from resolvers.scope import Scope
+
+
+async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibility]:
+    """What the viewer would be told for following each of `users`: three batches for all.
+
+    From what the caches know: the answer to a `followUser` may differ from this.
+    """
+    viewer = scope.viewer
+    if viewer is None:
+        return [Eligibility.SIGN_IN] * len(users)
+    ties, counts, (own, *accounts) = await asyncio.gather(
+        scope.ties.load_many(users),
+        scope.counts.load(viewer),
+        scope.accounts.load_many([viewer, *users]),
+    )
+    following = counts.following + counts.whispers + counts.outgoing_requests
+    return [
+        Eligibility.SELF
+        if tie is SELF
+        else eligibility(_before(tie, following, own, other), scope.limits.following_max)
+        for tie, other in zip(ties, accounts, strict=True)
+    ]
+
+
+def _before(tie: Relation, following: int, own: Account, other: Account) -> Before:
+    """What the rule would be asked, but for what it does not decide by."""
+    unversioned = Version(0)
+    return Before(
+        edge=Edge(tie.kind, tie.flags, tie.since, unversioned),
+        back=Edge(tie.back_kind, tie.turned.flags, tie.back_since, unversioned),
+        following=following,
+        now=0,
+        following_limit=own.following_limit,
+        protected=other.privacy.protected,
+        present=own.privacy.present and other.privacy.present,
+    )
