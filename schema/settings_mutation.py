@@ -49,8 +49,9 @@ class UpdateRelationshipSettingsPayload:
 class SetFollowingLimitInput:
     user_id: strawberry.ID = strawberry.field(description="The id of the user.")
     limit: int | None = strawberry.field(
-        description="How many users they may follow, from 0; null for as many as everybody. Who "
-        "follows more already goes on following them."
+        default=None,
+        description="How many users they may follow, from 0; null, or left out, for as many as "
+        "everybody. Who follows more already goes on following them.",
     )
     client_mutation_id: str | None = strawberry.field(default=None, description=_ECHO)
 

@@ -1,4 +1,4 @@
-"""Whether a viewer may follow a user, as a button asks it, over everything that may stand between."""
+"""Whether a viewer may follow a user, over everything that may stand between the two."""
 
 from dataclasses import dataclass
 

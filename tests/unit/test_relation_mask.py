@@ -10,10 +10,11 @@ from graph.relation_mask import Mark, marks_of, write_mask
 
 def test_every_bit_says_one_thing() -> None:
     """The contract names them by number."""
-    assert [mark.name for mark in Mark] == (
+    names = (
         "FOLLOWING FOLLOWED_BY FRIENDS WHISPERING REQUESTED REQUESTED_BY BLOCKING MUTED SPECIAL "
         "SELF"
-    ).split()
+    )
+    assert " ".join(str(mark.name) for mark in Mark) == names
     assert [mark.value for mark in Mark] == [1 << bit for bit in range(len(Mark))]
 
 
