@@ -86,6 +86,7 @@ def _wired(
     )
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
+    accounts = PostgresAccounts(postgres)
     drain = Drain(outbox, caches)
     return Stores(
         edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes, drain),
@@ -94,7 +95,7 @@ def _wired(
         ),
         lists=CachedLists(lists, pending, redis, leases, keys, ttl_s, settings.list_cache_max),
         counts=CachedCounts(counts, pending, redis, leases, keys, ttl_s),
-        accounts=CachedAccounts(PostgresAccounts(postgres), redis, leases, keys, ttl_s),
+        accounts=CachedAccounts(accounts, redis, leases, keys, ttl_s),
         outbox=outbox,
         drain=drain,
         caches=caches,
@@ -105,6 +106,7 @@ def _wired(
             relations,
             lists,
             counts,
+            accounts,
             settings.relation_cache_max,
             settings.list_cache_max,
         ),

@@ -61,7 +61,7 @@ async def test_settings_hold_at_once_through_any_gateway(
 ) -> None:
     async with running_gateway(storage_settings) as other:
         assert await read(gateway) == await read(other) == DEFAULTS
-        said = {"protected": True, "followersAudience": "FRIENDS"}
+        said: dict[str, Any] = {"protected": True, "followersAudience": "FRIENDS"}
         payload = await update(gateway, **said, clientMutationId="c-1", idempotencyKey="k-1")
         now = DEFAULTS | said
         assert payload == {
@@ -74,6 +74,16 @@ async def test_settings_hold_at_once_through_any_gateway(
         await update(other, protected=False, followingAudience="ONLY_ME")
         assert await read(gateway) == {**now, "protected": False, "followingAudience": "ONLY_ME"}
         assert (await update(other))["settings"] == await read(gateway)
+
+
+async def test_the_second_of_two_changes_in_one_request_sees_itself(gateway: Gateway) -> None:
+    change = """%s: updateRelationshipSettings(input: { protected: %s }) {
+      viewer { relationshipSettings { protected } }
+    }"""
+    document = f"mutation {{ {change % ('one', 'true')} {change % ('two', 'false')} }}"
+    data = await gateway.data(document, 1)
+    told = [data[name]["viewer"]["relationshipSettings"]["protected"] for name in ("one", "two")]
+    assert told == [True, False]
 
 
 async def test_what_is_hidden_is_hidden_at_once(

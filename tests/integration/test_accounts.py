@@ -170,3 +170,14 @@ async def test_a_writer_who_hangs_up_has_written_all_the_same(
         await asyncio.wait([writing])
         while KEYS.account(ONE).encode() not in (await stores.redis.pipe([("KEYS", "*")]))[0]:
             assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
+
+
+async def test_an_audit_finds_an_account_that_is_wrong(stores: Stores) -> None:
+    await stores.accounts.of([ONE, TWO])
+    await stores.postgres.fetch("INSERT INTO account (user_id, protected) VALUES (1, true)")
+    audited = [batch async for batch in stores.audit.batches()]
+    assert sum(batch.compared for batch in audited) == 2
+    wrong = [key for batch in audited for key in batch.wrong]
+    assert wrong == [KEYS.account(ONE)]
+    await stores.audit.forget(wrong)
+    assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
