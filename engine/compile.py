@@ -37,7 +37,6 @@ from strawberry.types.field import StrawberryField
 from engine.arguments import compiled_arguments
 from engine.batched import BatchedField
 from engine.codegen import row_builder
-from engine.conversion import compiled_conversion
 from engine.derived import DerivedField
 from engine.document import Operation
 from engine.errors import Unsupported
@@ -48,7 +47,7 @@ from engine.objects import Objects
 from engine.plan import AwaitedSource, Cells, Columns, Field, Plan, Selection, Source
 from engine.recognition import recognition
 from engine.settings import EngineSettings
-from engine.sources import Attribute, AwaitedBatch, Batched, Call, PerParent
+from engine.sources import Attribute, AwaitedBatch, Batched, PerParent, compiled_call
 
 
 class Compiler:
@@ -141,13 +140,10 @@ class _Compilation:
         if declared is None or declared.extensions or self._compiler.has_handlers:
             return PerParent(arguments)
         if isinstance(declared, BatchedField):
-            schema = self._compiler.schema
-            conversion = compiled_conversion(declared, schema)
-            call = Call(declared, arguments, conversion, schema.config.info_class)
+            call = compiled_call(declared, arguments, self._compiler.schema)
             if not declared.resolver.is_async:
-                return Batched(call, declared.resolver)
-            is_repeated = self._operation.measure.repeats(node.name.value)
-            return AwaitedBatch(call, declared.resolver, is_repeated)
+                return Batched(call)
+            return AwaitedBatch(call, self._operation.measure.repeats(node.name.value))
         if isinstance(declared, DerivedField):
             return Attribute(declared.of)
         if declared.is_basic_field and declared.default_resolver is getattr:

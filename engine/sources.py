@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from graphql import GraphQLError, default_field_resolver
 from strawberry.execution import optimized_is_awaitable
+from strawberry.schema import Schema
 from strawberry.types.info import Info
 
 from engine.arguments import Arguments
 from engine.batched import BatchedField, BatchResolver
 from engine.batches import load
-from engine.conversion import Conversion
+from engine.conversion import Conversion, compiled_conversion
 from engine.info import FieldInfo
 from engine.plan import AwaitedSource, Column, Field, Rows, Source
 from engine.together import together
@@ -38,6 +39,10 @@ class Call:
     """How a batched resolver is called from one place of a document."""
 
     declared: BatchedField
+    resolver: BatchResolver
+    info_name: str | None
+    """What the resolver calls its `info`, if it asks for it."""
+
     arguments: Arguments
     conversion: Conversion
     info_class: type[Info[Any, Any]]
@@ -47,8 +52,8 @@ class Call:
         keywords = (
             self.conversion.of(self.arguments.coerced(run.values)) if self.conversion.steps else {}
         )
-        if (parameter := self.declared.resolver.info_parameter) is not None:
-            keywords[parameter.name] = self.info(field, run)
+        if self.info_name is not None:
+            keywords[self.info_name] = self.info(field, run)
         return keywords
 
     def info(self, field: Field, run: "Run") -> Info[Any, Any]:
@@ -61,11 +66,10 @@ class Batched(Source):
     """A field that is a function of all its parents."""
 
     call: Call
-    resolver: BatchResolver
 
     def column(self, rows: Rows, field: Field, run: "Run") -> Column:
         try:
-            return self.resolver.batch_at_once(rows, self.call.keywords(field, run))
+            return self.call.resolver.batch_at_once(rows, self.call.keywords(field, run))
         except Exception as error:
             return [error] * len(rows)
 
@@ -75,7 +79,6 @@ class AwaitedBatch(AwaitedSource):
     """A field that is an asynchronous function of all its parents."""
 
     call: Call
-    resolver: BatchResolver
     is_repeated: bool
     """Whether the document asks for it in several places, whose batches become one."""
 
@@ -83,8 +86,8 @@ class AwaitedBatch(AwaitedSource):
         try:
             keywords = self.call.keywords(field, run)
             if self.is_repeated:
-                return await load(self.resolver, rows, keywords, self.call.info(field, run))
-            return await self.resolver.batch(rows, keywords)
+                return await load(self.call.resolver, rows, keywords, self.call.info(field, run))
+            return await self.call.resolver.batch(rows, keywords)
         except Exception as error:
             return [error] * len(rows)
 
@@ -108,6 +111,20 @@ class PerParent(AwaitedSource):
             for index, value in zip(pending, arrived, strict=True):
                 column[index] = value
         return column
+
+
+def compiled_call(declared: BatchedField, arguments: Arguments, schema: Schema) -> Call:
+    """The call of a batched field's resolver with these arguments."""
+    resolver = declared.resolver
+    info = resolver.info_parameter
+    return Call(
+        declared,
+        resolver,
+        None if info is None else info.name,
+        arguments,
+        compiled_conversion(declared, schema),
+        schema.config.info_class,
+    )
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> Any:

@@ -2,7 +2,9 @@
 
 Knows nothing of caches, nor of who may know what. A viewer's own follows stand in the viewer's own
 row the moment they are written, while the other side may still wait for a worker: so whatever
-touches the viewer is asked of the viewer's side, and turned round.
+touches the viewer is asked of the viewer's side, and turned round. Many users' relations with few
+others are asked of those few: a user's side is one value in the cache, however many others are
+looked up in it.
 """
 
 from collections.abc import Sequence
@@ -44,7 +46,7 @@ async def _whole(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
     store, viewer = scope.stores.relations, scope.viewer
     if len(checks) == 1 and _is_plain(checks[0], viewer):
         return await store.between(checks)  # nearly all there are
-    asked = _asked(checks, viewer)
+    asked = _asked(scope, checks)
     answers = await store.between([Check(user, list(others)) for user, others in asked.items()])
     known = {
         user: dict(zip(others, relations, strict=True))
@@ -54,7 +56,10 @@ async def _whole(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
     def relation(user: UserId, other: UserId) -> Relation:
         if user == other:
             return SELF
-        return known[viewer][user].turned if other == viewer else known[user][other]
+        side = known.get(user)
+        if side is not None and other in side:
+            return side[other]
+        return known[other][user].turned
 
     return [[relation(check.user, other) for other in check.others] for check in checks]
 
@@ -65,13 +70,24 @@ def _is_plain(check: Check, viewer: UserId | None) -> bool:
     return user not in others and (user == viewer or viewer not in others)
 
 
-def _asked(checks: Sequence[Check], viewer: UserId | None) -> dict[UserId, dict[UserId, None]]:
+def _asked(scope: Scope, checks: Sequence[Check]) -> dict[UserId, dict[UserId, None]]:
     """Each pair once, gathered by the user whose side is asked."""
+    others = {other for check in checks for other in check.others}
+    # Turned round, a relation loses its flags: a service is shown these, too.
+    turned = not scope.sees_everything and len(others) < len({check.user for check in checks})
     asked: dict[UserId, dict[UserId, None]] = {}
-    for user, others in checks:
-        for other in others:
-            if user == other:
-                continue
-            side, far = (other, user) if other == viewer else (user, other)
-            asked.setdefault(side, {})[far] = None
+    for check in checks:
+        for other in check.others:
+            if check.user != other:
+                side, far = _sides(check.user, other, scope.viewer, turned=turned)
+                asked.setdefault(side, {})[far] = None
     return asked
+
+
+def _sides(
+    user: UserId, other: UserId, viewer: UserId | None, *, turned: bool
+) -> tuple[UserId, UserId]:
+    """Who of the two is asked about the other."""
+    if viewer in (user, other):
+        turned = other == viewer
+    return (other, user) if turned else (user, other)

@@ -23,7 +23,7 @@ from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.own_writes import CachedPending
+from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
 from storage.redis.publish import RedisCaches
 from storage.redis.relations import CachedRelations
@@ -50,7 +50,7 @@ class Stores:
 
     async def is_empty(self) -> bool:
         """Whether nobody has ever followed anybody."""
-        return await self.postgres.row("SELECT FROM following LIMIT 1") is None
+        return await PostgresCounts(self.postgres).is_empty()
 
 
 @asynccontextmanager
@@ -59,7 +59,6 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     postgres = Postgres(settings)
     redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
     lanes = ArqLanes(redis, settings.space)
-    await postgres.open()
     try:
         yield _wired(settings, postgres, redis, lanes)
     finally:
@@ -81,9 +80,7 @@ def _wired(
     keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
     leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
     caches = RedisCaches(redis, keys, settings.relation_cache_max)
-    pending = CachedPending(
-        PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s
-    )
+    own = OwnWrites(PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s)
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     accounts = PostgresAccounts(postgres)
@@ -93,8 +90,8 @@ def _wired(
         relations=CachedRelations(
             relations, redis, leases, keys, ttl_s, settings.relation_cache_max
         ),
-        lists=CachedLists(lists, pending, redis, leases, keys, ttl_s, settings.list_cache_max),
-        counts=CachedCounts(counts, pending, redis, leases, keys, ttl_s),
+        lists=CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max),
+        counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
         accounts=CachedAccounts(accounts, redis, leases, keys, ttl_s),
         outbox=outbox,
         drain=drain,

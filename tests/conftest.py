@@ -92,7 +92,6 @@ def storage_settings(database_url: str, redis_url: str) -> StorageSettings:
 @pytest.fixture
 async def postgres(storage_settings: StorageSettings) -> AsyncIterator[Postgres]:
     opened = Postgres(storage_settings)
-    await opened.open()
     yield opened
     await opened.close()
 

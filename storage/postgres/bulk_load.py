@@ -16,8 +16,9 @@ import asyncpg
 from graph.errors import Unavailable
 from storage.edge_file import Batch, EdgeFile
 from storage.postgres import load_segment, locks, sql
+from storage.postgres.connections import Connection
 from storage.postgres.load_report import LoadReport, OnBad, OnProgress, Progress, Tally
-from storage.postgres.session import Connection, session
+from storage.postgres.session import session
 from storage.settings import StorageSettings
 
 __all__ = ["LoadReport", "OnBad", "Progress", "bulk_load"]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from graph.edge import Pair, UserId
 from storage.postgres import sql
-from storage.postgres.session import Connection
+from storage.postgres.connections import Connection
 
 ROWS = 20_000
 """Rows a part: some tens of milliseconds."""

@@ -12,6 +12,7 @@ from storage.postgres.pool import Postgres
 @dataclass(frozen=True, slots=True)
 class _Statements:
     counts: str
+    any_edge: str
 
 
 _SQL = sql.load(_Statements, "counts")
@@ -27,3 +28,7 @@ class PostgresCounts:
         rows = await self._postgres.fetch(_SQL.counts, list(users), viewer or 0)
         found = {UserId(user): Counts(*totals) for user, *totals in rows}
         return {user: found.get(user, NO_COUNTS) for user in users}
+
+    async def is_empty(self) -> bool:
+        """Whether nobody has ever followed anybody."""
+        return await self._postgres.row(_SQL.any_edge) is None

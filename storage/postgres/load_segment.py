@@ -19,7 +19,8 @@ import asyncpg
 
 from graph.lane import LANES
 from storage.postgres import locks, sql
-from storage.postgres.session import Connection, again
+from storage.postgres.connections import Connection
+from storage.postgres.session import again
 
 PARTS = 8
 """At least as many as connections, which follow each other from part to part. A part holds one of

@@ -1,16 +1,18 @@
-"""The one way to PostgreSQL: a bounded pool with deadlines that speaks in domain errors.
+"""The one way to PostgreSQL: bounded, with deadlines, and in domain errors.
 
 Knows nothing of tables.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any
 
 import asyncpg
 
 from graph.errors import Overloaded, Unavailable
+from storage.postgres import connections
+from storage.postgres.connections import Connections, NoneFree
 from storage.settings import StorageSettings
 
 Record = asyncpg.Record
@@ -36,13 +38,12 @@ _DOWN = (
 """What a caller may try again, as opposed to a statement that is wrong."""
 
 
-_Taken: TypeAlias = "asyncpg.pool.PoolConnectionProxy[Record]"
-
-
 class Connection:
-    """One connection, taken from the pool for a while."""
+    """One connection, borrowed for a while."""
 
-    def __init__(self, connection: _Taken, on_statement: Callable[[], None]) -> None:
+    def __init__(
+        self, connection: connections.Connection, on_statement: Callable[[], None]
+    ) -> None:
         self._connection = connection
         self._on_statement = on_statement
 
@@ -56,24 +57,21 @@ class Connection:
 
 
 class Postgres:
-    """A pool of connections whose unqualified names mean one space's tables."""
+    """Connections whose unqualified names mean one space's tables.
+
+    Takes none yet: a process may start while PostgreSQL is away.
+    """
 
     def __init__(self, settings: StorageSettings) -> None:
         self._settings = settings
-        self._pool = _pool(settings)
+        self._connections = Connections(
+            partial(_connect, settings), settings.pool_max, settings.acquire_timeout_s
+        )
         self.statements = 0
         """How many statements were sent: what the tests of costs count."""
 
-    async def open(self) -> None:
-        """Takes no connection yet: a process may start while PostgreSQL is away."""
-        await self._pool
-
     async def close(self) -> None:
-        try:
-            async with asyncio.timeout(self._settings.statement_timeout_s):
-                await self._pool.close()
-        except TimeoutError:
-            self._pool.terminate()
+        await self._connections.close(self._settings.statement_timeout_s)
 
     async def fetch(self, sql: str, *args: Any) -> list[Record]:
         """All rows of one statement, which is a transaction of its own."""
@@ -104,16 +102,18 @@ class Postgres:
         self.statements += 1
 
     @asynccontextmanager
-    async def _taken(self) -> AsyncIterator[_Taken]:
+    async def _taken(self) -> AsyncIterator[connections.Connection]:
         with domain_errors():
             try:
-                connection = await self._pool.acquire(timeout=self._settings.acquire_timeout_s)
-            except TimeoutError as error:
+                connection = await self._connections.borrow()
+            except NoneFree as error:
                 raise Overloaded(PART, "Too many requests wait for PostgreSQL.") from error
             try:
                 yield connection
-            finally:
-                await self._pool.release(connection)
+            except BaseException as failure:
+                self._connections.give_back(connection, failure)
+                raise
+            self._connections.give_back(connection)
 
 
 @contextmanager
@@ -127,21 +127,13 @@ def domain_errors() -> Iterator[None]:
         raise Unavailable(PART) from error
 
 
-async def _keep_session(_: "asyncpg.Connection[Record]") -> None:
-    """Nothing here changes a session, so a released connection needs no round trip to clean it."""
-
-
-def _pool(settings: StorageSettings) -> "asyncpg.Pool[Record]":
+async def _connect(settings: StorageSettings) -> connections.Connection:
     milliseconds = int(settings.statement_timeout_s * 1000)
-    return asyncpg.create_pool(
+    return await asyncpg.connect(
         settings.database_url,
-        min_size=0,
-        max_size=settings.pool_max,
         command_timeout=settings.statement_timeout_s,
         timeout=settings.acquire_timeout_s,
         statement_cache_size=settings.statement_cache_size,
-        max_inactive_connection_lifetime=300,
-        reset=_keep_session,
         server_settings={
             "search_path": settings.space,
             "application_name": "kith",

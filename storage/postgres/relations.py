@@ -42,6 +42,8 @@ _NOTHING = (Kind.NONE, Millis(0), Flags.PLAIN)
 class _Gathered:
     forward: dict[UserId, Edge] = field(default_factory=dict)
     back: dict[UserId, Edge] = field(default_factory=dict)
+    is_whale: bool = False
+    """Whether the followers were too many to be read."""
 
 
 class PostgresRelations:
@@ -65,12 +67,15 @@ class PostgresRelations:
 
     async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
         """The neighbourhood of every one of `users`, with at most `most` edges a direction."""
-        rows = await self._postgres.fetch(_SQL.all_relations, list(users), most + 1)
+        rows = await self._postgres.fetch(_SQL.all_relations, list(users), most)
         gathered: defaultdict[UserId, _Gathered] = defaultdict(_Gathered)
         as_of = Version(0)
         for user, other, forward, kind, flags, since, version in sorted(rows, key=_version):
             if not user:
                 as_of = version
+                continue
+            if not other:
+                gathered[user].is_whale = True
                 continue
             side = gathered[user].forward if forward else gathered[user].back
             if kind or (forward and flags):
@@ -98,5 +103,5 @@ def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourh
     return Neighbourhood(
         as_of,
         gathered.forward if len(gathered.forward) <= most else None,
-        gathered.back if len(gathered.back) <= most else None,
+        gathered.back if len(gathered.back) <= most and not gathered.is_whale else None,
     )

@@ -11,7 +11,8 @@ from graph.edge import Pair, UserId
 from graph.lane import Lane, lane_of
 from storage.postgres import locks, sql
 from storage.postgres.comparison import compare_counts
-from storage.postgres.session import Connection, again
+from storage.postgres.connections import Connection
+from storage.postgres.session import again
 
 BATCH = 500
 """Pairs or users held still at once."""

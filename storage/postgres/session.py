@@ -7,14 +7,13 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import ParamSpec, TypeAlias, TypeVar
+from typing import ParamSpec, TypeVar
 
 import asyncpg
 
-from storage.postgres.pool import Record, domain_errors
+from storage.postgres.connections import Connection
+from storage.postgres.pool import domain_errors
 from storage.settings import StorageSettings
-
-Connection: TypeAlias = "asyncpg.Connection[Record]"
 
 CONNECT_TIMEOUT_S = 10
 STATEMENT_TIMEOUT_S = 600

@@ -2,14 +2,21 @@
 
 A file holds blocks that begin with `-- name: some_name`; a store declares a frozen dataclass with
 one `str` field a name. A name that is missing on either side stops the import.
+
+A name with braces, like `page_{older,newer}`, makes one statement of each word in them, and every
+`{DESC,ASC}` below is the word in the same place.
 """
 
+import re
 from dataclasses import fields, is_dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar
 
 _QUERIES = Path(__file__).parent / "queries"
 _MARK = "-- name: "
+_CHOICE = re.compile(r"\{(\w+(?:,\w+)+)\}")
 
 T = TypeVar("T")
 
@@ -33,9 +40,20 @@ def parse(text: str) -> dict[str, str]:
     """`{name: statement}`, each statement with its own comment, so that a log shows both."""
     blocks = text.split(_MARK)[1:]
     named = {}
-    for block in blocks:
+    for block in chain.from_iterable(map(_chosen, blocks)):
         name, _, body = block.partition("\n")
         if name.strip() in named:
             raise LookupError(f"two statements are named {name.strip()}")
         named[name.strip()] = f"{_MARK}{name}\n{body.strip()}"
     return named
+
+
+def _chosen(block: str) -> list[str]:
+    """The block once for each word in the braces of its name."""
+    choice = _CHOICE.search(block.partition("\n")[0])
+    words = choice[1].split(",") if choice else [""]
+    return [_CHOICE.sub(partial(_word, place), block) for place in range(len(words))]
+
+
+def _word(place: int, braces: re.Match[str]) -> str:
+    return braces[1].split(",")[place]

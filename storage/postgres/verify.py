@@ -18,8 +18,9 @@ from storage.postgres.comparison import (
     compare_rows,
     next_users,
 )
+from storage.postgres.connections import Connection
 from storage.postgres.drift import Drift, DriftKind, Drifts
-from storage.postgres.session import Connection, session
+from storage.postgres.session import session
 from storage.settings import StorageSettings
 
 BEFORE_ALL = UserId(-(2**63))

@@ -9,16 +9,20 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.ports import Accounts
 from storage.redis import packing
-from storage.redis.connection import Redis
+from storage.redis.connection import PART, Redis
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases, closed, forget
-from storage.redis.values import CachedValues
+from storage.redis.values import CachedValues, View, answers
 
 ACCOUNT_TTL_S = 300
 """No drain mends these: what Redis could not be told is shown for so long at most."""
 
 CLOSED_MS = 10_000
 """Longer than any write takes: if its writer dies in between, nothing old was filled in."""
+
+_VIEW = View[Account, Account](
+    lambda key: ("GET", key), packing.account_in, lambda account: account
+)
 
 
 class CachedAccounts:
@@ -36,18 +40,29 @@ class CachedAccounts:
             leases,
             keys.account,
             pack=packing.account_value,
-            unpack=packing.account_in,
             ttl_s=lambda _: min(ttl_s, ACCOUNT_TTL_S),
         )
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        return await self._values.of(users, self._worn.of)
+        try:
+            return await self._cached(list(dict.fromkeys(users)))
+        except Unavailable as error:
+            if error.part != PART:
+                raise
+            return await self._worn.of(users)
 
     async def set_privacy(self, user: UserId, change: PrivacyChange) -> Account:
         return await self._told(user, lambda: self._worn.set_privacy(user, change))
 
     async def set_following_limit(self, user: UserId, limit: int | None) -> Account:
         return await self._told(user, lambda: self._worn.set_following_limit(user, limit))
+
+    async def _cached(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+        found = answers(users, await self._redis.pipe(self._values.reads(users, _VIEW)), _VIEW)
+        missing = [user for user in users if user not in found]
+        return (
+            found | await self._values.filled(missing, _VIEW, self._worn.of) if missing else found
+        )
 
     async def _told(self, user: UserId, write: Callable[[], Awaitable[Account]]) -> Account:
         # A caller who hangs up between the commit and the cache must not leave that behind.

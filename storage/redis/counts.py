@@ -1,15 +1,21 @@
 """Totals, remembered. Knows nothing of how they are counted."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from graph.counts import Counts
 from graph.edge import UserId
-from storage.ports import CountsOf, Pending
-from storage.redis import own_writes, packing
+from storage.ports import CountsOf
+from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
-from storage.redis.values import CachedValues
+from storage.redis.own_writes import OwnWrites
+from storage.redis.values import CachedValues, View
+
+_VIEW = View[Counts, Counts | None](
+    lambda key: ("GET", key), packing.counts_in, lambda counts: counts
+)
 
 
 class CachedCounts:
@@ -18,28 +24,19 @@ class CachedCounts:
     def __init__(
         self,
         worn: CountsOf,
-        pending: Pending,
+        own: OwnWrites,
         redis: Redis,
         leases: Leases,
         keys: Keys,
         ttl_s: int,
     ) -> None:
         self._worn = worn
-        self._pending = pending
+        self._own = own
         self._values = CachedValues[Counts](
-            redis,
-            leases,
-            keys.counts,
-            pack=packing.counts_value,
-            unpack=packing.counts_in,
-            ttl_s=lambda _: ttl_s,
+            redis, leases, keys.counts, pack=packing.counts_value, ttl_s=lambda _: ttl_s
         )
+        self._load = partial(worn.of, viewer=None)
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
-        own = await own_writes.towards(self._pending, viewer)
-        cached = await self._values.of([u for u in users if u not in own], self._load)
-        lagging = [user for user in users if user in own]
-        return {**cached, **await self._worn.of(lagging, viewer)} if lagging else cached
-
-    async def _load(self, users: Sequence[UserId]) -> Mapping[UserId, Counts]:
-        return await self._worn.of(users, None)  # a shared value must not hold one viewer's writes
+        read = partial(self._worn.of, viewer=viewer)
+        return await self._own.seen(viewer, users, self._values, _VIEW, self._load, read)

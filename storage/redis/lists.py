@@ -2,35 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from graph.edge import UserId
-from graph.page import ListKind, Page, Position, Window, cut
-from storage.ports import Lists, Pending
-from storage.redis import own_writes, packing
+from graph.page import ListKind, Page, Window, cut
+from storage.ports import Lists
+from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
-from storage.redis.values import CachedValues
-
-
-class _Head(NamedTuple):
-    """The newest entries of a list. `whole`: nothing comes after them."""
-
-    entries: list[Position]
-    whole: bool
+from storage.redis.own_writes import OwnWrites
+from storage.redis.scripts import READ_WINDOW
+from storage.redis.values import CachedValues, View
+from storage.redis.wire import Command
 
 
 class CachedLists:
     """Keeps `storage.ports.Lists`: the head of each list, as far as `most`; the index beyond it.
 
-    The first page reads no more of a value than it shows.
+    A page reads no more of a head than it shows.
     """
 
     def __init__(
         self,
         worn: Lists,
-        pending: Pending,
+        own: OwnWrites,
         redis: Redis,
         leases: Leases,
         keys: Keys,
@@ -38,15 +33,14 @@ class CachedLists:
         most: int,
     ) -> None:
         self._worn = worn
-        self._pending = pending
+        self._own = own
         self._most = most
         self._values = {
-            kind: CachedValues[_Head](
+            kind: CachedValues[Page](
                 redis,
                 leases,
                 partial(keys.entries, kind),
-                pack=lambda head: packing.page_value(Page(tuple(head.entries), not head.whole)),
-                unpack=lambda value: _Head(*packing.entries_in(value)),
+                pack=packing.page_value,
                 ttl_s=lambda _: ttl_s,
             )
             for kind in ListKind
@@ -55,32 +49,43 @@ class CachedLists:
     async def pages(
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Mapping[UserId, Page]:
-        own = await own_writes.towards(self._pending, viewer)
-        heads = await self._heads(kind, [user for user in users if user not in own], window)
-        pages = {user: _page(head, window) for user, head in heads.items()}
-        found = {user: page for user, page in pages.items() if page is not None}
-        rest = [user for user in users if user not in found]
-        return {**found, **await self._worn.pages(kind, rest, window, viewer)} if rest else found
-
-    async def _heads(
-        self, kind: ListKind, users: Sequence[UserId], window: Window
-    ) -> Mapping[UserId, _Head]:
-        async def load(missing: Sequence[UserId]) -> Mapping[UserId, _Head]:
-            pages = await self._worn.pages(kind, missing, Window(self._most), None)
-            return {user: _Head(list(page.entries), not page.more) for user, page in pages.items()}
-
-        needed = packing.bytes_of_entries(window.size + 1) if window.at_head else None
-        return await self._values[kind].of(users, load, needed)
+        return await self._own.seen(
+            viewer,
+            users,
+            self._values[kind],
+            _view(window),
+            load=partial(self._worn.pages, kind, window=Window(self._most), viewer=None),
+            read=partial(self._worn.pages, kind, window=window, viewer=viewer),
+        )
 
 
-def _page(head: _Head, window: Window) -> Page | None:
-    """The page, if the head of the list is enough to know it."""
-    if window.at_head and len(head.entries) > window.size:
-        return Page(tuple(head.entries[: window.size]), more=True)
-    if head.whole:
-        return cut(head.entries, window)
-    if not window.backward:
-        page = cut(head.entries, window)
-        return page if page.more else None
-    # From the old end, the head tells only of windows that end inside it.
-    return cut(head.entries, window) if window.before >= head.entries[-1] else None
+def _view(window: Window) -> View[Page, Page | None]:
+    """A window of a list; no page where the head of the list is not enough to know it."""
+    return View(
+        partial(_command, window), partial(_page_of_part, window), partial(_page_of_head, window)
+    )
+
+
+def _command(window: Window, key: str) -> Command:
+    """Reads the window's entries and one more: that tells whether there is more."""
+    wanted = window.size + 1
+    if window.at_head:
+        return ("GETRANGE", key, 0, packing.bytes_of_entries(wanted) - 1)
+    ends = packing.position(window.after), packing.position(window.before)
+    return ("EVAL", READ_WINDOW, 1, key, *ends, wanted, int(window.backward))
+
+
+def _page_of_part(window: Window, part: bytes) -> Page | None:
+    entries, is_end = packing.entries_in(part)
+    if len(entries) > window.size:
+        kept = entries[-window.size :] if window.backward else entries[: window.size]
+        return Page(tuple(kept), more=True)
+    return Page(tuple(entries), more=False) if is_end else None
+
+
+def _page_of_head(window: Window, head: Page) -> Page | None:
+    page = cut(head.entries, window)
+    if not head.more or window.before >= head.entries[-1]:
+        return page
+    # The window ends beyond the head, which tells only what lies at its new end.
+    return page if page.more and not window.backward else None

@@ -5,7 +5,7 @@ relation hash   field: the other user's id in decimals; value: two halves, forwa
                 field "*": as_of (8), then 1 = all forward edges are here, 2 = all back edges
 list            1 byte: whether it is the whole list; then (since, id) each (8, 8), newest first
 counts          following, followers, friends (8 each); then, for whom any is not 0, the others
-own writes      user ids (8 each)
+own writes      one byte, for an empty value would look like none; then user ids (8 each)
 account         1 byte: protected, two audiences (2 bits each), gone; then, of whom a service has
                 set one, the following limit (4): of nearly everybody one zero
 """
@@ -99,6 +99,11 @@ def entries_in(value: bytes) -> tuple[list[Position], bool]:
     return entries, value[0] == 1
 
 
+def position(entry: Position) -> bytes:
+    """One entry of a list value; or a place between two."""
+    return _ENTRY.pack(*entry)
+
+
 def bytes_of_entries(count: int) -> int:
     """How long a list value with `count` entries is."""
     return 1 + count * _ENTRY.size
@@ -133,11 +138,11 @@ def account_in(value: bytes) -> Account:
     return Account(privacy, int.from_bytes(limit, "big") if limit else None)
 
 
-def ids_value(ids: Collection[UserId]) -> bytes:
-    return b"".join(i.to_bytes(8, "big") for i in ids)
+def pending_value(ids: Collection[UserId]) -> bytes:
+    return b"." + b"".join(i.to_bytes(8, "big") for i in ids)
 
 
-def ids_in(value: bytes) -> frozenset[UserId]:
+def pending_in(value: bytes) -> frozenset[UserId]:
     return frozenset(
-        UserId(int.from_bytes(value[i : i + 8], "big")) for i in range(0, len(value), 8)
+        UserId(int.from_bytes(value[i : i + 8], "big")) for i in range(1, len(value), 8)
     )

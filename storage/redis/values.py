@@ -7,68 +7,58 @@ from typing import Generic, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
-from storage.redis.connection import PART, Redis
+from storage.redis.connection import Redis
 from storage.redis.keys import lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_VALUE
-from storage.redis.wire import Command
+from storage.redis.wire import Command, Reply
 
 V = TypeVar("V")
+A = TypeVar("A")
 
 Load = Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, V]]]
 
 
 @dataclass(frozen=True)  # generic: typing sets an attribute on what it makes
-class CachedValues(Generic[V]):
-    """One value a user. A hit costs one round trip for all users; a miss two more and the load.
+class View(Generic[V, A]):
+    """One way to look at a value: what of it is read, and the answer that it gives."""
 
-    `ttl_s` may depend on the value.
-    """
+    command: Callable[[str], Command]
+    """Reads a key. Its reply is empty if there is none."""
+    of_reply: Callable[[bytes], A]
+    of_value: Callable[[V], A]
+
+
+@dataclass(frozen=True)
+class CachedValues(Generic[V]):
+    """One value a user. `ttl_s` may depend on the value."""
 
     redis: Redis
     leases: Leases
     key: Callable[[UserId], str]
     pack: Callable[[V], bytes]
-    unpack: Callable[[bytes], V]
     ttl_s: Callable[[V], int]
 
-    async def of(
-        self, users: Sequence[UserId], load: Load[V], first_bytes: int | None = None
-    ) -> Mapping[UserId, V]:
-        """The value of every one of `users`, from the cache or from `load`.
+    def reads(self, users: Sequence[UserId], view: View[V, A]) -> list[Command]:
+        """What to ask the server for `users`, each of whom is one reply."""
+        return [view.command(self.key(user)) for user in users]
 
-        With `first_bytes`, no more than those of a cached value are read and unpacked.
+    async def filled(
+        self, users: Sequence[UserId], view: View[V, A], load: Load[V]
+    ) -> dict[UserId, A]:
+        """The answers of users whose values are missing: two round trips and one load.
+
+        Who is not the first to miss a value waits a moment for whoever was.
         """
-        if not users:
-            return {}
-        try:
-            return await self._through(list(dict.fromkeys(users)), load, first_bytes)
-        except Unavailable as error:
-            if error.part != PART:
-                raise
-            return await load(users)
-
-    async def _through(
-        self, users: list[UserId], load: Load[V], first_bytes: int | None
-    ) -> Mapping[UserId, V]:
-        found = await self._read(users, first_bytes)
-        if len(found) == len(users):
-            return found
-        missing = [user for user in users if user not in found]
-        tokens = await self.leases.take([self.key(user) for user in missing])
-        if len(tokens) < len(missing):
+        tokens = await self.leases.take([self.key(user) for user in users])
+        found: dict[UserId, A] = {}
+        if len(tokens) < len(users):
             await self.leases.wait()
-            others = [user for user in missing if self.key(user) not in tokens]
-            found |= await self._read(others, first_bytes)
-        loaded = await load([user for user in missing if user not in found])
+            others = [user for user in users if self.key(user) not in tokens]
+            found = answers(others, await self.redis.pipe(self.reads(others, view)), view)
+        loaded = await load([user for user in users if user not in found])
         await self._fill(loaded, tokens)
-        return found | dict(loaded)
-
-    async def _read(self, users: Sequence[UserId], first_bytes: int | None) -> dict[UserId, V]:
-        replies = await self.redis.pipe([_get(self.key(user), first_bytes) for user in users])
-        return {
-            user: self.unpack(reply) for user, reply in zip(users, replies, strict=True) if reply
-        }
+        return found | {user: view.of_value(value) for user, value in loaded.items()}
 
     async def _fill(self, loaded: Mapping[UserId, V], tokens: Mapping[str, str]) -> None:
         commands = [
@@ -82,6 +72,11 @@ class CachedValues(Generic[V]):
             return  # what was loaded is right all the same
 
 
+def answers(users: Sequence[UserId], replies: Sequence[Reply], view: View[V, A]) -> dict[UserId, A]:
+    """The answers of those users whose values are there."""
+    return {user: view.of_reply(reply) for user, reply in zip(users, replies, strict=True) if reply}
+
+
 def fill_value(key: str, token: str, value: bytes, ttl_s: int) -> Command:
     return ("EVAL", FILL_VALUE, 2, key, lease(key), token, value, spread(ttl_s))
 
@@ -89,7 +84,3 @@ def fill_value(key: str, token: str, value: bytes, ttl_s: int) -> Command:
 def spread(ttl_s: int) -> int:
     """The life of a key in milliseconds, a tenth apart: what was filled together ends apart."""
     return int(ttl_s * random.uniform(900, 1100))
-
-
-def _get(key: str, first_bytes: int | None) -> Command:
-    return ("GET", key) if first_bytes is None else ("GETRANGE", key, 0, first_bytes - 1)

@@ -294,3 +294,13 @@ async def test_too_many_pairs_are_refused(gateway: Gateway) -> None:
     pairs = [{"from": "1", "to": "2"}] * 501
     error = await gateway.as_service.error(PAIRS, pairs=pairs)
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "pairs"}
+
+
+async def test_services_see_flags_from_whichever_side_is_read(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await edges(stores, {(user, 9): (Kind.FOLLOW, Flags.MUTED) for user in (A, B, C)})
+    await drain_all(stores)
+    query = """{ users(ids: ["1", "2", "3"]) { relationWith(ids: ["9"]) { muted } } }"""
+    users = (await gateway.as_service.data(query))["users"]
+    assert [user["relationWith"] for user in users] == [[{"muted": True}]] * 3

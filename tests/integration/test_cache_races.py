@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from graph.counts import NO_COUNTS, Counts
-from graph.decision import Outcome
-from graph.edge import NO_EDGE, Edge, UserId
+from graph.decision import Decision, Outcome
+from graph.edge import Pair, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Page, Window
 from graph.relation import Relation
 from graph.transitions import follow, unfollow
 from storage.announced_edges import AnnouncedEdges
-from storage.ports import Check, CountsOf, EdgeChange, Lists
+from storage.ports import Check, CountsOf, EdgeChange, Lists, Pending
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
@@ -29,6 +29,7 @@ from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
 from storage.redis.relations import CachedRelations
 from storage.redis.wire import Command, Reply, Wire
@@ -156,15 +157,15 @@ class Unannounced:
     def __init__(self, stores: Stores) -> None:
         self._edges = PostgresEdges(stores.postgres)
 
-    async def follow(self, source: int, target: int) -> EdgeChange:
+    async def follow(self, source: int, target: int) -> Decision:
         decision = await self._edges.change(as_pair(source, target), follow(PLENTY))
         assert decision.steps
-        return EdgeChange(as_pair(source, target), decision.edge)
+        return decision
 
-    async def unfollow(self, source: int, target: int) -> EdgeChange:
+    async def unfollow(self, source: int, target: int) -> Decision:
         decision = await self._edges.change(as_pair(source, target), unfollow())
         assert decision.steps
-        return EdgeChange(as_pair(source, target), decision.edge)
+        return decision
 
 
 # Old reads never overwrite newer writes.
@@ -200,15 +201,7 @@ async def test_a_list_fill_that_a_change_overtook_is_thrown_away(
     await follows(bench.stores, (1, 2))
     await drain_all(bench.stores)
     tables = GatedLists(bench.stores.postgres)
-    lists = CachedLists(
-        tables,
-        PostgresPending(bench.stores.postgres),
-        bench.stores.redis,
-        bench.leases,
-        KEYS,
-        TTL_S,
-        5000,
-    )
+    lists = cached_lists(bench, tables)
     tables.gate = Gate()
     owner = TWO if kind is not ListKind.FOLLOWERS else ONE
     old = asyncio.create_task(lists.pages(kind, [owner], Window(5), None))
@@ -241,9 +234,25 @@ async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
     assert now == (Counts(0, 1, 0) if drained else Counts(1, 0, 0))
 
 
-def cached_counts(bench: Bench, tables: CountsOf) -> CachedCounts:
-    pending = PostgresPending(bench.stores.postgres)
-    return CachedCounts(tables, pending, bench.stores.redis, bench.leases, KEYS, TTL_S)
+def cached_lists(
+    bench: Bench, tables: Lists, pending: Pending | None = None, redis: Redis | None = None
+) -> CachedLists:
+    redis = redis or bench.stores.redis
+    own = own_writes(bench, pending, redis)
+    return CachedLists(tables, own, redis, bench.leases, KEYS, TTL_S, 5000)
+
+
+def cached_counts(
+    bench: Bench, tables: CountsOf, pending: Pending | None = None, redis: Redis | None = None
+) -> CachedCounts:
+    redis = redis or bench.stores.redis
+    own = own_writes(bench, pending, redis)
+    return CachedCounts(tables, own, redis, bench.leases, KEYS, TTL_S)
+
+
+def own_writes(bench: Bench, pending: Pending | None, redis: Redis) -> OwnWrites:
+    pending = pending or PostgresPending(bench.stores.postgres)
+    return OwnWrites(pending, redis, bench.leases, KEYS, TTL_S)
 
 
 async def test_a_lease_that_another_one_took_later_lets_only_that_one_fill(bench: Bench) -> None:
@@ -281,9 +290,9 @@ async def test_updates_may_come_in_any_order_and_twice(
         await state(relations, user, other)
     for step in (*order, *order):
         if side == "forward":
-            await bench.stores.caches.written(changes[step])
+            await bench.stores.caches.written(as_pair(1, 2), changes[step])
         else:
-            await bench.stores.caches.applied([changes[step]])
+            await bench.stores.caches.applied([EdgeChange(as_pair(1, 2), changes[step].edge)])
         if not warm or {2} <= set(order[: order.index(step) + 1]):
             assert await state(relations, user, other) == [(1, 0) if user == 1 else (0, 1)]
     assert await state(relations, user, other) == [(1, 0) if user == 1 else (0, 1)]
@@ -314,9 +323,9 @@ async def test_a_follow_from_before_the_fill_does_not_undo_an_unfollow(
     user, other = (1, 2) if side == "forward" else (2, 1)
     assert await state(relations, user, other) == [(0, 0)]
     if side == "forward":
-        await bench.stores.caches.written(made)
+        await bench.stores.caches.written(as_pair(1, 2), made)
     else:
-        await bench.stores.caches.applied([made])
+        await bench.stores.caches.applied([EdgeChange(as_pair(1, 2), made.edge)])
     assert await state(relations, user, other) == [(0, 0)]
 
 
@@ -326,7 +335,7 @@ async def test_a_tombstone_from_before_the_fill_leaves_the_hash_alone(bench: Ben
     await write.follow(1, 2)
     undone = await write.unfollow(1, 2)
     await state(relations, 1, 2)
-    await bench.stores.caches.written(undone)
+    await bench.stores.caches.written(as_pair(1, 2), undone)
     assert await state(relations, 1, 2) == [(0, 0)]
     assert tables.fills == 1
 
@@ -336,8 +345,8 @@ async def test_a_tombstone_outlives_the_follow_that_comes_after_it(bench: Bench)
     write = Unannounced(bench.stores)
     await state(relations, 1, 2)
     made, undone = await write.follow(1, 2), await write.unfollow(1, 2)
-    await bench.stores.caches.written(undone)
-    await bench.stores.caches.written(made)
+    await bench.stores.caches.written(as_pair(1, 2), undone)
+    await bench.stores.caches.written(as_pair(1, 2), made)
     assert await state(relations, 1, 2) == [(0, 0)]
     assert tables.fills == 1
 
@@ -373,15 +382,7 @@ async def test_the_writer_sees_a_follower_list_right_while_it_is_drained(bench: 
     stores = bench.stores
     assert (await stores.lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), None))[TWO].entries == ()
     await follows(stores, (1, 2))
-    lists: Lists = CachedLists(
-        PostgresLists(stores.postgres),
-        DrainsMeanwhile(stores),
-        stores.redis,
-        bench.leases,
-        KEYS,
-        TTL_S,
-        5000,
-    )
+    lists = cached_lists(bench, PostgresLists(stores.postgres), DrainsMeanwhile(stores))
     page = (await lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE))[TWO]
     assert ids_of(page.entries) == [1]
 
@@ -390,14 +391,47 @@ async def test_the_writer_sees_a_count_right_while_it_is_drained(bench: Bench) -
     stores = bench.stores
     assert (await stores.counts.of([TWO], None))[TWO] == NO_COUNTS
     await follows(stores, (1, 2))
-    counts = CachedCounts(
-        PostgresCounts(stores.postgres),
-        DrainsMeanwhile(stores),
-        stores.redis,
-        bench.leases,
-        KEYS,
-        TTL_S,
-    )
+    counts = cached_counts(bench, PostgresCounts(stores.postgres), DrainsMeanwhile(stores))
+    assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
+
+
+class DrainsBetween:
+    """Keeps `Redis`. Between any two commands of a pipeline a whole drain ends, and another request
+    of the first user finds nothing pending any more."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
+        replies: list[Reply] = []
+        for command in commands:
+            replies += await self._stores.redis.pipe([command])
+            await drain_all(self._stores)
+            await self._stores.counts.of(users(9), ONE)
+        return replies
+
+    def owe(self, keys: Collection[str]) -> None:
+        raise NotImplementedError
+
+
+async def test_own_writes_are_read_before_the_list_though_in_one_pipeline(bench: Bench) -> None:
+    stores = bench.stores
+    tables = PostgresLists(stores.postgres)
+    await stores.lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE)
+    await follows(stores, (1, 2))
+    await stores.lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE)  # remembers what is pending
+    lists = cached_lists(bench, tables, redis=DrainsBetween(stores))
+    page = (await lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE))[TWO]
+    assert ids_of(page.entries) == [1]
+
+
+async def test_own_writes_are_read_before_the_counts_though_in_one_pipeline(bench: Bench) -> None:
+    stores = bench.stores
+    await stores.counts.of([TWO], ONE)
+    await follows(stores, (1, 2))
+    await stores.counts.of([TWO], ONE)  # remembers what is pending
+    tables = PostgresCounts(stores.postgres)
+    counts = cached_counts(bench, tables, redis=DrainsBetween(stores))
     assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
 
@@ -409,9 +443,9 @@ class GatedCaches:
         self.gate = Gate()
         self.told = asyncio.Event()
 
-    async def written(self, change: EdgeChange, back: Edge = NO_EDGE) -> None:
+    async def written(self, pair: Pair, decision: Decision) -> None:
         await self.gate.through()
-        await self._caches.written(change, back)
+        await self._caches.written(pair, decision)
         self.told.set()
 
     async def applied(self, changes: Sequence[EdgeChange]) -> None:
@@ -423,7 +457,7 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
     relations, tables = bench.relations()
     assert await state(relations, 1, 2) == [(0, 0)]
     caches = GatedCaches(stores)
-    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes)
+    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes, stores.drain)
     writer = asyncio.create_task(edges.change(as_pair(1, 2), follow(PLENTY)))
     await caches.gate.reached()
     writer.cancel()

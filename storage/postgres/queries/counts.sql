@@ -38,3 +38,7 @@ FROM (
       AND o.to_user_id = $2 AND $2 = ANY ($1) AND NOT o.applied
 ) part
 GROUP BY user_id
+
+-- name: any_edge
+-- One row if anybody has ever followed anybody.
+SELECT FROM following LIMIT 1

@@ -5,8 +5,8 @@
 -- people's lists those are left out and read from the forward rows, which never lag. So are their
 -- own friends among those whom a change of theirs is on its way to: it was made in sight of both.
 
--- name: following_older
--- One index range of $6 entries a user.
+-- name: following_{older,newer}
+-- One index range of $6 entries a user, from its new end or its old one.
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -15,27 +15,12 @@ CROSS JOIN LATERAL (
     WHERE f.from_user_id = c.user_id AND f.kind = 1
       AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
       AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
-    ORDER BY f.since DESC, f.to_user_id DESC
+    ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
     LIMIT $6
 ) p
 WHERE c.user_id = ANY ($1::bigint[])
 
--- name: following_newer
--- The same range, from its old end.
-SELECT c.user_id, p.since, p.id
-FROM following_count c
-CROSS JOIN LATERAL (
-    SELECT f.since, f.to_user_id AS id
-    FROM following f
-    WHERE f.from_user_id = c.user_id AND f.kind = 1
-      AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
-      AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
-    ORDER BY f.since, f.to_user_id
-    LIMIT $6
-) p
-WHERE c.user_id = ANY ($1::bigint[])
-
--- name: followers_older
+-- name: followers_{older,newer}
 -- One index range of $6 entries a user, and one probe a user for the asker.
 SELECT c.user_id, p.since, p.id
 FROM follower_count c
@@ -45,7 +30,7 @@ CROSS JOIN LATERAL (
     WHERE r.to_user_id = c.user_id AND r.kind = 1 AND r.from_user_id <> $7::bigint
       AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
       AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
-    ORDER BY r.since DESC, r.from_user_id DESC
+    ORDER BY r.since {DESC,ASC}, r.from_user_id {DESC,ASC}
     LIMIT $6
 ) p
 WHERE c.user_id = ANY ($1::bigint[])
@@ -54,26 +39,7 @@ SELECT f.to_user_id, f.since, f.from_user_id
 FROM following f
 WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1
 
--- name: followers_newer
--- The same range, from its old end.
-SELECT c.user_id, p.since, p.id
-FROM follower_count c
-CROSS JOIN LATERAL (
-    SELECT r.since, r.from_user_id AS id
-    FROM follower r
-    WHERE r.to_user_id = c.user_id AND r.kind = 1 AND r.from_user_id <> $7::bigint
-      AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
-      AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
-    ORDER BY r.since, r.from_user_id
-    LIMIT $6
-) p
-WHERE c.user_id = ANY ($1::bigint[])
-UNION ALL
-SELECT f.to_user_id, f.since, f.from_user_id
-FROM following f
-WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1
-
--- name: friends_older
+-- name: friends_{older,newer}
 -- Every follow of a user probes one reverse row beside it: bounded by the following limit. The
 -- LIMIT and `version` keep it so: a plain join would begin with all followers of a star, and an
 -- index that holds no version is the primary key's (see relations.sql).
@@ -96,44 +62,7 @@ CROSS JOIN LATERAL (
       AND (c.user_id <> $7 OR f.to_user_id <> ALL ((SELECT towards FROM own)::bigint[]))
       AND (greatest(f.since, r.since), f.to_user_id) < ($2::bigint, $3::bigint)
       AND (greatest(f.since, r.since), f.to_user_id) > ($4::bigint, $5::bigint)
-    ORDER BY greatest(f.since, r.since) DESC, f.to_user_id DESC
-    LIMIT $6
-) p
-WHERE c.user_id = ANY ($1::bigint[])
-UNION ALL
-SELECT f.to_user_id, greatest(f.since, b.since), f.from_user_id
-FROM following f
-JOIN following b ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id
-WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1 AND b.kind = 1
-UNION ALL
-SELECT f.from_user_id, greatest(f.since, b.since), f.to_user_id
-FROM following f
-JOIN following b ON b.from_user_id = f.to_user_id AND b.to_user_id = f.from_user_id
-WHERE f.from_user_id = $7 AND f.to_user_id = ANY ((SELECT towards FROM own)::bigint[])
-  AND $7 = ANY ($1) AND f.kind = 1 AND b.kind = 1
-
--- name: friends_newer
--- The same, from the old end.
-WITH own AS MATERIALIZED (
-    SELECT coalesce(array_agg(DISTINCT to_user_id), '{}') AS towards
-    FROM outbox WHERE from_user_id = $7::bigint
-)
-SELECT c.user_id, p.since, p.id
-FROM following_count c
-CROSS JOIN LATERAL (
-    SELECT greatest(f.since, r.since) AS since, f.to_user_id AS id
-    FROM following f
-    CROSS JOIN LATERAL (
-        SELECT r.since FROM follower r
-        WHERE r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id
-          AND r.kind = 1 AND r.version > 0
-        LIMIT 1
-    ) r
-    WHERE f.from_user_id = c.user_id AND f.kind = 1 AND f.to_user_id <> $7::bigint
-      AND (c.user_id <> $7 OR f.to_user_id <> ALL ((SELECT towards FROM own)::bigint[]))
-      AND (greatest(f.since, r.since), f.to_user_id) < ($2::bigint, $3::bigint)
-      AND (greatest(f.since, r.since), f.to_user_id) > ($4::bigint, $5::bigint)
-    ORDER BY greatest(f.since, r.since), f.to_user_id
+    ORDER BY greatest(f.since, r.since) {DESC,ASC}, f.to_user_id {DESC,ASC}
     LIMIT $6
 ) p
 WHERE c.user_id = ANY ($1::bigint[])

@@ -22,8 +22,10 @@ WHERE o.from_user_id = ANY ($1) AND o.to_user_id = ANY ($2) AND b.version > 0
 
 -- name: all_relations
 -- Everything between the users $1 and anybody, at most $2 edges a user and direction: two index
--- ranges a user, and what the others are to them whom their own changes are on the way to. The row of user 0 carries the clock, read after the snapshot was taken: whatever
--- had been committed by then, and is not here, is a tombstone.
+-- ranges a user, and what the others are to them whom their own changes are on the way to.
+-- The row of user 0 carries the clock, read after the snapshot was taken: whatever had been committed
+-- by then, and is not here, is a tombstone. A row about nobody says that the user has more followers
+-- than $2, which are not read.
 SELECT 0 AS user_id, 0 AS other_id, true AS forward, 0 AS kind, 0 AS flags, 0 AS since,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS version
 UNION ALL
@@ -32,7 +34,7 @@ FROM following_count c
 CROSS JOIN LATERAL (
     SELECT f.to_user_id AS id, f.kind, f.flags, f.since, f.version
     FROM following f WHERE f.from_user_id = c.user_id AND (f.kind <> 0 OR f.flags <> 0)
-    LIMIT $2
+    LIMIT $2::integer + 1
 ) e
 WHERE c.user_id = ANY ($1::bigint[])
 UNION ALL
@@ -41,9 +43,13 @@ FROM follower_count c
 CROSS JOIN LATERAL (
     SELECT r.from_user_id AS id, r.kind, r.flags, r.since, r.version
     FROM follower r WHERE r.to_user_id = c.user_id AND r.kind <> 0
-    LIMIT $2
+    LIMIT $2::integer + 1
 ) e
-WHERE c.user_id = ANY ($1::bigint[])
+WHERE c.user_id = ANY ($1::bigint[]) AND c.follows + c.whispers + c.requests + c.blocks <= $2
+UNION ALL
+SELECT c.user_id, 0, false, 0, 0, 0, 0
+FROM follower_count c
+WHERE c.user_id = ANY ($1::bigint[]) AND c.follows + c.whispers + c.requests + c.blocks > $2
 UNION ALL
 SELECT b.to_user_id, b.from_user_id, false, b.kind, b.flags, b.since, b.version
 FROM outbox o

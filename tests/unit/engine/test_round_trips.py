@@ -10,6 +10,20 @@ from tests.unit.engine.tree import Calls, answer, schema
 DEADLINE_S = 5
 
 
+class WatchedCalls(Calls):
+    """Calls that tell when one of them has come."""
+
+    def __init__(self, watched: tuple[str, int]) -> None:
+        super().__init__()
+        self._watched = watched
+        self.seen = asyncio.Event()
+
+    def append(self, call: tuple[str, int]) -> None:
+        super().append(call)
+        if call == self._watched:
+            self.seen.set()
+
+
 async def test_round_trips_depend_on_depth_and_not_on_breadth() -> None:
     calls: Calls = []
     query = "{ tree { size branches(count: 5) { a: number branches { size } } } }"
@@ -18,12 +32,11 @@ async def test_round_trips_depend_on_depth_and_not_on_breadth() -> None:
 
 
 async def test_a_slow_field_holds_up_nothing_but_itself() -> None:
-    calls: Calls = []
+    calls = WatchedCalls(("size", 9))
     query = "{ tree { forever branches { branches { size } } } }"
     asking = asyncio.create_task(answer(query, context=calls))
     async with asyncio.timeout(DEADLINE_S):
-        while ("size", 9) not in calls:
-            await asyncio.sleep(0)
+        await calls.seen.wait()
     asking.cancel()
     await asyncio.wait([asking], timeout=DEADLINE_S)
     assert calls[-1] == ("cancelled", 1)

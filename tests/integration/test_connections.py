@@ -1,0 +1,172 @@
+"""The held connections to PostgreSQL: few, used again, and never in doubt."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import asyncpg
+import pytest
+
+from graph.errors import Overloaded, Unavailable
+from storage.postgres import connections
+from storage.postgres.connections import Connection, Connections
+from storage.postgres.pool import Postgres
+from storage.settings import StorageSettings
+
+DEADLINE_S = 20
+BACKEND = "SELECT pg_backend_pid() AS pid"
+FOREVER = "SELECT pg_sleep(100)"
+
+
+@pytest.fixture
+async def narrow(storage_settings: StorageSettings) -> AsyncIterator[Postgres]:
+    """A single connection, for which nobody waits long."""
+    opened = Postgres(replace(storage_settings, pool_max=1, acquire_timeout_s=0.5))
+    yield opened
+    await opened.close()
+
+
+async def backend(postgres: Postgres) -> int:
+    (row,) = await postgres.fetch(BACKEND)
+    return int(row["pid"])
+
+
+async def running(postgres: Postgres, statement: str) -> None:
+    """Waits until the server runs a statement."""
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            if await postgres.fetch(
+                "SELECT FROM pg_stat_activity WHERE query = $1 AND state = 'active'", statement
+            ):
+                return
+
+
+async def test_one_after_the_other_uses_one_connection(postgres: Postgres) -> None:
+    assert len({await backend(postgres) for _ in range(5)}) == 1
+
+
+async def test_many_at_once_share_the_few_there_are(storage_settings: StorageSettings) -> None:
+    postgres = Postgres(replace(storage_settings, pool_max=3))
+    backends = await asyncio.gather(*(backend(postgres) for _ in range(50)))
+    assert 1 < len(set(backends)) <= 3
+    await postgres.close()
+
+
+async def test_whoever_finds_none_free_is_told_so(narrow: Postgres, postgres: Postgres) -> None:
+    holder = asyncio.create_task(narrow.fetch(FOREVER))
+    await running(postgres, FOREVER)
+    with pytest.raises(Overloaded):
+        await backend(narrow)
+    holder.cancel()
+    await asyncio.gather(holder, return_exceptions=True)
+    assert await backend(narrow)
+
+
+async def test_a_refused_statement_leaves_the_connection_as_it_was(narrow: Postgres) -> None:
+    before = await backend(narrow)
+    with pytest.raises(asyncpg.DivisionByZeroError):
+        await narrow.fetch("SELECT 1 / $1::integer", 0)
+    assert await backend(narrow) == before
+
+
+async def test_a_reader_who_hangs_up_leaves_the_connection_to_the_next(
+    narrow: Postgres, postgres: Postgres
+) -> None:
+    before = await backend(narrow)
+    reader = asyncio.create_task(narrow.fetch(FOREVER))
+    await running(postgres, FOREVER)
+    reader.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reader
+    assert await backend(narrow) == before
+
+
+async def test_readers_who_hang_up_at_any_moment_leave_right_answers_to_others(
+    storage_settings: StorageSettings,
+) -> None:
+    postgres = Postgres(replace(storage_settings, pool_max=2))
+
+    async def read(number: int) -> None:
+        (row,) = await postgres.fetch("SELECT $1::integer AS number", number)
+        assert row["number"] == number
+
+    for turn in range(20):
+        readers = [asyncio.create_task(read(number)) for number in range(20)]
+        for _ in range(turn):
+            await asyncio.sleep(0)
+        for reader in readers[turn % 2 :: 2]:
+            reader.cancel()
+        for ended in await asyncio.gather(*readers, return_exceptions=True):
+            assert ended is None or isinstance(ended, asyncio.CancelledError), ended
+    await postgres.close()
+
+
+async def test_a_writer_who_hangs_up_leaves_no_open_transaction(
+    narrow: Postgres, postgres: Postgres
+) -> None:
+    async def write() -> None:
+        async with narrow.transaction() as transaction:
+            await transaction.row("INSERT INTO following_count (user_id) VALUES (1)")
+            await transaction.row(FOREVER)
+
+    writer = asyncio.create_task(write())
+    await running(postgres, FOREVER)
+    writer.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await writer
+    await narrow.fetch("INSERT INTO following_count (user_id) VALUES (1)")
+    assert await postgres.fetch("SELECT FROM following_count")
+
+
+async def test_a_connection_that_the_server_ended_is_replaced(
+    narrow: Postgres, postgres: Postgres
+) -> None:
+    before = await backend(narrow)
+    await postgres.fetch("SELECT pg_terminate_backend($1)", before)
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            try:
+                now = await backend(narrow)
+                break
+            except Unavailable:  # it had not heard of it yet
+                continue
+    assert now != before
+
+
+async def test_a_server_that_is_away_takes_no_place(storage_settings: StorageSettings) -> None:
+    away = replace(storage_settings, database_url="postgresql://k@/k?host=/nowhere", pool_max=1)
+    postgres = Postgres(away)
+    for _ in range(3):
+        with pytest.raises(Unavailable) as raised:
+            await postgres.ping()
+        assert not isinstance(raised.value, Overloaded)
+    await postgres.close()
+
+
+async def test_a_connection_that_was_silent_for_long_is_not_trusted(
+    narrow: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await backend(narrow)
+    monkeypatch.setattr(connections, "IDLE_S_MAX", 0)
+    assert await backend(narrow) != before
+
+
+async def test_closing_waits_for_what_is_lent(storage_settings: StorageSettings) -> None:
+    postgres = Postgres(storage_settings)
+    reader = asyncio.create_task(postgres.fetch("SELECT pg_sleep(0.1), 7 AS seven"))
+    await asyncio.sleep(0)
+    await postgres.close()
+    assert (await reader)[0]["seven"] == 7
+
+
+async def test_closing_does_not_wait_for_ever(storage_settings: StorageSettings) -> None:
+    made: list[Connection] = []
+
+    async def connect() -> Connection:
+        made.append(await asyncpg.connect(storage_settings.database_url))
+        return made[-1]
+
+    lent = Connections(connect, most=2, wait_s=1)
+    await lent.borrow()
+    await lent.close(deadline_s=0.01)
+    assert made[0].is_closed()

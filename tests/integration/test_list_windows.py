@@ -1,0 +1,168 @@
+"""Windows of remembered lists: read right, and without what they do not show."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from graph.edge import MAX_USER_ID, Millis, UserId
+from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
+from storage.ports import Lists
+from storage.postgres.outbox import PostgresPending
+from storage.redis import packing
+from storage.redis.connection import GuardedRedis
+from storage.redis.keys import Keys
+from storage.redis.leases import Leases
+from storage.redis.lists import CachedLists
+from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.own_writes import OwnWrites
+from storage.redis.wire import Command, Reply
+from storage.settings import StorageSettings
+from storage.stores import Stores
+
+KEYS = Keys("public")
+OWNER = UserId(1)
+MOST = 5000
+
+
+@dataclass
+class Tables:
+    """Keeps `Lists`: one list of everybody, and a memory of what was asked."""
+
+    entries: Sequence[Position]
+    asked: list[Window] = field(default_factory=list)
+
+    async def pages(
+        self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
+    ) -> Mapping[UserId, Page]:
+        self.asked.append(window)
+        return dict.fromkeys(users, cut(self.entries, window))
+
+
+class Weighed(MultiplexedWire):
+    """Counts the bytes that come back."""
+
+    received = 0
+
+    async def send(self, commands: Sequence[Command]) -> list[Reply]:
+        replies = await super().send(commands)
+        self.received += sum(len(reply) for reply in replies if isinstance(reply, bytes))
+        return replies
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Lists over tables that the test fills."""
+
+    stores: Stores
+    redis: GuardedRedis
+    wire: Weighed
+
+    def lists(self, tables: Lists, most: int = MOST) -> CachedLists:
+        leases = Leases(self.redis, 60_000, 0)
+        pending = PostgresPending(self.stores.postgres)
+        own = OwnWrites(pending, self.redis, leases, KEYS, 60)
+        return CachedLists(tables, own, self.redis, leases, KEYS, 3600, most)
+
+    async def hold(self, head: Page) -> None:
+        """As if a fill had just happened."""
+        key = KEYS.entries(ListKind.FOLLOWERS, OWNER)
+        await self.redis.pipe([("SET", key, packing.page_value(head))])
+
+
+@pytest.fixture
+async def shelf(stores: Stores, storage_settings: StorageSettings) -> AsyncIterator[Shelf]:
+    wire = Weighed(storage_settings.redis_url, timeout_s=5)
+    redis = GuardedRedis(wire, retry_after_s=0)
+    yield Shelf(stores, redis, wire)
+    await redis.close()
+
+
+def entries(count: int) -> list[Position]:
+    """Newest first. Dates repeat, and ids differ in the last of their 63 bits."""
+    every = [Position(Millis(1000 + n // 3), UserId(MAX_USER_ID - n % 3)) for n in range(count)]
+    return sorted(every, reverse=True)
+
+
+async def page_of(lists: Lists, window: Window, viewer: int | None = None) -> Page:
+    asker = None if viewer is None else UserId(viewer)
+    return (await lists.pages(ListKind.FOLLOWERS, [OWNER], window, asker))[OWNER]
+
+
+@pytest.mark.parametrize("held", [1, 5, 7, 8])
+async def test_every_window_of_a_short_list_is_what_the_tables_say(shelf: Shelf, held: int) -> None:
+    whole = entries(7)
+    tables = Tables(whole)
+    lists = shelf.lists(tables)
+    await shelf.hold(Page(tuple(whole[:held]), more=held < len(whole)))
+    between = [Position(Millis(1000), UserId(5)), Position(Millis(1001), UserId(MAX_USER_ID))]
+    ends = [NEWEST, *whole, *between, OLDEST]
+    for window in [
+        Window(size, after, before, backward)
+        for size in (1, 2, 7, 20)
+        for after in ends
+        for before in ends
+        for backward in (False, True)
+    ]:
+        assert await page_of(lists, window) == cut(whole, window), window
+    if held >= len(whole):
+        assert not tables.asked, "whoever holds the whole list asks nobody"
+
+
+async def test_windows_inside_the_head_ask_no_table(shelf: Shelf) -> None:
+    whole = entries(9)
+    tables = Tables(whole)
+    lists = shelf.lists(tables)
+    await shelf.hold(Page(tuple(whole[:6]), more=True))
+    inside = [
+        Window(2, after=whole[1]),
+        Window(3, after=whole[1]),
+        Window(20, after=whole[1], before=whole[5]),
+        Window(2, before=whole[5], backward=True),
+        Window(2, before=whole[4], backward=True),
+    ]
+    for window in inside:
+        assert await page_of(lists, window) == cut(whole, window)
+    assert not tables.asked
+    for window in [Window(4, after=whole[1]), Window(1, backward=True)]:
+        assert await page_of(lists, window) == cut(whole, window)
+    assert len(tables.asked) == 2, "what ends beyond the head is asked of the tables, once"
+
+
+@pytest.mark.parametrize("place", [20, 2500, 4900, 4999, 19_980])
+@pytest.mark.parametrize("backward", [False, True], ids=["onward", "backward"])
+async def test_a_page_reads_no_more_of_a_whales_head_than_it_shows(
+    shelf: Shelf, place: int, backward: bool
+) -> None:
+    whole = entries(20_020)
+    tables = Tables(whole)
+    lists = shelf.lists(tables)
+    await page_of(lists, Window(20), viewer=7)
+    trips, shelf.wire.received = shelf.redis.round_trips, 0
+    edge = whole[place]
+    window = Window(20, before=edge, backward=True) if backward else Window(20, after=edge)
+    tables.asked.clear()
+    assert await page_of(lists, window, viewer=7) == cut(whole, window)
+    assert shelf.redis.round_trips - trips == 1
+    assert shelf.wire.received <= packing.bytes_of_entries(21) + 1
+    beyond = place >= (MOST if backward else MOST - 20)
+    assert tables.asked == ([window] if beyond else [])
+
+
+async def test_a_viewers_first_page_is_one_round_trip(shelf: Shelf) -> None:
+    lists = shelf.lists(Tables(entries(100)))
+    await page_of(lists, Window(20), viewer=7)
+    trips, shelf.wire.received = shelf.redis.round_trips, 0
+    await page_of(lists, Window(20), viewer=7)
+    assert shelf.redis.round_trips - trips == 1
+    assert shelf.wire.received <= packing.bytes_of_entries(21) + 1
+
+
+async def test_a_page_is_one_question_to_the_tables_while_redis_is_away(stores: Stores) -> None:
+    whole = entries(100)
+    tables = Tables(whole)
+    redis = GuardedRedis(MultiplexedWire("unix:///nowhere.sock", timeout_s=1), retry_after_s=0)
+    lists = Shelf(stores, redis, Weighed("unix:///nowhere.sock", timeout_s=1)).lists(tables)
+    window = Window(20, after=whole[50])
+    assert await page_of(lists, window, viewer=7) == cut(whole, window)
+    assert tables.asked == [window], "and nobody loads a head that cannot be kept"

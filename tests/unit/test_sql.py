@@ -1,0 +1,24 @@
+"""Named statements: a name with braces is several."""
+
+import pytest
+
+from storage.postgres.sql import parse
+
+
+def test_a_name_is_a_statement_with_its_comment() -> None:
+    assert parse("-- name: one\n-- Cheap.\nSELECT '{}'\n") == {
+        "one": "-- name: one\n-- Cheap.\nSELECT '{}'"
+    }
+
+
+def test_braces_make_a_statement_of_each_word() -> None:
+    text = "-- name: page_{old,new}\nSELECT a ORDER BY a {ASC,DESC}, b {ASC,DESC}"
+    assert parse(text) == {
+        "page_old": "-- name: page_old\nSELECT a ORDER BY a ASC, b ASC",
+        "page_new": "-- name: page_new\nSELECT a ORDER BY a DESC, b DESC",
+    }
+
+
+def test_a_name_may_not_be_used_twice() -> None:
+    with pytest.raises(LookupError, match="page_old"):
+        parse("-- name: page_{old,new}\nSELECT 1\n-- name: page_old\nSELECT 2")
