@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import cache
 
 from graph.account import Account
 from graph.decision import Before
 from graph.edge import Edge, UserId, Version
 from graph.eligibility import Eligibility, eligibility
-from graph.relation import SELF, Relation
+from graph.relation import SELF, STRANGERS, Relation
+from graph.visibility import Privacy
 from resolvers.scope import Scope
 
 
@@ -25,16 +27,19 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
         scope.accounts.load_many([viewer, *users]),
     )
     following = counts.following + counts.whispers + counts.outgoing_requests
-    return [
-        Eligibility.SELF
-        if tie is SELF
-        else eligibility(_before(tie, following, own, other), scope.limits.following_max)
-        for tie, other in zip(ties, accounts, strict=True)
-    ]
+
+    @cache  # most users of a screen are alike
+    def told(kinds: int, privacy: Privacy) -> Eligibility:
+        if kinds == SELF.kinds:
+            return Eligibility.SELF
+        before = _before(STRANGERS._replace(kinds=kinds), following, own, privacy)
+        return eligibility(before, scope.limits.following_max)
+
+    return [told(tie.kinds, account.privacy) for tie, account in zip(ties, accounts, strict=True)]
 
 
-def _before(tie: Relation, following: int, own: Account, other: Account) -> Before:
-    """What the rule would be asked, but for what it does not decide by."""
+def _before(tie: Relation, following: int, own: Account, other: Privacy) -> Before:
+    """What the rule would be asked, but for what it does not decide by: dates and versions."""
     unversioned = Version(0)
     return Before(
         edge=Edge(tie.kind, tie.flags, tie.since, unversioned),
@@ -42,6 +47,6 @@ def _before(tie: Relation, following: int, own: Account, other: Account) -> Befo
         following=following,
         now=0,
         following_limit=own.following_limit,
-        protected=other.privacy.protected,
-        present=own.privacy.present and other.privacy.present,
+        protected=other.protected,
+        present=own.privacy.present and other.present,
     )
