@@ -6,12 +6,13 @@ stands in a list which they may open. What they may not see looks exactly like w
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from functools import cache
 from itertools import product
 from typing import NamedTuple
 
 from graph.edge import FOLLOWS, Flags, Kind, Millis
 from graph.page import ListKind
-from graph.relation import STRANGERS, Relation, kinds_of
+from graph.relation import FRIENDS, STRANGERS, Relation, kinds_of
 
 
 class Audience(IntEnum):
@@ -114,6 +115,7 @@ class Doors(NamedTuple):
     followers: bool
 
 
+@cache  # both have few values
 def doors(privacy: Privacy, viewer: Standing) -> Doors | None:
     """None: there is a block between the two, and nothing of either is shown to the other."""
     if viewer in (Standing.BLOCKER, Standing.BLOCKED):
@@ -138,10 +140,15 @@ def seen_by_second(relation: Relation, *, whispers: bool = True) -> Relation:
     return seen_by_first(relation.turned, whispers=whispers).turned
 
 
+_ALL_OPEN = {kinds_of(Kind.FOLLOW, Kind.NONE), kinds_of(Kind.NONE, Kind.FOLLOW), FRIENDS}
+
+
 def seen_by_third(relation: Relation, *, ahead: bool, behind: bool) -> Relation:
     """What anybody else may know: open follows only, and of these only such as stand in a list
     that they may open; `ahead` and `behind` say whether either direction does.
     """
+    if ahead and behind and relation.kinds in _ALL_OPEN:
+        return relation  # nearly always
     kind = _open(relation.kind) if ahead else Kind.NONE
     back_kind = _open(relation.back_kind) if behind else Kind.NONE
     return Relation(

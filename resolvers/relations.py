@@ -9,8 +9,8 @@ looked up in it.
 
 from collections.abc import Sequence
 
-from graph.edge import UserId
-from graph.relation import SELF, Relation
+from graph.edge import Pair, UserId
+from graph.relation import SELF, STRANGERS, Relation
 from resolvers import sight
 from resolvers.scope import Scope
 from storage.ports import Check
@@ -18,7 +18,27 @@ from storage.ports import Check
 
 async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[list[Relation]]:
     """One list a check, one relation for each of its others, as far as the viewer may know it."""
-    return await sight.shown(scope, checks, await _whole(scope, checks))
+    whole = await _whole(scope, checks)
+    if len(checks) == 1 and checks[0].user == scope.viewer:
+        return [sight.to_first(scope, whole[0])]  # nearly all there are
+    return await sight.shown(scope, checks, whole)
+
+
+async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
+    """One relation a pair, in their order, as far as the viewer may know it."""
+    others: dict[UserId, list[UserId]] = {}
+    for source, target in pairs:
+        others.setdefault(source, []).append(target)
+    found = await between(scope, [Check(source, targets) for source, targets in others.items()])
+    turns = {source: iter(column) for source, column in zip(others, found, strict=True)}
+    return [next(turns[source]) for source, _ in pairs]
+
+
+async def of_viewer(scope: Scope, users: Sequence[UserId]) -> list[Relation]:
+    """How the viewer stands to each of these, shown; nobody is a stranger to all."""
+    if scope.viewer is None:
+        return [STRANGERS] * len(users)
+    return sight.to_first(scope, await scope.ties.load_many(users))
 
 
 async def _whole(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
@@ -26,7 +46,7 @@ async def _whole(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
     store, viewer = scope.stores.relations, scope.viewer
     if len(checks) == 1 and _is_plain(checks[0], viewer):
         return await store.between(checks)  # nearly all there are
-    asked = _asked(checks, viewer)
+    asked = _asked(scope, checks)
     answers = await store.between([Check(user, list(others)) for user, others in asked.items()])
     known = {
         user: dict(zip(others, relations, strict=True))
@@ -50,15 +70,16 @@ def _is_plain(check: Check, viewer: UserId | None) -> bool:
     return user not in others and (user == viewer or viewer not in others)
 
 
-def _asked(checks: Sequence[Check], viewer: UserId | None) -> dict[UserId, dict[UserId, None]]:
+def _asked(scope: Scope, checks: Sequence[Check]) -> dict[UserId, dict[UserId, None]]:
     """Each pair once, gathered by the user whose side is asked."""
     others = {other for check in checks for other in check.others}
-    turned = len(others) < len({check.user for check in checks})
+    # Turned round, a relation loses its flags: a service is shown these, too.
+    turned = not scope.sees_everything and len(others) < len({check.user for check in checks})
     asked: dict[UserId, dict[UserId, None]] = {}
     for check in checks:
         for other in check.others:
             if check.user != other:
-                side, far = _sides(check.user, other, viewer, turned=turned)
+                side, far = _sides(check.user, other, scope.viewer, turned=turned)
                 asked.setdefault(side, {})[far] = None
     return asked
 

@@ -35,13 +35,9 @@ async def shown(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
     """The same relations, as far as the viewer may know them."""
     if scope.sees_everything:
         return found
-    if all(check.user == scope.viewer for check in checks):
-        return [to_first(scope, relations) for relations in found]
     opened = await opened_doors(scope, _public_ends(scope, checks, found))
     return [
-        to_first(scope, relations)
-        if check.user == scope.viewer
-        else _to_others(scope, check, relations, opened)
+        _shown(scope, check, relations, opened)
         for check, relations in zip(checks, found, strict=True)
     ]
 
@@ -62,8 +58,6 @@ async def opened_doors(scope: Scope, users: Sequence[UserId]) -> Mapping[UserId,
     """Which lists of each of these users the viewer may open."""
     if not users:
         return {}
-    if scope.sees_everything:
-        return dict.fromkeys(users, Doors(following=True, followers=True))
     accounts, standings = await asyncio.gather(
         scope.accounts.load_many(users), standings_to(scope, users)
     )
@@ -96,15 +90,17 @@ def _public_ends(scope: Scope, checks: Sequence[Check], found: Found) -> list[Us
     return list(ends)
 
 
-def _to_others(
+def _shown(
     scope: Scope,
     check: Check,
-    relations: Sequence[Relation],
+    relations: list[Relation],
     opened: Mapping[UserId, Doors | None],
 ) -> list[Relation]:
-    """Relations of a user who is not the viewer, some of them perhaps with the viewer."""
+    """Relations of the viewer's, or of somebody else, some of these perhaps with the viewer."""
     user, viewer = check.user, scope.viewer
-    whispers = not scope.limits.whispers_hidden
+    if user == viewer:
+        return to_first(scope, relations)
+    whispers, own = not scope.limits.whispers_hidden, opened.get(user)
 
     def seen(other: UserId, relation: Relation) -> Relation:
         if other == user:
@@ -113,6 +109,6 @@ def _to_others(
             return seen_by_second(relation, whispers=whispers)
         if relation.kinds not in PUBLIC:
             return STRANGERS
-        return seen_through(relation, opened[user], opened[other])
+        return seen_through(relation, own, opened[other])
 
     return list(map(seen, check.others, relations))

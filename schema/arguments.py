@@ -2,17 +2,25 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 import orjson
+import strawberry
 
 from graph.cursor import read_cursor
-from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId, user_id_of
+from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, Pair, UserId, user_id_of
 from graph.errors import BadInput
 from graph.page import NEWEST, OLDEST, ListOf, Window
 from resolvers.scope import Limits
 
 SequenceT = TypeVar("SequenceT", bound=Sequence[str])
+
+
+class PairOfIds(Protocol):
+    """An input that names two users in order."""
+
+    from_: strawberry.ID
+    to: strawberry.ID
 
 
 class Paging(NamedTuple):
@@ -49,6 +57,17 @@ def at_most(argument: str, texts: SequenceT, most: int) -> SequenceT:
     if len(texts) > most:
         raise BadInput(argument, f"{len(texts)} ids are too many: ask for at most {most} at once.")
     return texts
+
+
+def user_pairs(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[Pair]:
+    """As many pairs as were given, in their order, at most `most`."""
+    if len(pairs) > most:
+        raise BadInput(
+            argument, f"{len(pairs)} pairs are too many: ask for at most {most} at once."
+        )
+    firsts = user_ids(argument, [pair.from_ for pair in pairs], most)
+    seconds = user_ids(argument, [pair.to for pair in pairs], most)
+    return list(map(Pair, firsts, seconds))
 
 
 def _plain_ids(texts: Sequence[str]) -> list[UserId]:

@@ -5,10 +5,12 @@ from typing import Annotated, cast
 import strawberry
 
 from engine import Parents, batched
+from resolvers import relations
 from resolvers.scope import Scope
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.node import Node
+from schema.relation import Relation
 from schema.request import pair_of, requests_of
 from schema.rows import RequestRow, UserRow
 from schema.user import User
@@ -23,6 +25,18 @@ UserIds = Annotated[
 ]
 NodeIds = Annotated[
     list[strawberry.ID], strawberry.argument(description="Up to 100 ids of any objects.")
+]
+
+
+@strawberry.input(description="Two users, in order.")
+class UserPair:
+    from_: strawberry.ID = strawberry.field(name="from", description="The id of the first.")
+    to: strawberry.ID = strawberry.field(description="The id of the second.")
+
+
+UserPairs = Annotated[
+    list[UserPair],
+    strawberry.argument(description="Up to 500 pairs of users. Repeats are allowed."),
 ]
 
 
@@ -58,6 +72,23 @@ class Query:
     @batched(description="Who is asking; null when nobody is signed in.")
     def viewer(roots: Parents[None], info: Info) -> list[Viewer | None]:
         return cast("list[Viewer | None]", [scope_of(info).viewer] * len(roots))
+
+    @batched(
+        description="For services: how each first user stands to each second, in the order of "
+        "`pairs`. Others get `FORBIDDEN`."
+    )
+    async def relations_between(
+        roots: Parents[None], info: Info, pairs: UserPairs
+    ) -> list[list[Relation]]:
+        scope = scope_of(info)
+        scope.must_be_service()
+        between = arguments.user_pairs("pairs", pairs, scope.limits.pairs_max)
+        found = await relations.of_pairs(scope, between)
+        rows = [
+            (pair.source, pair.target, relation.kinds, relation)
+            for pair, relation in zip(between, found, strict=True)
+        ]
+        return cast("list[list[Relation]]", [rows] * len(roots))
 
 
 async def _nodes(

@@ -1,4 +1,4 @@
-"""A user and everything that hangs below: counts, lists, relations. Knows nothing of stores."""
+"""A user, and what hangs below: counts and lists, and `Related`. Knows nothing of stores."""
 
 from typing import Annotated, cast
 
@@ -7,7 +7,6 @@ from strawberry import UNSET
 
 from engine import Outcome, Parents, batched, of_rows
 from graph.page import ListKind
-from resolvers import relations
 from resolvers.access import totals
 from schema import arguments, lists
 from schema.arguments import Paging
@@ -16,14 +15,9 @@ from schema.context import Info, scope_of
 from schema.node import Node
 from schema.order import FollowerFilter, FriendOrder, ListOrder
 from schema.paging import paged
-from schema.relation import Relation
-from schema.rows import UserRow, relation_rows
-from storage.ports import Check
+from schema.rows import UserRow
+from schema.user_relations import Related
 
-Others = Annotated[
-    list[strawberry.ID],
-    strawberry.argument(description="The ids of up to 1,000 users. Repeats are allowed."),
-]
 With = Annotated[strawberry.ID, strawberry.argument(name="with", description="Another user's id.")]
 Order = Annotated[
     ListOrder | None, strawberry.argument(description="The newest first, if nothing is said.")
@@ -42,7 +36,7 @@ Chosen = Annotated[
     "business, and a user without edges has zeros and empty lists."
 )
 @of_rows(int)
-class User(Node):
+class User(Related, Node):
     @batched(
         description="How many users this user follows; null if the viewer may not open that list."
     )
@@ -117,25 +111,3 @@ class User(Node):
         other = arguments.user_id("with", with_)
         rows = await lists.common_following(info, users, other, paging)
         return cast("list[Outcome[FollowingConnection]]", rows)
-
-    @batched(description="How this user stands to each of these, in the order of `ids`.")
-    async def relation_with(
-        users: Parents[UserRow], info: Info, ids: Others
-    ) -> list[list[Relation]]:
-        scope = scope_of(info)
-        others = arguments.user_ids("ids", ids, scope.limits.relations_max)
-        found = await relations.between(scope, [Check(user, others) for user in users])
-        rows = [
-            relation_rows(user, others, column) for user, column in zip(users, found, strict=True)
-        ]
-        return cast("list[list[Relation]]", rows)
-
-    @batched(description="How the viewer stands to this user; null when nobody is signed in.")
-    async def viewer_relation(users: Parents[UserRow], info: Info) -> list[Relation | None]:
-        scope = scope_of(info)
-        if scope.viewer is None:
-            return [None] * len(users)
-        others = list(users)
-        (found,) = await relations.between(scope, [Check(scope.viewer, others)])
-        rows = relation_rows(scope.viewer, others, found)
-        return cast("list[Relation | None]", rows)

@@ -24,6 +24,7 @@ from schema.context import Info, scope_of
 from schema.paging import paged
 from schema.request import FollowRequest, notes_of
 from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, date
+from schema.settings import RelationshipSettings
 from schema.user import User
 
 
@@ -88,6 +89,13 @@ class Viewer:
     @batched(description="The viewer as a user.")
     def user(viewers: Parents[UserRow]) -> list[User]:
         return cast("list[User]", list(viewers))
+
+    @batched(description="What the viewer says about who may see them.")
+    async def relationship_settings(
+        viewers: Parents[UserRow], info: Info
+    ) -> list[RelationshipSettings]:
+        accounts = await scope_of(info).accounts.load_many(list(viewers))
+        return cast("list[RelationshipSettings]", accounts)
 
     @batched(description="Whom the viewer follows closely, newest first. Nobody else is told.")
     @paged

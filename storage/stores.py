@@ -87,6 +87,7 @@ def _wired(
     own = OwnWrites(PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s)
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
+    accounts = PostgresAccounts(postgres)
     drain = Drain(outbox, caches)
     return Stores(
         edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes, drain),
@@ -98,7 +99,7 @@ def _wired(
         overlaps=PostgresOverlaps(postgres),
         notes=PostgresNotes(postgres),
         counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
-        accounts=CachedAccounts(PostgresAccounts(postgres), redis, leases, keys, ttl_s),
+        accounts=CachedAccounts(accounts, redis, leases, keys, ttl_s),
         outbox=outbox,
         drain=drain,
         caches=caches,
@@ -109,6 +110,7 @@ def _wired(
             relations,
             lists,
             counts,
+            accounts,
             settings.relation_cache_max,
             settings.list_cache_max,
         ),

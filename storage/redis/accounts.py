@@ -45,14 +45,7 @@ class CachedAccounts:
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         try:
-            replies = await self._redis.pipe(self._values.reads(users, _VIEW))
-            found = answers(users, replies, _VIEW)
-            missing = [user for user in users if user not in found]
-            return (
-                found | await self._values.filled(missing, _VIEW, self._worn.of)
-                if missing
-                else found
-            )
+            return await self._cached(list(dict.fromkeys(users)))
         except Unavailable as error:
             if error.part != PART:
                 raise
@@ -63,6 +56,13 @@ class CachedAccounts:
 
     async def set_following_limit(self, user: UserId, limit: int | None) -> Account:
         return await self._told(user, lambda: self._worn.set_following_limit(user, limit))
+
+    async def _cached(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+        found = answers(users, await self._redis.pipe(self._values.reads(users, _VIEW)), _VIEW)
+        missing = [user for user in users if user not in found]
+        return (
+            found | await self._values.filled(missing, _VIEW, self._worn.of) if missing else found
+        )
 
     async def _told(self, user: UserId, write: Callable[[], Awaitable[Account]]) -> Account:
         # A caller who hangs up between the commit and the cache must not leave that behind.

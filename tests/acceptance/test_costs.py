@@ -35,11 +35,12 @@ class Cost:
 
 METRICS = Cost(statements=1, round_trips=1)
 """What asking /metrics for the counters costs itself."""
-WARM = Cost(statements=0, round_trips=5)
+WARM = Cost(statements=0, round_trips=6)
 COLD = Cost(statements=15, round_trips=30)
 UNCACHED = Cost(statements=15, round_trips=0)
 """The most that everything of any number of users may cost: with what their accounts say, and with
-the viewer's counts, which tell of blocks."""
+the viewer's counts, which tell of blocks. Of other people's relations, what the viewer may know
+takes one round trip more than the relations do."""
 
 
 async def cost(gateway: Gateway, users: int) -> Cost:
