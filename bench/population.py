@@ -7,7 +7,7 @@ import asyncpg
 
 from graph.cursor import write_cursors
 from graph.edge import UserId
-from graph.page import ListKind, Position
+from graph.page import ListKind, ListOf, Position
 
 Deep = tuple[int, str]
 
@@ -87,7 +87,7 @@ async def population(database_url: str, space: str) -> Population:
 
 async def _deep(connection: "asyncpg.Connection[asyncpg.Record]", whale: int) -> list[Deep]:
     """Cursors before the 1,000th page of a whale's followers, and before some pages after it."""
-    followers = ListKind.FOLLOWERS, UserId(whale)
+    followers = ListOf(ListKind.FOLLOWERS, UserId(whale))
     rows = await connection.fetch(_DEEP, whale, DEEP - 1, PAGE * (DEEP_PAGES + 1))
     places = [(Position(*row), followers) for row in rows[:-PAGE:PAGE]]
     return [(whale, cursor) for cursor in write_cursors(places)]

@@ -86,6 +86,7 @@ def _relations(count: int, fields: str, *, quick: bool) -> Shape:
         draw,
         checks=count,
         turns=QUESTIONS if count < 500 else HUGE_QUESTIONS,
+        signed_in=True,  # as the user themselves: nearly all checks are of one's own relations
         quick=quick,
     )
 

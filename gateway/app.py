@@ -78,8 +78,9 @@ def _context_of(
     authentication: Authentication, stores: Stores, limits: Limits
 ) -> Callable[[Headers], Context]:
     def context_of(headers: Headers) -> Context:
-        user_id = authentication.identify(headers).user_id
-        return Context(RequestScope(stores, None if user_id is None else UserId(user_id), limits))
+        identity = authentication.identify(headers)
+        viewer = None if identity.user_id is None else UserId(identity.user_id)
+        return Context(RequestScope(stores, viewer, limits, is_service=identity.service))
 
     return context_of
 

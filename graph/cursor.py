@@ -9,19 +9,22 @@ from struct import Struct
 
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 from graph.errors import BadCursor
-from graph.page import ListKind, ListOf, Position
+from graph.page import ListOf, Position
 
 VERSION = 1
 _LIST = Struct(">Bq")
 _POSITION = Struct(">Bqq")
 _CHECKED = Struct(f">{_POSITION.size}sI")
+OLDEST_FIRST = 0x80
+"""The bit beside a kind's number that tells the order."""
 LENGTH = _CHECKED.size // 3 * 4
 """Version, since, id and check are 21 bytes: 28 characters, and no padding."""
 
 
-def list_seed(kind: ListKind, owner: UserId) -> int:
-    """What binds cursors to a list: computed once per page, not per edge."""
-    return crc32(_LIST.pack(kind, owner))
+def list_seed(list_of: ListOf) -> int:
+    """What binds cursors to a list and its order: computed once per page, not per edge."""
+    kind, owner, oldest_first = list_of
+    return crc32(_LIST.pack(kind | OLDEST_FIRST if oldest_first else kind, owner))
 
 
 def write_cursors(places: Iterable[tuple[Position, ListOf]]) -> list[str]:
@@ -29,15 +32,15 @@ def write_cursors(places: Iterable[tuple[Position, ListOf]]) -> list[str]:
     raw: list[bytes] = []
     for list_of, entries in groupby(places, itemgetter(1)):
         bodies = [_POSITION.pack(VERSION, since, user_id) for (since, user_id), _ in entries]
-        checks = map(crc32, bodies, repeat(list_seed(*list_of)))
+        checks = map(crc32, bodies, repeat(list_seed(list_of)))
         raw += map(_CHECKED.pack, bodies, checks)
     # Cursors have no padding, so a whole column is encoded at once and cut apart.
     text = urlsafe_b64encode(b"".join(raw)).decode()
     return [text[start : start + LENGTH] for start in range(0, len(text), LENGTH)]
 
 
-def read_cursor(argument: str, cursor: str, kind: ListKind, owner: UserId) -> Position:
-    """The position of a cursor that was written for this list.
+def read_cursor(argument: str, cursor: str, list_of: ListOf) -> Position:
+    """The position of a cursor that was written for this list in this order.
 
     Raises:
         BadCursor: it is not a cursor, has another version, or belongs to another list.
@@ -49,8 +52,9 @@ def read_cursor(argument: str, cursor: str, kind: ListKind, owner: UserId) -> Po
     body, check = _CHECKED.unpack(raw) if len(raw) == _CHECKED.size else (b"\0", 0)
     if body[0] != VERSION:
         raise BadCursor(argument, "not a cursor of this API; give one back exactly as you got it.")
-    if crc32(body, list_seed(kind, owner)) != check:
-        raise BadCursor(argument, f"this cursor does not belong to this {kind.name.lower()} list.")
+    if crc32(body, list_seed(list_of)) != check:
+        name = list_of.kind.name.lower()
+        raise BadCursor(argument, f"this cursor does not belong to this {name} list.")
     _, since, user_id = _POSITION.unpack(body)
     if not (0 <= since <= MAX_SINCE and 0 < user_id <= MAX_USER_ID):
         raise BadCursor(argument, "this cursor points nowhere.")

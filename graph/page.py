@@ -7,7 +7,7 @@ specification allows: everything strictly between two positions, from one of its
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 
@@ -20,8 +20,26 @@ class ListKind(IntEnum):
     FRIENDS = 3
 
 
-ListOf: TypeAlias = tuple[ListKind, UserId]
-"""Which list: the kind and its owner."""
+class OwnListKind(IntEnum):
+    """Lists that nobody but their owner may open. Numbered on from `ListKind`'s."""
+
+    FOLLOWING = 4
+    """Whispers among the follows."""
+    FOLLOWERS = 5
+    """Whispers among the followers."""
+    SPECIALS = 6
+    MUTED = 7
+    BLOCKED = 8
+    OUTGOING_REQUESTS = 9
+    INCOMING_REQUESTS = 10
+
+
+class ListOf(NamedTuple):
+    """Which list: the kind, its owner, and the end that it is read from."""
+
+    kind: ListKind | OwnListKind
+    owner: UserId
+    oldest_first: bool = False
 
 
 class Position(NamedTuple):
@@ -76,6 +94,11 @@ class Page:
 
 
 EMPTY_PAGE = Page((), False)
+
+
+def since(date: Millis) -> Position:
+    """Before everything that began at a date or later, and after all the rest."""
+    return Position(date, UserId(0))
 
 
 def cut(entries: Iterable[Position], window: Window) -> Page:

@@ -88,6 +88,36 @@ def is_friends(kinds: int) -> bool:
     return kinds & 0xFF == FRIENDS
 
 
+def whispers(kinds: int) -> bool:
+    """Whether the first follows the second by a whisper."""
+    return kinds & 15 == Kind.WHISPER
+
+
+def requests(kinds: int) -> bool:
+    """Whether the first has asked to follow the second, and waits."""
+    return kinds & 15 == Kind.REQUEST
+
+
+def requested(kinds: int) -> bool:
+    """Whether the second has asked to follow the first, and waits."""
+    return kinds >> 4 & 15 == Kind.REQUEST
+
+
+def blocks(kinds: int) -> bool:
+    """Whether the first blocks the second."""
+    return kinds & 15 == Kind.BLOCK
+
+
+def mutes(kinds: int) -> bool:
+    """Whether the first has muted the second, whom they need not follow."""
+    return kinds >> 8 & Flags.MUTED != 0
+
+
+def is_special(kinds: int) -> bool:
+    """Whether the second is a close follow of the first's."""
+    return follows(kinds) and kinds >> 8 & Flags.SPECIAL != 0
+
+
 def state(kinds: int) -> RelationState:
     """Both directions in one word."""
     if kinds == SELF.kinds:

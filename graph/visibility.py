@@ -6,10 +6,13 @@ stands in a list which they may open. What they may not see looks exactly like w
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from functools import cache
+from itertools import product
+from typing import NamedTuple
 
-from graph.edge import FOLLOWS, Kind, Millis
+from graph.edge import FOLLOWS, Flags, Kind, Millis
 from graph.page import ListKind
-from graph.relation import STRANGERS, Relation, kinds_of
+from graph.relation import FRIENDS, STRANGERS, Relation, kinds_of
 
 
 class Audience(IntEnum):
@@ -105,6 +108,22 @@ def access(list_kind: ListKind, privacy: Privacy, viewer: Standing) -> Access:
     return Access.VISIBLE if seen else Access.HIDDEN_BY_OWNER
 
 
+class Doors(NamedTuple):
+    """Which of a user's lists a viewer may open."""
+
+    following: bool
+    followers: bool
+
+
+@cache  # both have few values
+def doors(privacy: Privacy, viewer: Standing) -> Doors | None:
+    """None: there is a block between the two, and nothing of either is shown to the other."""
+    if viewer in (Standing.BLOCKER, Standing.BLOCKED):
+        return None
+    kinds = (ListKind.FOLLOWING, ListKind.FOLLOWERS)
+    return Doors(*(access(kind, privacy, viewer) is Access.VISIBLE for kind in kinds))
+
+
 def seen_by_first(relation: Relation, *, whispers: bool = True) -> Relation:
     """What the first of two users may know: all of their own side, and of the other's no block.
 
@@ -121,16 +140,32 @@ def seen_by_second(relation: Relation, *, whispers: bool = True) -> Relation:
     return seen_by_first(relation.turned, whispers=whispers).turned
 
 
+_ALL_OPEN = {kinds_of(Kind.FOLLOW, Kind.NONE), kinds_of(Kind.NONE, Kind.FOLLOW), FRIENDS}
+
+
 def seen_by_third(relation: Relation, *, ahead: bool, behind: bool) -> Relation:
     """What anybody else may know: open follows only, and of these only such as stand in a list
     that they may open; `ahead` and `behind` say whether either direction does.
     """
+    if ahead and behind and relation.kinds in _ALL_OPEN:
+        return relation  # nearly always
     kind = _open(relation.kind) if ahead else Kind.NONE
     back_kind = _open(relation.back_kind) if behind else Kind.NONE
     return Relation(
         kinds_of(kind, back_kind),
         relation.since if kind else Millis(0),
         relation.back_since if back_kind else Millis(0),
+    )
+
+
+def seen_through(relation: Relation, first: Doors | None, second: Doors | None) -> Relation:
+    """What anybody else may know, by the lists of both ends that they may open."""
+    if first is None or second is None:
+        return STRANGERS
+    return seen_by_third(
+        relation,
+        ahead=first.following or second.followers,
+        behind=second.following or first.followers,
     )
 
 
@@ -142,3 +177,31 @@ def _without_back(relation: Relation) -> Relation:
     if relation.kinds & ~0xF0 == 0:
         return STRANGERS
     return Relation(relation.kinds & ~0xF0, relation.since, Millis(0))
+
+
+def _every_relation() -> list[Relation]:
+    """One for each value of `Relation.kinds`, both dates given."""
+    every_flags = map(Flags, range(sum(Flags) + 1))
+    return [
+        Relation(kinds_of(*said), Millis(1), Millis(1)) for said in product(Kind, Kind, every_flags)
+    ]
+
+
+# From the rules themselves, so that a whole column of relations costs one look at its kinds.
+
+HIDING = {
+    whispers: frozenset(
+        relation.kinds
+        for relation in _every_relation()
+        if seen_by_first(relation, whispers=whispers).kinds != relation.kinds
+    )
+    for whispers in (True, False)
+}
+"""By `whispers`: the kinds of which `seen_by_first` hides something."""
+
+PUBLIC = frozenset(
+    relation.kinds
+    for relation in _every_relation()
+    if seen_by_third(relation, ahead=True, behind=True) != STRANGERS
+)
+"""The kinds of which others may know anything at all."""

@@ -49,28 +49,33 @@ class Loader(Generic[K, V]):
 
     async def load_many(self, keys: Sequence[K]) -> list[V]:
         """The values of many keys, in their order."""
-        value_of = self._known.__getitem__
-        try:
-            return list(map(value_of, keys))
-        except KeyError:
-            await self._answer_to(keys)
-        return list(map(value_of, keys))
+        answer = self.ask(keys)
+        if answer is not None:
+            await answer
+        return self.known(keys)
 
-    def _answer_to(self, keys: Sequence[K]) -> "asyncio.Future[None]":
+    def ask(self, keys: Sequence[K]) -> "asyncio.Future[None] | None":
+        """Asks, and returns what tells that all of them are known; None: they are already.
+
+        For whoever has more to ask in the same turn: without a task for each question.
+        """
+        if self._known.keys() >= set(keys):
+            return None
         loop = asyncio.get_running_loop()
         if not self._asked:
-            loop.call_soon(self._begin, loop)
-        answer = loop.create_future()
+            task = loop.create_task(self._load())
+            limit = loop.call_later(self._batch_s_max, task.cancel)
+            task.add_done_callback(lambda _: limit.cancel())
+        answer: asyncio.Future[None] = loop.create_future()
         self._asked.append((keys, answer))
         return answer
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        asked, self._asked = self._asked, []
-        task = loop.create_task(self._load(asked))
-        limit = loop.call_later(self._batch_s_max, task.cancel)
-        task.add_done_callback(lambda _: limit.cancel())
+    def known(self, keys: Sequence[K]) -> list[V]:
+        """The values of keys that are known, in their order."""
+        return list(map(self._known.__getitem__, keys))
 
-    async def _load(self, asked: Sequence[Question[K]]) -> None:
+    async def _load(self) -> None:
+        asked, self._asked = self._asked, []
         columns = chain.from_iterable(keys for keys, _ in asked)
         wanted = [key for key in dict.fromkeys(columns) if key not in self._known]
         failure: Exception | None = None
@@ -89,3 +94,4 @@ class Loader(Generic[K, V]):
                 answer.set_result(None)
             else:
                 answer.set_exception(failure)
+                answer.exception()  # who asked may have failed before, and never look

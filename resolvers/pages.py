@@ -1,15 +1,153 @@
-"""How a page of many users' lists is read. Knows nothing of cursors or caches."""
+"""How a page of many users' lists is read, as the viewer may see it. Knows nothing of cursors.
 
-from collections.abc import Sequence
+Whom there is a block with, the viewer finds in nobody's list: so pages are read a little longer
+than they are shown, by as many entries as there are blocks. That way a page is short only at the
+end of its list, and one read is nearly always enough.
+"""
 
-from graph.edge import UserId
-from graph.page import ListKind, Page, Window
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from graph.counts import Counts
+from graph.edge import Kind, UserId
+from graph.page import EMPTY_PAGE, ListKind, Page, Position, Window, cut
+from graph.relation import Relation
+from graph.visibility import Access
+from resolvers.access import Facts, accesses_of, askers, blocks_in, own_kind
 from resolvers.scope import Scope
+
+CHUNK = 500
+"""As many entries more than a page shows are read at once, at most."""
+
+CHUNKS_MAX = 50
+"""After so many reads a page may be short: of whom it would show, 25,000 in a row are left out."""
+
+Leaves = Callable[[Relation], bool]
+"""Whether an entry is left out, by what the viewer is to them."""
+
+
+class Opened(NamedTuple):
+    """A page of a list as a viewer finds it: empty where the list may not be opened."""
+
+    access: Access
+    page: Page
+
+
+class Omission(NamedTuple):
+    """Who is left out of pages, and how many these are at most."""
+
+    leaves: Leaves
+    most: int
 
 
 async def pages_of(
     scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
-) -> list[Page]:
+) -> list[Opened]:
     """The same window of every owner's list, as the viewer may see it."""
+    whose = owners if scope.sees_everything else askers(scope)
+    # Asked for before the pages are, these go out with them: all are one round trip.
+    asked = Facts(scope, owners, whose)
     pages = await scope.stores.lists.pages(kind, owners, window, scope.viewer)
-    return [pages[owner] for owner in owners]
+    accounts, counts = await asked.read()
+    blocks = blocks_in(scope, counts)
+    accesses = await accesses_of(scope, kind, owners, accounts, blocks)
+    found = [
+        Opened(access, pages[owner] if access is Access.VISIBLE else EMPTY_PAGE)
+        for owner, access in zip(owners, accesses, strict=True)
+    ]
+    theirs = {user: count for user, count in zip(whose, counts, strict=True) if user in pages}
+    replaced = await _own(scope, kind, window, theirs)
+    if blocks:
+        others = [
+            owner
+            for owner, (access, _) in zip(owners, found, strict=True)
+            if access is Access.VISIBLE and owner != scope.viewer
+        ]
+        replaced |= await without(scope, kind, others, window, Omission(is_barred, blocks))
+    if not replaced:
+        return found
+    return [
+        Opened(opened.access, replaced.get(owner, opened.page))
+        for owner, opened in zip(owners, found, strict=True)
+    ]
+
+
+async def without(
+    scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window, omission: Omission
+) -> dict[UserId, Page]:
+    """The same window of every owner's list, refilled where entries are left out."""
+    if not owners:
+        return {}
+    wide = replace(window, size=window.size + 1 + min(omission.most, CHUNK))
+    pages = await _read(scope, kind, owners, wide)
+    kept = await asyncio.gather(
+        *(_kept(scope, kind, owner, window, wide, pages[owner], omission) for owner in owners)
+    )
+    return dict(zip(owners, kept, strict=True))
+
+
+def is_barred(relation: Relation) -> bool:
+    """Whether there is a block between the two."""
+    return relation.kinds & 15 == Kind.BLOCK or relation.kinds >> 4 & 15 == Kind.BLOCK
+
+
+async def _own(
+    scope: Scope, kind: ListKind, window: Window, counts: Mapping[UserId, Counts]
+) -> dict[UserId, Page]:
+    """The pages that hold whispers."""
+    whispered = {
+        owner: own
+        for owner, count in counts.items()
+        if (own := own_kind(scope, kind, owner, count))
+    }
+    if not whispered:
+        return {}
+    own, *_ = whispered.values()
+    return dict(await scope.stores.own_lists.pages(own, list(whispered), window))
+
+
+async def _kept(
+    scope: Scope,
+    kind: ListKind,
+    owner: UserId,
+    window: Window,
+    wide: Window,
+    page: Page,
+    omission: Omission,
+) -> Page:
+    kept: list[Position] = []
+    for _ in range(CHUNKS_MAX):
+        relations = await scope.ties.load_many([user for _, user in page.entries])
+        kept += [
+            entry
+            for entry, relation in zip(page.entries, relations, strict=True)
+            if not omission.leaves(relation)
+        ]
+        if len(kept) > window.size or not page.more:
+            break
+        wide = _beyond(wide, page)
+        page = (await _read(scope, kind, [owner], wide))[owner]
+    found = cut(kept, window)
+    return Page(found.entries, found.more or page.more)
+
+
+def _beyond(window: Window, page: Page) -> Window:
+    """What comes after a page that was full."""
+    if window.backward:
+        return replace(window, before=page.entries[0])
+    return replace(window, after=page.entries[-1])
+
+
+async def _read(
+    scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
+) -> dict[UserId, Page]:
+    """Pages as the owners themselves and services see them, and others all but the blocks."""
+    whose = owners if scope.sees_everything else [o for o in owners if o == scope.viewer]
+    pages, counts = await asyncio.gather(
+        scope.stores.lists.pages(kind, owners, window, scope.viewer),
+        scope.counts.load_many(whose),
+    )
+    own = await _own(scope, kind, window, dict(zip(whose, counts, strict=True)))
+    return {**pages, **own}

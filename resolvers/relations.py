@@ -1,21 +1,47 @@
-"""How relation checks are read: once a pair, from the side that knows best.
+"""How relation checks are read: once a pair, from the side that knows best; and shown.
 
-Knows nothing of caches. A viewer's own follows stand in the viewer's own row the moment they are
-written, while the other side may still wait for a worker: so whatever touches the viewer is asked
-of the viewer's side, and turned round; and never of what this process remembers of it, for
-another one may have written since.
+Knows nothing of caches, nor of who may know what. A viewer's own follows stand in the viewer's own
+row the moment they are written, while the other side may still wait for a worker: so whatever
+touches the viewer is asked of the viewer's side, and turned round; and never of what this process
+remembers of it, for another one may have written since.
 """
 
 from collections.abc import Sequence
 
-from graph.edge import UserId
-from graph.relation import SELF, Relation
+from graph.edge import Pair, UserId
+from graph.relation import SELF, STRANGERS, Relation
+from resolvers import sight
 from resolvers.scope import Scope
 from storage.ports import Check
 
 
-async def between(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
-    """One list a check, one relation for each of its others, as the viewer may rely on it."""
+async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[list[Relation]]:
+    """One list a check, one relation for each of its others, as far as the viewer may know it."""
+    whole = await _whole(scope, checks)
+    if len(checks) == 1 and checks[0].user == scope.viewer:
+        return [sight.to_first(scope, whole[0])]  # nearly all there are
+    return await sight.shown(scope, checks, whole)
+
+
+async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
+    """One relation a pair, in their order, as far as the viewer may know it."""
+    others: dict[UserId, list[UserId]] = {}
+    for source, target in pairs:
+        others.setdefault(source, []).append(target)
+    found = await between(scope, [Check(source, targets) for source, targets in others.items()])
+    turns = {source: iter(column) for source, column in zip(others, found, strict=True)}
+    return [next(turns[source]) for source, _ in pairs]
+
+
+async def of_viewer(scope: Scope, users: Sequence[UserId]) -> list[Relation]:
+    """How the viewer stands to each of these, shown; nobody is a stranger to all."""
+    if scope.viewer is None:
+        return [STRANGERS] * len(users)
+    return sight.to_first(scope, await scope.ties.load_many(users))
+
+
+async def _whole(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
+    """The same as it is stored, as the viewer may rely on it."""
     stores, viewer = scope.stores, scope.viewer
     if len(checks) == 1 and _is_plain(checks[0], viewer):
         store = stores.fresh.relations if checks[0].user == viewer else stores.relations

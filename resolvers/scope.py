@@ -6,16 +6,19 @@ Knows nothing of the protocol that the request came by.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from graph.account import Account
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.errors import Unauthenticated
+from graph.errors import Forbidden, Unauthenticated
+from graph.relation import SELF, Relation
 from resolvers.loader import Loader
+from storage.ports import Check
 from storage.stores import Stores
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call may ask for; more is an error that says so."""
+    """What one call may ask for; more is an error that says so. And what users may know at all."""
 
     following_max: int = 1000
     """How many users one account may follow."""
@@ -23,16 +26,29 @@ class Limits:
     page_default: int = 20
     users_max: int = 100
     relations_max: int = 1000
+    pairs_max: int = 500
+    whispers_hidden: bool = False
+    """Whether a whisper is hidden from whom it is about, too."""
 
 
 class Scope:
     """What the fields of one request share."""
 
-    def __init__(self, stores: Stores, viewer: UserId | None, limits: Limits) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        viewer: UserId | None,
+        limits: Limits,
+        *,
+        is_service: bool = False,
+    ) -> None:
         self.stores = stores
         self.viewer = viewer
         self.limits = limits
+        self.is_service = is_service
         self._counts: Loader[UserId, Counts] | None = None
+        self._accounts: Loader[UserId, Account] | None = None
+        self._ties: Loader[UserId, Relation] | None = None
 
     @property
     def counts(self) -> Loader[UserId, Counts]:
@@ -41,10 +57,29 @@ class Scope:
             self._counts = Loader(self._read_counts)
         return self._counts
 
+    @property
+    def accounts(self) -> Loader[UserId, Account]:
+        """What users say about themselves."""
+        if self._accounts is None:
+            self._accounts = Loader(self._read_accounts)
+        return self._accounts
+
+    @property
+    def ties(self) -> Loader[UserId, Relation]:
+        """How the viewer stands to others, whole: for rules to decide by, never to be shown."""
+        if self._ties is None:
+            self._ties = Loader(self._read_ties)
+        return self._ties
+
     def forget(self) -> None:
         """What was read is no longer sure, because this request has written."""
         self.stores = self.stores.fresh
-        self._counts = None
+        self._counts = self._accounts = self._ties = None
+
+    @property
+    def sees_everything(self) -> bool:
+        """Whether a service asks for itself. One that asks for a user sees what that user sees."""
+        return self.is_service and self.viewer is None
 
     def must_have_viewer(self) -> UserId:
         """Who asks.
@@ -56,6 +91,20 @@ class Scope:
             raise Unauthenticated("Sign in first: this needs a viewer.")
         return self.viewer
 
+    def must_be_service(self) -> None:
+        """Raises Forbidden unless a trusted service asks, perhaps for a user."""
+        if not self.is_service:
+            raise Forbidden("This is for services: it needs a token with the scope `service`.")
+
     async def _read_counts(self, users: Sequence[UserId]) -> list[Counts]:
         found = await self.stores.counts.of(users, self.viewer)
         return [found[user] for user in users]
+
+    async def _read_accounts(self, users: Sequence[UserId]) -> list[Account]:
+        found = await self.stores.accounts.of(users)
+        return [found[user] for user in users]
+
+    async def _read_ties(self, users: Sequence[UserId]) -> list[Relation]:
+        viewer = self.must_have_viewer()
+        (found,) = await self.stores.relations.between([Check(viewer, users)])
+        return [SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)]

@@ -1,18 +1,26 @@
 """From what a caller wrote to what the use cases take. Bad input is named, never cut."""
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, Protocol, TypeVar
 
 import orjson
-from strawberry import UNSET
+import strawberry
 
 from graph.cursor import read_cursor
-from graph.edge import MAX_USER_ID, UserId, user_id_of
+from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, Pair, UserId, user_id_of
 from graph.errors import BadInput
-from graph.page import NEWEST, OLDEST, ListKind, Window
+from graph.page import NEWEST, OLDEST, ListOf, Window
 from resolvers.scope import Limits
 
-T = TypeVar("T")
+SequenceT = TypeVar("SequenceT", bound=Sequence[str])
+
+
+class PairOfIds(Protocol):
+    """An input that names two users in order."""
+
+    from_: strawberry.ID
+    to: strawberry.ID
 
 
 class Paging(NamedTuple):
@@ -22,11 +30,6 @@ class Paging(NamedTuple):
     after: str | None
     last: int | None
     before: str | None
-
-
-def paging(first: int | None, after: str | None, last: int | None, before: str | None) -> Paging:
-    """The arguments as Strawberry gives them: what was not given is UNSET."""
-    return Paging(_given(first), _given(after), _given(last), _given(before))
 
 
 def user_id(argument: str, text: str) -> UserId:
@@ -45,9 +48,26 @@ def user_id(argument: str, text: str) -> UserId:
 
 def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
     """As many user ids as `texts`, in their order, at most `most`."""
+    at_most(argument, texts, most)
+    return _plain_ids(texts) or [user_id(argument, text) for text in texts]
+
+
+def at_most(argument: str, texts: SequenceT, most: int) -> SequenceT:
+    """The same texts, if they are not too many."""
     if len(texts) > most:
         raise BadInput(argument, f"{len(texts)} ids are too many: ask for at most {most} at once.")
-    return _plain_ids(texts) or [user_id(argument, text) for text in texts]
+    return texts
+
+
+def user_pairs(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[Pair]:
+    """As many pairs as were given, in their order, at most `most`."""
+    if len(pairs) > most:
+        raise BadInput(
+            argument, f"{len(pairs)} pairs are too many: ask for at most {most} at once."
+        )
+    firsts = user_ids(argument, [pair.from_ for pair in pairs], most)
+    seconds = user_ids(argument, [pair.to for pair in pairs], most)
+    return list(map(Pair, firsts, seconds))
 
 
 def _plain_ids(texts: Sequence[str]) -> list[UserId]:
@@ -64,13 +84,8 @@ def _plain_ids(texts: Sequence[str]) -> list[UserId]:
     return numbers if 0 not in numbers and max(numbers) <= MAX_USER_ID else []
 
 
-def window(
-    kind: ListKind,
-    owner: UserId,
-    limits: Limits,
-    paging: Paging,
-) -> Window:
-    """The part of `owner`'s list that Relay's four arguments mean."""
+def window(list_of: ListOf, limits: Limits, paging: Paging) -> Window:
+    """The part of a list that Relay's four arguments mean: of its dates, whatever the order."""
     first, after, last, before = paging
     if first is not None and last is not None:
         raise BadInput("first", "give either `first` or `last`, not both.")
@@ -78,16 +93,25 @@ def window(
     size = limits.page_default if size is None else size
     if not 0 <= size <= limits.page_max:
         raise BadInput(argument, f"{size} is out of range: use 0 to {limits.page_max}.")
+    start = None if after is None else read_cursor("after", after, list_of)
+    end = None if before is None else read_cursor("before", before, list_of)
+    newer, older = (end, start) if list_of.oldest_first else (start, end)
     return Window(
         size=size,
-        after=NEWEST if after is None else read_cursor("after", after, kind, owner),
-        before=OLDEST if before is None else read_cursor("before", before, kind, owner),
-        backward=last is not None,
+        after=NEWEST if newer is None else newer,
+        before=OLDEST if older is None else older,
+        backward=(last is not None) is not list_of.oldest_first,
     )
 
 
-def _given(value: T | None) -> T | None:
-    return None if value is UNSET else value
+def moment(date: datetime) -> Millis:
+    """The first whole millisecond that is not before a date; one without a zone is in UTC."""
+    aware = date if date.tzinfo else date.replace(tzinfo=UTC)
+    millis = -((_EPOCH - aware) // timedelta(milliseconds=1))
+    return Millis(min(max(millis, 0), MAX_SINCE))
+
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def _shown(text: str) -> str:

@@ -1,16 +1,21 @@
 """Pages of lists as Relay connections, with keyset cursors. Knows nothing of how pages are read."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from enum import Enum
 from itertools import repeat
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import strawberry
 
 from engine import Parents, batched
-from graph.counts import Counts
 from graph.cursor import write_cursors
-from graph.page import ListKind
+from graph.edge import UserId
+from graph.page import ListKind, OwnListKind
+from resolvers.access import total, totals
+from resolvers.overlap import Filter, filtered_totals
+from resolvers.scope import Scope
 from schema.context import Info, scope_of
 from schema.rows import ConnectionRow, EntryRow, date
 
@@ -20,6 +25,20 @@ if TYPE_CHECKING:
 LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
 
+@strawberry.enum(description="Whether the viewer may open a list; if not, why.")
+class Access(Enum):
+    VISIBLE = strawberry.enum_value("VISIBLE", description="The viewer may.")
+    HIDDEN_BY_OWNER = strawberry.enum_value(
+        "HIDDEN_BY_OWNER", description="The owner shows it to others, or to nobody."
+    )
+    PROTECTED = strawberry.enum_value(
+        "PROTECTED", description="The owner shows it to those whose follows were approved."
+    )
+    HIDDEN_BY_BLOCK = strawberry.enum_value(
+        "HIDDEN_BY_BLOCK", description="The viewer has blocked the owner."
+    )
+
+
 @strawberry.type(description="Where a page lies in its list.")
 class PageInfo:
     @batched(
@@ -27,14 +46,14 @@ class PageInfo:
         "a `before` was given."
     )
     def has_next_page(rows: Parents[ConnectionRow]) -> list[bool]:
-        return [row.window.has_before if row.window.backward else row.page.more for row in rows]
+        return [row.page.more if row.from_start else row.bounds[1] for row in rows]
 
     @batched(
         description="Whether more comes before this page. Exact with `last`; with `first`, "
         "whether an `after` was given."
     )
     def has_previous_page(rows: Parents[ConnectionRow]) -> list[bool]:
-        return [row.page.more if row.window.backward else row.window.has_after for row in rows]
+        return [row.bounds[0] if row.from_start else row.page.more for row in rows]
 
     @batched(description="The cursor of the first edge here.")
     def start_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
@@ -53,18 +72,23 @@ class Edge:
     def cursor(rows: Parents[EntryRow]) -> list[str]:
         return write_cursors(rows)
 
+
+@strawberry.type
+class UserEdge(Edge):
+    """What the edges of lists of users have in common; no type of the API itself."""
+
     @batched(description="The user at the other end.")
     def node(rows: Parents[EntryRow]) -> list[LazyUser]:
         return cast("list[User]", [position[1] for position, _ in rows])
 
 
 @strawberry.type
-class FollowEdge(Edge):
+class FollowEdge(UserEdge):
     """What the edges of follows have in common; no type of the API itself."""
 
     @batched(description="Since when.")
     def followed_at(rows: Parents[EntryRow]) -> list[datetime]:
-        return _dates(rows)
+        return dates(rows)
 
 
 @strawberry.type(description="A user in a list of whom somebody follows.")
@@ -78,73 +102,110 @@ class FollowerEdge(FollowEdge):
 
 
 @strawberry.type(description="A user in a list of somebody's friends: both follow each other.")
-class FriendEdge(Edge):
+class FriendEdge(UserEdge):
     @batched(description="Since when both have followed each other.")
     def friends_since(rows: Parents[EntryRow]) -> list[datetime]:
-        return _dates(rows)
+        return dates(rows)
 
 
 @strawberry.type
 class Connection:
     """What the pages of all lists have in common; no type of the API itself."""
 
-    @batched(description="The page's users, newest first: for those who need no cursors or dates.")
-    def nodes(rows: Parents[ConnectionRow]) -> list[list[LazyUser]]:
-        return [cast("list[User]", [user for _, user in row.page.entries]) for row in rows]
-
     @batched(description="Where this page lies in the list.")
     def page_info(rows: Parents[ConnectionRow]) -> list[PageInfo]:
         return cast("list[PageInfo]", list(rows))
 
-    @batched(description="How many entries the whole list has.")
+    @batched(
+        description="How many entries the viewer can page through: 0 where they may not open the "
+        "list. Of followers since a date at most 10,000 are counted, and of the viewer's blocks "
+        "at most 10,000 a direction are left out."
+    )
     async def total_count(rows: Parents[ConnectionRow], info: Info) -> list[int]:
-        counts = await scope_of(info).counts.load_many([row.owner for row in rows])
-        return [_total(row.kind, count) for row, count in zip(rows, counts, strict=True)]
+        return await _totals(scope_of(info), rows)
 
 
-_EDGES = "The page's entries with their cursors and dates, newest first."
+@strawberry.type
+class UserConnection(Connection):
+    """What the pages of lists of users have in common; no type of the API itself."""
+
+    @batched(description="The page's users, in order: for those who need no cursors or dates.")
+    def nodes(rows: Parents[ConnectionRow]) -> list[list[LazyUser]]:
+        return [cast("list[User]", [user for _, user in row.page.entries]) for row in rows]
+
+    @batched(
+        description="Whether the viewer may open this list. If not, it is empty, and so is every "
+        "page of it."
+    )
+    def access(rows: Parents[ConnectionRow]) -> list[Access]:
+        return [Access[row.access.name] for row in rows]
+
+
+EDGES = "The page's entries with their cursors and dates, in order."
 
 
 @strawberry.type(description="A page of whom a user follows.")
-class FollowingConnection(Connection):
-    @batched(description=_EDGES)
+class FollowingConnection(UserConnection):
+    @batched(description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[list[FollowingEdge]]:
-        return cast("list[list[FollowingEdge]]", list(map(_entries, rows)))
+        return cast("list[list[FollowingEdge]]", list(map(entries, rows)))
 
 
 @strawberry.type(description="A page of a user's followers.")
-class FollowerConnection(Connection):
-    @batched(description=_EDGES)
+class FollowerConnection(UserConnection):
+    @batched(description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[list[FollowerEdge]]:
-        return cast("list[list[FollowerEdge]]", list(map(_entries, rows)))
+        return cast("list[list[FollowerEdge]]", list(map(entries, rows)))
 
 
 @strawberry.type(description="A page of a user's friends.")
-class FriendConnection(Connection):
-    @batched(description=_EDGES)
+class FriendConnection(UserConnection):
+    @batched(description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[list[FriendEdge]]:
-        return cast("list[list[FriendEdge]]", list(map(_entries, rows)))
+        return cast("list[list[FriendEdge]]", list(map(entries, rows)))
 
 
-def _entries(row: ConnectionRow) -> list[EntryRow]:
-    return list(zip(row.page.entries, repeat((row.kind, row.owner))))
+def entries(row: ConnectionRow) -> list[EntryRow]:
+    """The page's entries, each with the list that it is of."""
+    return list(zip(row.page.entries, repeat(row.list_of)))
+
+
+def dates(rows: Iterable[EntryRow]) -> list[datetime]:
+    """When what the entries tell of began."""
+    return [date(position[0]) for position, _ in rows]
 
 
 def _cursor(row: ConnectionRow, end: int) -> str | None:
     """The cursor of the first or last entry of a page, if it has any."""
-    entries = row.page.entries
-    return write_cursors([(entries[end], (row.kind, row.owner))])[0] if entries else None
+    found = row.page.entries
+    return write_cursors([(found[end], row.list_of)])[0] if found else None
 
 
-def _dates(rows: Iterable[EntryRow]) -> list[datetime]:
-    return [date(position[0]) for position, _ in rows]
+async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
+    """The totals of lists; those of one kind, filtered in one way, are read at once."""
+    asked: dict[_Counted, dict[UserId, None]] = {}
+    for list_of, *_, known in rows:
+        if not isinstance(known, int):
+            asked.setdefault((list_of.kind, known), {})[list_of.owner] = None
+    columns = await asyncio.gather(*(_read(scope, of, list(asked[of])) for of in asked))
+    found = dict(zip(asked, columns, strict=True))
+    return [
+        known if isinstance(known, int) else found[list_of.kind, known][list_of.owner]
+        for list_of, *_, known in rows
+    ]
 
 
-def _total(kind: ListKind, counts: Counts) -> int:
-    match kind:
-        case ListKind.FOLLOWING:
-            return counts.following
-        case ListKind.FOLLOWERS:
-            return counts.followers
-        case ListKind.FRIENDS:
-            return counts.friends
+_Counted: TypeAlias = tuple[ListKind | OwnListKind, Filter | None]
+
+
+async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[UserId, int]:
+    kind, chosen = counted
+    found: Sequence[int | None]
+    if isinstance(kind, OwnListKind):
+        counts = await scope.counts.load_many(owners)
+        found = [total(kind, count) for count in counts]
+    elif chosen is None:
+        found = await totals(scope, kind, owners)
+    else:
+        found = await filtered_totals(scope, owners, chosen)
+    return {owner: length or 0 for owner, length in zip(owners, found, strict=True)}

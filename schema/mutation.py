@@ -24,6 +24,7 @@ from schema.payload import (
     UserErrorCode,
 )
 from schema.rows import relation_rows
+from schema.settings_mutation import SettingsMutations
 
 P = TypeVar("P", bound=Payload)
 
@@ -33,7 +34,7 @@ _INPUT = strawberry.argument(description="Whom, and what to give back.")
 
 
 @strawberry.type(description="Everything that can be changed. All of it is safe to repeat.")
-class Mutation:
+class Mutation(SettingsMutations):
     @strawberry.mutation(
         description="The viewer follows a user. The viewer sees it at once, everywhere."
     )

@@ -7,9 +7,9 @@ from enum import Enum
 
 import strawberry
 
-from schema.query import Viewer
 from schema.relation import Relation
 from schema.user import User
+from schema.viewer import Viewer
 
 _REFUSED = "Nothing was changed: `userErrors` say why."
 _ECHO = "Anything; the payload gives it back."

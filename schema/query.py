@@ -4,12 +4,17 @@ from typing import Annotated, cast
 
 import strawberry
 
-from engine import Parents, batched, of_rows
+from engine import Parents, batched
+from resolvers import relations
+from resolvers.scope import Scope
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.node import Node
-from schema.rows import UserRow
+from schema.relation import Relation
+from schema.request import pair_of, requests_of
+from schema.rows import RequestRow, UserRow
 from schema.user import User
+from schema.viewer import Viewer
 
 UserIdArgument = Annotated[
     strawberry.ID, strawberry.argument(description="A user id: a decimal number.")
@@ -23,23 +28,38 @@ NodeIds = Annotated[
 ]
 
 
-@strawberry.type(description="Who is asking.")
-@of_rows(int)
-class Viewer:
-    @batched(description="The viewer as a user.")
-    def user(viewers: Parents[UserRow]) -> list[User]:
-        return cast("list[User]", list(viewers))
+@strawberry.input(description="Two users, in order.")
+class UserPair:
+    from_: strawberry.ID = strawberry.field(name="from", description="The id of the first.")
+    to: strawberry.ID = strawberry.field(description="The id of the second.")
+
+
+UserPairs = Annotated[
+    list[UserPair],
+    strawberry.argument(description="Up to 500 pairs of users. Repeats are allowed."),
+]
 
 
 @strawberry.type(description="Everything that can be asked.")
 class Query:
-    @batched(description="The object with this id; today all of them are users.")
-    def node(roots: Parents[None], id: NodeId) -> list[Node | None]:  # noqa: A002
-        return cast("list[Node | None]", [_user(id)] * len(roots))
+    @batched(
+        description="The object with this id: a user, or a request to follow that the viewer sent "
+        "or was sent."
+    )
+    async def node(
+        roots: Parents[None],
+        info: Info,
+        id: NodeId,  # noqa: A002
+    ) -> list[Node | None]:
+        found = await _nodes(scope_of(info), "id", [id])
+        return cast("list[Node | None]", found * len(roots))
 
     @batched(description="The objects with these ids, in their order.")
-    def nodes(roots: Parents[None], info: Info, ids: NodeIds) -> list[list[Node | None]]:
-        return cast("list[list[Node | None]]", [_users(info, ids)] * len(roots))
+    async def nodes(roots: Parents[None], info: Info, ids: NodeIds) -> list[list[Node | None]]:
+        scope = scope_of(info)
+        most = scope.limits.users_max
+        found = await _nodes(scope, "ids", arguments.at_most("ids", ids, most))
+        return cast("list[list[Node | None]]", [found] * len(roots))
 
     @batched(description="The user with this id.")
     def user(roots: Parents[None], id: UserIdArgument) -> list[User | None]:  # noqa: A002
@@ -52,6 +72,33 @@ class Query:
     @batched(description="Who is asking; null when nobody is signed in.")
     def viewer(roots: Parents[None], info: Info) -> list[Viewer | None]:
         return cast("list[Viewer | None]", [scope_of(info).viewer] * len(roots))
+
+    @batched(
+        description="For services: how each first user stands to each second, in the order of "
+        "`pairs`. Others get `FORBIDDEN`."
+    )
+    async def relations_between(
+        roots: Parents[None], info: Info, pairs: UserPairs
+    ) -> list[list[Relation]]:
+        scope = scope_of(info)
+        scope.must_be_service()
+        between = arguments.user_pairs("pairs", pairs, scope.limits.pairs_max)
+        found = await relations.of_pairs(scope, between)
+        rows = [
+            (pair.source, pair.target, relation.kinds, relation)
+            for pair, relation in zip(between, found, strict=True)
+        ]
+        return cast("list[list[Relation]]", [rows] * len(roots))
+
+
+async def _nodes(
+    scope: Scope, argument: str, texts: list[strawberry.ID]
+) -> list[UserRow | RequestRow | None]:
+    pairs = {text: pair for text in texts if (pair := pair_of(text))}
+    requests = dict(zip(pairs, await requests_of(scope, list(pairs.values())), strict=True))
+    return [
+        requests[text] if text in requests else arguments.user_id(argument, text) for text in texts
+    ]
 
 
 def _user(text: strawberry.ID) -> UserRow:

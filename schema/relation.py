@@ -25,7 +25,10 @@ class RelationState(Enum):
     SELF = strawberry.enum_value("SELF", description="They are one and the same user.")
 
 
-@strawberry.type(description="How the user `from` stands to the user `to`, in both directions.")
+@strawberry.type(
+    description="How the user `from` stands to the user `to`, in both directions, as far as the "
+    "viewer may know it: what is hidden looks like what is not there."
+)
 class Relation:
     @batched(name="from", description="The user from whose side this is told.")
     def from_(rows: Parents[RelationRow]) -> list[LazyUser]:
@@ -43,6 +46,35 @@ class Relation:
     following: bool = derived(KINDS, rules.follows, description="Whether `from` follows `to`.")
     followed_by: bool = derived(KINDS, rules.followed, description="Whether `to` follows `from`.")
 
+    whispering: bool = derived(
+        KINDS,
+        rules.whispers,
+        description="Whether `from` follows `to` by a whisper. To all but these two: false.",
+    )
+    requested: bool = derived(
+        KINDS,
+        rules.requests,
+        description="Whether `from` has asked to follow `to`, and waits. To all but these two: "
+        "false.",
+    )
+    requested_by: bool = derived(
+        KINDS,
+        rules.requested,
+        description="Whether `to` has asked to follow `from`, and waits. To all but these two: "
+        "false.",
+    )
+    blocking: bool = derived(
+        KINDS, rules.blocks, description="Whether `from` blocks `to`. To all but `from`: false."
+    )
+    muted: bool = derived(
+        KINDS, rules.mutes, description="Whether `from` has muted `to`. To all but `from`: false."
+    )
+    special: bool = derived(
+        KINDS,
+        rules.is_special,
+        description="Whether `to` is a close follow of `from`. To all but `from`: false.",
+    )
+
     @batched(description="Since when `from` has followed `to`; null if they do not.")
     def followed_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
@@ -54,6 +86,13 @@ class Relation:
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return [
             date(relation.back_since) if relation.back_since and rules.followed(kinds) else None
+            for _, _, kinds, relation in rows
+        ]
+
+    @batched(description="Since when `from` has waited for approval; null if they do not.")
+    def requested_at(rows: Parents[RelationRow]) -> list[datetime | None]:
+        return [
+            date(relation.since) if rules.requests(kinds) else None
             for _, _, kinds, relation in rows
         ]
 

@@ -11,8 +11,10 @@ from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from graph.edge import Millis, UserId
-from graph.page import ListKind, ListOf, Page, Position, Window
+from graph.page import ListOf, Page, Position
 from graph.relation import Relation
+from graph.visibility import Access
+from resolvers.overlap import Filter
 
 UserRow: TypeAlias = UserId
 
@@ -25,12 +27,25 @@ KINDS = 2
 
 
 class ConnectionRow(NamedTuple):
-    """A page of one of `owner`'s lists."""
+    """A page of a list, its entries in the order that was asked for."""
 
-    kind: ListKind
-    owner: UserId
-    window: Window
+    list_of: ListOf
     page: Page
+    from_start: bool
+    """Whether the page was taken from the end that the order begins with: `first`, not `last`."""
+    bounds: tuple[bool, bool]
+    """Whether an `after`, and whether a `before` was given."""
+    access: Access = Access.VISIBLE
+    total: int | Filter | None = None
+    """How many entries there are, or what tells it; None: as many as the whole list has."""
+
+
+class RequestRow(NamedTuple):
+    """Somebody asked to follow somebody."""
+
+    source: UserId
+    target: UserId
+    since: Millis
 
 
 EntryRow: TypeAlias = tuple[Position, ListOf]

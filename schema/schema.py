@@ -1,12 +1,19 @@
 """The whole contract, ready to run or to print."""
 
 import strawberry
+from strawberry.schema.config import StrawberryConfig
 
 from schema.mutation import Mutation
 from schema.query import Query
+from schema.relation_mask import RELATION_MASK, RelationMask
 from schema.user import User
 
-schema = strawberry.Schema(query=Query, mutation=Mutation, types=[User])
+schema = strawberry.Schema(
+    query=Query,
+    mutation=Mutation,
+    types=[User],
+    config=StrawberryConfig(scalar_map={RelationMask: RELATION_MASK}),
+)
 
 
 def sdl() -> str:

@@ -1,4 +1,4 @@
-"""A user and everything that hangs below: counts, lists, relations. Knows nothing of stores."""
+"""A user, and what hangs below: counts and lists, and `Related`. Knows nothing of stores."""
 
 from typing import Annotated, cast
 
@@ -6,39 +6,28 @@ import strawberry
 from strawberry import UNSET
 
 from engine import Outcome, Parents, batched, of_rows
-from graph.edge import UserId
-from graph.errors import BadCursor
-from graph.page import ListKind, Window
-from resolvers import relations
-from resolvers.pages import pages_of
-from resolvers.scope import Scope
-from schema import arguments
+from graph.page import ListKind
+from resolvers.access import totals
+from schema import arguments, lists
+from schema.arguments import Paging
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
 from schema.context import Info, scope_of
 from schema.node import Node
-from schema.relation import Relation
-from schema.rows import ConnectionRow, UserRow, relation_rows
-from storage.ports import Check
+from schema.order import FollowerFilter, FriendOrder, ListOrder
+from schema.paging import paged
+from schema.rows import UserRow
+from schema.user_relations import Related
 
-First = Annotated[
-    int | None,
-    strawberry.argument(description="How many from the newest end: 20 by default, at most 100."),
+With = Annotated[strawberry.ID, strawberry.argument(name="with", description="Another user's id.")]
+Order = Annotated[
+    ListOrder | None, strawberry.argument(description="The newest first, if nothing is said.")
 ]
-After = Annotated[
-    str | None,
-    strawberry.argument(description="Only what comes after the edge with this cursor."),
+FriendsOrder = Annotated[
+    FriendOrder | None,
+    strawberry.argument(description="The newest friendship first, if nothing is said."),
 ]
-Last = Annotated[
-    int | None,
-    strawberry.argument(description="How many from the oldest end, instead of `first`."),
-]
-Before = Annotated[
-    str | None,
-    strawberry.argument(description="Only what comes before the edge with this cursor."),
-]
-Others = Annotated[
-    list[strawberry.ID],
-    strawberry.argument(description="The ids of up to 1,000 users. Repeats are allowed."),
+Chosen = Annotated[
+    FollowerFilter | None, strawberry.argument(description="Only some of the followers.")
 ]
 
 
@@ -47,114 +36,78 @@ Others = Annotated[
     "business, and a user without edges has zeros and empty lists."
 )
 @of_rows(int)
-class User(Node):
-    @batched(description="How many users this user follows.")
-    async def following_count(users: Parents[UserRow], info: Info) -> list[int]:
-        counts = await scope_of(info).counts.load_many(list(users))
-        return [count.following for count in counts]
+class User(Related, Node):
+    @batched(
+        description="How many users this user follows; null if the viewer may not open that list."
+    )
+    async def following_count(users: Parents[UserRow], info: Info) -> list[int | None]:
+        return await totals(scope_of(info), ListKind.FOLLOWING, list(users))
 
-    @batched(description="How many users follow this user.")
-    async def follower_count(users: Parents[UserRow], info: Info) -> list[int]:
-        counts = await scope_of(info).counts.load_many(list(users))
-        return [count.followers for count in counts]
+    @batched(
+        description="How many users follow this user; null if the viewer may not open that list."
+    )
+    async def follower_count(users: Parents[UserRow], info: Info) -> list[int | None]:
+        return await totals(scope_of(info), ListKind.FOLLOWERS, list(users))
 
-    @batched(description="How many users this user follows and is followed by.")
-    async def friend_count(users: Parents[UserRow], info: Info) -> list[int]:
-        counts = await scope_of(info).counts.load_many(list(users))
-        return [count.friends for count in counts]
+    @batched(
+        description="How many users this user follows and is followed by; null if the viewer may "
+        "not open that list."
+    )
+    async def friend_count(users: Parents[UserRow], info: Info) -> list[int | None]:
+        return await totals(scope_of(info), ListKind.FRIENDS, list(users))
 
     @batched(description="Whom this user follows, newest first.")
+    @paged
     async def following(
-        users: Parents[UserRow],
-        info: Info,
-        first: First = UNSET,
-        after: After = UNSET,
-        last: Last = UNSET,
-        before: Before = UNSET,
+        users: Parents[UserRow], info: Info, paging: Paging, order_by: Order = UNSET
     ) -> list[Outcome[FollowingConnection]]:
-        rows = await _pages(
-            info, ListKind.FOLLOWING, users, arguments.paging(first, after, last, before)
-        )
+        rows = await lists.pages(info, ListKind.FOLLOWING, users, paging, order_by)
         return cast("list[Outcome[FollowingConnection]]", rows)
 
     @batched(description="Who follows this user, newest first.")
+    @paged
     async def followers(
         users: Parents[UserRow],
         info: Info,
-        first: First = UNSET,
-        after: After = UNSET,
-        last: Last = UNSET,
-        before: Before = UNSET,
+        paging: Paging,
+        order_by: Order = UNSET,
+        filter: Chosen = UNSET,  # noqa: A002
     ) -> list[Outcome[FollowerConnection]]:
-        rows = await _pages(
-            info, ListKind.FOLLOWERS, users, arguments.paging(first, after, last, before)
-        )
+        if filter:
+            rows = await lists.filtered(info, users, paging, order_by, filter.chosen)
+        else:
+            rows = await lists.pages(info, ListKind.FOLLOWERS, users, paging, order_by)
         return cast("list[Outcome[FollowerConnection]]", rows)
 
     @batched(description="Who this user follows and is followed by, newest friendship first.")
+    @paged
     async def friends(
-        users: Parents[UserRow],
-        info: Info,
-        first: First = UNSET,
-        after: After = UNSET,
-        last: Last = UNSET,
-        before: Before = UNSET,
+        users: Parents[UserRow], info: Info, paging: Paging, order_by: FriendsOrder = UNSET
     ) -> list[Outcome[FriendConnection]]:
-        rows = await _pages(
-            info, ListKind.FRIENDS, users, arguments.paging(first, after, last, before)
-        )
+        rows = await lists.pages(info, ListKind.FRIENDS, users, paging, order_by)
         return cast("list[Outcome[FriendConnection]]", rows)
 
-    @batched(description="How this user stands to each of these, in the order of `ids`.")
-    async def relation_with(
-        users: Parents[UserRow], info: Info, ids: Others
-    ) -> list[list[Relation]]:
-        scope = scope_of(info)
-        others = arguments.user_ids("ids", ids, scope.limits.relations_max)
-        found = await relations.between(scope, [Check(user, others) for user in users])
-        rows = [
-            relation_rows(user, others, column) for user, column in zip(users, found, strict=True)
-        ]
-        return cast("list[list[Relation]]", rows)
-
-    @batched(description="How the viewer stands to this user; null when nobody is signed in.")
-    async def viewer_relation(users: Parents[UserRow], info: Info) -> list[Relation | None]:
-        scope = scope_of(info)
-        if scope.viewer is None:
+    @batched(
+        description="Whom the viewer follows among this user's followers, newest follower first; "
+        "null when nobody is signed in."
+    )
+    @paged
+    async def followers_you_know(
+        users: Parents[UserRow], info: Info, paging: Paging
+    ) -> list[Outcome[FollowerConnection | None]]:
+        if scope_of(info).viewer is None:
             return [None] * len(users)
-        others = list(users)
-        (found,) = await relations.between(scope, [Check(scope.viewer, others)])
-        rows = relation_rows(scope.viewer, others, found)
-        return cast("list[Relation | None]", rows)
+        rows = await lists.known_followers(info, users, paging)
+        return cast("list[Outcome[FollowerConnection | None]]", rows)
 
-
-async def _pages(
-    info: Info, kind: ListKind, users: Parents[UserRow], paging: arguments.Paging
-) -> list[Outcome[ConnectionRow]]:
-    """A page a user. A cursor is of one user's list: for the others it is an error."""
-    scope = scope_of(info)
-    windows = _windows(kind, users, scope, paging)
-    good = [(u, w) for u, w in zip(users, windows, strict=True) if isinstance(w, Window)]
-    owners = [owner for owner, _ in good]
-    pages = iter(await pages_of(scope, kind, owners, good[0][1]) if good else ())
-    return [
-        ConnectionRow(kind, user, window, next(pages)) if isinstance(window, Window) else window
-        for user, window in zip(users, windows, strict=True)
-    ]
-
-
-def _windows(
-    kind: ListKind, owners: Parents[UserRow], scope: Scope, paging: arguments.Paging
-) -> list[Window | BadCursor]:
-    if paging.after is None and paging.before is None:
-        return [_window(kind, owners[0], scope, paging)] * len(owners)
-    return [_window(kind, owner, scope, paging) for owner in owners]
-
-
-def _window(
-    kind: ListKind, owner: UserId, scope: Scope, paging: arguments.Paging
-) -> Window | BadCursor:
-    try:
-        return arguments.window(kind, owner, scope.limits, paging)
-    except BadCursor as error:
-        return error
+    @batched(
+        description="Whom this user and another one follow, as far as the viewer may open both "
+        "lists: what this user followed last comes first."
+    )
+    @paged
+    async def common_following(
+        users: Parents[UserRow], info: Info, with_: With, paging: Paging
+    ) -> list[Outcome[FollowingConnection]]:
+        other = arguments.user_id("with", with_)
+        rows = await lists.common_following(info, users, other, paging)
+        return cast("list[Outcome[FollowingConnection]]", rows)

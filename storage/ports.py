@@ -6,13 +6,14 @@ A `viewer` is whose own writes must show at once: implementations that lag make 
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
+from graph.account import Account, PrivacyChange
 from graph.counts import Counts
 from graph.decision import Decision, Rule
-from graph.edge import Edge, Kind, Pair, UserId
+from graph.edge import Edge, Kind, Millis, Pair, UserId
 from graph.lane import Lane
-from graph.page import ListKind, Page, Window
+from graph.page import ListKind, OwnListKind, Page, Position, Window
 from graph.relation import Relation
 
 
@@ -21,6 +22,28 @@ class Check(NamedTuple):
 
     user: UserId
     others: Sequence[UserId]
+
+
+class Note(NamedTuple):
+    """Of a request, its message; of a mute, when it ends by itself."""
+
+    message: str | None
+    muted_until: Millis | None
+
+
+Side: TypeAlias = Literal[ListKind.FOLLOWING, ListKind.FOLLOWERS]
+"""A list of one direction's edges."""
+
+
+class Whispers(NamedTuple):
+    """On which sides of an overlap whispers count: on those of who is to know of them."""
+
+    listed: bool = False
+    followed: bool = False
+
+
+OVERLAP_MAX = 10_000
+BARRED_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +85,68 @@ class Lists(Protocol):
         ...
 
 
+class OwnLists(Protocol):
+    """Pages of what only their owners may read, and services. Exact for their owners."""
+
+    async def pages(
+        self, kind: OwnListKind, users: Sequence[UserId], window: Window
+    ) -> Mapping[UserId, Page]:
+        """A page for every one of `users`; of those without a list, an empty one."""
+        ...
+
+
+class Overlaps(Protocol):
+    """What two lists have in common. The shorter one is looked up in the other."""
+
+    async def followed(
+        self, kind: Side, users: Sequence[UserId], by: UserId, whispers: Whispers
+    ) -> Mapping[UserId, Sequence[Position]]:
+        """Who of each user's following or followers is followed `by` somebody, newest first.
+
+        The dates are those of the users' lists. Of lists that are both longer than `OVERLAP_MAX`,
+        so many of the shorter one's newest entries are looked up.
+        """
+        ...
+
+    async def barred(
+        self, kind: ListKind, users: Sequence[UserId], viewer: UserId
+    ) -> Mapping[UserId, int]:
+        """How many of each user's list have blocked the viewer, or are blocked by the viewer.
+
+        Of more than `BARRED_MAX` blocks in a direction, so many of the newest are looked up.
+        """
+        ...
+
+
+class Notes(Protocol):
+    """What an edge's owner has written beside it. Exact."""
+
+    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, Note]:
+        """The notes of those pairs that have one."""
+        ...
+
+
 class CountsOf(Protocol):
     """Totals."""
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
         """The counts of every one of `users`; of those without any edge, zeros."""
+        ...
+
+
+class Accounts(Protocol):
+    """What users say about themselves. Whoever has written here sees it at once, everywhere."""
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+        """The account of every one of `users`; of those who never said anything, the default."""
+        ...
+
+    async def set_privacy(self, user: UserId, change: PrivacyChange) -> Account:
+        """Changes what it names, durably, and returns the account as it is now."""
+        ...
+
+    async def set_following_limit(self, user: UserId, limit: int | None) -> Account:
+        """Sets it, durably; None: as many as everybody. Returns the account as it is now."""
         ...
 
 

@@ -7,14 +7,17 @@ from dataclasses import dataclass, replace
 from storage.announced_edges import AnnouncedEdges
 from storage.drain import Drain
 from storage.hot.memory import Memory, opened_memory
-from storage.ports import CountsOf, Edges, Lists, Relations
+from storage.ports import Accounts, CountsOf, Edges, Lists, Notes, Overlaps, OwnLists, Relations
+from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
-from storage.postgres.lists import PostgresLists
+from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.outbox import Outbox, PostgresPending
+from storage.postgres.overlaps import PostgresNotes, PostgresOverlaps
 from storage.postgres.pool import Postgres
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqLanes
+from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
 from storage.redis.connection import GuardedRedis
 from storage.redis.counts import CachedCounts
@@ -37,7 +40,11 @@ class Stores:
     edges: Edges
     relations: Relations
     lists: Lists
+    own_lists: OwnLists
+    overlaps: Overlaps
+    notes: Notes
     counts: CountsOf
+    accounts: Accounts
     outbox: Outbox
     drain: Drain
     caches: RedisCaches
@@ -110,6 +117,7 @@ def _wired(
     own = OwnWrites(PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s)
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
+    accounts = PostgresAccounts(postgres)
     drain = Drain(outbox, caches)
     return Stores(
         edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes, drain),
@@ -117,7 +125,11 @@ def _wired(
             relations, redis, leases, keys, ttl_s, settings.relation_cache_max
         ),
         lists=CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max),
+        own_lists=PostgresOwnLists(postgres),
+        overlaps=PostgresOverlaps(postgres),
+        notes=PostgresNotes(postgres),
         counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
+        accounts=CachedAccounts(accounts, redis, leases, keys, ttl_s),
         outbox=outbox,
         drain=drain,
         caches=caches,
@@ -128,6 +140,7 @@ def _wired(
             relations,
             lists,
             counts,
+            accounts,
             settings.relation_cache_max,
             settings.list_cache_max,
         ),

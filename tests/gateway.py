@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from gateway.app import Gateway as App
-from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
+from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, AuthenticationSettings, mint
 from gateway.config import Config
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
@@ -18,18 +18,28 @@ DEVELOPMENT = AuthenticationSettings(
 
 
 class Gateway:
-    """Asks /graphql as one viewer or another."""
+    """Asks /graphql as one viewer or another; or, as a `service`, for nobody or for a viewer."""
 
-    def __init__(self, http: httpx.AsyncClient) -> None:
+    def __init__(self, http: httpx.AsyncClient, *, service: bool = False) -> None:
         self.http = http
+        self._service = service
+
+    @property
+    def as_service(self) -> "Gateway":
+        """The same, asked by a trusted service."""
+        return Gateway(self.http, service=True)
+
+    def _headers(self, viewer: int | None) -> dict[str, str]:
+        if self._service:
+            return {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, viewer, SERVICE)}"}
+        return {} if viewer is None else {"x-viewer": str(viewer)}
 
     async def answer(
         self, query: str, viewer: int | None = None, **variables: Any
     ) -> dict[str, Any]:
         """The whole answer, errors included."""
-        headers = {} if viewer is None else {"x-viewer": str(viewer)}
         body = {"query": query, "variables": variables}
-        response = await self.http.post("/graphql", json=body, headers=headers)
+        response = await self.http.post("/graphql", json=body, headers=self._headers(viewer))
         answer: dict[str, Any] = response.json()
         return answer
 

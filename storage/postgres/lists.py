@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graph.edge import UserId
-from graph.page import EMPTY_PAGE, ListKind, Page, Position, Window, cut
+from graph.edge import Kind, UserId
+from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
 from storage.postgres import sql
 from storage.postgres.pool import Postgres, Record
 
@@ -16,22 +16,20 @@ class _Statements:
     following_newer: str
     followers_older: str
     followers_newer: str
+    specials_older: str
+    specials_newer: str
+    muted_older: str
+    muted_newer: str
     friends_older: str
     friends_newer: str
 
 
 _SQL = sql.load(_Statements, "lists")
 
-_FROM_NEW_END = {
-    ListKind.FOLLOWING: _SQL.following_older,
-    ListKind.FOLLOWERS: _SQL.followers_older,
-    ListKind.FRIENDS: _SQL.friends_older,
-}
-_FROM_OLD_END = {
-    ListKind.FOLLOWING: _SQL.following_newer,
-    ListKind.FOLLOWERS: _SQL.followers_newer,
-    ListKind.FRIENDS: _SQL.friends_newer,
-}
+_FOLLOWING = _SQL.following_older, _SQL.following_newer
+_FOLLOWERS = _SQL.followers_older, _SQL.followers_newer
+_OPEN, _OPEN_AND_WHISPERS = [Kind.FOLLOW], [Kind.FOLLOW, Kind.WHISPER]
+_NOBODY = 0
 
 
 class PostgresLists:
@@ -43,13 +41,65 @@ class PostgresLists:
     async def pages(
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Mapping[UserId, Page]:
-        statement = (_FROM_OLD_END if window.backward else _FROM_NEW_END)[kind]
-        asker = () if kind is ListKind.FOLLOWING else (viewer or 0,)
-        rows = await self._postgres.fetch(
-            statement, list(users), *window.after, *window.before, window.size + 1, *asker
-        )
-        entries = _by_user(rows)
-        return {u: cut(entries[u], window) if u in entries else EMPTY_PAGE for u in users}
+        asker = viewer or _NOBODY
+        match kind:
+            case ListKind.FOLLOWING:
+                return await _pages(self._postgres, _FOLLOWING, users, window, _OPEN)
+            case ListKind.FOLLOWERS:
+                return await _pages(self._postgres, _FOLLOWERS, users, window, _OPEN, asker)
+            case ListKind.FRIENDS:
+                friends = _SQL.friends_older, _SQL.friends_newer
+                return await _pages(self._postgres, friends, users, window, asker)
+
+
+class PostgresOwnLists:
+    """Keeps `storage.ports.OwnLists`: one statement a call, however many users."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def pages(
+        self, kind: OwnListKind, users: Sequence[UserId], window: Window
+    ) -> Mapping[UserId, Page]:
+        return await _pages(self._postgres, _ENDS[kind], users, window, *_OF_KINDS[kind])
+
+
+_ENDS = {
+    OwnListKind.FOLLOWING: _FOLLOWING,
+    OwnListKind.FOLLOWERS: _FOLLOWERS,
+    OwnListKind.SPECIALS: (_SQL.specials_older, _SQL.specials_newer),
+    OwnListKind.MUTED: (_SQL.muted_older, _SQL.muted_newer),
+    OwnListKind.BLOCKED: _FOLLOWING,
+    OwnListKind.OUTGOING_REQUESTS: _FOLLOWING,
+    OwnListKind.INCOMING_REQUESTS: _FOLLOWERS,
+}
+"""The statements of a list, from its new end and from its old one."""
+
+_OF_KINDS: Mapping[OwnListKind, tuple[object, ...]] = {
+    OwnListKind.FOLLOWING: (_OPEN_AND_WHISPERS,),
+    OwnListKind.FOLLOWERS: (_OPEN_AND_WHISPERS, _NOBODY),
+    OwnListKind.SPECIALS: (),
+    OwnListKind.MUTED: (),
+    OwnListKind.BLOCKED: ([Kind.BLOCK],),
+    OwnListKind.OUTGOING_REQUESTS: ([Kind.REQUEST],),
+    OwnListKind.INCOMING_REQUESTS: ([Kind.REQUEST], _NOBODY),
+}
+"""What its statements take besides the window. No pending changes are to be made up for: what its
+owner does to the reverse side of a list has arrived there before it is answered."""
+
+
+async def _pages(
+    postgres: Postgres,
+    ends: tuple[str, str],
+    users: Sequence[UserId],
+    window: Window,
+    *more: object,
+) -> Mapping[UserId, Page]:
+    rows = await postgres.fetch(
+        ends[window.backward], list(users), *window.after, *window.before, window.size + 1, *more
+    )
+    entries = _by_user(rows)
+    return {u: cut(entries[u], window) if u in entries else EMPTY_PAGE for u in users}
 
 
 def _by_user(rows: Sequence[Record]) -> Mapping[UserId, list[Position]]:

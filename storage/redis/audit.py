@@ -11,6 +11,7 @@ from functools import partial
 
 from graph.edge import UserId
 from graph.page import ListKind, Window
+from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import Outbox
@@ -44,6 +45,7 @@ class CacheAudit:
         relations: PostgresRelations,
         lists: PostgresLists,
         counts: PostgresCounts,
+        accounts: PostgresAccounts,
         relations_most: int,
         list_most: int,
     ) -> None:
@@ -53,6 +55,7 @@ class CacheAudit:
         self._relations = relations
         self._lists = lists
         self._counts = counts
+        self._accounts = accounts
         self._relations_most = relations_most
         self._list_most = list_most
 
@@ -91,6 +94,7 @@ class CacheAudit:
         return {
             "rel": self._relations_differ,
             "counts": self._counts_differ,
+            "account": self._accounts_differ,
             "following": partial(self._lists_differ, ListKind.FOLLOWING),
             "followers": partial(self._lists_differ, ListKind.FOLLOWERS),
             "friends": partial(self._lists_differ, ListKind.FRIENDS),
@@ -111,6 +115,14 @@ class CacheAudit:
             return packing.counts_in(reply) != rows[user]
 
         return await self._differing(users, self._keys.counts, "GET", differs)
+
+    async def _accounts_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
+        rows = await self._accounts.of(users)
+
+        def differs(user: UserId, reply: Reply) -> bool:
+            return packing.account_in(reply) != rows[user]
+
+        return await self._differing(users, self._keys.account, "GET", differs)
 
     async def _lists_differ(self, kind: ListKind, users: Sequence[UserId]) -> dict[UserId, str]:
         rows = await self._lists.pages(kind, users, Window(self._list_most), None)

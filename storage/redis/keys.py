@@ -28,6 +28,9 @@ class Keys:
     def counts(self, user: UserId) -> str:
         return self._key("counts", user)
 
+    def account(self, user: UserId) -> str:
+        return self._key("account", user)
+
     def own_writes(self, user: UserId) -> str:
         return self._key("own", user)
 

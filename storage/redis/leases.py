@@ -37,6 +37,15 @@ class Leases:
         await asyncio.sleep(self._wait_s)
 
 
+def closed(keys: Iterable[str], for_ms: int) -> list[Command]:
+    """Deletes values and takes away the right to fill them, for a time or until `forget`."""
+    return [
+        command
+        for key in keys
+        for command in (("SET", lease(key), "", "PX", for_ms), ("UNLINK", key))
+    ]
+
+
 def forget(keys: Iterable[str]) -> list[Command]:
     """Deletes values together with the right to fill them from what was read before."""
     return [("UNLINK", key, lease(key)) for key in keys]

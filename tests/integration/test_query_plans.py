@@ -25,7 +25,7 @@ from tests.conftest import POSTGRES
 QUERIES = Path(sql.__file__).parent / "queries"
 STATEMENTS = {
     file: sql.parse((QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
-    for file in ("counts", "edges", "lists", "outbox", "relations")
+    for file in ("counts", "edges", "lists", "outbox", "overlaps", "relations")
 }
 
 USERS, FOLLOWS = 50_000, 6
@@ -38,6 +38,8 @@ READER = USERS + 2
 """Follows 1,000 users, half of whom follow back."""
 FAN, STAR_LANE = WAITING + 1, LANES
 """A thousand users from this one on have written to the star, in a lane of their own."""
+OWNER = 3_000_000
+"""Has 600 edges of every kind, and flags on some."""
 MIDDLE = 1_000_000 + USERS // 2
 """A date in the middle of the star's list."""
 
@@ -49,7 +51,13 @@ UNION ALL SELECT u, {STAR}, 1000000 + u, 1, 1 FROM generate_series(1, {USERS}) u
 UNION ALL SELECT {STAR}, u, 1000000 + u, 1, 1 FROM generate_series(1, {STAR_FOLLOWS}) u
 UNION ALL SELECT {READER}, u, 1000000 + u, 1, 1 FROM generate_series(1, 1000) u
 UNION ALL SELECT u, {READER}, 1000000 + u, 1, 1 FROM generate_series(1, 500) u
-UNION ALL SELECT u, {READER} + u, 1000000 + u, 1, 0 FROM generate_series(1, {USERS}) u;
+UNION ALL SELECT u, {READER} + u, 1000000 + u, 1, 0 FROM generate_series(1, {USERS}) u
+UNION ALL SELECT {OWNER}, {OWNER} + u, 1000000 + u, 1, u % 4 + 1 FROM generate_series(1, 2400) u
+UNION ALL SELECT {OWNER} + u, {OWNER}, 1000000 + u, 1, u % 4 + 1 FROM generate_series(1, 2400) u
+UNION ALL SELECT {OWNER}, u, 1000000, 1, 4 FROM generate_series(1, 50) u;
+
+UPDATE following SET flags = 1 + u % 3 FROM generate_series(1, 2400, 10) u
+WHERE from_user_id = {OWNER} AND to_user_id = {OWNER} + u AND kind IN (1, 2);
 
 INSERT INTO follower (to_user_id, from_user_id, since, version, kind)
 SELECT to_user_id, from_user_id, since, version, kind FROM following;
@@ -151,7 +159,7 @@ class Planner:
 
 
 def literal(value: object) -> str:
-    return f"ARRAY{value}::bigint[]" if isinstance(value, list) else str(value)
+    return f"ARRAY{value}::bigint[]" if isinstance(value, list) else str(value).lower()
 
 
 def _steps(node: dict[str, Any]) -> Iterator[Step]:
@@ -207,6 +215,7 @@ HEAD = (*NEWEST, *OLDEST)
 DEEP = (MIDDLE, 1, *OLDEST)
 SLICE = (MIDDLE + 100, 1, MIDDLE, 1)
 SIZE = 21
+OPEN, WITH_WHISPERS = [1], [1, 2]
 
 
 @pytest.mark.parametrize("window", [HEAD, DEEP, SLICE], ids=["head", "deep", "slice"])
@@ -215,7 +224,7 @@ SIZE = 21
 async def test_a_page_of_followers_reads_a_page_of_one_partition(
     planner: Planner, order: str, window: tuple[int, ...], asker: int
 ) -> None:
-    steps = await planner.steps("lists", f"followers_{order}", [STAR], *window, SIZE, asker)
+    steps = await planner.steps("lists", f"followers_{order}", [STAR], *window, SIZE, OPEN, asker)
     assert_by_index(steps)
     assert_one_partition(steps, "follower")
     assert SIZE <= looked_at(steps, "follower") <= SIZE + 1
@@ -227,7 +236,7 @@ async def test_a_page_of_followers_reads_a_page_of_one_partition(
 async def test_a_page_of_following_reads_a_page_of_one_partition(
     planner: Planner, order: str, window: tuple[int, ...]
 ) -> None:
-    steps = await planner.steps("lists", f"following_{order}", [READER], *window, SIZE)
+    steps = await planner.steps("lists", f"following_{order}", [READER], *window, SIZE, OPEN)
     assert_by_index(steps)
     assert_one_partition(steps, "following")
     assert SIZE <= looked_at(steps, "following") <= SIZE + 1
@@ -250,10 +259,88 @@ async def test_pages_of_many_users_read_a_page_each(
     planner: Planner, kind: str, order: str
 ) -> None:
     asked = list(range(1, 51))
-    asker = () if kind == "following" else (77,)
-    steps = await planner.steps("lists", f"{kind}_{order}", asked, *HEAD, SIZE, *asker)
+    more: tuple[object, ...] = {"following": (OPEN,), "followers": (OPEN, 77), "friends": (77,)}[
+        kind
+    ]
+    steps = await planner.steps("lists", f"{kind}_{order}", asked, *HEAD, SIZE, *more)
     assert_by_index(steps)
     assert looked_at(steps, "following", "follower") <= 3 * len(asked) * SIZE
+
+
+@pytest.mark.parametrize("order", ["older", "newer"])
+async def test_an_owners_list_reads_a_page_of_each_of_its_kinds(
+    planner: Planner, order: str
+) -> None:
+    asked = [OWNER], *HEAD, SIZE
+    for kinds in (WITH_WHISPERS, [3], [4]):
+        most = len(kinds) * (SIZE + 1)
+        steps = await planner.steps("lists", f"following_{order}", *asked, kinds)
+        assert_by_index(steps)
+        assert_one_partition(steps, "following")
+        assert SIZE <= looked_at(steps, "following") <= most
+        steps = await planner.steps("lists", f"followers_{order}", *asked, kinds, 0)
+        assert_by_index(steps)
+        assert_one_partition(steps, "follower")
+        assert SIZE <= looked_at(steps, "follower") <= most
+
+
+@pytest.mark.parametrize("order", ["older", "newer"])
+async def test_flagged_lists_are_read_from_their_own_indexes(planner: Planner, order: str) -> None:
+    for name, index in (("specials", "special"), ("muted", "flags")):
+        steps = await planner.steps("lists", f"{name}_{order}", [OWNER], *HEAD, SIZE)
+        assert_by_index(steps)
+        assert_one_partition(steps, "following")
+        assert SIZE <= looked_at(steps, "following") <= SIZE + 1, index
+
+
+MOST = 10_000
+
+
+async def test_whom_a_reader_knows_of_a_stars_followers_costs_a_probe_a_follow(
+    planner: Planner,
+) -> None:
+    steps = await planner.steps(
+        "overlaps", "followers_followed", [STAR], READER, OPEN, WITH_WHISPERS, MOST
+    )
+    assert_by_index(steps)
+    assert_probed(steps, "follower", 1000)
+    assert looked_at(steps, "following") <= 1000 + 1
+    steps = await planner.steps("overlaps", "followers_followed", [STAR], 77, OPEN, OPEN, MOST)
+    assert_probed(steps, "follower", 10)
+
+
+async def test_the_few_followers_of_somebody_are_looked_up_in_the_readers_follows(
+    planner: Planner,
+) -> None:
+    steps = await planner.steps("overlaps", "followers_followed", [500], READER, OPEN, OPEN, MOST)
+    assert_by_index(steps)
+    assert looked_at(steps, "following", "follower") <= 4 * FOLLOWS
+
+
+async def test_common_follows_cost_a_probe_a_follow_of_whom_has_fewer(planner: Planner) -> None:
+    for owner, other in ((READER, 77), (77, READER)):
+        steps = await planner.steps(
+            "overlaps", "following_followed", [owner], other, OPEN, OPEN, MOST
+        )
+        assert_by_index(steps)
+        assert looked_at(steps, "following") <= 3 * (FOLLOWS + 2)
+
+
+@pytest.mark.parametrize("ends", [(True, False), (False, True), (True, True)])
+async def test_blocks_are_looked_up_in_a_list_by_two_probes_each(
+    planner: Planner, ends: tuple[bool, bool]
+) -> None:
+    blocks = 600 + 50 + 600
+    steps = await planner.steps("overlaps", "barred", [STAR], OWNER, MOST, *ends)
+    assert_by_index(steps)
+    assert looked_at(steps, "following") + looked_at(steps, "follower") <= 3 * blocks
+    assert sum(step.blocks for step in scans(steps, "follower")) <= 6 * blocks
+
+
+async def test_notes_are_a_probe_a_pair(planner: Planner) -> None:
+    steps = await planner.steps("overlaps", "notes", [OWNER, 77], [OWNER + 1, 78])
+    assert_by_index(steps)
+    assert looked_at(steps, "following") <= 2
 
 
 async def test_the_counts_of_a_hundred_users_are_probes(planner: Planner) -> None:

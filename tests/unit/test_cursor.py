@@ -11,23 +11,23 @@ from hypothesis import strategies as st
 from graph.cursor import LENGTH, VERSION, list_seed, read_cursor, write_cursors
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 from graph.errors import BadCursor
-from graph.page import ListKind, ListOf, Position
+from graph.page import ListKind, ListOf, OwnListKind, Position
 
 user_ids = st.integers(1, MAX_USER_ID).map(UserId)
-kinds = st.sampled_from(ListKind)
+kinds = st.sampled_from([*ListKind, *OwnListKind])
 positions = st.builds(Position, st.integers(0, MAX_SINCE).map(Millis), user_ids)
 
 OWNER = UserId(42)
-SEED = list_seed(ListKind.FOLLOWING, OWNER)
+SEED = list_seed(ListOf(ListKind.FOLLOWING, OWNER))
 HERE = Position(Millis(1_700_000_000_123), UserId(7))
 
 
 def read(cursor: str, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER) -> Position:
-    return read_cursor("after", cursor, kind, owner)
+    return read_cursor("after", cursor, ListOf(kind, owner))
 
 
 def written(position: Position, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER) -> str:
-    (cursor,) = write_cursors([(position, (kind, owner))])
+    (cursor,) = write_cursors([(position, ListOf(kind, owner))])
     return cursor
 
 
@@ -47,12 +47,15 @@ def test_a_cursor_gives_back_its_position(
     assert cursor.replace("-", "").replace("_", "").isalnum(), "it needs no quoting in a URL"
 
 
-@given(places=st.lists(st.tuples(positions, st.tuples(kinds, user_ids))))
+@given(places=st.lists(st.tuples(positions, st.builds(ListOf, kinds, user_ids, st.booleans()))))
 def test_a_column_of_cursors_gives_back_every_position_to_its_list(
     places: list[tuple[Position, ListOf]],
 ) -> None:
     cursors = write_cursors(places)
-    found = [read(cursor, *list_of) for cursor, (_, list_of) in zip(cursors, places, strict=True)]
+    found = [
+        read_cursor("after", cursor, list_of)
+        for cursor, (_, list_of) in zip(cursors, places, strict=True)
+    ]
     assert found == [position for position, _ in places]
 
 
@@ -118,6 +121,6 @@ def test_characters_that_a_decoder_would_skip_are_refused(stranger: str) -> None
 
 def test_the_error_names_the_argument() -> None:
     with pytest.raises(BadCursor) as raised:
-        read_cursor("before", "x", ListKind.FRIENDS, OWNER)
+        read_cursor("before", "x", ListOf(ListKind.FRIENDS, OWNER))
     assert raised.value.argument == "before"
     assert str(raised.value).startswith("before: ")

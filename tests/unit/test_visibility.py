@@ -8,17 +8,22 @@ import pytest
 
 from graph.edge import FOLLOWS, Flags, Kind, Millis
 from graph.page import ListKind
-from graph.relation import STRANGERS, Relation, kinds_of, relation
+from graph.relation import SELF, STRANGERS, Relation, kinds_of, relation
 from graph.visibility import (
+    HIDING,
     OPEN,
+    PUBLIC,
     Access,
     Audience,
+    Doors,
     Privacy,
     Standing,
     access,
+    doors,
     seen_by_first,
     seen_by_second,
     seen_by_third,
+    seen_through,
     standing,
 )
 
@@ -133,3 +138,43 @@ def test_nearly_everybody_is_open() -> None:
     assert OPEN.is_open
     assert not Privacy(followers=Audience.FRIENDS).is_open
     assert all(kind in FOLLOWS for kind in (Kind.FOLLOW, Kind.WHISPER))
+
+
+@pytest.mark.parametrize(("kind", "back_kind", "flags"), every(Kind, Kind, map(Flags, range(16))))
+def test_a_look_at_the_kinds_tells_whether_anything_is_hidden(
+    kind: Kind, back_kind: Kind, flags: Flags
+) -> None:
+    whole = relation(kind, THEN, back_kind, LATER, flags)
+    for whispers in (True, False):
+        shown = seen_by_first(whole, whispers=whispers)
+        assert (whole.kinds in HIDING[whispers]) == (shown != whole)
+    follow = Kind.FOLLOW in (kind, back_kind)
+    assert (whole.kinds in PUBLIC) == follow
+    assert SELF.kinds not in PUBLIC | HIDING[True] | HIDING[False]
+
+
+@pytest.mark.parametrize(("audience", "viewer"), every(Audience, Standing))
+def test_a_door_is_open_where_the_list_may_be_opened(audience: Audience, viewer: Standing) -> None:
+    privacy = Privacy(following=audience)
+    found = doors(privacy, viewer)
+    if viewer in (Standing.BLOCKER, Standing.BLOCKED):
+        assert found is None
+    else:
+        assert found == Doors(access(ListKind.FOLLOWING, privacy, viewer) is V, True)
+
+
+OPENED = [None, *(Doors(*opened) for opened in product((True, False), repeat=2))]
+
+
+@pytest.mark.parametrize(("first", "second"), every(OPENED, OPENED))
+def test_an_edge_is_seen_in_either_list_that_holds_it(
+    first: Doors | None, second: Doors | None
+) -> None:
+    friends = _relation(Kind.FOLLOW, Kind.FOLLOW)
+    seen = seen_through(friends, first, second)
+    if first is None or second is None:
+        assert seen == STRANGERS
+        return
+    assert (seen.kind is Kind.FOLLOW) == (first.following or second.followers)
+    assert (seen.back_kind is Kind.FOLLOW) == (second.following or first.followers)
+    assert seen.turned == seen_through(friends.turned, second, first)

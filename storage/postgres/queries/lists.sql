@@ -1,18 +1,65 @@
 -- Pages of many users' lists in one statement: driven from the count tables, which have a row for
 -- everybody who has a list (Citus pushes this form down; a LATERAL over unnest it does not).
 -- $2, $3 and $4, $5 are the positions between which the window lies; $6 is its size and one more.
--- $7 is who asks (0 for nobody): the reverse rows may lag behind their own follows, so in other
+-- Where a list holds several kinds, $7, each of them is one index range, and their heads are merged.
+-- $8 is who asks (0 for nobody): the reverse rows may lag behind their own follows, so in other
 -- people's lists those are left out and read from the forward rows, which never lag. So are their
 -- own friends among those whom a change of theirs is on its way to: it was made in sight of both.
 
 -- name: following_{older,newer}
--- One index range of $6 entries a user, from its new end or its old one.
+-- One index range of $6 entries a user and kind, from its new end or its old one.
+SELECT c.user_id, p.since, p.id
+FROM following_count c
+CROSS JOIN LATERAL (
+    SELECT e.since, e.id
+    FROM unnest($7::smallint[]) AS k (kind)
+    CROSS JOIN LATERAL (
+        SELECT f.since, f.to_user_id AS id
+        FROM following f
+        WHERE f.from_user_id = c.user_id AND f.kind = k.kind
+          AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
+          AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
+        ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
+        LIMIT $6
+    ) e
+    ORDER BY e.since {DESC,ASC}, e.id {DESC,ASC}
+    LIMIT $6
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+
+-- name: followers_{older,newer}
+-- One index range of $6 entries a user and kind, and one probe a user for the asker.
+SELECT c.user_id, p.since, p.id
+FROM follower_count c
+CROSS JOIN LATERAL (
+    SELECT e.since, e.id
+    FROM unnest($7::smallint[]) AS k (kind)
+    CROSS JOIN LATERAL (
+        SELECT r.since, r.from_user_id AS id
+        FROM follower r
+        WHERE r.to_user_id = c.user_id AND r.kind = k.kind AND r.from_user_id <> $8::bigint
+          AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
+          AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
+        ORDER BY r.since {DESC,ASC}, r.from_user_id {DESC,ASC}
+        LIMIT $6
+    ) e
+    ORDER BY e.since {DESC,ASC}, e.id {DESC,ASC}
+    LIMIT $6
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+UNION ALL
+SELECT f.to_user_id, f.since, f.from_user_id
+FROM following f
+WHERE f.from_user_id = $8 AND f.to_user_id = ANY ($1) AND f.kind = ANY ($7)
+
+-- name: specials_{older,newer}
+-- One range of a small index a user: it holds close follows alone.
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
     SELECT f.since, f.to_user_id AS id
     FROM following f
-    WHERE f.from_user_id = c.user_id AND f.kind = 1
+    WHERE f.from_user_id = c.user_id AND f.flags & 1 <> 0 AND f.kind IN (1, 2)
       AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
       AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
     ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
@@ -20,29 +67,25 @@ CROSS JOIN LATERAL (
 ) p
 WHERE c.user_id = ANY ($1::bigint[])
 
--- name: followers_{older,newer}
--- One index range of $6 entries a user, and one probe a user for the asker.
+-- name: muted_{older,newer}
+-- The same of the muted, whether they are followed or not.
 SELECT c.user_id, p.since, p.id
-FROM follower_count c
+FROM following_count c
 CROSS JOIN LATERAL (
-    SELECT r.since, r.from_user_id AS id
-    FROM follower r
-    WHERE r.to_user_id = c.user_id AND r.kind = 1 AND r.from_user_id <> $7::bigint
-      AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
-      AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
-    ORDER BY r.since {DESC,ASC}, r.from_user_id {DESC,ASC}
+    SELECT f.since, f.to_user_id AS id
+    FROM following f
+    WHERE f.from_user_id = c.user_id AND f.flags & 2 <> 0
+      AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
+      AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
     LIMIT $6
 ) p
 WHERE c.user_id = ANY ($1::bigint[])
-UNION ALL
-SELECT f.to_user_id, f.since, f.from_user_id
-FROM following f
-WHERE f.from_user_id = $7 AND f.to_user_id = ANY ($1) AND f.kind = 1
 
 -- name: friends_{older,newer}
 -- Every follow of a user probes one reverse row beside it: bounded by the following limit. The
 -- LIMIT and `version` keep it so: a plain join would begin with all followers of a star, and an
--- index that holds no version is the primary key's (see relations.sql).
+-- index that holds no version is the primary key's (see relations.sql). Who asks is $7.
 WITH own AS MATERIALIZED (
     SELECT coalesce(array_agg(DISTINCT to_user_id), '{}') AS towards
     FROM outbox WHERE from_user_id = $7::bigint

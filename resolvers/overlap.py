@@ -1,0 +1,152 @@
+"""What two people's lists have in common, and lists that are filtered by it.
+
+Knows nothing of cursors. An overlap is found from its shorter side, and read whole: a page of it is
+cut out of all its entries, so that its total is the number of them.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from graph.edge import FOLLOWS, Millis, UserId
+from graph.page import EMPTY_PAGE, ListKind, Position, Window, cut, since
+from graph.relation import Relation
+from graph.visibility import Access
+from resolvers.access import Facts, accesses_of, askers, blocks_in, knows_whispers, totals
+from resolvers.pages import Omission, Opened, is_barred, pages_of, without
+from resolvers.scope import Scope
+from storage.ports import Side, Whispers
+
+COUNTED_MAX = 10_000
+"""How far the entries since a date are counted: they are read for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which of somebody's followers are shown."""
+
+    viewer_follows: bool | None = None
+    since: Millis | None = None
+
+    def cut(self, window: Window) -> Window:
+        """What of a window began late enough."""
+        if self.since is None:
+            return window
+        return replace(window, before=max(window.before, since(self.since)))
+
+
+class Overlap(NamedTuple):
+    """All entries that two lists have in common, newest first, if the viewer may open both."""
+
+    access: Access
+    entries: Sequence[Position]
+
+    def page(self, window: Window) -> Opened:
+        return Opened(self.access, cut(self.entries, window))
+
+
+async def known_followers(scope: Scope, owners: Sequence[UserId]) -> list[Overlap]:
+    """Who follows each of the owners, and is followed by the viewer: by a whisper, too.
+
+    Raises:
+        Unauthenticated: nobody asks.
+    """
+    viewer = scope.must_have_viewer()
+    return await _overlaps(scope, ListKind.FOLLOWERS, owners, viewer)
+
+
+async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId) -> list[Overlap]:
+    """Whom each of the owners and the other follow. Each side's whispers only towards itself."""
+    (theirs,) = await _accesses(scope, ListKind.FOLLOWING, [other])
+    if theirs is not Access.VISIBLE:
+        return [Overlap(theirs, ())] * len(owners)
+    overlaps = await _overlaps(scope, ListKind.FOLLOWING, owners, other)
+    if scope.viewer is None or other == scope.viewer:
+        return overlaps
+    return await asyncio.gather(*(_unbarred(scope, overlap) for overlap in overlaps))
+
+
+async def filtered_followers(
+    scope: Scope, owners: Sequence[UserId], window: Window, chosen: Filter
+) -> list[Opened]:
+    """A window of each owner's followers, without those who are filtered out."""
+    narrow = chosen.cut(window)
+    if chosen.viewer_follows is None:
+        return await pages_of(scope, ListKind.FOLLOWERS, owners, narrow)
+    if chosen.viewer_follows:
+        overlaps = await known_followers(scope, owners)
+        return [overlap.page(narrow) for overlap in overlaps]
+    viewer = scope.must_have_viewer()
+    accesses, (counts,) = await asyncio.gather(
+        _accesses(scope, ListKind.FOLLOWERS, owners), scope.counts.load_many([viewer])
+    )
+    most = counts.following + counts.whispers + counts.blocks + counts.blocked
+    opened = [o for o, access in zip(owners, accesses, strict=True) if access is Access.VISIBLE]
+    omission = Omission(_is_followed_or_barred, most)
+    pages = await without(scope, ListKind.FOLLOWERS, opened, narrow, omission)
+    return [
+        Opened(access, pages.get(owner, EMPTY_PAGE))
+        for owner, access in zip(owners, accesses, strict=True)
+    ]
+
+
+async def filtered_totals(
+    scope: Scope, owners: Sequence[UserId], chosen: Filter
+) -> list[int | None]:
+    """How many entries the viewer can page through, counted up to `COUNTED_MAX` since a date."""
+    if chosen.viewer_follows is False and chosen.since is None:
+        wholes, overlaps = await asyncio.gather(
+            totals(scope, ListKind.FOLLOWERS, owners), known_followers(scope, owners)
+        )
+        return [
+            None if whole is None else whole - len(overlap.entries)
+            for whole, overlap in zip(wholes, overlaps, strict=True)
+        ]
+    opened = await filtered_followers(scope, owners, Window(COUNTED_MAX), chosen)
+    return [len(page.entries) if access is Access.VISIBLE else None for access, page in opened]
+
+
+async def _overlaps(
+    scope: Scope, kind: Side, owners: Sequence[UserId], other: UserId
+) -> list[Overlap]:
+    """Who in the owners' lists is followed by the other."""
+    accesses = await _accesses(scope, kind, owners)
+    entries: dict[UserId, Sequence[Position]] = {}
+    for listed in (False, True):
+        group = [
+            owner
+            for owner, access in zip(owners, accesses, strict=True)
+            if access is Access.VISIBLE and _shows_whispers(scope, kind, owner) is listed
+        ]
+        if group:
+            whispers = Whispers(listed, _shows_whispers(scope, ListKind.FOLLOWING, other))
+            entries |= await scope.stores.overlaps.followed(kind, group, other, whispers)
+    return [
+        Overlap(access, entries.get(owner, ()))
+        for owner, access in zip(owners, accesses, strict=True)
+    ]
+
+
+def _shows_whispers(scope: Scope, kind: ListKind, owner: UserId) -> bool:
+    if kind is ListKind.FOLLOWERS:
+        return knows_whispers(scope, owner)
+    return owner == scope.viewer or scope.sees_everything
+
+
+async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[Access]:
+    accounts, counts = await Facts(scope, owners, askers(scope)).read()
+    return await accesses_of(scope, kind, owners, accounts, blocks_in(scope, counts))
+
+
+async def _unbarred(scope: Scope, overlap: Overlap) -> Overlap:
+    counts = await scope.counts.load_many(askers(scope))
+    if not blocks_in(scope, counts):
+        return overlap
+    relations = await scope.ties.load_many([user for _, user in overlap.entries])
+    pairs = zip(overlap.entries, relations, strict=True)
+    return Overlap(overlap.access, [entry for entry, tie in pairs if not is_barred(tie)])
+
+
+def _is_followed_or_barred(relation: Relation) -> bool:
+    return relation.kinds & 15 in FOLLOWS or is_barred(relation)

@@ -1,0 +1,114 @@
+"""What of relations a viewer is shown. Knows nothing of how relations are read.
+
+Where the viewer is an end, that costs a look at a column's kinds. Of other people's relations only
+open follows are shown to anybody, so only for those are both ends' accounts read, and what the
+viewer is to them: each in one batch, however many there are.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+
+from graph.edge import UserId
+from graph.relation import SELF, STRANGERS, Relation
+from graph.visibility import (
+    HIDING,
+    PUBLIC,
+    Doors,
+    Standing,
+    doors,
+    seen_by_first,
+    seen_by_second,
+    seen_through,
+    standing,
+)
+from resolvers.scope import Scope
+from storage.ports import Check
+
+_KINDS_OF = attrgetter("kinds")
+
+Found = Sequence[list[Relation]]
+"""One list a check, whole as it is stored."""
+
+
+async def shown(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
+    """The same relations, as far as the viewer may know them."""
+    if scope.sees_everything:
+        return found
+    opened = await opened_doors(scope, _public_ends(scope, checks, found))
+    return [
+        _shown(scope, check, relations, opened)
+        for check, relations in zip(checks, found, strict=True)
+    ]
+
+
+def to_first(scope: Scope, relations: list[Relation]) -> list[Relation]:
+    """Relations of the viewer's own, as far as the viewer may know them."""
+    whispers = not scope.limits.whispers_hidden
+    hiding = HIDING[whispers]
+    if hiding.isdisjoint(map(_KINDS_OF, relations)):
+        return relations  # nearly always
+    return [
+        seen_by_first(relation, whispers=whispers) if relation.kinds in hiding else relation
+        for relation in relations
+    ]
+
+
+async def opened_doors(scope: Scope, users: Sequence[UserId]) -> Mapping[UserId, Doors | None]:
+    """Which lists of each of these users the viewer may open."""
+    if not users:
+        return {}
+    accounts, standings = await asyncio.gather(
+        scope.accounts.load_many(users), standings_to(scope, users)
+    )
+    return {
+        user: doors(account.privacy, viewer)
+        for user, account, viewer in zip(users, accounts, standings, strict=True)
+    }
+
+
+async def standings_to(scope: Scope, users: Sequence[UserId]) -> list[Standing]:
+    """What the viewer is to each of these users."""
+    if scope.sees_everything:
+        return [Standing.SERVICE] * len(users)
+    if scope.viewer is None:
+        return [Standing.STRANGER] * len(users)
+    ties = await scope.ties.load_many(users)
+    return [Standing.OWNER if tie is SELF else standing(tie.kinds) for tie in ties]
+
+
+def _public_ends(scope: Scope, checks: Sequence[Check], found: Found) -> list[UserId]:
+    """Both ends of all relations between others of which there is anything to be seen."""
+    ends = {
+        end: None
+        for check, relations in zip(checks, found, strict=True)
+        if check.user != scope.viewer
+        for other, relation in zip(check.others, relations, strict=True)
+        if relation.kinds in PUBLIC and other != scope.viewer
+        for end in (check.user, other)
+    }
+    return list(ends)
+
+
+def _shown(
+    scope: Scope,
+    check: Check,
+    relations: list[Relation],
+    opened: Mapping[UserId, Doors | None],
+) -> list[Relation]:
+    """Relations of the viewer's, or of somebody else, some of these perhaps with the viewer."""
+    user, viewer = check.user, scope.viewer
+    if user == viewer:
+        return to_first(scope, relations)
+    whispers, own = not scope.limits.whispers_hidden, opened.get(user)
+
+    def seen(other: UserId, relation: Relation) -> Relation:
+        if other == user:
+            return SELF
+        if other == viewer:
+            return seen_by_second(relation, whispers=whispers)
+        if relation.kinds not in PUBLIC:
+            return STRANGERS
+        return seen_through(relation, own, opened[other])
+
+    return list(map(seen, check.others, relations))

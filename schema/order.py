@@ -1,0 +1,63 @@
+"""In which order lists are read, and which of their entries. Knows nothing of how."""
+
+from datetime import datetime
+from enum import Enum
+
+import strawberry
+
+from resolvers.overlap import Filter
+from schema.arguments import moment
+
+
+@strawberry.enum(description="Which way round a list is read.")
+class OrderDirection(Enum):
+    ASC = strawberry.enum_value("ASC", description="What is least comes first: the oldest.")
+    DESC = strawberry.enum_value("DESC", description="What is most comes first: the newest.")
+
+
+@strawberry.enum(description="By what a list of follows is ordered.")
+class ListOrderField(Enum):
+    DATE = strawberry.enum_value("DATE", description="By when each of them began.")
+
+
+@strawberry.enum(description="By what a list of friends is ordered.")
+class FriendOrderField(Enum):
+    DATE = strawberry.enum_value("DATE", description="By when each friendship began.")
+
+
+@strawberry.input(description="In which order a list of follows is read.")
+class ListOrder:
+    field: ListOrderField = strawberry.field(default=ListOrderField.DATE, description="By what.")
+    direction: OrderDirection = strawberry.field(
+        default=OrderDirection.DESC, description="Which way round."
+    )
+
+
+@strawberry.input(description="In which order a list of friends is read.")
+class FriendOrder:
+    field: FriendOrderField = strawberry.field(
+        default=FriendOrderField.DATE, description="By what."
+    )
+    direction: OrderDirection = strawberry.field(
+        default=OrderDirection.DESC, description="Which way round."
+    )
+
+
+@strawberry.input(description="Which followers are shown: those of whom all holds that is given.")
+class FollowerFilter:
+    viewer_follows: bool | None = strawberry.field(
+        default=None, description="Whether the viewer follows them, openly or by a whisper."
+    )
+    since: datetime | None = strawberry.field(
+        default=None, description="Only who has followed since then. Without a zone it is in UTC."
+    )
+
+    @property
+    def chosen(self) -> Filter:
+        """The filter as a use case takes it."""
+        return Filter(self.viewer_follows, None if self.since is None else moment(self.since))
+
+
+def is_oldest_first(order: ListOrder | FriendOrder | None) -> bool:
+    """Whether the oldest entries come first; they do not, if nothing is said."""
+    return order.direction is OrderDirection.ASC if order else False

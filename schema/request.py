@@ -1,0 +1,79 @@
+"""A follow that waits for approval, as a type. Knows nothing of stores."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import cast
+
+import strawberry
+
+from engine import Parents, batched, of_rows
+from graph.edge import Kind, Pair, UserId, user_id_of
+from resolvers.scope import Scope
+from schema.context import Info, scope_of
+from schema.node import Node
+from schema.relation import LazyUser
+from schema.rows import RequestRow, date
+from storage.ports import Check, Note
+
+PREFIX = "request"
+
+
+@strawberry.type(description="Somebody asks to follow somebody who approves who follows them.")
+@of_rows(RequestRow)
+class FollowRequest(Node):
+    @batched(description="The id: `request:` and both users' ids, with a colon between them.")
+    def id(rows: Parents[RequestRow]) -> list[strawberry.ID]:
+        return [strawberry.ID(f"{PREFIX}:{row.source}:{row.target}") for row in rows]
+
+    @batched(name="from", description="Who asks.")
+    def from_(rows: Parents[RequestRow]) -> list[LazyUser]:
+        return cast("list[LazyUser]", [row.source for row in rows])
+
+    @batched(description="Who is asked.")
+    def to(rows: Parents[RequestRow]) -> list[LazyUser]:
+        return cast("list[LazyUser]", [row.target for row in rows])
+
+    @batched(description="Since when it has waited.")
+    def requested_at(rows: Parents[RequestRow]) -> list[datetime]:
+        return [date(row.since) for row in rows]
+
+    @batched(description="What who asks has written to who is asked.")
+    async def message(rows: Parents[RequestRow], info: Info) -> list[str | None]:
+        pairs = [Pair(row.source, row.target) for row in rows]
+        notes = await notes_of(scope_of(info), pairs)
+        return [note.message if note else None for note in map(notes.get, pairs)]
+
+
+async def notes_of(scope: Scope, pairs: Sequence[Pair]) -> Mapping[Pair, Note]:
+    """What is written beside these edges."""
+    return await scope.stores.notes.of(pairs)
+
+
+def pair_of(text: str) -> Pair | None:
+    """The two users of a request's id; None if it is none."""
+    prefix, *ends = text.split(":", 3)
+    users = list(map(user_id_of, filter(None, ends)))
+    if prefix != PREFIX or len(ends) != 2 or len(users) != 2:
+        return None
+    source, target = users
+    return Pair(source, target) if source and target else None
+
+
+async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | None]:
+    """Those requests that there are, and of which the viewer is one end; a service sees all."""
+    viewer = scope.viewer
+    seen = [pair for pair in pairs if scope.sees_everything or viewer in pair]
+    checks = [_check(pair, viewer) for pair in seen]
+    found = await scope.stores.relations.between(checks) if checks else []
+    rows: dict[Pair, RequestRow] = {}
+    for pair, check, (relation,) in zip(seen, checks, found, strict=True):
+        ahead = relation if check.user == pair.source else relation.turned
+        if ahead.kind is Kind.REQUEST:
+            rows[pair] = RequestRow(*pair, ahead.since)
+    return [rows.get(pair) for pair in pairs]
+
+
+def _check(pair: Pair, viewer: UserId | None) -> Check:
+    """Of the viewer's own side, which knows best; else of who asks."""
+    user, other = pair.turned if pair.target == viewer else pair
+    return Check(user, [other])

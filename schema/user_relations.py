@@ -1,0 +1,80 @@
+"""The fields of a user that say how they stand to others. Knows nothing of stores or rules."""
+
+from typing import Annotated, cast
+
+import strawberry
+
+from engine import Parents, batched
+from graph.relation import followed, follows
+from graph.relation_mask import write_mask
+from resolvers import relations
+from resolvers.eligibility import eligibilities
+from resolvers.relations import of_viewer
+from schema import arguments
+from schema.context import Info, scope_of
+from schema.eligibility import FollowEligibility
+from schema.relation import Relation
+from schema.relation_mask import RelationMask
+from schema.rows import UserRow, relation_rows
+from storage.ports import Check
+
+Others = Annotated[
+    list[strawberry.ID],
+    strawberry.argument(description="The ids of up to 1,000 users. Repeats are allowed."),
+]
+
+
+@strawberry.type
+class Related:
+    """A part of `User`; no type of the API itself."""
+
+    @batched(description="How this user stands to each of these, in the order of `ids`.")
+    async def relation_with(
+        users: Parents[UserRow], info: Info, ids: Others
+    ) -> list[list[Relation]]:
+        scope = scope_of(info)
+        others = arguments.user_ids("ids", ids, scope.limits.relations_max)
+        found = await relations.between(scope, [Check(user, others) for user in users])
+        rows = [
+            relation_rows(user, others, column) for user, column in zip(users, found, strict=True)
+        ]
+        return cast("list[list[Relation]]", rows)
+
+    @batched(description="The same as `relationWith`, each as 16 flags: for whole screens.")
+    async def relation_mask(users: Parents[UserRow], info: Info, ids: Others) -> list[RelationMask]:
+        scope = scope_of(info)
+        others = arguments.user_ids("ids", ids, scope.limits.relations_max)
+        found = await relations.between(scope, [Check(user, others) for user in users])
+        return [RelationMask(write_mask(column)) for column in found]
+
+    @batched(description="How the viewer stands to this user; null when nobody is signed in.")
+    async def viewer_relation(users: Parents[UserRow], info: Info) -> list[Relation | None]:
+        scope = scope_of(info)
+        if scope.viewer is None:
+            return [None] * len(users)
+        others = list(users)
+        (found,) = await relations.between(scope, [Check(scope.viewer, others)])
+        rows = relation_rows(scope.viewer, others, found)
+        return cast("list[Relation | None]", rows)
+
+    @batched(description="Whether the viewer follows this user, openly or by a whisper.")
+    async def viewer_is_following(users: Parents[UserRow], info: Info) -> list[bool]:
+        return [follows(tie.kinds) for tie in await of_viewer(scope_of(info), list(users))]
+
+    @batched(description="Whether this user follows the viewer, as far as the viewer may know it.")
+    async def is_following_viewer(users: Parents[UserRow], info: Info) -> list[bool]:
+        return [followed(tie.kinds) for tie in await of_viewer(scope_of(info), list(users))]
+
+    @batched(
+        description="Whether a `followUser` by the viewer would change anything: a follow, or a "
+        "request for one."
+    )
+    async def viewer_can_follow(users: Parents[UserRow], info: Info) -> list[bool]:
+        return [found.can_follow for found in await eligibilities(scope_of(info), list(users))]
+
+    @batched(description="What a `followUser` by the viewer would come to.")
+    async def viewer_follow_eligibility(
+        users: Parents[UserRow], info: Info
+    ) -> list[FollowEligibility]:
+        found = await eligibilities(scope_of(info), list(users))
+        return cast("list[FollowEligibility]", [(eligibility,) for eligibility in found])

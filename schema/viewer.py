@@ -1,0 +1,148 @@
+"""Who is asking, and the lists that are theirs alone. Knows nothing of stores."""
+
+from datetime import datetime
+from typing import cast
+
+import strawberry
+
+from engine import Outcome, Parents, batched, of_rows
+from graph.edge import Pair
+from graph.page import OwnListKind
+from schema import lists
+from schema.arguments import Paging
+from schema.connection import (
+    EDGES,
+    Connection,
+    Edge,
+    FollowingConnection,
+    UserConnection,
+    UserEdge,
+    dates,
+    entries,
+)
+from schema.context import Info, scope_of
+from schema.paging import paged
+from schema.request import FollowRequest, notes_of
+from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, date
+from schema.settings import RelationshipSettings
+from schema.user import User
+
+
+@strawberry.type(description="A user whom the viewer has muted.")
+class MutedEdge(UserEdge):
+    @batched(description="When it ends by itself; null if it lasts until it is taken back.")
+    async def muted_until(rows: Parents[EntryRow], info: Info) -> list[datetime | None]:
+        pairs = [Pair(list_of.owner, user) for (_, user), list_of in rows]
+        notes = await notes_of(scope_of(info), pairs)
+        return [
+            date(note.muted_until) if note and note.muted_until is not None else None
+            for note in map(notes.get, pairs)
+        ]
+
+
+@strawberry.type(description="A page of whom the viewer has muted.")
+class MutedConnection(UserConnection):
+    @batched(description=EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[list[MutedEdge]]:
+        return cast("list[list[MutedEdge]]", list(map(entries, rows)))
+
+
+@strawberry.type(description="A user whom the viewer has blocked.")
+class BlockedEdge(UserEdge):
+    @batched(description="Since when.")
+    def blocked_at(rows: Parents[EntryRow]) -> list[datetime]:
+        return dates(rows)
+
+
+@strawberry.type(description="A page of whom the viewer has blocked.")
+class BlockedConnection(UserConnection):
+    @batched(description=EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[list[BlockedEdge]]:
+        return cast("list[list[BlockedEdge]]", list(map(entries, rows)))
+
+
+@strawberry.type(description="A request in one of the viewer's lists.")
+class FollowRequestEdge(Edge):
+    @batched(description="The request.")
+    def node(rows: Parents[EntryRow]) -> list[FollowRequest]:
+        return cast("list[FollowRequest]", list(map(_request, rows)))
+
+    @batched(description="Since when it has waited.")
+    def requested_at(rows: Parents[EntryRow]) -> list[datetime]:
+        return dates(rows)
+
+
+@strawberry.type(description="A page of requests that wait for an answer.")
+class FollowRequestConnection(Connection):
+    @batched(description="The page's requests, in order: for those who need no cursors.")
+    def nodes(rows: Parents[ConnectionRow]) -> list[list[FollowRequest]]:
+        return [cast("list[FollowRequest]", list(map(_request, entries(row)))) for row in rows]
+
+    @batched(description=EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[list[FollowRequestEdge]]:
+        return cast("list[list[FollowRequestEdge]]", list(map(entries, rows)))
+
+
+@strawberry.type(description="Who is asking, and what is theirs alone to see.")
+@of_rows(int)
+class Viewer:
+    @batched(description="The viewer as a user.")
+    def user(viewers: Parents[UserRow]) -> list[User]:
+        return cast("list[User]", list(viewers))
+
+    @batched(description="What the viewer says about who may see them.")
+    async def relationship_settings(
+        viewers: Parents[UserRow], info: Info
+    ) -> list[RelationshipSettings]:
+        accounts = await scope_of(info).accounts.load_many(list(viewers))
+        return cast("list[RelationshipSettings]", accounts)
+
+    @batched(description="Whom the viewer follows closely, newest first. Nobody else is told.")
+    @paged
+    async def special_follows(
+        viewers: Parents[UserRow], info: Info, paging: Paging
+    ) -> list[Outcome[FollowingConnection]]:
+        rows = await lists.own_pages(info, OwnListKind.SPECIALS, viewers, paging)
+        return cast("list[Outcome[FollowingConnection]]", rows)
+
+    @batched(
+        description="Whom the viewer has muted: of whom they follow, in the order of the follows, "
+        "and of all others in that of the mutes, newest first."
+    )
+    @paged
+    async def muted_users(
+        viewers: Parents[UserRow], info: Info, paging: Paging
+    ) -> list[Outcome[MutedConnection]]:
+        rows = await lists.own_pages(info, OwnListKind.MUTED, viewers, paging)
+        return cast("list[Outcome[MutedConnection]]", rows)
+
+    @batched(description="Whom the viewer has blocked, newest first.")
+    @paged
+    async def blocked_users(
+        viewers: Parents[UserRow], info: Info, paging: Paging
+    ) -> list[Outcome[BlockedConnection]]:
+        rows = await lists.own_pages(info, OwnListKind.BLOCKED, viewers, paging)
+        return cast("list[Outcome[BlockedConnection]]", rows)
+
+    @batched(description="Who asks to follow the viewer, newest first.")
+    @paged
+    async def incoming_follow_requests(
+        viewers: Parents[UserRow], info: Info, paging: Paging
+    ) -> list[Outcome[FollowRequestConnection]]:
+        rows = await lists.own_pages(info, OwnListKind.INCOMING_REQUESTS, viewers, paging)
+        return cast("list[Outcome[FollowRequestConnection]]", rows)
+
+    @batched(description="Whom the viewer asks to follow, newest first.")
+    @paged
+    async def outgoing_follow_requests(
+        viewers: Parents[UserRow], info: Info, paging: Paging
+    ) -> list[Outcome[FollowRequestConnection]]:
+        rows = await lists.own_pages(info, OwnListKind.OUTGOING_REQUESTS, viewers, paging)
+        return cast("list[Outcome[FollowRequestConnection]]", rows)
+
+
+def _request(entry: EntryRow) -> RequestRow:
+    (since, other), list_of = entry
+    if list_of.kind is OwnListKind.INCOMING_REQUESTS:
+        return RequestRow(other, list_of.owner, since)
+    return RequestRow(list_of.owner, other, since)

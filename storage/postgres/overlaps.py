@@ -1,0 +1,67 @@
+"""What lists have in common, and what is written beside edges. Knows nothing of who may see it."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from graph.edge import Kind, Pair, UserId
+from graph.page import ListKind, Position
+from storage.ports import BARRED_MAX, OVERLAP_MAX, Note, Side, Whispers
+from storage.postgres import sql
+from storage.postgres.pool import Postgres
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    followers_followed: str
+    following_followed: str
+    barred: str
+    notes: str
+
+
+_SQL = sql.load(_Statements, "overlaps")
+
+
+class PostgresOverlaps:
+    """Keeps `storage.ports.Overlaps`: one statement a call, however many users."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def followed(
+        self, kind: Side, users: Sequence[UserId], by: UserId, whispers: Whispers
+    ) -> Mapping[UserId, Sequence[Position]]:
+        is_forward = kind is ListKind.FOLLOWING
+        statement = _SQL.following_followed if is_forward else _SQL.followers_followed
+        kinds = map(_kinds, whispers)
+        rows = await self._postgres.fetch(statement, list(users), by, *kinds, OVERLAP_MAX)
+        entries: defaultdict[UserId, list[Position]] = defaultdict(list)
+        for user, since, other in rows:
+            entries[user].append(Position(since, other))
+        return {user: sorted(entries[user], reverse=True) for user in users}
+
+    async def barred(
+        self, kind: ListKind, users: Sequence[UserId], viewer: UserId
+    ) -> Mapping[UserId, int]:
+        ahead, behind = kind is not ListKind.FOLLOWERS, kind is not ListKind.FOLLOWING
+        rows = await self._postgres.fetch(
+            _SQL.barred, list(users), viewer, BARRED_MAX, ahead, behind
+        )
+        found: dict[UserId, int] = dict(map(tuple, rows))
+        return {user: found.get(user, 0) for user in users}
+
+
+class PostgresNotes:
+    """Keeps `storage.ports.Notes`."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, Note]:
+        sources, targets = (list(column) for column in zip(*pairs, strict=True))
+        rows = await self._postgres.fetch(_SQL.notes, sources, targets)
+        return {Pair(source, target): Note(*note) for source, target, *note in rows}
+
+
+def _kinds(whispers: bool) -> list[Kind]:
+    return [Kind.FOLLOW, Kind.WHISPER] if whispers else [Kind.FOLLOW]

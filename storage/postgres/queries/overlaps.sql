@@ -1,0 +1,126 @@
+-- What lists have in common: the shorter one is looked up in the other, by primary keys (`version`
+-- keeps the probes off the lists' indexes, see relations.sql). $1 are the owners of the lists; $3 and
+-- $4 the kinds that count in them, and among the follows of $2; $5 is the most that is looked up.
+-- Which side is the shorter one is asked inside of either, where no plan can put it off.
+
+-- name: followers_followed
+-- Who follows each of $1, and is followed by $2: a probe for each edge of the shorter side.
+WITH own AS MATERIALIZED (
+    SELECT coalesce(sum(follows + whispers), 0) AS edges FROM following_count WHERE user_id = $2
+)
+SELECT c.user_id, p.since, p.id
+FROM follower_count c
+CROSS JOIN LATERAL (
+    SELECT r.since, f.id
+    FROM (
+        SELECT f.to_user_id AS id FROM following f
+        WHERE f.from_user_id = $2::bigint AND f.kind = ANY ($4::smallint[])
+          AND c.follows + c.whispers >= (SELECT edges FROM own)
+        ORDER BY f.since DESC, f.to_user_id DESC LIMIT $5::integer
+    ) f
+    CROSS JOIN LATERAL (
+        SELECT r.since FROM follower r
+        WHERE r.to_user_id = c.user_id AND r.from_user_id = f.id
+          AND r.kind = ANY ($3::smallint[]) AND r.version > 0
+        LIMIT 1
+    ) r
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+UNION ALL
+SELECT c.user_id, p.since, p.id
+FROM follower_count c
+CROSS JOIN LATERAL (
+    SELECT r.since, r.id
+    FROM (
+        SELECT r.since, r.from_user_id AS id FROM follower r
+        WHERE r.to_user_id = c.user_id AND r.kind = ANY ($3)
+          AND c.follows + c.whispers < (SELECT edges FROM own)
+        ORDER BY r.since DESC, r.from_user_id DESC LIMIT $5
+    ) r
+    CROSS JOIN LATERAL (
+        SELECT FROM following f
+        WHERE f.from_user_id = $2 AND f.to_user_id = r.id AND f.kind = ANY ($4) AND f.version > 0
+        LIMIT 1
+    ) f
+) p
+WHERE c.user_id = ANY ($1)
+
+-- name: following_followed
+-- Whom each of $1 follows, and $2 does too: a probe for each edge of the shorter side.
+WITH own AS MATERIALIZED (
+    SELECT coalesce(sum(follows + whispers), 0) AS edges FROM following_count WHERE user_id = $2
+)
+SELECT c.user_id, p.since, p.id
+FROM following_count c
+CROSS JOIN LATERAL (
+    SELECT g.since, f.id
+    FROM (
+        SELECT f.to_user_id AS id FROM following f
+        WHERE f.from_user_id = $2::bigint AND f.kind = ANY ($4::smallint[])
+          AND c.follows + c.whispers >= (SELECT edges FROM own)
+        ORDER BY f.since DESC, f.to_user_id DESC LIMIT $5::integer
+    ) f
+    CROSS JOIN LATERAL (
+        SELECT g.since FROM following g
+        WHERE g.from_user_id = c.user_id AND g.to_user_id = f.id
+          AND g.kind = ANY ($3::smallint[]) AND g.version > 0
+        LIMIT 1
+    ) g
+) p
+WHERE c.user_id = ANY ($1::bigint[])
+UNION ALL
+SELECT c.user_id, p.since, p.id
+FROM following_count c
+CROSS JOIN LATERAL (
+    SELECT g.since, g.id
+    FROM (
+        SELECT g.since, g.to_user_id AS id FROM following g
+        WHERE g.from_user_id = c.user_id AND g.kind = ANY ($3)
+          AND c.follows + c.whispers < (SELECT edges FROM own)
+        ORDER BY g.since DESC, g.to_user_id DESC LIMIT $5
+    ) g
+    CROSS JOIN LATERAL (
+        SELECT FROM following f
+        WHERE f.from_user_id = $2 AND f.to_user_id = g.id AND f.kind = ANY ($4) AND f.version > 0
+        LIMIT 1
+    ) f
+) p
+WHERE c.user_id = ANY ($1)
+
+-- name: barred
+-- How many in the lists of $1 there is a block with $2: two ranges of at most $3 blocks, and two
+-- probes a block and list, one for either direction ($4: they are followed, $5: they follow).
+WITH blocks AS MATERIALIZED (
+    (SELECT f.to_user_id AS id FROM following f
+     WHERE f.from_user_id = $2::bigint AND f.kind = 4
+     ORDER BY f.since DESC, f.to_user_id DESC LIMIT $3::integer)
+    UNION
+    (SELECT r.from_user_id FROM follower r
+     WHERE r.to_user_id = $2 AND r.kind = 4
+     ORDER BY r.since DESC, r.from_user_id DESC LIMIT $3)
+)
+SELECT u.user_id, count(*) AS barred
+FROM unnest($1::bigint[]) AS u (user_id)
+CROSS JOIN blocks b
+CROSS JOIN LATERAL (
+    SELECT FROM following f
+    WHERE f.from_user_id = u.user_id AND f.to_user_id = b.id AND f.kind = 1 AND f.version > 0
+    UNION ALL
+    SELECT WHERE NOT $4
+    LIMIT 1
+) f
+CROSS JOIN LATERAL (
+    SELECT FROM follower r
+    WHERE r.to_user_id = u.user_id AND r.from_user_id = b.id AND r.kind = 1 AND r.version > 0
+    UNION ALL
+    SELECT WHERE NOT $5
+    LIMIT 1
+) r
+GROUP BY u.user_id
+
+-- name: notes
+-- What the owners of the pairs ($1[i], $2[i]) wrote beside their edges: a probe a pair.
+SELECT f.from_user_id, f.to_user_id, f.message, f.muted_until
+FROM unnest($1::bigint[], $2::bigint[]) AS pair (source, target)
+JOIN following f ON f.from_user_id = pair.source AND f.to_user_id = pair.target
+WHERE f.version > 0 AND (f.message IS NOT NULL OR f.muted_until IS NOT NULL)

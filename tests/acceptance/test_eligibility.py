@@ -1,0 +1,119 @@
+"""Whether a viewer may follow a user, over everything that may stand between the two."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from graph.account import PrivacyChange
+from graph.edge import Flags, Kind, UserId
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.edges import Edges, edges
+from tests.gateway import running_gateway
+from tests.graphs import drain_all
+
+A, B, C = 1, 2, 3
+
+CHECKS = """
+query ($id: ID!) { user(id: $id) {
+  viewerIsFollowing isFollowingViewer viewerCanFollow
+  viewerFollowEligibility { code message }
+  viewerRelation { following followedBy }
+} }
+"""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What A is told of B when they think of following them."""
+
+    edges: Edges
+    code: str
+    can: bool = False
+    follows: bool = False
+    followed: bool = False
+    protected: bool = False
+    following_max: int = 1000
+    limit: int | None = None
+    gone: int | None = None
+
+
+WISHES = {
+    "strangers": Wish({}, "ALLOWED", can=True),
+    "a follow back": Wish({(B, A): Kind.FOLLOW}, "ALLOWED", can=True, followed=True),
+    "followed by a whisper": Wish({(B, A): Kind.WHISPER}, "ALLOWED", can=True, followed=True),
+    "asked by B": Wish({(B, A): Kind.REQUEST}, "ALLOWED", can=True),
+    "muted": Wish({(A, B): (Kind.NONE, Flags.MUTED)}, "ALLOWED", can=True),
+    "B is protected": Wish({}, "APPROVAL_NEEDED", can=True, protected=True),
+    "follows already": Wish({(A, B): Kind.FOLLOW}, "ALREADY_FOLLOWING", follows=True),
+    "whispers already": Wish({(A, B): Kind.WHISPER}, "ALREADY_FOLLOWING", follows=True),
+    "was let in": Wish({(A, B): Kind.FOLLOW}, "ALREADY_FOLLOWING", follows=True, protected=True),
+    "has asked": Wish({(A, B): Kind.REQUEST}, "REQUESTED", protected=True),
+    "has asked who is open by now": Wish({(A, B): Kind.REQUEST}, "ALLOWED", can=True),
+    "blocks": Wish({(A, B): Kind.BLOCK}, "UNBLOCK_FIRST"),
+    "is blocked": Wish({(B, A): Kind.BLOCK}, "NOT_ALLOWED"),
+    "both block": Wish({(A, B): Kind.BLOCK, (B, A): Kind.BLOCK}, "UNBLOCK_FIRST"),
+    "B is gone": Wish({}, "NOT_ALLOWED", gone=B),
+    "A is gone": Wish({}, "NOT_ALLOWED", gone=A),
+    "follows enough": Wish({(A, C): Kind.FOLLOW}, "LIMIT_REACHED", following_max=1),
+    "whispers and asks enough": Wish(
+        {(A, C): Kind.WHISPER, (A, 4): Kind.REQUEST}, "LIMIT_REACHED", following_max=2
+    ),
+    "has no limit that holds them": Wish(
+        {(A, C): Kind.FOLLOW}, "ALLOWED", can=True, following_max=1, limit=2
+    ),
+    "has a limit of their own": Wish({(A, C): Kind.FOLLOW}, "LIMIT_REACHED", limit=1),
+    "follows enough, and asks": Wish(
+        {(A, C): Kind.FOLLOW}, "LIMIT_REACHED", protected=True, following_max=1
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WISHES)
+async def test_who_may_follow_whom(
+    name: str, stores: Stores, storage_settings: StorageSettings
+) -> None:
+    wish = WISHES[name]
+    await edges(stores, wish.edges)
+    await drain_all(stores)
+    if wish.protected:
+        await stores.accounts.set_privacy(UserId(B), PrivacyChange(protected=True))
+    if wish.limit is not None:
+        await stores.accounts.set_following_limit(UserId(A), wish.limit)
+    if wish.gone is not None:
+        await stores.postgres.fetch(
+            "INSERT INTO account (user_id, state) VALUES ($1, 1)", wish.gone
+        )
+    limits = Limits(following_max=wish.following_max)
+    async with running_gateway(storage_settings, limits) as gateway:
+        for asked in (gateway, gateway.as_service):
+            user = (await asked.data(CHECKS, A, id=str(B)))["user"]
+            assert user["viewerFollowEligibility"].pop("message")
+            assert user == {
+                "viewerIsFollowing": wish.follows,
+                "isFollowingViewer": wish.followed,
+                "viewerCanFollow": wish.can,
+                "viewerFollowEligibility": {"code": wish.code},
+                "viewerRelation": {"following": wish.follows, "followedBy": wish.followed},
+            }
+        for asked in (gateway, gateway.as_service):
+            user = (await asked.data(CHECKS, id=str(B)))["user"]
+            assert user["viewerFollowEligibility"]["code"] == "SIGN_IN"
+            assert user["viewerRelation"] is None
+            names = ("viewerIsFollowing", "isFollowingViewer", "viewerCanFollow")
+            assert not any(user[field] for field in names)
+        own = (await gateway.data(CHECKS, A, id=str(A)))["user"]
+        assert own["viewerFollowEligibility"]["code"] == "SELF"
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+async def test_a_whisper_may_be_hidden_from_whom_it_is_about(
+    hidden: bool, stores: Stores, storage_settings: StorageSettings
+) -> None:
+    await edges(stores, {(B, A): Kind.WHISPER})
+    await drain_all(stores)
+    async with running_gateway(storage_settings, Limits(whispers_hidden=hidden)) as gateway:
+        user = (await gateway.data(CHECKS, A, id=str(B)))["user"]
+    assert user["isFollowingViewer"] == user["viewerRelation"]["followedBy"] == (not hidden)
+    assert user["viewerFollowEligibility"]["code"] == "ALLOWED"

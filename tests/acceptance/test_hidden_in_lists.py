@@ -1,0 +1,131 @@
+"""Two worlds that differ in what a viewer may not see: every list looks the same in both."""
+
+from typing import Any
+
+import pytest
+
+from graph.account import PrivacyChange
+from graph.edge import Kind, UserId
+from graph.visibility import Audience
+from storage.stores import Stores
+from tests.edges import Edges, edges
+from tests.gateway import Gateway
+from tests.graphs import drain_all
+
+A, B, VIEWER, FRIEND = 1, 2, 3, 4
+"""Between the first two is what is hidden."""
+
+EVERYTHING = """
+query ($ids: [ID!]!, $signedIn: Boolean!, $with: ID!) { users(ids: $ids) {
+  followingCount followerCount friendCount
+  following(first: 2) { ...following }
+  followers(first: 2) { ...followers }
+  friends(first: 2) { access totalCount edges { cursor friendsSince node { id } } }
+  oldest: followers(last: 2, orderBy: {direction: ASC}) { ...followers }
+  recent: followers(filter: {since: "2001-01-01T00:00:00Z"}) { ...followers }
+  strangers: followers(filter: {viewerFollows: false}) @include(if: $signedIn) { ...followers }
+  followersYouKnow { ...followers }
+  commonFollowing(with: $with) { ...following }
+} }
+fragment following on FollowingConnection {
+  access totalCount edges { cursor followedAt node { id } } pageInfo { ...all }
+}
+fragment followers on FollowerConnection {
+  access totalCount edges { cursor followedAt node { id } } pageInfo { ...all }
+}
+fragment all on PageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+"""
+
+OPENED: Edges = {
+    (VIEWER, FRIEND): Kind.FOLLOW,
+    (FRIEND, VIEWER): Kind.FOLLOW,
+    (FRIEND, A): Kind.FOLLOW,
+    (FRIEND, B): Kind.FOLLOW,
+    (A, FRIEND): Kind.FOLLOW,
+    (VIEWER, B): Kind.FOLLOW,
+    (VIEWER, A): Kind.WHISPER,
+}
+
+HIDDEN = {
+    "whisper": (A, B, Kind.WHISPER),
+    "request": (A, B, Kind.REQUEST),
+    "block": (A, B, Kind.BLOCK),
+    "block of the viewer's friend's friend": (B, A, Kind.BLOCK),
+    "whisper of the viewer's friend": (B, FRIEND, Kind.WHISPER),
+}
+
+
+async def seen(gateway: Gateway, viewer: int | None) -> Any:
+    found = []
+    for other in (A, B, FRIEND):
+        variables = {
+            "ids": ["1", "2", "3", "4"],
+            "signedIn": viewer is not None,
+            "with": str(other),
+        }
+        found.append(await gateway.data(EVERYTHING, viewer, **variables))
+    return found
+
+
+@pytest.mark.parametrize("what", list(HIDDEN))
+async def test_a_hidden_edge_is_in_no_list_total_or_cursor(
+    gateway: Gateway, stores: Stores, what: str
+) -> None:
+    await edges(stores, OPENED)
+    await drain_all(stores)
+    onlookers = (None, VIEWER, 99)
+    before = [await seen(gateway, viewer) for viewer in onlookers]
+    source, target, kind = HIDDEN[what]
+    await edges(stores, {(source, target): kind})
+    await drain_all(stores)
+    assert [await seen(gateway, viewer) for viewer in onlookers] == before
+    assert before[0] != before[1]
+
+
+async def test_a_follow_in_hidden_lists_is_in_no_list_total_or_cursor(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await edges(stores, OPENED)
+    await stores.accounts.set_privacy(UserId(A), PrivacyChange(following=Audience.ONLY_ME))
+    await stores.accounts.set_privacy(UserId(B), PrivacyChange(followers=Audience.ONLY_ME))
+    await drain_all(stores)
+    before = [await seen(gateway, viewer) for viewer in (None, VIEWER, 99)]
+    await edges(stores, {(A, B): Kind.FOLLOW})
+    await drain_all(stores)
+    assert [await seen(gateway, viewer) for viewer in (None, VIEWER, 99)] == before
+
+
+async def test_a_viewer_with_very_many_blocks_still_gets_full_pages(
+    gateway: Gateway, stores: Stores
+) -> None:
+    blocked = range(1000, 2200)
+    await stores.postgres.fetch(
+        "INSERT INTO following (from_user_id, to_user_id, kind, flags, since, version) "
+        "SELECT 5, u, 4, 0, 1000000, 1 FROM generate_series($1::integer, $2::integer) u "
+        "UNION ALL SELECT u, 6, 1, 0, 2000000 + u, 1 FROM generate_series($1, $2) u "
+        "UNION ALL SELECT u, 6, 1, 0, 3000000 * (u % 2) + u, 1 FROM generate_series(7, 12) u",
+        blocked.start,
+        blocked.stop - 1,
+    )
+    await stores.postgres.fetch(
+        "INSERT INTO follower (to_user_id, from_user_id, kind, flags, since, version) "
+        "SELECT to_user_id, from_user_id, kind, flags, since, version FROM following"
+    )
+    total = len(blocked)
+    await stores.postgres.fetch(
+        "INSERT INTO following_count (user_id, blocks) VALUES (5, $1)", total
+    )
+    await stores.postgres.fetch(
+        "INSERT INTO follower_count (user_id, follows) VALUES (6, $1)", total + 6
+    )
+    query = """query ($after: String) { user(id: "6") { followers(first: 4, after: $after) {
+      totalCount nodes { id } pageInfo { hasNextPage endCursor }
+    } } }"""
+    first = (await gateway.data(query, 5))["user"]["followers"]
+    assert [node["id"] for node in first["nodes"]] == ["11", "9", "7", "12"]
+    assert first["totalCount"] == 6
+    assert first["pageInfo"]["hasNextPage"]
+    after = first["pageInfo"]["endCursor"]
+    second = (await gateway.data(query, 5, after=after))["user"]["followers"]
+    assert [node["id"] for node in second["nodes"]] == ["10", "8"]
+    assert not second["pageInfo"]["hasNextPage"]

@@ -1,0 +1,218 @@
+"""Every list as everybody who can ask finds it: held against plain rules, and paged to its end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from random import Random
+from typing import Any
+
+import pytest
+
+from graph.account import PrivacyChange
+from graph.edge import FOLLOWS, Flags, Kind, UserId
+from graph.page import ListKind
+from graph.relation import kinds_of
+from graph.visibility import Access, Audience, Privacy, Standing, access, standing
+from storage.stores import Stores
+from tests.edges import edges
+from tests.gateway import Gateway
+from tests.graphs import drain_all
+
+USERS = range(1, 9)
+NOBODY, SERVICE = None, -1
+VIEWERS = (NOBODY, SERVICE, *USERS, 99)
+
+LISTS = """
+query ($ids: [ID!]!, $other: ID!) { users(ids: $ids) {
+  id followingCount followerCount friendCount
+  following(first: 100) { ...following }
+  followers(first: 100) { ...followers }
+  friends(first: 100) { access totalCount nodes { id } }
+  followersYouKnow(first: 100) { ...followers }
+  commonFollowing(with: $other, first: 100) { ...following }
+  known: followers(first: 100, filter: {viewerFollows: %(known)s}) { ...followers }
+} }
+fragment following on FollowingConnection { access totalCount nodes { id } }
+fragment followers on FollowerConnection { access totalCount nodes { id } }
+"""
+
+PAGE = """
+query ($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $way: OrderDirection!) {
+  user(id: $id) { page: %s(
+    first: $first, after: $after, last: $last, before: $before, %s
+  ) {
+    access totalCount nodes { id } edges { cursor node { id } }
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+  } }
+}
+"""
+ORDERED = "orderBy: {direction: $way}"
+PAGED = {
+    "following": ("following", ORDERED),
+    "followers": ("followers", ORDERED),
+    "friends": ("friends", ORDERED),
+    "strangers": ("followers", f"{ORDERED}, filter: {{viewerFollows: false}}"),
+    "since": ("followers", f'{ORDERED}, filter: {{since: "2001-01-01T00:00:00Z"}}'),
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """Who is what to whom, and what they say about who may see it."""
+
+    kinds: Mapping[tuple[int, int], Kind]
+    privacy: Mapping[int, Privacy]
+
+    def kind(self, source: int, target: int) -> Kind:
+        return self.kinds.get((source, target), Kind.NONE)
+
+    def barred(self, viewer: int | None, user: int) -> bool:
+        """Whether there is a block between a viewer and somebody."""
+        if viewer is None:
+            return False
+        return Kind.BLOCK in (self.kind(viewer, user), self.kind(user, viewer))
+
+    def standing(self, viewer: int | None, owner: int) -> Standing:
+        if viewer == SERVICE:
+            return Standing.SERVICE
+        if viewer == owner:
+            return Standing.OWNER
+        if viewer is None:
+            return Standing.STRANGER
+        return standing(kinds_of(self.kind(viewer, owner), self.kind(owner, viewer)))
+
+    def access(self, kind: ListKind, viewer: int | None, owner: int) -> Access:
+        return access(kind, self.privacy[owner], self.standing(viewer, owner))
+
+    def entries(self, kind: ListKind, viewer: int | None, owner: int) -> set[int]:
+        """Who stands in a list, to this viewer."""
+        if self.access(kind, viewer, owner) is not Access.VISIBLE:
+            return set()
+        shown = FOLLOWS if viewer in (owner, SERVICE) else {Kind.FOLLOW}
+        match kind:
+            case ListKind.FOLLOWING:
+                found = {u for u in USERS if self.kind(owner, u) in shown}
+            case ListKind.FOLLOWERS:
+                found = {u for u in USERS if self.kind(u, owner) in shown}
+            case ListKind.FRIENDS:
+                both = {Kind.FOLLOW}
+                found = {u for u in USERS if {self.kind(owner, u), self.kind(u, owner)} == both}
+        return {user for user in found if not self.barred(viewer, user)}
+
+    def followed(self, viewer: int | None, user: int) -> bool:
+        return viewer is not None and self.kind(viewer, user) in FOLLOWS
+
+
+async def random_world(stores: Stores, seed: int) -> World:
+    """A small world with everything in it."""
+    random = Random(seed)
+    kinds: dict[tuple[int, int], Kind] = {}
+    choices = [Kind.FOLLOW] * 8 + [Kind.WHISPER] * 3 + [Kind.REQUEST, Kind.BLOCK] + [Kind.NONE] * 6
+    for source, target in product(USERS, USERS):
+        if source != target:
+            kinds[source, target] = random.choice(choices)
+    for (source, target), kind in kinds.items():
+        if kind is Kind.BLOCK and kinds[target, source] is not Kind.BLOCK:
+            kinds[target, source] = Kind.NONE  # a block ends whatever there was
+    flags = [Flags.PLAIN, Flags.SPECIAL, Flags.MUTED, Flags.SPECIAL | Flags.MUTED]
+    await edges(stores, {ends: (kind, random.choice(flags)) for ends, kind in kinds.items()})
+    privacy = {user: Privacy() for user in USERS}
+    for user in USERS[::2]:
+        said = random.random() < 0.3, random.choice(list(Audience)), random.choice(list(Audience))
+        privacy[user] = Privacy(*said)
+        await stores.accounts.set_privacy(UserId(user), PrivacyChange(*said))
+    await drain_all(stores)
+    return World(kinds, privacy)
+
+
+async def ask(gateway: Gateway, viewer: int | None, query: str, **variables: Any) -> Any:
+    if viewer == SERVICE:
+        return await gateway.as_service.data(query, **variables)
+    return await gateway.data(query, viewer, **variables)
+
+
+def ids(page: Any) -> set[int]:
+    found = [int(node["id"]) for node in page["nodes"]]
+    assert len(found) == len(set(found)) == page["totalCount"]
+    return set(found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_everybody_finds_in_every_list_what_the_rules_say(
+    gateway: Gateway, stores: Stores, seed: int
+) -> None:
+    world = await random_world(stores, seed)
+    other = 1 + seed
+    fields = {
+        "following": (ListKind.FOLLOWING, "followingCount"),
+        "followers": (ListKind.FOLLOWERS, "followerCount"),
+        "friends": (ListKind.FRIENDS, "friendCount"),
+    }
+    for viewer in VIEWERS:
+        signed_in = viewer not in (NOBODY, SERVICE)
+        query = LISTS % {"known": "true" if signed_in else "null"}
+        variables = {"ids": list(map(str, USERS)), "other": str(other)}
+        for user in (await ask(gateway, viewer, query, **variables))["users"]:
+            owner = int(user["id"])
+            for field, (kind, count) in fields.items():
+                entries = world.entries(kind, viewer, owner)
+                seen = world.access(kind, viewer, owner)
+                assert user[field]["access"] == seen.name, (viewer, owner, field)
+                assert ids(user[field]) == entries, (viewer, owner, field)
+                assert user[count] == (len(entries) if seen is Access.VISIBLE else None)
+            followers = world.entries(ListKind.FOLLOWERS, viewer, owner)
+            if signed_in:
+                known = {u for u in followers if world.followed(viewer, u)}
+                assert ids(user["followersYouKnow"]) == ids(user["known"]) == known
+            else:
+                assert user["followersYouKnow"] is None
+            common = world.entries(ListKind.FOLLOWING, viewer, owner)
+            common &= world.entries(ListKind.FOLLOWING, viewer, other)
+            assert ids(user["commonFollowing"]) == common, (viewer, owner)
+
+
+@pytest.mark.parametrize("seed", [7])
+@pytest.mark.parametrize("what", list(PAGED))
+@pytest.mark.parametrize("way", ["ASC", "DESC"])
+@pytest.mark.parametrize("backward", [False, True], ids=["first", "last"])
+async def test_every_list_ends_after_as_many_entries_as_it_says(
+    gateway: Gateway, stores: Stores, seed: int, what: str, way: str, backward: bool
+) -> None:
+    await random_world(stores, seed)
+    query = PAGE % PAGED[what]
+    for viewer in (SERVICE, 1, 2, 99) if what != "strangers" else (1, 2, 99):
+        for owner in USERS:
+            whole = (await ask(gateway, viewer, query, id=str(owner), first=100, way=way))["user"]
+            expected = [edge["node"]["id"] for edge in whole["page"]["edges"]]
+            assert len(expected) == whole["page"]["totalCount"]
+            walked: list[str] = []
+            cursor: dict[str, Any] = {"last": 2} if backward else {"first": 2}
+            while True:
+                data = await ask(gateway, viewer, query, id=str(owner), way=way, **cursor)
+                page = data["user"]["page"]
+                found = [edge["node"]["id"] for edge in page["edges"]]
+                walked = [*found, *walked] if backward else [*walked, *found]
+                info = page["pageInfo"]
+                more = info["hasPreviousPage"] if backward else info["hasNextPage"]
+                behind = info["hasNextPage"] if backward else info["hasPreviousPage"]
+                assert behind == (len(cursor) > 1)
+                if not more:
+                    break
+                assert len(found) == 2, "a page is short only at the end"
+                if backward:
+                    cursor = {"last": 2, "before": info["startCursor"]}
+                else:
+                    cursor = {"first": 2, "after": info["endCursor"]}
+            assert walked == expected, (viewer, owner)
+
+
+async def test_the_two_orders_are_each_others_reverse_and_share_no_cursor(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await edges(stores, {(1, user): Kind.FOLLOW for user in range(2, 9)})
+    query = PAGE % PAGED["following"]
+    newest = (await gateway.data(query, id="1", first=100, way="DESC"))["user"]["page"]
+    oldest = (await gateway.data(query, id="1", first=100, way="ASC"))["user"]["page"]
+    assert oldest["nodes"] == newest["nodes"][::-1]
+    error = await gateway.error(query, id="1", way="ASC", after=newest["edges"][2]["cursor"])
+    assert "does not belong to this following list" in error["message"]

@@ -1,0 +1,39 @@
+"""The page about lists answers what it says that it does."""
+
+import pytest
+
+from graph.account import PrivacyChange
+from graph.edge import Flags, Kind, UserId
+from graph.transitions import follow
+from graph.visibility import Audience
+from storage.stores import Stores
+from tests.edges import edges
+from tests.gateway import Gateway
+from tests.graphs import PLENTY, as_pair, drain_all, follows
+from tests.pages import examples
+
+
+@pytest.fixture
+async def world(stores: Stores) -> None:
+    """What the page tells of."""
+    await follows(stores, (3, 1), (4, 1), (5, 1), (1, 7), (1, 2), (6, 4), (3, 2))
+    await edges(
+        stores,
+        {
+            (6, 3): (Kind.WHISPER, Flags.SPECIAL),
+            (6, 7): (Kind.FOLLOW, Flags.MUTED),
+            (6, 10): Kind.BLOCK,
+        },
+    )
+    await stores.accounts.set_privacy(UserId(2), PrivacyChange(followers=Audience.FRIENDS))
+    await stores.accounts.set_privacy(UserId(8), PrivacyChange(protected=True))
+    await stores.edges.change(as_pair(6, 8), follow(PLENTY, message="It is me"))
+    await drain_all(stores)
+
+
+@pytest.mark.usefixtures("world")
+async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> None:
+    shown = examples("lists")
+    assert len(shown) == 5
+    for example in shown:
+        assert await example.ask(gateway) == example.data, example.document

@@ -1,0 +1,306 @@
+"""Who may know what about two users, asked over HTTP as everybody who can ask."""
+
+from base64 import b64decode
+from dataclasses import dataclass
+from struct import unpack
+from typing import Any
+
+import pytest
+
+from graph.account import PrivacyChange
+from graph.edge import Flags, Kind, UserId
+from graph.relation_mask import Mark
+from graph.visibility import Audience
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.edges import Edges, edges
+from tests.gateway import Gateway, running_gateway
+from tests.graphs import drain_all
+
+A, B, C = 1, 2, 3
+"""The two whom it is about, and somebody else."""
+
+FLAGS = {
+    "following": Mark.FOLLOWING,
+    "followedBy": Mark.FOLLOWED_BY,
+    "whispering": Mark.WHISPERING,
+    "requested": Mark.REQUESTED,
+    "requestedBy": Mark.REQUESTED_BY,
+    "blocking": Mark.BLOCKING,
+    "muted": Mark.MUTED,
+    "special": Mark.SPECIAL,
+}
+DATES = {
+    "followedAt": "following",
+    "followedByAt": "followedBy",
+    "requestedAt": "requested",
+    "friendsSince": "friends",
+}
+
+RELATIONS = """
+query ($from: ID!, $to: ID!) {
+  user(id: $from) {
+    relationWith(ids: [$to]) { ...all }
+    relationMask(ids: [$to, $to, $from])
+  }
+}
+fragment all on Relation {
+  from { id } to { id } state following followedBy whispering requested requestedBy blocking muted
+  special followedAt followedByAt requestedAt friendsSince
+}
+"""
+
+PAIRS = """
+query ($pairs: [UserPair!]!) { relationsBetween(pairs: $pairs) {
+  from { id } to { id } state requested blocking muted special whispering
+} }
+"""
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Somebody who asks."""
+
+    viewer: int | None = None
+    service: bool = False
+
+    def through(self, gateway: Gateway) -> Gateway:
+        return gateway.as_service if self.service else gateway
+
+
+VIEWERS = {
+    "A": Asker(A),
+    "B": Asker(B),
+    "third": Asker(C),
+    "nobody": Asker(),
+    "service": Asker(service=True),
+    "service for C": Asker(C, service=True),
+}
+OTHERS = ("third", "nobody", "service for C")
+
+
+async def told(gateway: Gateway, asker: Asker, source: int, target: int) -> set[str]:
+    """What is said of two users: the same by every field, and by the mask."""
+    asked = asker.through(gateway)
+    data = await asked.data(RELATIONS, asker.viewer, **{"from": str(source), "to": str(target)})
+    (relation,), mask = data["user"]["relationWith"], data["user"]["relationMask"]
+    assert (relation["from"]["id"], relation["to"]["id"]) == (str(source), str(target))
+    said = {name for name in FLAGS if relation[name]}
+    friends = {"following", "followedBy"} <= said and relation["state"] == "FRIENDS"
+    first, second, itself = map(Mark, unpack("<3H", b64decode(mask)))
+    assert first == second
+    assert itself == Mark.SELF
+    expected = Mark.FRIENDS if friends else Mark(0)
+    for name in said:
+        expected |= FLAGS[name]
+    assert first == expected
+    for date, name in DATES.items():
+        assert (relation[date] is not None) == (
+            name in (said | ({"friends"} if friends else set()))
+        )
+    assert relation["state"] in _states(said, friends=friends)
+    return said
+
+
+def _states(said: set[str], *, friends: bool) -> set[str]:
+    if friends:
+        return {"FRIENDS"}
+    if "following" in said:
+        return {"FOLLOWING"}
+    return {"FOLLOWED_BY" if "followedBy" in said else "NONE"}
+
+
+TURNED = {
+    "following": "followedBy",
+    "followedBy": "following",
+    "requested": "requestedBy",
+    "requestedBy": "requested",
+}
+
+
+def turned(said: set[str]) -> set[str]:
+    """The same two users, told from the other side."""
+    return {TURNED[name] for name in said if name in TURNED}
+
+
+def words(*names: str) -> set[str]:
+    return {name for several in names for name in several.split()}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Edges between A and B, and what each asker is told from A's side, and from B's."""
+
+    edges: Edges
+    told: dict[str, tuple[str, str]]
+    whispers_hidden: bool = False
+    privacy: PrivacyChange | None = None
+    """Of A and B both."""
+
+
+def everybody(ahead: str, behind: str, **exceptions: tuple[str, str]) -> dict[str, tuple[str, str]]:
+    return dict.fromkeys(VIEWERS, (ahead, behind)) | exceptions
+
+
+NOTHING = ("", "")
+OWN = Flags.SPECIAL | Flags.MUTED
+WHISPER = ("following whispering", "followedBy")
+
+CASES = {
+    "A follows B": Case({(A, B): Kind.FOLLOW}, everybody("following", "followedBy")),
+    "A and B are friends": Case(
+        {(A, B): Kind.FOLLOW, (B, A): Kind.FOLLOW},
+        everybody("following followedBy", "following followedBy"),
+    ),
+    "A's notes on B are A's": Case(
+        {(A, B): (Kind.FOLLOW, OWN)},
+        everybody(
+            "following",
+            "followedBy",
+            A=("following special muted", "followedBy"),
+            service=("following special muted", "followedBy"),
+        ),
+    ),
+    "A has muted B, and no more": Case(
+        {(A, B): (Kind.NONE, Flags.MUTED)},
+        everybody("", "", A=("muted", ""), service=("muted", "")),
+    ),
+    "A whispers to B": Case(
+        {(A, B): Kind.WHISPER}, everybody("", "", A=WHISPER, B=WHISPER, service=WHISPER)
+    ),
+    "A whispers to B, who may not know": Case(
+        {(A, B): Kind.WHISPER},
+        everybody("", "", A=WHISPER, service=WHISPER),
+        whispers_hidden=True,
+    ),
+    "A whispers to B, who follows A": Case(
+        {(A, B): Kind.WHISPER, (B, A): Kind.FOLLOW},
+        everybody(
+            "followedBy",
+            "following",
+            A=("following whispering followedBy", "following followedBy"),
+            B=("following whispering followedBy", "following followedBy"),
+            service=("following whispering followedBy", "following followedBy"),
+        ),
+    ),
+    "A has asked B": Case(
+        {(A, B): Kind.REQUEST},
+        everybody(
+            "",
+            "",
+            A=("requested", "requestedBy"),
+            B=("requested", "requestedBy"),
+            service=("requested", "requestedBy"),
+        ),
+    ),
+    "A blocks B": Case(
+        {(A, B): Kind.BLOCK}, everybody("", "", A=("blocking", ""), service=("blocking", ""))
+    ),
+    "A and B block each other": Case(
+        {(A, B): Kind.BLOCK, (B, A): Kind.BLOCK},
+        everybody("", "", A=("blocking", ""), B=("", "blocking"), service=("blocking", "blocking")),
+    ),
+    "both are protected": Case(
+        {(A, B): Kind.FOLLOW},
+        everybody("following", "followedBy", **dict.fromkeys(OTHERS, NOTHING)),
+        privacy=PrivacyChange(protected=True),
+    ),
+    "both hide both lists": Case(
+        {(A, B): Kind.FOLLOW, (B, A): Kind.FOLLOW},
+        everybody(
+            "following followedBy",
+            "following followedBy",
+            **dict.fromkeys(OTHERS, NOTHING),
+        ),
+        privacy=PrivacyChange(following=Audience.ONLY_ME, followers=Audience.ONLY_ME),
+    ),
+    "both hide whom they follow, and show their followers": Case(
+        {(A, B): Kind.FOLLOW},
+        everybody("following", "followedBy"),
+        privacy=PrivacyChange(following=Audience.ONLY_ME),
+    ),
+    "C follows A, who shows followers": Case(
+        {(A, B): Kind.FOLLOW, (C, A): Kind.FOLLOW},
+        everybody("following", "followedBy", nobody=NOTHING),
+        privacy=PrivacyChange(following=Audience.FOLLOWERS, followers=Audience.FRIENDS),
+    ),
+    "C whispers to A, who let them in": Case(
+        {(A, B): Kind.FOLLOW, (C, A): Kind.WHISPER},
+        everybody("following", "followedBy", nobody=NOTHING),
+        privacy=PrivacyChange(protected=True),
+    ),
+    "C is a friend of B's": Case(
+        {(A, B): Kind.FOLLOW, (C, B): Kind.FOLLOW, (B, C): Kind.FOLLOW},
+        everybody("following", "followedBy", nobody=NOTHING),
+        privacy=PrivacyChange(following=Audience.ONLY_ME, followers=Audience.FRIENDS),
+    ),
+    "C is no friend of B's, whom C whispers to": Case(
+        {(A, B): Kind.FOLLOW, (C, B): Kind.WHISPER, (B, C): Kind.FOLLOW},
+        everybody("following", "followedBy", **dict.fromkeys(OTHERS, NOTHING)),
+        privacy=PrivacyChange(following=Audience.ONLY_ME, followers=Audience.FRIENDS),
+    ),
+    "C blocks A": Case(
+        {(A, B): Kind.FOLLOW, (C, A): Kind.BLOCK},
+        everybody("following", "followedBy", third=NOTHING, **{"service for C": NOTHING}),
+    ),
+    "B blocks C": Case(
+        {(A, B): Kind.FOLLOW, (B, C): Kind.BLOCK},
+        everybody("following", "followedBy", third=NOTHING, **{"service for C": NOTHING}),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+async def test_everybody_is_told_what_they_may_know(
+    name: str, stores: Stores, storage_settings: StorageSettings
+) -> None:
+    case = CASES[name]
+    await edges(stores, case.edges)
+    await drain_all(stores)
+    for user in (A, B) if case.privacy else ():
+        await stores.accounts.set_privacy(UserId(user), case.privacy or PrivacyChange())
+    limits = Limits(whispers_hidden=case.whispers_hidden)
+    async with running_gateway(storage_settings, limits) as gateway:
+        for asker, (ahead, behind) in case.told.items():
+            whole = await told(gateway, VIEWERS[asker], A, B)
+            assert whole == words(ahead), asker
+            back = await told(gateway, VIEWERS[asker], B, A)
+            assert back == words(behind), asker
+            assert turned(whole) == {word for word in back if word in TURNED}, asker
+
+
+async def test_services_ask_about_pairs(gateway: Gateway, stores: Stores) -> None:
+    await edges(stores, {(A, B): (Kind.BLOCK, Flags.MUTED), (C, A): Kind.FOLLOW})
+    await drain_all(stores)
+    asked = [(A, B), (C, A), (B, A), (A, A), (A, B)]
+    pairs = [{"from": str(source), "to": str(target)} for source, target in asked]
+    found: list[Any] = (await gateway.as_service.data(PAIRS, pairs=pairs))["relationsBetween"]
+    assert [(int(r["from"]["id"]), int(r["to"]["id"])) for r in found] == asked
+    states = ["NONE", "FOLLOWING", "NONE", "SELF", "NONE"]
+    assert [r["state"] for r in found] == states
+    assert [r["blocking"] for r in found] == [True, False, False, False, True]
+    assert [r["muted"] for r in found] == [True, False, False, False, True]
+
+
+async def test_only_services_ask_about_pairs(gateway: Gateway) -> None:
+    for viewer in (None, A):
+        error = await gateway.error(PAIRS, viewer, pairs=[])
+        assert error["extensions"] == {"code": "FORBIDDEN"}
+    assert await gateway.as_service.data(PAIRS, pairs=[]) == {"relationsBetween": []}
+
+
+async def test_too_many_pairs_are_refused(gateway: Gateway) -> None:
+    pairs = [{"from": "1", "to": "2"}] * 501
+    error = await gateway.as_service.error(PAIRS, pairs=pairs)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "pairs"}
+
+
+async def test_services_see_flags_from_whichever_side_is_read(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await edges(stores, {(user, 9): (Kind.FOLLOW, Flags.MUTED) for user in (A, B, C)})
+    await drain_all(stores)
+    query = """{ users(ids: ["1", "2", "3"]) { relationWith(ids: ["9"]) { muted } } }"""
+    users = (await gateway.as_service.data(query))["users"]
+    assert [user["relationWith"] for user in users] == [[{"muted": True}]] * 3

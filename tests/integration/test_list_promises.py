@@ -1,0 +1,107 @@
+"""What the stores of own lists, overlaps and notes promise, by their ports alone."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from graph.edge import Flags, Kind, Millis, Pair, UserId
+from graph.page import ListKind, OwnListKind, Position, Window
+from graph.transitions import follow, mute
+from storage.ports import Note, Side, Whispers
+from storage.stores import Stores
+from tests.edges import edges
+from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, users
+
+SPECIAL, MUTED = Flags.SPECIAL, Flags.MUTED
+FANS = range(2, 30)
+SHARES = {
+    OwnListKind.FOLLOWING: [i for i in FANS if i % 4 < 2],
+    OwnListKind.FOLLOWERS: [i for i in FANS if i % 4 < 2],
+    OwnListKind.SPECIALS: [i for i in FANS if i % 4 < 2 and i % 3],
+    OwnListKind.MUTED: [i for i in FANS if i % 5 == 0],
+    OwnListKind.BLOCKED: [i for i in FANS if i % 4 == 3],
+    OwnListKind.OUTGOING_REQUESTS: [i for i in FANS if i % 4 == 2],
+    OwnListKind.INCOMING_REQUESTS: [i for i in FANS if i % 4 == 2],
+}
+"""Who stands in each of user 1's lists."""
+
+
+async def everything(stores: Stores) -> None:
+    kinds = [Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST, Kind.BLOCK]
+    flags = {
+        i: (SPECIAL if i % 3 else Flags.PLAIN) | (Flags.PLAIN if i % 5 else MUTED) for i in FANS
+    }
+    await edges(stores, {(1, i): (kinds[i % 4], flags[i]) for i in FANS})
+    await edges(stores, {(i, 1): kinds[i % 4] for i in FANS})
+    await drain_all(stores)
+
+
+@pytest.mark.parametrize("backward", [False, True], ids=["from the new end", "from the old end"])
+@pytest.mark.parametrize("kind", list(OwnListKind))
+async def test_a_walk_through_an_own_list_sees_every_entry_once_in_order(
+    stores: Stores, kind: OwnListKind, backward: bool
+) -> None:
+    await everything(stores)
+    for size in (1, 3, 30):
+        walked: list[Position] = []
+        window = Window(size, backward=backward)
+        while True:
+            page = (await stores.own_lists.pages(kind, users(1), window))[UserId(1)]
+            walked = [*page.entries, *walked] if backward else [*walked, *page.entries]
+            if not page.more:
+                break
+            assert len(page.entries) == size
+            if backward:
+                window = Window(size, before=page.entries[0], backward=True)
+            else:
+                window = Window(size, after=page.entries[-1])
+        assert walked == sorted(walked, reverse=True)
+        assert sorted(ids_of(walked)) == SHARES[kind]
+
+
+async def test_own_lists_of_many_are_read_at_once(stores: Stores) -> None:
+    await everything(stores)
+    found = await stores.own_lists.pages(OwnListKind.BLOCKED, users(1, 3, 7, 99), Window(2))
+    assert [len(page.entries) for page in found.values()] == [2, 1, 1, 0]
+    assert [page.more for page in found.values()] == [True, False, False, False]
+
+
+async def followed(
+    stores: Stores, kind: Side, owner: int, by: int, whispers: Whispers
+) -> Sequence[int]:
+    found = await stores.overlaps.followed(kind, users(owner, 99), UserId(by), whispers)
+    assert found[UserId(99)] == []
+    return ids_of(found[UserId(owner)])
+
+
+@pytest.mark.parametrize("more", [0, 40], ids=["the owner's side", "the other's side"])
+async def test_an_overlap_is_the_same_from_either_side(stores: Stores, more: int) -> None:
+    await edges(stores, {(i, 1): Kind.FOLLOW if i % 3 else Kind.WHISPER for i in range(10, 20)})
+    await edges(stores, {(1, i): Kind.FOLLOW if i % 3 else Kind.WHISPER for i in range(10, 20)})
+    own = {(2, i): Kind.FOLLOW if i % 2 else Kind.WHISPER for i in range(15, 25 + more)}
+    await edges(stores, {**own, (2, 16): Kind.BLOCK})
+    await drain_all(stores)
+    kinds: tuple[Side, ...] = (ListKind.FOLLOWING, ListKind.FOLLOWERS)
+    for kind in kinds:
+        assert set(await followed(stores, kind, 1, 2, Whispers())) == {17, 19}
+        both = Whispers(listed=True, followed=True)
+        assert set(await followed(stores, kind, 1, 2, both)) == {15, 17, 18, 19}
+        assert set(await followed(stores, kind, 1, 2, Whispers(followed=True))) == {17, 19}
+        assert set(await followed(stores, kind, 1, 2, Whispers(listed=True))) == {15, 17, 19}
+
+
+async def test_blocks_are_counted_in_every_kind_of_list(stores: Stores) -> None:
+    await follows(stores, (1, 2), (1, 3), (2, 1), (4, 1), (1, 5), (5, 1))
+    await edges(stores, {(9, 2): Kind.BLOCK, (3, 9): Kind.BLOCK, (9, 4): Kind.BLOCK})
+    await drain_all(stores)
+    for kind, barred in zip(ListKind, (2, 2, 1), strict=True):
+        found = await stores.overlaps.barred(kind, users(1, 7), UserId(9))
+        assert found == {1: barred, 7: 0}
+
+
+async def test_notes_are_of_the_edges_that_have_one(stores: Stores) -> None:
+    until = Millis(2_000_000_000_000)
+    await stores.edges.change(as_pair(1, 2), mute(until))
+    await stores.edges.change(as_pair(1, 3), follow(PLENTY))
+    pairs = [Pair(UserId(1), UserId(other)) for other in (2, 3, 4)]
+    assert await stores.notes.of(pairs) == {pairs[0]: Note(None, until)}

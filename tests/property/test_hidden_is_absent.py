@@ -1,0 +1,243 @@
+"""No viewer can tell a hidden edge from an absent one: two worlds that differ in one such edge.
+
+What may be seen is said here once more, in other words than the house's, and by nothing of its own.
+"""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import assume, event, given, settings
+from hypothesis import strategies as st
+
+from graph.account import PrivacyChange
+from graph.edge import Flags, Kind, UserId
+from graph.visibility import Audience
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.edges import Said, edges
+from tests.gateway import Gateway, running_gateway
+from tests.graphs import drain_all
+
+PEOPLE = range(5)
+ENDS = [(one, other) for one in PEOPLE for other in PEOPLE if one != other]
+Ends = tuple[int, int]
+
+EVERYTHING = """
+query ($ids: [ID!]!) { users(ids: $ids) {
+  relationWith(ids: $ids) { ...all }
+  relationMask(ids: $ids)
+  viewerRelation { ...all }
+  viewerIsFollowing isFollowingViewer viewerCanFollow viewerFollowEligibility { code message }
+} }
+fragment all on Relation {
+  state following followedBy whispering requested requestedBy blocking muted special
+  followedAt followedByAt requestedAt friendsSince
+}
+"""
+
+said = st.tuples(st.sampled_from(Kind), st.sampled_from([Flags.PLAIN, *Flags]))
+graphs = st.dictionaries(st.sampled_from(ENDS), said, max_size=len(ENDS))
+audiences = st.none() | st.sampled_from(Audience)
+privacies = st.dictionaries(
+    st.sampled_from(PEOPLE),
+    st.builds(PrivacyChange, st.sampled_from([None, True]), audiences, audiences),
+    max_size=3,
+)
+
+
+@dataclass(frozen=True)
+class World:
+    """Who is what to whom, by place; and what they say about who may see it."""
+
+    edges: Mapping[Ends, Said]
+    privacy: Mapping[int, PrivacyChange]
+
+    def kind(self, source: int, target: int) -> Kind:
+        return self.edges.get((source, target), (Kind.NONE, Flags.PLAIN))[0]
+
+    def has_block(self, viewer: int | None, other: int) -> bool:
+        if viewer is None:
+            return False
+        return Kind.BLOCK in (self.kind(viewer, other), self.kind(other, viewer))
+
+    def opens(self, owner: int, audience: Audience | None, viewer: int | None) -> bool:
+        """Whether a list with that audience is open to somebody else."""
+        towards = Kind.NONE if viewer is None else self.kind(viewer, owner)
+        follower = towards in (Kind.FOLLOW, Kind.WHISPER)
+        friend = (
+            viewer is not None
+            and towards is Kind.FOLLOW
+            and self.kind(owner, viewer) is Kind.FOLLOW
+        )
+        let_in = follower or not self.privacy.get(owner, PrivacyChange()).protected
+        return (
+            let_in
+            and {
+                None: True,
+                Audience.EVERYONE: True,
+                Audience.FOLLOWERS: follower,
+                Audience.FRIENDS: friend,
+                Audience.ONLY_ME: False,
+            }[audience]
+        )
+
+    def hides(self, ends: Ends, viewer: int | None, *, whispers_hidden: bool) -> bool:
+        """Whether the viewer may not know that edge, whatever it is."""
+        source, target = ends
+        kind = self.kind(*ends)
+        if viewer == source:
+            return False
+        if viewer == target:
+            return kind is Kind.NONE or (kind is Kind.WHISPER and whispers_hidden)
+        if kind is not Kind.FOLLOW:
+            return True
+        nothing = PrivacyChange()
+        ahead = self.privacy.get(source, nothing).following
+        behind = self.privacy.get(target, nothing).followers
+        is_open = self.opens(source, ahead, viewer) or self.opens(target, behind, viewer)
+        return not is_open or self.has_block(viewer, source) or self.has_block(viewer, target)
+
+
+@dataclass(frozen=True)
+class Kith:
+    """One graph, in which every world has users of its own."""
+
+    stores: Stores
+    doors: Mapping[bool, Gateway]
+    """By whether whispers are hidden."""
+    numbers: "itertools.count[int]"
+
+    async def made(self, *worlds: World) -> list[Sequence[int]]:
+        """The users of each of these worlds."""
+        firsts = [next(self.numbers) * len(PEOPLE) + 1 for _ in worlds]
+        await asyncio.gather(
+            *(
+                edges(self.stores, _moved(world.edges, first))
+                for world, first in zip(worlds, firsts, strict=True)
+            ),
+            *(
+                self.stores.accounts.set_privacy(UserId(first + person), change)
+                for world, first in zip(worlds, firsts, strict=True)
+                for person, change in world.privacy.items()
+            ),
+        )
+        await drain_all(self.stores)
+        return [range(first, first + len(PEOPLE)) for first in firsts]
+
+    async def told(
+        self, users: Sequence[int], viewer: int | None, *, whispers_hidden: bool
+    ) -> list[dict[str, Any]]:
+        """Everything that the viewer is told of everybody, but for the dates themselves."""
+        asker = None if viewer is None else users[viewer]
+        ids = list(map(str, users))
+        data = await self.doors[whispers_hidden].data(EVERYTHING, asker, ids=ids)
+        return [_undated(user) for user in data["users"]]
+
+
+def _moved(world: Mapping[Ends, Said], first: int) -> dict[Ends, Said]:
+    return {(first + one, first + other): edge for (one, other), edge in world.items()}
+
+
+def _undated(told: Any) -> Any:
+    if isinstance(told, list):
+        return list(map(_undated, told))
+    if not isinstance(told, dict):
+        return told
+    dates = ("followedAt", "followedByAt", "requestedAt", "friendsSince")
+    return {
+        name: value is not None if name in dates else _undated(value)
+        for name, value in told.items()
+    }
+
+
+@pytest.fixture
+async def kith(stores: Stores, storage_settings: StorageSettings) -> AsyncIterator[Kith]:
+    async with AsyncExitStack() as stack:
+        doors = {
+            hidden: await stack.enter_async_context(
+                running_gateway(storage_settings, Limits(following_max=3, whispers_hidden=hidden))
+            )
+            for hidden in (True, False)
+        }
+        yield Kith(stores, doors, itertools.count())
+
+
+@dataclass(frozen=True)
+class Twins:
+    """Two worlds that differ in the edge between `ends`, and a viewer who may know of neither."""
+
+    worlds: tuple[World, World]
+    viewer: int | None
+    ends: Ends
+    whispers_hidden: bool
+
+
+@st.composite
+def twins(draw: st.DrawFn) -> Twins:
+    viewer, ends = draw(st.none() | st.sampled_from(PEOPLE)), draw(st.sampled_from(ENDS))
+    whispers_hidden = draw(st.booleans())
+    base = World(draw(graphs), draw(privacies))
+    if draw(st.booleans()):  # else follows, which most people show, are hardly ever hidden
+        closed = st.sampled_from([Audience.FOLLOWERS, Audience.FRIENDS, Audience.ONLY_ME])
+        hiding = {end: PrivacyChange(None, draw(closed), draw(closed)) for end in ends}
+        base = replace(base, privacy={**base.privacy, **hiding})
+
+    def with_edge(kind: Kind) -> World:
+        flags = draw(st.sampled_from([Flags.PLAIN, *Flags]))
+        return replace(base, edges={**base.edges, ends: (kind, flags)})
+
+    hidden = [
+        world
+        for world in map(with_edge, Kind)
+        if world.hides(ends, viewer, whispers_hidden=whispers_hidden)
+    ]
+    assume(len(hidden) > 1)
+    first, second = draw(st.permutations(hidden))[:2]
+    return Twins((first, second), viewer, ends, whispers_hidden)
+
+
+@settings(max_examples=60)
+@given(case=twins())
+async def test_a_hidden_edge_is_as_good_as_none(kith: Kith, case: Twins) -> None:
+    kinds = sorted(world.kind(*case.ends).name for world in case.worlds)
+    event(f"{kinds}, {'to the viewer' if case.viewer == case.ends[1] else 'to another'}")
+    first, second = [
+        await kith.told(users, case.viewer, whispers_hidden=case.whispers_hidden)
+        for users in await kith.made(*case.worlds)
+    ]
+    assert first == second
+
+
+@settings(max_examples=30)
+@given(
+    base=st.builds(World, graphs, privacies),
+    ends=st.sampled_from(ENDS),
+    whispers_hidden=st.booleans(),
+)
+async def test_who_is_blocked_is_told_by_no_relation_of_theirs(
+    kith: Kith, base: World, ends: Ends, whispers_hidden: bool
+) -> None:
+    """But `NOT_ALLOWED` says that something is in the way, and the blocker's lists are closed."""
+    blocker, viewer = ends
+    free, blocked = (
+        replace(base, edges={**base.edges, ends: (kind, Flags.PLAIN)})
+        for kind in (Kind.NONE, Kind.BLOCK)
+    )
+    told = [
+        await kith.told(users, viewer, whispers_hidden=whispers_hidden)
+        for users in await kith.made(free, blocked)
+    ]
+    for name in ("relationWith", "relationMask"):
+        assert told[0][viewer][name] == told[1][viewer][name]
+    assert told[0][blocker]["relationWith"][viewer] == told[1][blocker]["relationWith"][viewer]
+    for name in ("viewerRelation", "viewerIsFollowing", "isFollowingViewer"):
+        assert [user[name] for user in told[0]] == [user[name] for user in told[1]]
+    nothing = told[1][blocker]["relationWith"]
+    others = [person for person in PEOPLE if person not in ends]
+    assert all(nothing[other]["state"] == "NONE" for other in others)

@@ -1,0 +1,44 @@
+"""Many relations as one text."""
+
+from base64 import b64decode
+from struct import unpack
+
+from graph.edge import Flags, Kind, Millis
+from graph.relation import SELF, STRANGERS, Relation, kinds_of
+from graph.relation_mask import Mark, marks_of, write_mask
+
+
+def test_every_bit_says_one_thing() -> None:
+    """The contract names them by number."""
+    names = (
+        "FOLLOWING FOLLOWED_BY FRIENDS WHISPERING REQUESTED REQUESTED_BY BLOCKING MUTED SPECIAL "
+        "SELF"
+    )
+    assert " ".join(str(mark.name) for mark in Mark) == names
+    assert [mark.value for mark in Mark] == [1 << bit for bit in range(len(Mark))]
+
+
+def test_the_bits_of_kinds_and_flags() -> None:
+    follow, whisper, request, block = Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST, Kind.BLOCK
+    assert marks_of(STRANGERS.kinds) == Mark(0)
+    assert marks_of(SELF.kinds) is Mark.SELF
+    assert marks_of(kinds_of(follow, follow)) == Mark.FOLLOWING | Mark.FOLLOWED_BY | Mark.FRIENDS
+    assert marks_of(kinds_of(whisper, follow)) == (
+        Mark.FOLLOWING | Mark.FOLLOWED_BY | Mark.WHISPERING
+    )
+    assert marks_of(kinds_of(request, request)) == Mark.REQUESTED | Mark.REQUESTED_BY
+    assert marks_of(kinds_of(block, Kind.NONE, Flags.MUTED)) == Mark.BLOCKING | Mark.MUTED
+    assert marks_of(kinds_of(Kind.NONE, block)) == Mark(0), "nobody is told who blocks them"
+    assert marks_of(kinds_of(whisper, Kind.NONE, Flags.SPECIAL)) == (
+        Mark.FOLLOWING | Mark.WHISPERING | Mark.SPECIAL
+    )
+    assert marks_of(kinds_of(request, Kind.NONE, Flags.SPECIAL)) == Mark.REQUESTED
+
+
+def test_a_mask_is_little_endian_and_in_order() -> None:
+    special = Relation(kinds_of(Kind.FOLLOW, Kind.NONE, Flags.SPECIAL), Millis(1), Millis(0))
+    mask = write_mask([special, STRANGERS, SELF])
+    assert b64decode(mask) == bytes([1, 1, 0, 0, 0, 2])
+    assert unpack("<3H", b64decode(mask)) == (Mark.FOLLOWING | Mark.SPECIAL, 0, Mark.SELF)
+    assert write_mask([]) == ""
+    assert len(write_mask([special] * 1000)) == 2668
