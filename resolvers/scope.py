@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.errors import Unauthenticated
+from graph.pace import Pace
 from resolvers.loader import Loader
 from storage.stores import Stores
+
+
+TWO_A_SECOND = Pace(interval_us=500_000, burst=300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,16 @@ class Limits:
 
     following_max: int = 1000
     """How many users one account may follow."""
+    blocks_max: int = 10_000
+    pace: Pace = TWO_A_SECOND
+    """How fast one account may change what it is to others."""
+    mutual_approval: bool = False
+    """Whether every account approves who follows it, and approving makes both follow."""
+    whispers_hidden: bool = False
+    """Whether a whisper is hidden from its target too."""
+    undo_s: int = 900
+    """How long what a change took can be given back."""
+    changes_max: int = 50
     page_max: int = 100
     page_default: int = 20
     users_max: int = 100

@@ -5,8 +5,9 @@ import strawberry
 from schema.mutation import Mutation
 from schema.query import Query
 from schema.user import User
+from schema.user_error import USER_ERRORS
 
-schema = strawberry.Schema(query=Query, mutation=Mutation, types=[User])
+schema = strawberry.Schema(query=Query, mutation=Mutation, types=[User, *USER_ERRORS])
 
 
 def sdl() -> str:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from storage.announced_edges import AnnouncedEdges
 from storage.drain import Drain
-from storage.ports import CountsOf, Edges, Lists, Relations
+from storage.ports import CountsOf, Edges, Lists, Mutes, Receipts, Relations
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
+from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
 from storage.postgres.pool import Postgres
+from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqLanes
 from storage.redis.audit import CacheAudit
@@ -34,6 +36,8 @@ class Stores:
     """Everything that a process reads from and writes to."""
 
     edges: Edges
+    receipts: Receipts
+    mutes: Mutes
     relations: Relations
     lists: Lists
     counts: CountsOf
@@ -86,6 +90,8 @@ def _wired(
     drain = Drain(outbox, caches)
     return Stores(
         edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes, drain),
+        receipts=PostgresReceipts(postgres),
+        mutes=PostgresMutes(postgres),
         relations=CachedRelations(
             relations, redis, leases, keys, ttl_s, settings.relation_cache_max
         ),

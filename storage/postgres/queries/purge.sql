@@ -38,3 +38,15 @@ WITH dead AS MATERIALIZED (
     RETURNING 1
 )
 SELECT count(*) FROM gone
+
+-- name: purge_receipts
+-- At most $2 receipts that are older than $1 seconds: one range of a small index.
+WITH old AS MATERIALIZED (
+    SELECT actor_id, id FROM receipt
+    WHERE made_at < ((extract(epoch FROM statement_timestamp()) - $1::float8) * 1000000)::bigint
+    ORDER BY made_at LIMIT $2
+    FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM receipt r USING old o WHERE r.actor_id = o.actor_id AND r.id = o.id RETURNING 1
+)
+SELECT count(*) FROM gone
