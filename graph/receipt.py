@@ -70,5 +70,8 @@ def read_undo_token(token: str) -> UUID | None:
     """The id that a token names, in its one allowed spelling."""
     if len(token) != TOKEN_LENGTH or not token.isascii():
         return None
-    found = UUID(bytes=urlsafe_b64decode(token + "=="))
+    try:
+        found = UUID(bytes=urlsafe_b64decode(token + "=="))
+    except ValueError:
+        return None
     return found if undo_token(found) == token else None

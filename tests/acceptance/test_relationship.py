@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+from graph.edge import Flags, Kind, UserId
 from graph.pace import Pace
-from resolvers.scope import Limits
+from resolvers import actions, relationship
+from resolvers.scope import Limits, Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.gateway import Gateway, running_gateway
@@ -251,6 +253,16 @@ async def test_a_block_looks_like_an_account_that_is_not_here(
         assert await told(mutation, 2) == await told(mutation, 3), mutation
     (error,) = (await change(gateway, 1, "followUser", 2))["userErrors"]
     assert (error["code"], "block" in error["message"]) == ("NOT_ALLOWED", False)
+
+
+async def test_a_result_holds_no_block_of_the_others(gateway: Gateway, stores: Stores) -> None:
+    """Neither of an action, nor of one that is repeated."""
+    await change(gateway, 2, "blockUser", 1)
+    scope = Scope(stores, UserId(1), Limits())
+    for _ in range(2):
+        told = await relationship.change(scope, UserId(2), actions.mute(None), "k")
+        assert told.relation is not None
+        assert (told.relation.back_kind, told.relation.flags) == (Kind.NONE, Flags.MUTED)
 
 
 @pytest.mark.parametrize("mutation", ["blockUser", "muteUser", "dismissSuggestion", "followUser"])
