@@ -13,5 +13,9 @@ CREATE TABLE receipt (
     PRIMARY KEY (actor_id, id)
 );
 
--- What the purge looks for.
+-- What the purge of receipts looks for.
 CREATE INDEX receipt_made_at ON receipt (made_at);
+
+-- Some rows without a kind are notes (muted, dismissed), which are nothing for the purge.
+DROP INDEX following_tombstone;
+CREATE INDEX following_tombstone ON following (version) WHERE kind = 0 AND flags = 0;
