@@ -349,7 +349,7 @@ async def test_a_change_reads_five_rows(planner: Planner) -> None:
 
 UNFOLLOWS = (locks.PAIR, 7, 500, READER, 1, 1, None, None, 1, 9, 9)
 """Of two who follow each other."""
-BOTH_END = (
+BOTH_END: tuple[list[Any], ...] = (
     *([False, True], [0, 0], [0, 0], [5, 5], [6, 6], [1, 1], [0, 0], [None, None], [None, None]),
     *([-1, -1], *([[0, 0]] * 5), [-1, 0]),
 )
