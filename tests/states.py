@@ -70,8 +70,9 @@ NOTES = """
 ## Notes
 
 SPECIAL belongs to a follow and ends with it. MUTED and DISMISSED are notes about a user, followed
-or not: no action but `unmuteUser` (or the end of the mute) takes a mute away. Limits and pace are not
-shown: `FOLLOWING_LIMIT_REACHED`, `BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change nothing.
+or not: no action but `unmuteUser` (or the end of the mute) takes a mute away. A request for a
+whisper becomes one when it is accepted. Limits and pace are not shown: `FOLLOWING_LIMIT_REACHED`,
+`BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change nothing.
 `undoRelationshipChange` goes back to the state before, where nothing has changed since.
 """
 

@@ -21,7 +21,7 @@ def later(seconds: float) -> Millis:
 async def muted(stores: Stores) -> set[int]:
     """Whom user 1 mutes."""
     rows = await stores.postgres.fetch(
-        f"SELECT to_user_id FROM following WHERE from_user_id = 1 AND flags & {int(Flags.MUTED)} <> 0"
+        f"SELECT to_user_id FROM following WHERE from_user_id = 1 AND flags & {Flags.MUTED:d} <> 0"
     )
     return {row["to_user_id"] for row in rows}
 
