@@ -139,7 +139,8 @@ async def _done(
     scope: Scope, pair: Pair, action: Action, receipt_id: UUID, *, keyed: bool
 ) -> Result:
     note = _note(action, action.asked(pair.target), receipt_id, keyed=keyed)
-    decision = await scope.stores.edges.change(pair, paced(action.rule, scope.limits.pace), note)
+    rule = paced(action.rule, scope.limits.pace, noted=keyed)
+    decision = await scope.stores.edges.change(pair, rule, note)
     scope.forget()
     return Result(
         decision.outcome,

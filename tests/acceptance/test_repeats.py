@@ -1,11 +1,18 @@
 """A request that is repeated with its idempotency key is answered alike, and done once."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
+from graph.pace import Pace
+from resolvers.scope import Limits
+from storage.postgres import locks
+from storage.postgres.session import session
+from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.gateway import Gateway
+from tests.gateway import Gateway, running_gateway
+from tests.graphs import as_pair
 from tests.relationships import change, change_many, outcome, protect
 
 
@@ -160,3 +167,36 @@ async def test_too_many_changes_are_refused_as_a_whole(gateway: Gateway, stores:
     assert (await stores.outbox.backlog()).waiting == 0
     payload = await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 52)])
     assert [one["outcome"] for one in payload["changes"]] == ["FOLLOWED"] * 50
+
+
+async def test_keys_are_paced_even_where_nothing_changes(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    limits = Limits(pace=Pace(interval_us=60_000_000, burst=3))
+    async with running_gateway(storage_settings, limits) as gateway:
+        told = [
+            (await outcome(gateway, 1, "followUser", 2, idempotencyKey=key))[0]
+            for key in ("a", "b", "c", "d", "c")
+        ]
+        assert told == ["FOLLOWED", "ALREADY_FOLLOWING", "ALREADY_FOLLOWING", "REFUSED", told[2]]
+    row = await stores.postgres.row("SELECT count(*) FROM receipt")
+    assert row is not None
+    assert row["count"] == 3
+
+
+async def test_one_that_cannot_be_made_now_spoils_no_other(
+    storage_settings: StorageSettings,
+) -> None:
+    settings = replace(storage_settings, statement_timeout_s=0.5)
+    query = """mutation ($input: ChangeRelationshipsInput!) {
+        payload: changeRelationships(input: $input) { changes { outcome } userErrors { code } } }"""
+    changes = [{"action": "FOLLOW", "userId": str(target)} for target in (2, 3, 4)]
+    async with session(storage_settings, "test") as other, running_gateway(settings) as gateway:
+        key = locks.pair_key(as_pair(1, 3))
+        await other.execute("SELECT pg_advisory_lock($1, $2)", locks.PAIR, key)
+        answer = await gateway.answer(query, 1, input={"changes": changes})
+    followed = {"outcome": "FOLLOWED"}
+    assert answer["data"]["payload"]["changes"] == [followed, None, followed]
+    (error,) = answer["errors"]
+    assert error["path"] == ["payload", "changes", 1]
+    assert error["extensions"] == {"code": "UNAVAILABLE", "part": "PostgreSQL"}
