@@ -44,7 +44,7 @@ async def test_three_who_block_each_other_at_once_never_wait_in_a_circle(
 ) -> None:
     """A deadlock would be Unavailable."""
     ring = [(1, 2), (2, 3), (3, 1)]
-    for _ in range(250):
+    for _ in range(700):
         befriended = [(pair, follow(PLENTY)) for pair in CIRCLE]
         assert {one.outcome for one in await at_once(postgres, befriended)} == {Outcome.FOLLOWED}
         blocked = await at_once(postgres, [(pair, block(PLENTY)) for pair in ring])
