@@ -138,7 +138,7 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
 async def _done(
     scope: Scope, pair: Pair, action: Action, receipt_id: UUID, *, keyed: bool
 ) -> Result:
-    note = _note(action, action.asked(pair.target), receipt_id, keyed=keyed)
+    note = _note(action, pair.target, receipt_id, keyed=keyed)
     rule = paced(action.rule, scope.limits.pace, noted=keyed)
     decision = await scope.stores.edges.change(pair, rule, note)
     scope.forget()
@@ -165,7 +165,7 @@ async def _told(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = 
     return Result(outcome, pair.target, _seen(scope, now), token)
 
 
-def _note(action: Action, asked: bytes, receipt_id: UUID, *, keyed: bool) -> Note:
+def _note(action: Action, target: UserId, receipt_id: UUID, *, keyed: bool) -> Note:
     """A receipt for what can be given back, and for whatever has a key. A refused change has none:
     it may be asked for again, and be granted.
     """
@@ -174,7 +174,7 @@ def _note(action: Action, asked: bytes, receipt_id: UUID, *, keyed: bool) -> Not
         taken = taken_by(before, decision) if action.takes and decision.steps else None
         if decision.outcome in REFUSALS or not (taken or keyed):
             return None
-        return Receipt(receipt_id, asked, decision.outcome, taken)
+        return Receipt(receipt_id, action.asked(target), decision.outcome, taken)
 
     return note
 

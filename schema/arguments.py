@@ -26,7 +26,7 @@ class Paging(NamedTuple):
 
 def paging(first: int | None, after: str | None, last: int | None, before: str | None) -> Paging:
     """The arguments as Strawberry gives them: what was not given is UNSET."""
-    return Paging(_given(first), _given(after), _given(last), _given(before))
+    return Paging(given(first), given(after), given(last), given(before))
 
 
 def user_id(argument: str, text: str) -> UserId:
@@ -86,7 +86,8 @@ def window(
     )
 
 
-def _given(value: T | None) -> T | None:
+def given(value: T | None) -> T | None:
+    """What was given; None for what was not."""
     return None if value is UNSET else value
 
 

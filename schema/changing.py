@@ -53,7 +53,9 @@ async def changed(
     else:
         result = await relationship.change(scope, *change, key)
         told = _told(viewer, result, INPUT, outcomes)
-    return payload(viewer=viewer, client_mutation_id=given.client_mutation_id, **told)
+    return payload(
+        viewer=viewer, client_mutation_id=arguments.given(given.client_mutation_id), **told
+    )
 
 
 async def undone(info: Info, given: UndoRelationshipChangeInput) -> UndoRelationshipChangePayload:
@@ -69,7 +71,7 @@ async def undone(info: Info, given: UndoRelationshipChangeInput) -> UndoRelation
         told = _told(viewer, result, INPUT, UndoRelationshipChangeOutcome)
     return UndoRelationshipChangePayload(
         viewer=viewer,  # type: ignore[arg-type]
-        client_mutation_id=given.client_mutation_id,
+        client_mutation_id=arguments.given(given.client_mutation_id),
         **told,
     )
 
@@ -93,7 +95,7 @@ async def changed_many(info: Info, given: ChangeRelationshipsInput) -> ChangeRel
         changes=changes,
         viewer=viewer,  # type: ignore[arg-type]
         user_errors=errors,
-        client_mutation_id=given.client_mutation_id,
+        client_mutation_id=arguments.given(given.client_mutation_id),
     )
 
 

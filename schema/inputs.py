@@ -1,9 +1,13 @@
-"""What writes take. Decides nothing, and reads nothing."""
+"""What writes take. Decides nothing, and reads nothing.
+
+What may be left out is UNSET then, and not null: each value that is there costs its conversion.
+"""
 
 from datetime import datetime
 from enum import Enum
 
 import strawberry
+from strawberry import UNSET
 
 _KEY = (
     "Up to 64 characters, new for every request. Who repeats a request with its key, within a day, "
@@ -45,9 +49,9 @@ class RelationshipAction(Enum):
 class RepeatableInput:
     """What all inputs have in common; no type of the API itself."""
 
-    idempotency_key: str | None = strawberry.field(default=None, description=_KEY)
+    idempotency_key: str | None = strawberry.field(default=UNSET, description=_KEY)
     client_mutation_id: str | None = strawberry.field(
-        default=None, description="Anything; the payload gives it back."
+        default=UNSET, description="Anything; the payload gives it back."
     )
 
 
@@ -60,14 +64,15 @@ class UserInput(RepeatableInput):
 
 @strawberry.input(description="Whom to follow, and how.")
 class FollowUserInput(UserInput):
-    visibility: FollowVisibility = strawberry.field(
-        default=FollowVisibility.PUBLIC, description="Who sees the follow."
+    visibility: FollowVisibility | None = strawberry.field(
+        default=UNSET, description="Who sees the follow: PUBLIC by default."
     )
-    special: bool = strawberry.field(
-        default=False, description="Whether it is a close follow, which only the viewer sees."
+    special: bool | None = strawberry.field(
+        default=UNSET,
+        description="Whether it is a close follow, which only the viewer sees; by default not.",
     )
     message: str | None = strawberry.field(
-        default=None, description="Up to 500 characters for whoever approves who follows them."
+        default=UNSET, description="Up to 500 characters for whoever approves who follows them."
     )
 
 
@@ -79,10 +84,10 @@ class UnfollowUserInput(UserInput):
 @strawberry.input(description="Which follow to change, and how. What is left out stays.")
 class UpdateFollowInput(UserInput):
     visibility: FollowVisibility | None = strawberry.field(
-        default=None, description="Who is to see the follow."
+        default=UNSET, description="Who is to see the follow."
     )
     special: bool | None = strawberry.field(
-        default=None, description="Whether it is to be a close follow."
+        default=UNSET, description="Whether it is to be a close follow."
     )
 
 
@@ -104,7 +109,7 @@ class UnblockUserInput(UserInput):
 @strawberry.input(description="Whom to mute, and for how long.")
 class MuteUserInput(UserInput):
     until: datetime | None = strawberry.field(
-        default=None, description="When the mute ends by itself; without it, it does not."
+        default=UNSET, description="When the mute ends by itself; without it, it does not."
     )
 
 
@@ -143,13 +148,13 @@ class RelationshipChangeInput:
     action: RelationshipAction = strawberry.field(description="What to do.")
     user_id: strawberry.ID = strawberry.field(description="The id of the user to do it to.")
     visibility: FollowVisibility | None = strawberry.field(
-        default=None, description="Who is to see a follow."
+        default=UNSET, description="Who is to see a follow."
     )
     special: bool | None = strawberry.field(
-        default=None, description="Whether it is to be a close follow."
+        default=UNSET, description="Whether it is to be a close follow."
     )
-    message: str | None = strawberry.field(default=None, description="What a request says.")
-    until: datetime | None = strawberry.field(default=None, description="When a mute ends.")
+    message: str | None = strawberry.field(default=UNSET, description="What a request says.")
+    until: datetime | None = strawberry.field(default=UNSET, description="When a mute ends.")
 
 
 @strawberry.input(description="Many changes at once, each for itself.")

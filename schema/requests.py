@@ -10,12 +10,13 @@ from graph.errors import BadInput
 from resolvers import actions
 from resolvers.actions import Action
 from resolvers.scope import Limits
+from schema import arguments
 from schema.inputs import FollowVisibility, RelationshipAction
 
 MESSAGE_CHARS_MAX = 500
 KEY_CHARS_MAX = 64
 
-KINDS = {FollowVisibility.PUBLIC: Kind.FOLLOW, FollowVisibility.WHISPER: Kind.WHISPER, None: None}
+KINDS = {FollowVisibility.PUBLIC: Kind.FOLLOW, FollowVisibility.WHISPER: Kind.WHISPER}
 
 
 def action_of(action: RelationshipAction, limits: Limits, given: Any) -> Action:
@@ -36,21 +37,21 @@ def idempotency_key(key: str | None) -> str | None:
     """
     if key == "":
         raise BadInput("idempotencyKey", f"it is empty; use 1 to {KEY_CHARS_MAX} characters.")
-    return key and _text("idempotencyKey", key, KEY_CHARS_MAX)
+    return _text("idempotencyKey", key, KEY_CHARS_MAX) if key else None
 
 
 def _follow(limits: Limits, given: Any) -> Action:
-    message = given.message and _text("message", given.message, MESSAGE_CHARS_MAX)
-    kind = KINDS[given.visibility] or Kind.FOLLOW
-    return actions.follow(limits, kind, special=bool(given.special), message=message or None)
+    message = _text("message", given.message, MESSAGE_CHARS_MAX) if given.message else None
+    kind = KINDS.get(given.visibility, Kind.FOLLOW)
+    return actions.follow(limits, kind, special=bool(given.special), message=message)
 
 
 def _update_follow(_: Limits, given: Any) -> Action:
-    return actions.update_follow(KINDS[given.visibility], given.special)
+    return actions.update_follow(KINDS.get(given.visibility), arguments.given(given.special))
 
 
 def _mute(_: Limits, given: Any) -> Action:
-    return actions.mute(_end(given.until))
+    return actions.mute(_end(arguments.given(given.until)))
 
 
 def _end(until: datetime | None) -> Millis | None:
