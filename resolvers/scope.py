@@ -13,7 +13,6 @@ from graph.pace import Pace
 from resolvers.loader import Loader
 from storage.stores import Stores
 
-
 TWO_A_SECOND = Pace(interval_us=500_000, burst=300)
 
 
