@@ -9,7 +9,7 @@ BIN  := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-long check format playground browser-test bench lock sdl clean
+.PHONY: help install dev test test-long check format playground browser-test bench lock sdl states clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ format: $(READY) ## Format the code
 
 sdl: $(READY) ## Print the contract into schema/schema.graphql
 	$(BIN)/python -m gateway sdl > schema/schema.graphql
+
+states: $(READY) ## Draw the states and actions into docs/relationship-states.md
+	$(BIN)/python -m tests.states > docs/relationship-states.md
 
 lock: $(READY) ## Resolve the dependencies anew
 	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv

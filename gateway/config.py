@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
 from gateway.embedded.state import Running, State, find_running
+from graph.pace import Pace
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.space import checked_space
@@ -39,7 +40,7 @@ def read_config(
     return Config(
         storage=_storage(env, state, space),
         authentication=_authentication(env, development),
-        limits=replace(Limits(), following_max=_integer(env, "KITH_FOLLOWING_LIMIT", 1000, 1)),
+        limits=_limits(env),
         metrics_port=_integer(env, "KITH_METRICS_PORT", 0, 0, 65535) or None,
     )
 
@@ -104,6 +105,19 @@ def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings
     )
 
 
+def _limits(env: Mapping[str, str]) -> Limits:
+    per_minute = _integer(env, "KITH_CHANGES_PER_MINUTE", 120, 1, 60_000_000)
+    return replace(
+        Limits(),
+        following_max=_integer(env, "KITH_FOLLOWING_LIMIT", 1000, 1),
+        blocks_max=_integer(env, "KITH_BLOCK_LIMIT", 10_000, 1),
+        pace=Pace(60_000_000 // per_minute, _integer(env, "KITH_CHANGES_BURST", 300, 1, 1_000_000)),
+        mutual_approval=_is_on(env, "KITH_MUTUAL_APPROVAL"),
+        whispers_hidden=_is_on(env, "KITH_WHISPERS_HIDDEN_FROM_TARGET"),
+        undo_s=_integer(env, "KITH_UNDO_S", 900, 1, 86_400),
+    )
+
+
 def _authentication(env: Mapping[str, str], development: bool) -> AuthenticationSettings:
     secret = _text(env, "KITH_JWT_SECRET")
     public_key, jwks = _path(env, "KITH_JWT_PUBLIC_KEY_FILE"), _path(env, "KITH_JWKS_FILE")
@@ -135,6 +149,13 @@ def _text(env: Mapping[str, str], name: str) -> str | None:
 
 def _path(env: Mapping[str, str], name: str) -> Path | None:
     return Path(env[name]) if env.get(name) else None
+
+
+def _is_on(env: Mapping[str, str], name: str) -> bool:
+    text = env.get(name) or "off"
+    if text not in ("on", "off"):
+        raise ConfigurationError(f"{name} is {text!r}; it must be on or off.")
+    return text == "on"
 
 
 def _integer(

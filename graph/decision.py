@@ -48,6 +48,10 @@ class Outcome(Enum):
     BLOCK_LIMIT_REACHED = "BLOCK_LIMIT_REACHED"
     RATE_LIMITED = "RATE_LIMITED"
     CANNOT_UNDO = "CANNOT_UNDO"
+    """One of the two has changed something since."""
+    UNDO_EXPIRED = "UNDO_EXPIRED"
+    UNDO_UNKNOWN = "UNDO_UNKNOWN"
+    IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
 
 
 CHANGES = frozenset(
@@ -68,6 +72,22 @@ CHANGES = frozenset(
         Outcome.RESTORED,
     }
 )
+
+REFUSALS = frozenset(
+    {
+        Outcome.CANNOT_FOLLOW_SELF,
+        Outcome.NOT_ALLOWED,
+        Outcome.UNBLOCK_FIRST,
+        Outcome.FOLLOWING_LIMIT_REACHED,
+        Outcome.BLOCK_LIMIT_REACHED,
+        Outcome.RATE_LIMITED,
+        Outcome.CANNOT_UNDO,
+        Outcome.UNDO_EXPIRED,
+        Outcome.UNDO_UNKNOWN,
+        Outcome.IDEMPOTENCY_KEY_REUSED,
+    }
+)
+"""What was asked for is not so now: it may be asked for again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,15 @@ class Pace:
     burst: int
 
 
-def paced(rule: Rule, pace: Pace) -> Rule:
-    """The same rule, refused to whoever is too fast. What changes nothing costs nothing."""
+def paced(rule: Rule, pace: Pace, *, noted: bool = False) -> Rule:
+    """The same rule, refused to whoever is too fast.
+
+    What changes nothing costs nothing, unless it is `noted` all the same.
+    """
 
     def decide(before: Before) -> Decision:
         decision = rule(before)
-        if not decision.steps:
+        if not (decision.steps or noted):
             return decision
         most = before.now + pace.interval_us * (pace.burst - 1)
         early = before.paced_until - most

@@ -205,6 +205,17 @@ def dismiss() -> Rule:
     return decide
 
 
+def end_mute() -> Rule:
+    """What the clock does to a mute that has an end; any other stays."""
+
+    def decide(before: Before) -> Decision:
+        if before.muted_until is None or before.muted_until > before.now // 1000:
+            return _as_it_was(Outcome.NOT_MUTED, before)
+        return unmute()(before)
+
+    return decide
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """What an action took: the versions that it left behind, and the edges that it had found."""
@@ -215,10 +226,16 @@ class Taken:
     back: Edge
 
 
-def undo(taken: Taken) -> Rule:
+def taken_by(before: Before, decision: Decision) -> Taken:
+    """What the decision takes from what was before."""
+    return Taken(decision.edge.version, decision.back.version, before.edge, before.back)
+
+
+def undo(limit: int, taken: Taken) -> Rule:
     """`undoRelationshipChange`: what was found before is there again, with its date.
 
-    Only if neither has changed anything since: a newer decision is never overruled.
+    Only if neither has changed anything since: a newer decision is never overruled. Whoever
+    follows `limit` users by now gets no follow back.
     """
 
     def decide(before: Before) -> Decision:
@@ -227,10 +244,18 @@ def undo(taken: Taken) -> Rule:
             return _as_it_was(Outcome.CANNOT_UNDO, before)
         edge = taken.edge if taken.edge.version != taken.version else None
         back = taken.back if taken.back.version != taken.back_version else None
-        return _done(Outcome.RESTORED, before, edge, back)
+        restored = _done(Outcome.RESTORED, before, edge, back)
+        if edge is None or edge.kind not in _COUNTED or before.edge.kind in _COUNTED:
+            return restored
+        if before.following >= _most(limit, before):
+            return _too_many(limit, before)
+        return replace(restored, guards=Guards(following_below=_most(limit, before)))
 
     return decide
 
+
+_COUNTED = FOLLOWS | {Kind.REQUEST}
+"""What the following limit is about."""
 
 _LASTING = Flags.MUTED | Flags.DISMISSED
 """What an owner says about a user whether they follow them or not."""

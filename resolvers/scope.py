@@ -10,10 +10,13 @@ from graph.account import Account
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
+from graph.pace import Pace
 from graph.relation import SELF, Relation
 from resolvers.loader import Loader
 from storage.ports import Check
 from storage.stores import Stores
+
+TWO_A_SECOND = Pace(interval_us=500_000, burst=300)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +25,21 @@ class Limits:
 
     following_max: int = 1000
     """How many users one account may follow."""
+    blocks_max: int = 10_000
+    pace: Pace = TWO_A_SECOND
+    """How fast one account may change what it is to others."""
+    mutual_approval: bool = False
+    """Whether every account approves who follows it, and approving makes both follow."""
+    whispers_hidden: bool = False
+    """Whether a whisper is hidden from its target too."""
+    undo_s: int = 900
+    """How long what a change took can be given back."""
+    changes_max: int = 50
     page_max: int = 100
     page_default: int = 20
     users_max: int = 100
     relations_max: int = 1000
     pairs_max: int = 500
-    whispers_hidden: bool = False
-    """Whether a whisper is hidden from whom it is about, too."""
 
 
 class Scope:

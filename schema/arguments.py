@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 import orjson
 import strawberry
+from strawberry import UNSET
 
 from graph.cursor import read_cursor
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, Pair, UserId, user_id_of
@@ -13,6 +14,7 @@ from graph.errors import BadInput
 from graph.page import NEWEST, OLDEST, ListOf, Window
 from resolvers.scope import Limits
 
+T = TypeVar("T")
 SequenceT = TypeVar("SequenceT", bound=Sequence[str])
 
 
@@ -112,6 +114,11 @@ def moment(date: datetime) -> Millis:
 
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
+
+
+def given(value: T | None) -> T | None:
+    """What was given; None for what was not."""
+    return None if value is UNSET else value
 
 
 def _shown(text: str) -> str:

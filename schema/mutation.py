@@ -1,103 +1,44 @@
-"""Where writes begin: from an input to a use case, from its result to a payload."""
+"""Where writes begin: the mutation root, of all its parts, and what is about any change."""
 
-from collections.abc import Awaitable, Callable
-from typing import Annotated, Any, TypeVar
+from typing import Annotated
 
 import strawberry
 
-from graph.decision import Outcome
-from graph.edge import UserId
-from graph.errors import BadInput
-from resolvers import follow
-from resolvers.scope import Scope
-from schema import arguments
-from schema.context import Info, scope_of
-from schema.payload import (
-    FollowUserInput,
-    FollowUserOutcome,
-    FollowUserPayload,
-    Payload,
-    UnfollowUserInput,
-    UnfollowUserOutcome,
-    UnfollowUserPayload,
-    UserError,
-    UserErrorCode,
-)
-from schema.rows import relation_rows
+from schema.block_mutations import BlockMutations
+from schema.changing import changed_many, undone
+from schema.context import Info
+from schema.follow_mutations import FollowMutations
+from schema.inputs import ChangeRelationshipsInput, UndoRelationshipChangeInput
+from schema.payload import ChangeRelationshipsPayload, UndoRelationshipChangePayload
+from schema.request_mutations import RequestMutations
 from schema.settings_mutation import SettingsMutations
 
-P = TypeVar("P", bound=Payload)
-
-UseCase = Callable[[Scope, UserId], Awaitable[follow.Result]]
-
-_INPUT = strawberry.argument(description="Whom, and what to give back.")
+_INPUT = strawberry.argument(description="To whom, how, and what to give back.")
 
 
-@strawberry.type(description="Everything that can be changed. All of it is safe to repeat.")
-class Mutation(SettingsMutations):
+@strawberry.type(
+    description="Everything that can be changed. All of it is safe to repeat, and whoever changes "
+    "something sees it at once."
+)
+class Mutation(FollowMutations, RequestMutations, BlockMutations, SettingsMutations):
     @strawberry.mutation(
-        description="The viewer follows a user. The viewer sees it at once, everywhere."
+        description="What an unfollow, a block or a removal took is there again, with its date: "
+        "for some minutes, and only if neither of the two has changed anything since."
     )
-    async def follow_user(
+    async def undo_relationship_change(
         self,
         info: Info,
-        input: Annotated[FollowUserInput, _INPUT],  # noqa: A002
-    ) -> FollowUserPayload:
-        return await _changed(info, input, follow.follow_user, FollowUserPayload, FollowUserOutcome)
+        input: Annotated[UndoRelationshipChangeInput, _INPUT],  # noqa: A002
+    ) -> UndoRelationshipChangePayload:
+        return await undone(info, input)
 
     @strawberry.mutation(
-        description="The viewer stops following a user. The viewer sees it at once, everywhere."
+        description="Many changes at once. Each is made or refused for itself: a bad one spoils no "
+        "other. With an idempotency key, each has its own by its place."
     )
-    async def unfollow_user(
+    async def change_relationships(
         self,
         info: Info,
-        input: Annotated[UnfollowUserInput, _INPUT],  # noqa: A002
-    ) -> UnfollowUserPayload:
-        return await _changed(
-            info, input, follow.unfollow_user, UnfollowUserPayload, UnfollowUserOutcome
-        )
-
-
-async def _changed(
-    info: Info,
-    given: FollowUserInput | UnfollowUserInput,
-    use_case: UseCase,
-    payload: Callable[..., P],
-    outcomes: type[FollowUserOutcome] | type[UnfollowUserOutcome],
-) -> P:
-    scope = scope_of(info)
-    viewer = scope.must_have_viewer()
-    told: dict[str, Any] = {
-        "viewer": viewer,
-        "client_mutation_id": given.client_mutation_id,
-    }
-    try:
-        target = arguments.user_id("userId", given.user_id)
-    except BadInput as bad:
-        error = _user_error(UserErrorCode.BAD_USER_ID, str(bad))
-        refused = {"outcome": outcomes.REFUSED, "relation": None, "user": None}
-        return payload(**refused, user_errors=[error], **told)
-    result = await use_case(scope, target)
-    errors = _refusals(result.outcome, scope)
-    return payload(
-        outcome=outcomes.REFUSED if errors else outcomes[result.outcome.name],
-        relation=relation_rows(viewer, [target], [result.relation])[0],
-        user=target,
-        user_errors=errors,
-        **told,
-    )
-
-
-def _refusals(outcome: Outcome, scope: Scope) -> list[UserError]:
-    match outcome:
-        case Outcome.CANNOT_FOLLOW_SELF:
-            return [_user_error(UserErrorCode.CANNOT_FOLLOW_SELF, "You cannot follow yourself.")]
-        case Outcome.FOLLOWING_LIMIT_REACHED:
-            message = f"You follow {scope.limits.following_max} users; nobody may follow more."
-            return [_user_error(UserErrorCode.FOLLOWING_LIMIT_REACHED, message)]
-        case _:
-            return []
-
-
-def _user_error(code: UserErrorCode, message: str) -> UserError:
-    return UserError(code=code, message=message, field=["input", "userId"])
+        input: Annotated[ChangeRelationshipsInput, _INPUT],  # noqa: A002
+    ) -> ChangeRelationshipsPayload:
+        return await changed_many(info, input)

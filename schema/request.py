@@ -13,7 +13,7 @@ from schema.context import Info, scope_of
 from schema.node import Node
 from schema.relation import LazyUser
 from schema.rows import RequestRow, date
-from storage.ports import Check, Note
+from storage.ports import Check, Remark
 
 PREFIX = "request"
 
@@ -44,9 +44,9 @@ class FollowRequest(Node):
         return [note.message if note else None for note in map(notes.get, pairs)]
 
 
-async def notes_of(scope: Scope, pairs: Sequence[Pair]) -> Mapping[Pair, Note]:
+async def notes_of(scope: Scope, pairs: Sequence[Pair]) -> Mapping[Pair, Remark]:
     """What is written beside these edges."""
-    return await scope.stores.notes.of(pairs)
+    return await scope.stores.remarks.of(pairs)
 
 
 def pair_of(text: str) -> Pair | None:

@@ -10,6 +10,7 @@ from graph.decision import Decision, Rule
 from graph.edge import Pair
 from graph.errors import Unavailable
 from graph.lane import Lane, lane_of
+from graph.receipt import Note, no_receipt
 from storage.drain import Drain
 from storage.ports import Caches, Edges, Lanes
 
@@ -27,15 +28,15 @@ class AnnouncedEdges:
         self._drain = drain
         self._running: set[asyncio.Task[Decision]] = set()
 
-    async def change(self, pair: Pair, decide: Rule) -> Decision:
+    async def change(self, pair: Pair, decide: Rule, note: Note = no_receipt) -> Decision:
         # A caller who hangs up between the commit and the caches must not leave those behind.
-        task = asyncio.create_task(self._change(pair, decide))
+        task = asyncio.create_task(self._change(pair, decide, note))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
-    async def _change(self, pair: Pair, decide: Rule) -> Decision:
-        decision = await self._worn.change(pair, decide)
+    async def _change(self, pair: Pair, decide: Rule, note: Note) -> Decision:
+        decision = await self._worn.change(pair, decide, note)
         if decision.steps:
             # Whom the caches were not told of, the drain tells them.
             with contextlib.suppress(Unavailable):

@@ -7,6 +7,7 @@ A `viewer` is whose own writes must show at once: implementations that lag make 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
+from uuid import UUID
 
 from graph.account import Account, PrivacyChange
 from graph.counts import Counts
@@ -14,6 +15,7 @@ from graph.decision import Decision, Rule
 from graph.edge import Edge, Kind, Millis, Pair, UserId
 from graph.lane import Lane
 from graph.page import ListKind, OwnListKind, Page, Position, Window
+from graph.receipt import Kept, Note, no_receipt
 from graph.relation import Relation
 
 
@@ -24,7 +26,7 @@ class Check(NamedTuple):
     others: Sequence[UserId]
 
 
-class Note(NamedTuple):
+class Remark(NamedTuple):
     """Of a request, its message; of a mute, when it ends by itself."""
 
     message: str | None
@@ -59,11 +61,31 @@ class EdgeChange:
 class Edges(Protocol):
     """The truth, and the only way to change it."""
 
-    async def change(self, pair: Pair, decide: Rule) -> Decision:
+    async def change(self, pair: Pair, decide: Rule, note: Note = no_receipt) -> Decision:
         """Asks `decide` about both users' edges, and writes what it says, durably.
 
-        Where they changed in between it asks again, about what they are now.
+        Where they changed in between it asks again, about what they are now. A receipt that `note`
+        returns is written with the steps, or neither is.
+
+        Raises:
+            AlreadyNoted: the actor has that receipt; nothing was written.
         """
+        ...
+
+
+class Receipts(Protocol):
+    """What users were answered, as long as it is remembered."""
+
+    async def of(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
+        """Those of an actor's receipts that there are."""
+        ...
+
+
+class Mutes(Protocol):
+    """Mutes that end by themselves."""
+
+    async def over(self, most: int) -> Sequence[Pair]:
+        """Up to `most` of those whose end has passed, the longest passed first."""
         ...
 
 
@@ -118,10 +140,10 @@ class Overlaps(Protocol):
         ...
 
 
-class Notes(Protocol):
+class Remarks(Protocol):
     """What an edge's owner has written beside it. Exact."""
 
-    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, Note]:
+    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, Remark]:
         """The notes of those pairs that have one."""
         ...
 

@@ -7,14 +7,27 @@ from dataclasses import dataclass, replace
 from storage.announced_edges import AnnouncedEdges
 from storage.drain import Drain
 from storage.hot.memory import Memory, opened_memory
-from storage.ports import Accounts, CountsOf, Edges, Lists, Notes, Overlaps, OwnLists, Relations
+from storage.ports import (
+    Accounts,
+    CountsOf,
+    Edges,
+    Lists,
+    Mutes,
+    Overlaps,
+    OwnLists,
+    Receipts,
+    Relations,
+    Remarks,
+)
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
+from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
-from storage.postgres.overlaps import PostgresNotes, PostgresOverlaps
+from storage.postgres.overlaps import PostgresOverlaps, PostgresRemarks
 from storage.postgres.pool import Postgres
+from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqLanes
 from storage.redis.accounts import CachedAccounts
@@ -38,11 +51,13 @@ class Stores:
     """Everything that a process reads from and writes to."""
 
     edges: Edges
+    receipts: Receipts
+    mutes: Mutes
     relations: Relations
     lists: Lists
     own_lists: OwnLists
     overlaps: Overlaps
-    notes: Notes
+    remarks: Remarks
     counts: CountsOf
     accounts: Accounts
     outbox: Outbox
@@ -121,13 +136,15 @@ def _wired(
     drain = Drain(outbox, caches)
     return Stores(
         edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes, drain),
+        receipts=PostgresReceipts(postgres),
+        mutes=PostgresMutes(postgres),
         relations=CachedRelations(
             relations, redis, leases, keys, ttl_s, settings.relation_cache_max
         ),
         lists=CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max),
         own_lists=PostgresOwnLists(postgres),
         overlaps=PostgresOverlaps(postgres),
-        notes=PostgresNotes(postgres),
+        remarks=PostgresRemarks(postgres),
         counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
         accounts=CachedAccounts(accounts, redis, leases, keys, ttl_s),
         outbox=outbox,

@@ -11,10 +11,11 @@ from prometheus_client import start_http_server
 
 from graph.errors import Unavailable
 from graph.lane import Lane
-from storage.postgres.purge import purge
+from storage.postgres.purge import purge, purge_receipts
 from storage.queue import DRAIN, arq_redis, deserialize, queue_errors, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from workers.mutes import end_mutes
 from workers.sweep import sweep
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,9 @@ JOBS_MAX = 16
 
 TOMBSTONES_KEPT_S = 7 * 86_400
 """Far longer than any cache keeps an entry, and than a clock is ever set back."""
+
+RECEIPTS_KEPT_S = 86_400
+"""How long a request may be repeated."""
 
 
 def run(settings: StorageSettings, metrics_port: int | None = None) -> None:
@@ -63,6 +67,7 @@ def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker
         functions=[func(_drain, name=DRAIN)],
         cron_jobs=[
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
+            cron(_end_mutes, name=f"{name}:mutes", second=set(range(0, 60, 2))),
             cron(_purge, name=f"{name}:purge", minute=17, timeout=600),
         ],
         queue_name=queue_name(settings.space),
@@ -109,7 +114,15 @@ async def _sweep(ctx: dict[str, Any]) -> None:
         log.warning("nothing was swept: %s", error)
 
 
+async def _end_mutes(ctx: dict[str, Any]) -> None:
+    try:
+        await end_mutes(ctx["stores"])
+    except Unavailable as error:
+        log.warning("no mutes were ended: %s", error)
+
+
 async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
     purged = await purge(stores.postgres, TOMBSTONES_KEPT_S)
-    log.info("purged %s", purged)
+    receipts = await purge_receipts(stores.postgres, RECEIPTS_KEPT_S)
+    log.info("purged %s and %d receipts", purged, receipts)

@@ -4,13 +4,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import asyncpg
+
 from graph.counts import counted
 from graph.decision import Before, Decision, Rule, Step
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
 from graph.errors import Overloaded
 from graph.lane import lane_of
+from graph.receipt import AlreadyNoted, Note, Receipt, no_receipt
 from storage.postgres import locks, sql
 from storage.postgres.pool import PART, Connection, Postgres, Record
+from storage.postgres.receipts import receipt_columns
 
 TRIES = 20
 """How often a change is decided anew because somebody changed the same pair first.
@@ -23,6 +27,7 @@ Without a pause: the pair's lock is a queue, and whoever waited in it wins or ha
 class _Statements:
     read_for_change: str
     write_steps: str
+    write_with_receipt: str
 
 
 _SQL = sql.load(_Statements, "edges")
@@ -38,12 +43,15 @@ class PostgresEdges:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def change(self, pair: Pair, decide: Rule) -> Decision:
+    async def change(self, pair: Pair, decide: Rule, note: Note = no_receipt) -> Decision:
         async with self._postgres.connection() as connection:
             for _ in range(TRIES):
                 before = await _before(connection, pair)
                 decision = decide(before)
-                if not decision.steps or await _written(connection, pair, before, decision):
+                receipt = note(before, decision)
+                if not (decision.steps or receipt):
+                    return decision
+                if await _written(connection, pair, before, decision, receipt):
                     return decision
         raise Overloaded(PART, "Too many change the same at once; please try again.")
 
@@ -76,11 +84,16 @@ def _edge(row: Record, prefix: str) -> Edge:
     )
 
 
-async def _written(connection: Connection, pair: Pair, before: Before, decision: Decision) -> bool:
+async def _written(
+    connection: Connection,
+    pair: Pair,
+    before: Before,
+    decision: Decision,
+    receipt: Receipt | None,
+) -> bool:
     guards = decision.guards
-    columns = zip(*(_columns(pair, step) for step in decision.steps), strict=True)
-    row = await connection.row(
-        _SQL.write_steps,
+    steps = (_columns(pair, step) for step in decision.steps)
+    arguments = (
         locks.PAIR,
         locks.pair_key(pair),
         *pair,
@@ -91,10 +104,22 @@ async def _written(connection: Connection, pair: Pair, before: Before, decision:
         guards.pace_us,
         guards.paced_most,
         before.now,
-        *map(list, columns),
+        *(map(list, zip(*steps, strict=True)) if decision.steps else _NO_STEPS),
     )
+    if receipt is None:
+        row = await connection.row(_SQL.write_steps, *arguments)
+    else:
+        try:
+            row = await connection.row(
+                _SQL.write_with_receipt, *arguments, *receipt_columns(receipt)
+            )
+        except asyncpg.UniqueViolationError:
+            raise AlreadyNoted from None
     assert row is not None
     return bool(row["written"])
+
+
+_NO_STEPS: list[list[Any]] = [[] for _ in range(16)]
 
 
 def _columns(pair: Pair, step: Step) -> Iterator[Any]:

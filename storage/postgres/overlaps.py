@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graph.edge import Kind, Pair, UserId
 from graph.page import ListKind, Position
-from storage.ports import BARRED_MAX, OVERLAP_MAX, Note, Side, Whispers
+from storage.ports import BARRED_MAX, OVERLAP_MAX, Remark, Side, Whispers
 from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
@@ -51,16 +51,16 @@ class PostgresOverlaps:
         return {user: found.get(user, 0) for user in users}
 
 
-class PostgresNotes:
-    """Keeps `storage.ports.Notes`."""
+class PostgresRemarks:
+    """Keeps `storage.ports.Remarks`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, Note]:
+    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, Remark]:
         sources, targets = (list(column) for column in zip(*pairs, strict=True))
         rows = await self._postgres.fetch(_SQL.notes, sources, targets)
-        return {Pair(source, target): Note(*note) for source, target, *note in rows}
+        return {Pair(source, target): Remark(*note) for source, target, *note in rows}
 
 
 def _kinds(whispers: bool) -> list[Kind]:

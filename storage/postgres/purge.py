@@ -1,4 +1,4 @@
-"""Forgets tombstones that nothing can refer to any more. Knows nothing of when it is called.
+"""Forgets what nothing can refer to any more. Knows nothing of when it is called.
 
 A forward tombstone only exists to give the next change of its edge a higher version than any that
 is still on its way to the reverse side or the caches. Nothing is on its way once the outbox holds
@@ -21,6 +21,7 @@ BATCH = 1000
 class _Statements:
     purge_reverse: str
     purge_forward: str
+    purge_receipts: str
 
 
 _SQL = sql.load(_Statements, "purge")
@@ -54,3 +55,12 @@ async def _purge(postgres: Postgres, statement: str, retention_s: float, most: i
         if row["count"] < BATCH:
             break
     return gone
+
+
+async def purge_receipts(postgres: Postgres, retention_s: float, most: int = 5_000_000) -> int:
+    """Deletes receipts older than `retention_s`, at most about `most`, and says how many.
+
+    Raises:
+        Unavailable: PostgreSQL is away.
+    """
+    return await _purge(postgres, _SQL.purge_receipts, retention_s, most)

@@ -84,7 +84,12 @@ async def test_unfollowing_takes_it_back(gateway: Gateway) -> None:
 
 @pytest.mark.parametrize(
     ("target", "code"),
-    [("1", "CANNOT_FOLLOW_SELF"), ("x", "BAD_USER_ID"), ("0", "BAD_USER_ID"), ("", "BAD_USER_ID")],
+    [
+        ("1", "CANNOT_FOLLOW_SELF"),
+        ("x", "INVALID_INPUT"),
+        ("0", "INVALID_INPUT"),
+        ("", "INVALID_INPUT"),
+    ],
 )
 async def test_what_cannot_be_followed_is_refused_with_a_reason(
     gateway: Gateway, target: str, code: str

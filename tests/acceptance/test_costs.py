@@ -10,6 +10,7 @@ from storage.stores import Stores
 from tests.edges import edges
 from tests.gateway import Gateway, running_gateway
 from tests.graphs import drain_all, follows
+from tests.relationships import change, change_many, protect
 
 EVERYTHING = """
 query Everything($ids: [ID!]!, $others: [ID!]!) {
@@ -105,13 +106,65 @@ async def test_without_redis_everything_of_fifty_users_is_a_constant_number_of_s
     assert max(of_some.statements for of_some in costs) <= UNCACHED.statements
 
 
-async def test_a_follow_is_two_statements(gateway: Gateway) -> None:
-    follow = "mutation ($id: ID!) { followUser(input: { userId: $id }) { outcome } }"
-    await gateway.data(follow, viewer=1, id="2")
+READ, WRITE, FIND, DRAIN = 1, 1, 1, 3
+"""The statements of a change: what it is decided from, what it writes, a look for its receipt, and
+what brings the other user's edge to the actor's own lists: a lock, a batch, an acknowledgement."""
+
+CHANGES = [
+    ("followUser", 5, {}, "FOLLOWED", READ + WRITE),
+    ("followUser", 5, {"idempotencyKey": "k"}, "FOLLOWED", FIND + READ + WRITE),
+    ("followUser", 2, {}, "ALREADY_FOLLOWING", READ),
+    ("followUser", 2, {"idempotencyKey": "k"}, "ALREADY_FOLLOWING", FIND + READ + WRITE),
+    ("updateFollow", 2, {"visibility": "WHISPER", "special": True}, "UPDATED", READ + WRITE),
+    ("unfollowUser", 2, {}, "UNFOLLOWED", READ + WRITE),
+    ("removeFollower", 3, {}, "FOLLOWER_REMOVED", READ + WRITE + DRAIN),
+    ("blockUser", 5, {}, "BLOCKED", READ + WRITE),
+    ("blockUser", 3, {}, "BLOCKED", READ + WRITE + DRAIN),
+    ("muteUser", 5, {}, "MUTED", READ + WRITE),
+    ("acceptFollowRequest", 4, {}, "REQUEST_ACCEPTED", READ + WRITE + DRAIN),
+    ("declineFollowRequest", 4, {}, "REQUEST_DECLINED", READ + WRITE + DRAIN),
+    ("cancelFollowRequest", 6, {}, "REQUEST_CANCELLED", READ + WRITE),
+]
+
+
+@pytest.mark.parametrize(("mutation", "target", "given", "outcome", "statements"), CHANGES)
+async def test_a_change_is_few_statements(
+    gateway: Gateway,
+    stores: Stores,
+    mutation: str,
+    target: int,
+    given: dict[str, object],
+    outcome: str,
+    statements: int,
+) -> None:
+    await protect(stores, 1, 6)
+    await change(gateway, 1, "followUser", 2)
+    await change(gateway, 1, "followUser", 6)
+    await change(gateway, 4, "followUser", 1)
+    await change(gateway, 3, "followUser", 1)
+    await change(gateway, 1, "acceptFollowRequest", 3)
+    await drain_all(stores)
+    query = f"""mutation ($input: {mutation[0].upper()}{mutation[1:]}Input!) {{
+        payload: {mutation}(input: $input) {{ outcome relation {{ state }} undoToken }} }}"""
     before = await counters(gateway)
-    answer = await gateway.data(follow, viewer=1, id="3")
-    assert answer["followUser"]["outcome"] == "FOLLOWED"
-    assert (await since(gateway, before)).statements == 2
+    answer = await gateway.data(query, viewer=1, input={"userId": str(target), **given})
+    assert answer["payload"]["outcome"] == outcome
+    assert (await since(gateway, before)).statements == statements
+
+
+async def test_an_undo_looks_for_its_receipt_first(gateway: Gateway) -> None:
+    await change(gateway, 1, "followUser", 2)
+    token = (await change(gateway, 1, "unfollowUser", 2))["undoToken"]
+    query = "mutation ($t: String!) { undoRelationshipChange(input: {undoToken: $t}) { outcome } }"
+    before = await counters(gateway)
+    await gateway.data(query, viewer=1, t=token)
+    assert (await since(gateway, before)).statements == FIND + READ + WRITE
+
+
+async def test_many_changes_cost_what_each_costs(gateway: Gateway) -> None:
+    before = await counters(gateway)
+    await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 52)])
+    assert (await since(gateway, before)).statements == 50 * (READ + WRITE)
 
 
 async def test_a_thousand_checks_are_one_round_trip(gateway: Gateway, stores: Stores) -> None:

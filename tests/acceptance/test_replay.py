@@ -85,6 +85,7 @@ async def gateways_and_worker(settings: StorageSettings, count: int) -> AsyncIte
         "DATABASE_URL": settings.database_url,
         "REDIS_URL": settings.redis_url,
         "KITH_FOLLOWING_LIMIT": "10000",
+        "KITH_CHANGES_BURST": "1000000",
     }
     ports = [free_port() + n * 7 for n in range(count)]
     serve = ("serve", "--development", "--port")

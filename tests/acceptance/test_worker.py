@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from graph.edge import Millis
+from graph.transitions import mute
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.graphs import follows
+from tests.graphs import as_pair, follows
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30
@@ -94,6 +96,17 @@ async def test_the_sweep_finds_what_the_queue_has_lost(
         await until(lambda: nothing_waits(stores))
     finally:
         await worker.end(signal.SIGKILL)
+
+
+async def test_a_mute_ends_by_itself(stores: Stores, worker: Worker) -> None:
+    await stores.edges.change(as_pair(1, 2), mute(Millis(int(time.time() * 1000) + 1_000)))
+
+    async def has_ended() -> bool:
+        row = await stores.postgres.row("SELECT mutes FROM following_count WHERE user_id = 1")
+        return row is not None and row["mutes"] == 0
+
+    assert not await has_ended()
+    await until(has_ended)
 
 
 async def test_a_worker_stops_when_it_is_told_to(worker: Worker, stores: Stores) -> None:

@@ -8,6 +8,7 @@ import pytest
 from graph.decision import Before, Decision, Outcome, Rule
 from graph.edge import Pair
 from graph.errors import Overloaded
+from graph.receipt import Receipt
 from graph.transitions import follow
 from storage.postgres import edges
 from storage.postgres.pool import Connection
@@ -37,11 +38,15 @@ def before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile
         really = edges._written
 
         async def late(
-            connection: Connection, pair: Pair, before: Before, decision: Decision
+            connection: Connection,
+            pair: Pair,
+            before: Before,
+            decision: Decision,
+            receipt: Receipt | None,
         ) -> bool:
             monkeypatch.setattr(edges, "_written", really)
             await meanwhile()
-            return await really(connection, pair, before, decision)
+            return await really(connection, pair, before, decision, receipt)
 
         monkeypatch.setattr(edges, "_written", late)
 

@@ -7,7 +7,7 @@ import pytest
 from graph.edge import Flags, Kind, Millis, Pair, UserId
 from graph.page import ListKind, OwnListKind, Position, Window
 from graph.transitions import follow, mute
-from storage.ports import Note, Side, Whispers
+from storage.ports import Remark, Side, Whispers
 from storage.stores import Stores
 from tests.edges import edges
 from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, users
@@ -104,4 +104,4 @@ async def test_notes_are_of_the_edges_that_have_one(stores: Stores) -> None:
     await stores.edges.change(as_pair(1, 2), mute(until))
     await stores.edges.change(as_pair(1, 3), follow(PLENTY))
     pairs = [Pair(UserId(1), UserId(other)) for other in (2, 3, 4)]
-    assert await stores.notes.of(pairs) == {pairs[0]: Note(None, until)}
+    assert await stores.remarks.of(pairs) == {pairs[0]: Remark(None, until)}

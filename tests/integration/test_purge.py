@@ -6,7 +6,7 @@ import pytest
 
 from graph.decision import Outcome
 from graph.edge import Pair, UserId
-from graph.transitions import follow, unfollow
+from graph.transitions import dismiss, follow, mute, unfollow, unmute
 from storage.postgres import purge as purging
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.outbox import Outbox
@@ -51,6 +51,24 @@ async def age(settings: StorageSettings, condition: str = "true") -> None:
             f"UPDATE {table} SET version = version - {2 * DAY_S * 1_000_000}"
             f" WHERE kind = 0 AND {condition}",
         )
+
+
+async def test_a_note_about_a_stranger_stays(
+    postgres: Postgres, storage_settings: StorageSettings
+) -> None:
+    edges = PostgresEdges(postgres)
+    await edges.change(pair(1, 2), mute())
+    await edges.change(pair(1, 3), dismiss())
+    await published(postgres)
+    await age(storage_settings)
+    assert (await purge(postgres, DAY_S)).forward == 0
+    assert (await edges.change(pair(1, 2), mute())).outcome is Outcome.ALREADY_MUTED
+    assert (await edges.change(pair(1, 3), dismiss())).outcome is Outcome.ALREADY_DISMISSED
+    await edges.change(pair(1, 2), unmute())
+    await published(postgres)
+    await age(storage_settings)
+    assert (await purge(postgres, DAY_S)).forward == 1
+    await assert_whole(storage_settings)
 
 
 async def test_old_tombstones_go_on_both_sides(

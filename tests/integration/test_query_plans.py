@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -25,7 +26,16 @@ from tests.conftest import POSTGRES
 QUERIES = Path(sql.__file__).parent / "queries"
 STATEMENTS = {
     file: sql.parse((QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
-    for file in ("counts", "edges", "lists", "outbox", "overlaps", "relations")
+    for file in (
+        "counts",
+        "edges",
+        "lists",
+        "mutes",
+        "outbox",
+        "overlaps",
+        "receipts",
+        "relations",
+    )
 }
 
 USERS, FOLLOWS = 50_000, 6
@@ -76,6 +86,11 @@ INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags,
 SELECT {STAR_LANE}, {FAN} + u, {STAR}, 1000000, 2, 0, 0, 0 FROM generate_series(0, 999) u;
 
 UPDATE outbox SET applied = true WHERE id % 100 = 0;
+
+INSERT INTO account (user_id, protected) SELECT u, u % 10 = 0 FROM generate_series(1, {USERS}) u;
+
+INSERT INTO receipt (actor_id, id, asked, other_id, outcome, made_at)
+SELECT u, md5(u::text)::uuid, 'x', u + 1, 'FOLLOWED', u FROM generate_series(1, {USERS}) u;
 """
 
 
@@ -421,22 +436,56 @@ async def test_a_drain_towards_a_star_is_a_probe_a_change(planner: Planner) -> N
     assert_probed(steps, "follower", 500)
 
 
-async def test_a_change_reads_three_rows(planner: Planner) -> None:
+async def test_a_change_reads_five_rows(planner: Planner) -> None:
     steps = await planner.steps("edges", "read_for_change", 500, READER)
     assert_by_index(steps)
     assert looked_at(steps, "following") == 2
     assert looked_at(steps, "following_count") == 1
     assert len(scans(steps, "following")) == 2
+    assert looked_at(steps, "account") <= 2
 
 
-async def test_a_change_writes_by_its_keys(planner: Planner) -> None:
-    write = (locks.PAIR, 7, 500, READER, 1, 1, 1000, 0, 0, 5, 6, -1, 0, 7)
-    touched = await planner.touched("edges", "write_change", *write)
+UNFOLLOWS = (locks.PAIR, 7, 500, READER, 1, 1, None, None, 1, 9, 9)
+"""Of two who follow each other."""
+BOTH_END: tuple[list[Any], ...] = (
+    *([False, True], [0, 0], [0, 0], [5, 5], [6, 6], [1, 1], [0, 0], [None, None], [None, None]),
+    *([-1, -1], *([[0, 0]] * 5), [-1, 0]),
+)
+ONE_ENDS = tuple(column[:1] for column in BOTH_END)
+
+
+@pytest.mark.parametrize(
+    ("steps", "rows"), [(ONE_ENDS, 4), (BOTH_END, 8)], ids=["one edge", "both edges"]
+)
+async def test_a_change_writes_by_its_keys(
+    planner: Planner, steps: tuple[object, ...], rows: int
+) -> None:
+    touched = await planner.touched("edges", "write_steps", *UNFOLLOWS, *steps)
     read = {table: reads for table, reads in touched.items() if reads.end_to_end or reads.rows}
     assert not any(reads.end_to_end for reads in read.values())
     assert {table.rstrip("_0123456789") for table in read} == {"following", "following_count"}
-    assert len(read) == 3, "one partition a direction, and the count"
-    assert sum(reads.rows for reads in read.values()) <= 4, "a probe each, and one that is updated"
+    assert len(read) == 3, "one partition a direction, and the counts"
+    assert sum(reads.rows for reads in read.values()) <= rows, "probes, and what is updated"
+
+
+async def test_a_receipt_costs_no_read(planner: Planner) -> None:
+    receipt = (uuid4(), b"unfollow", "UNFOLLOWED", [1] * 10)
+    write = (*UNFOLLOWS, *ONE_ENDS, *receipt)
+    touched = await planner.touched("edges", "write_with_receipt", *write)
+    assert not any(reads.end_to_end for reads in touched.values())
+    assert sum(reads.rows for reads in touched.values()) <= 4
+
+
+async def test_a_receipt_is_found_by_a_probe(planner: Planner) -> None:
+    steps = await planner.steps("receipts", "find_receipts", 500, f"ARRAY['{uuid4()}']::uuid[]")
+    assert_by_index(steps)
+    assert looked_at(steps, "receipt") <= 1
+
+
+async def test_the_mutes_that_are_over_are_a_range(planner: Planner) -> None:
+    steps = await planner.steps("mutes", "mutes_over", 100)
+    assert_by_index(steps)
+    assert looked_at(steps, "following") == 0
 
 
 async def test_a_drain_reads_its_lane_and_probes_the_rest(planner: Planner) -> None:

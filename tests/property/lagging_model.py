@@ -3,6 +3,7 @@
 Knows nothing of storage, of GraphQL or of hypothesis.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,6 +23,19 @@ class Arrow:
     source: int
     target: int
 
+    @property
+    def turned(self) -> "Arrow":
+        return Arrow(self.target, self.source)
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What an undo must give back: both edges, while nothing between the two has changed since."""
+
+    arrow: Arrow
+    states: tuple[State, State]
+    changes: int
+
 
 @dataclass
 class Model:
@@ -32,6 +46,10 @@ class Model:
     states: dict[Arrow, list[State]] = field(init=False)
     untold: set[Arrow] = field(default_factory=set)
     """Changed by a gateway that could not reach the caches, and not drained since."""
+    blocks: set[Arrow] = field(default_factory=set)
+    mutes: set[Arrow] = field(default_factory=set)
+    changes: Counter[frozenset[int]] = field(default_factory=Counter)
+    """How often anything between two users has changed."""
 
     def __post_init__(self) -> None:
         self.states = {Arrow(*pair): [None] for pair in permutations(self.users, 2)}
@@ -49,14 +67,60 @@ class Model:
         """What following (or unfollowing) must answer."""
         if wanted == (self.now(arrow) is not None):
             return "ALREADY_FOLLOWING" if wanted else "NOT_FOLLOWING"
-        if wanted and self.follows(arrow.source) >= self.following_max:
+        if not wanted:
+            return "UNFOLLOWED"
+        blocked = {arrow, arrow.turned} & self.blocks
+        if blocked or self.follows(arrow.source) >= self.following_max:
             return "REFUSED"
-        return "FOLLOWED" if wanted else "UNFOLLOWED"
+        return "FOLLOWED"
 
     def change(self, arrow: Arrow, state: State, *, told: bool) -> None:
+        self.changes[frozenset((arrow.source, arrow.target))] += 1
         self.states[arrow].append(state)
         if not told:
             self.untold.add(arrow)
+
+    def act(self, action: str, arrow: Arrow, *, told: bool) -> str:
+        """Does it, where it can be done, and says what it must answer."""
+        if action == "removeFollower":
+            if self.now(arrow.turned) is None:
+                return "NOT_FOLLOWED"
+            self.change(arrow.turned, None, told=told)
+            return "FOLLOWER_REMOVED"
+        notes, adds, done, otherwise = {
+            "blockUser": (self.blocks, True, "BLOCKED", "ALREADY_BLOCKED"),
+            "unblockUser": (self.blocks, False, "UNBLOCKED", "NOT_BLOCKED"),
+            "muteUser": (self.mutes, True, "MUTED", "ALREADY_MUTED"),
+            "unmuteUser": (self.mutes, False, "UNMUTED", "NOT_MUTED"),
+        }[action]
+        if adds == (arrow in notes):
+            return otherwise
+        notes.symmetric_difference_update({arrow})
+        self.changes[frozenset((arrow.source, arrow.target))] += 1
+        if action == "blockUser":
+            for ended in (arrow, arrow.turned):
+                if self.now(ended) is not None:
+                    self.change(ended, None, told=told)
+        return done
+
+    def taken(self, arrow: Arrow, states: tuple[State, State]) -> Taken:
+        """What the last change between two users took."""
+        return Taken(arrow, states, self.changes[frozenset((arrow.source, arrow.target))])
+
+    def undo(self, taken: Taken, *, told: bool) -> str:
+        """Gives it back, where it can be, and says what it must answer."""
+        arrow = taken.arrow
+        if self.changes[frozenset((arrow.source, arrow.target))] != taken.changes:
+            return "REFUSED"
+        follows = taken.states[0] is not None and self.now(arrow) is None
+        if follows and self.follows(arrow.source) >= self.following_max:
+            return "REFUSED"
+        self.changes[frozenset((arrow.source, arrow.target))] += 1
+        self.blocks.discard(arrow)
+        for way, state in zip((arrow, arrow.turned), taken.states, strict=True):
+            if self.now(way) != state:
+                self.change(way, state, told=told)
+        return "RESTORED"
 
     def settle(self, targets: Collection[int]) -> None:
         """All changes towards `targets` have reached the reverse side and the caches."""

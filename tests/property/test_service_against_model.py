@@ -26,8 +26,10 @@ from hypothesis.stateful import (
 from graph.edge import MAX_USER_ID, UserId
 from graph.lane import Lane, lane_of
 from resolvers.scope import Limits
+from storage import announced_edges
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from tests import relationships
 from tests.gateway import Gateway, running_gateway
 from tests.graphs import drain_all
 from tests.property.lagging_model import (
@@ -36,6 +38,7 @@ from tests.property.lagging_model import (
     Model,
     Onlooker,
     State,
+    Taken,
     check_list,
     check_total,
 )
@@ -45,6 +48,9 @@ T = TypeVar("T")
 USERS = (1, 2, 3, 7, 64, MAX_USER_ID)
 KINDS = ("following", "followers", "friends")
 LIMITS = Limits(following_max=4)
+ACTIONS = ("removeFollower", "blockUser", "unblockUser", "muteUser", "unmuteUser")
+
+TABLES = ("following", "follower", "following_count", "follower_count", "outbox", "receipt")
 
 EVERYTHING = """
 query ($ids: [ID!]!, $others: [ID!]!, $own: Boolean!) { users(ids: $ids) {
@@ -140,6 +146,7 @@ class Service(RuleBasedStateMachine):
         self.world = world
         self.model = Model(USERS, LIMITS.following_max)
         self.walk: Walk | None = None
+        self.tokens: list[tuple[str, Taken]] = []
 
     @initialize()
     def begin(self) -> None:
@@ -177,6 +184,50 @@ class Service(RuleBasedStateMachine):
             assert (outcome == "FOLLOWED") == (state is not None)
             self.model.change(arrow, state, told=self.world.doors[door].cached)
             self._moved(arrow)
+
+    @rule(
+        door=doors,
+        arrow=arrows,
+        action=st.sampled_from(ACTIONS),
+        readers=st.lists(st.tuples(doors, viewers), max_size=2),
+    )
+    def act(
+        self, door: int, arrow: Arrow, action: str, readers: list[tuple[int, int | None]]
+    ) -> None:
+        """What touches both edges of a pair, or neither; others read meanwhile."""
+        before = (self.model.now(arrow), self.model.now(arrow.turned))
+        told = self.model.act(action, arrow, told=self.world.doors[door].cached)
+        gateway = self.world.doors[door].gateway
+        payload, *_ = self.world.run(
+            together(
+                relationships.change(gateway, arrow.source, action, arrow.target),
+                *(self._read(Question(*reader)) for reader in readers),
+            )
+        )
+        self._told(door, arrow, payload, told, before)
+        if payload["undoToken"]:
+            taken = self.model.taken(arrow, before)
+            self.tokens = [*self.tokens[-2:], (payload["undoToken"], taken)]
+
+    @precondition(lambda self: bool(self.tokens))
+    @rule(door=doors, which=st.integers(0, 2), viewer=st.none() | users)
+    def undo(self, door: int, which: int, viewer: int | None) -> None:
+        """By whoever did it, or by somebody else, who cannot."""
+        token, taken = self.tokens[which % len(self.tokens)]
+        arrow = taken.arrow
+        gateway = self.world.doors[door].gateway
+        if viewer not in (None, arrow.source):
+            refused = self.world.run(
+                relationships.change(gateway, viewer, "undoRelationshipChange", undoToken=token)
+            )
+            assert (refused["outcome"], refused["relation"]) == ("REFUSED", None)
+            return
+        before = (self.model.now(arrow), self.model.now(arrow.turned))
+        told = self.model.undo(taken, told=self.world.doors[door].cached)
+        payload = self.world.run(
+            relationships.change(gateway, arrow.source, "undoRelationshipChange", undoToken=token)
+        )
+        self._told(door, arrow, payload, told, before)
 
     @rule(question=st.builds(Question, doors, viewers, some_users, some_users, st.booleans()))
     def look(self, question: Question) -> None:
@@ -271,6 +322,22 @@ class Service(RuleBasedStateMachine):
             elif question.own:
                 assert shown["viewerRelation"] is None
 
+    def _told(
+        self, door: int, arrow: Arrow, payload: Any, told: str, before: tuple[State, State]
+    ) -> None:
+        """The answer is right, and what it took from, or gave to, the actor's side is there."""
+        relation = payload["relation"]
+        assert payload["outcome"] == told
+        assert moment(relation["followedAt"]) == self.model.now(arrow)
+        assert moment(relation["followedByAt"]) == self.model.now(arrow.turned)
+        if before[0] != self.model.now(arrow):
+            self._moved(arrow)
+        if before[1] != self.model.now(arrow.turned):
+            self._moved(arrow.turned)
+            if self.world.doors[door].cached:
+                lane = lane_of(UserId(arrow.source))
+                self.model.settle([user for user in USERS if lane_of(UserId(user)) == lane])
+
     async def _read(self, question: Question) -> Any:
         return await self.world.doors[question.door].gateway.data(
             EVERYTHING,
@@ -361,7 +428,14 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 
 async def empty(stores: Stores) -> None:
     """A graph without edges: cheaper than a new database for every example."""
-    for table in ("following", "follower", "following_count", "follower_count", "outbox"):
+    for table in (
+        "following",
+        "follower",
+        "following_count",
+        "follower_count",
+        "outbox",
+        "receipt",
+    ):
         await stores.postgres.fetch(f"DELETE FROM {table}")
     await stores.redis.pipe([("FLUSHDB",)])
 
@@ -390,9 +464,12 @@ def opened_world(storage: StorageSettings) -> Iterator[World]:
 
 
 def test_the_service_answers_as_the_model_says(
-    storage_settings: StorageSettings, caplog: pytest.LogCaptureFixture
+    storage_settings: StorageSettings,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level(logging.ERROR, "storage")  # each write without Redis is a warning
+    monkeypatch.setattr(announced_edges, "HELP_MAX_S", 30)  # however busy the machine is
     profile = settings()
     chosen = settings(
         profile, max_examples=max(1, profile.max_examples // 4), stateful_step_count=30

@@ -6,6 +6,8 @@ import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication
 from gateway.config import ConfigurationError, database_url, read_config, signing_secret
+from graph.pace import Pace
+from resolvers.scope import Limits
 
 NOWHERE = Path("/nonexistent/state")
 SERVERS = {"DATABASE_URL": "postgresql://db/kith", "REDIS_URL": "redis://cache"}
@@ -79,3 +81,31 @@ def test_the_development_secret_is_for_development_alone() -> None:
 def test_the_servers_of_two_graphs_are_not_mixed() -> None:
     with pytest.raises(ConfigurationError, match="REDIS_URL is not set, but the other"):
         read_config(NOWHERE, "public", environ={"DATABASE_URL": "postgresql://db/kith"})
+
+
+def test_how_relationships_change_is_configured() -> None:
+    environ = {
+        "KITH_FOLLOWING_LIMIT": "5",
+        "KITH_BLOCK_LIMIT": "6",
+        "KITH_CHANGES_PER_MINUTE": "60",
+        "KITH_CHANGES_BURST": "7",
+        "KITH_MUTUAL_APPROVAL": "on",
+        "KITH_WHISPERS_HIDDEN_FROM_TARGET": "on",
+        "KITH_UNDO_S": "60",
+    }
+    limits = read_config(NOWHERE, "public", environ={**SERVERS, **environ}).limits
+    assert limits == Limits(
+        following_max=5,
+        blocks_max=6,
+        pace=Pace(interval_us=1_000_000, burst=7),
+        mutual_approval=True,
+        whispers_hidden=True,
+        undo_s=60,
+    )
+    assert read_config(NOWHERE, "public", environ=SERVERS).limits == Limits()
+
+
+def test_a_switch_is_on_or_off() -> None:
+    environ = {**SERVERS, "KITH_MUTUAL_APPROVAL": "yes"}
+    with pytest.raises(ConfigurationError, match="KITH_MUTUAL_APPROVAL is 'yes'; it must be on"):
+        read_config(NOWHERE, "public", environ=environ)

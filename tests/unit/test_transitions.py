@@ -10,15 +10,16 @@ from graph.decision import Before, Decision, Outcome, Rule
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.relation import is_friends, relation
 from graph.transitions import (
-    Taken,
     accept_request,
     block,
     cancel_request,
     decline_request,
     dismiss,
+    end_mute,
     follow,
     mute,
     remove_follower,
+    taken_by,
     unblock,
     undo,
     unfollow,
@@ -29,6 +30,7 @@ from graph.transitions import (
 NOW = 1_700_000_000_123_456
 NOW_MS = Millis(NOW // 1000)
 THEN = Millis(5_000)
+PLENTY = 1_000
 
 LETTERS = dict(zip("-FWRB", Kind, strict=True))
 REFUSALS = {
@@ -382,18 +384,18 @@ def test_what_was_muted_stays_muted(rule: Rule, before: Before) -> None:
 def test_an_undo_brings_back_both_edges_with_their_dates(rule: Rule, before: Before) -> None:
     done = rule(before)
     after = _after(before, done)
-    taken = Taken(after.edge.version, after.back.version, before.edge, before.back)
-    undone = undo(taken)(replace(after, present=True))
+    taken = taken_by(before, done)
+    undone = undo(PLENTY, taken)(replace(after, present=True, following_limit=None))
     assert undone.outcome is Outcome.RESTORED
     assert undone.relation == before.relation
 
 
 def test_a_newer_change_is_never_undone() -> None:
     before = Before(edge(Kind.FOLLOW), NO_EDGE, following=1, now=NOW)
-    after = _after(before, unfollow()(before))
-    taken = Taken(after.edge.version, after.back.version, before.edge, before.back)
+    done = unfollow()(before)
+    after, taken = _after(before, done), taken_by(before, done)
     later = _after(after, follow(10)(after))
-    assert undo(taken)(later).outcome is Outcome.CANNOT_UNDO
+    assert undo(PLENTY, taken)(later).outcome is Outcome.CANNOT_UNDO
 
 
 def test_turning_a_whisper_into_a_follow_keeps_its_date() -> None:
@@ -454,6 +456,35 @@ def test_a_mute_can_be_given_another_end() -> None:
     assert mute(Millis(9))(muted).outcome is Outcome.ALREADY_MUTED
     assert mute()(muted).steps[0].muted_until is None
     assert mute(Millis(10))(muted).steps[0].muted_until == Millis(10)
+
+
+@pytest.mark.parametrize("ended", [unfollow(), block(10)])
+def test_an_undo_is_held_to_the_following_limit(ended: Rule) -> None:
+    before = Before(edge(Kind.FOLLOW), NO_EDGE, following=3, now=NOW)
+    done = ended(before)
+    taken = taken_by(before, done)
+    full = replace(_after(before, done), following=3)
+    refused = undo(3, taken)(full)
+    assert (refused.outcome, refused.limit) == (Outcome.FOLLOWING_LIMIT_REACHED, (3, 3))
+    undone = undo(3, taken)(replace(full, following=2))
+    assert undone.outcome is Outcome.RESTORED
+    assert undone.guards.following_below == 3
+
+
+@pytest.mark.parametrize(
+    ("until", "outcome"),
+    [
+        (NOW_MS - 1, Outcome.UNMUTED),
+        (NOW_MS, Outcome.UNMUTED),
+        (NOW_MS + 1, Outcome.NOT_MUTED),
+        (None, Outcome.NOT_MUTED),
+    ],
+)
+def test_a_mute_ends_when_its_time_has_passed_and_no_other_does(
+    until: Millis | None, outcome: Outcome
+) -> None:
+    muted = Before(edge(Kind.FOLLOW, Flags.MUTED), NO_EDGE, 1, NOW, muted_until=until)
+    assert end_mute()(muted).outcome is outcome
 
 
 def _after(before: Before, decision: Decision) -> Before:

@@ -71,10 +71,19 @@ BEGIN
     ), 0) THEN
         RETURN false;
     END IF;
-    IF cardinality(kinds) > 1 THEN
+    IF true = ANY (turned) THEN
         -- Two who change both edges of many pairs wait for each other in one order.
         PERFORM FROM following_count
         WHERE user_id IN (actor, other) ORDER BY user_id FOR UPDATE;
+    END IF;
+    IF pace_us > 0 AND true = ALL (turned) THEN
+        -- Nothing of the actor's own is written, but it is they who make the change.
+        INSERT INTO following_count AS c (user_id, paced_until) VALUES (actor, now_us + pace_us)
+        ON CONFLICT (user_id) DO UPDATE SET paced_until = greatest(c.paced_until, now_us) + pace_us
+        WHERE c.paced_until <= paced_most;
+        IF NOT FOUND THEN
+            RETURN false;
+        END IF;
     END IF;
     FOR step IN
         SELECT CASE WHEN turned THEN other ELSE actor END AS source,
@@ -114,7 +123,10 @@ BEGIN
             FROM own
             ON CONFLICT (from_user_id, to_user_id) DO UPDATE
             SET kind = excluded.kind, flags = excluded.flags, since = excluded.since,
-                version = excluded.version, message = excluded.message,
+                version = excluded.version,
+                message = CASE WHEN f.kind = 3 AND excluded.kind = 3
+                               THEN coalesce(excluded.message, f.message)
+                               ELSE excluded.message END,
                 muted_until = CASE WHEN step.turned THEN f.muted_until
                                    ELSE excluded.muted_until END
         )

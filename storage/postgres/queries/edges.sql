@@ -19,3 +19,14 @@ LEFT JOIN account other ON other.user_id = $2
 -- a step, after two probes. The function is in migrations/0005_relationship.sql.
 SELECT write_steps($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
                    $19, $20, $21, $22, $23, $24, $25, $26, $27) AS written
+
+-- name: write_with_receipt
+-- The same, and with it a receipt ($28 to $31) for the actor: one row more. There may already be one.
+WITH change AS MATERIALIZED (
+    SELECT write_steps($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+                       $18, $19, $20, $21, $22, $23, $24, $25, $26, $27) AS written
+), receipt AS (
+    INSERT INTO receipt (actor_id, id, other_id, made_at, asked, outcome, taken)
+    SELECT $3, $28, $4, $11, $29, $30, $31 FROM change WHERE written
+)
+SELECT written FROM change

@@ -20,11 +20,11 @@ WITH dead AS MATERIALIZED (
 SELECT count(*) FROM gone
 
 -- name: purge_forward
--- The same for forward tombstones.
+-- The same for forward tombstones, but not for notes: whom one mutes, one need not follow.
 WITH dead AS MATERIALIZED (
     SELECT f.from_user_id, f.to_user_id
     FROM following f
-    WHERE f.kind = 0
+    WHERE f.kind = 0 AND f.flags = 0
       AND f.version < ((extract(epoch FROM statement_timestamp()) - $1::float8) * 1000000)::bigint
       AND NOT EXISTS (
           SELECT FROM outbox o
@@ -34,7 +34,19 @@ WITH dead AS MATERIALIZED (
     FOR UPDATE OF f SKIP LOCKED
 ), gone AS (
     DELETE FROM following f USING dead d
-    WHERE f.from_user_id = d.from_user_id AND f.to_user_id = d.to_user_id AND f.kind = 0
+    WHERE f.from_user_id = d.from_user_id AND f.to_user_id = d.to_user_id AND f.kind = 0 AND f.flags = 0
     RETURNING 1
+)
+SELECT count(*) FROM gone
+
+-- name: purge_receipts
+-- At most $2 receipts that are older than $1 seconds: one range of a small index.
+WITH old AS MATERIALIZED (
+    SELECT actor_id, id FROM receipt
+    WHERE made_at < ((extract(epoch FROM statement_timestamp()) - $1::float8) * 1000000)::bigint
+    ORDER BY made_at LIMIT $2
+    FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM receipt r USING old o WHERE r.actor_id = o.actor_id AND r.id = o.id RETURNING 1
 )
 SELECT count(*) FROM gone

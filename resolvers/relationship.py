@@ -1,0 +1,187 @@
+"""How a viewer changes what they are to others: at their pace, and repeatable.
+
+Knows nothing of transactions: the rules are in `graph.transitions`, the store applies them.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+from uuid import UUID, uuid4
+
+from graph.counts import Limit
+from graph.decision import CHANGES, REFUSALS, Before, Decision, Outcome
+from graph.edge import Millis, Pair, UserId
+from graph.errors import KithError
+from graph.pace import paced
+from graph.receipt import (
+    AlreadyNoted,
+    Kept,
+    Note,
+    Receipt,
+    digest,
+    keyed_id,
+    read_undo_token,
+    undo_token,
+)
+from graph.relation import SELF, Relation
+from graph.transitions import taken_by
+from graph.visibility import seen_by_first
+from resolvers import actions
+from resolvers.actions import Action
+from resolvers.scope import Scope
+
+AT_ONCE = 4
+"""How many changes of one call are made side by side: half of a process's connections."""
+
+
+class Change(NamedTuple):
+    """What is to be done, and to whom."""
+
+    target: UserId
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of it, and how viewer and target stand to each other now, as the viewer may
+    know it; without a target, where the viewer may not know that either.
+    """
+
+    outcome: Outcome
+    target: UserId | None = None
+    relation: Relation | None = None
+    undo_token: str | None = None
+    limit: Limit | None = None
+    retry_at: Millis | None = None
+
+    @property
+    def is_changed(self) -> bool:
+        return self.outcome in CHANGES
+
+
+async def change(
+    scope: Scope, target: UserId, action: Action, idempotency_key: str | None = None
+) -> Result:
+    """The viewer does something to `target`. Doing it twice is no error: it is already so.
+
+    With a key that was used before, it is not done again, and its first result is told again.
+
+    Raises:
+        Unauthenticated: nobody asks.
+        Unavailable: PostgreSQL is. What was not acknowledged may or may not have happened; doing
+            it again is safe.
+    """
+    actor = scope.must_have_viewer()
+    if target == actor:
+        return Result(action.to_self, target, SELF)
+    pair = Pair(actor, target)
+    if idempotency_key is None:
+        return await _done(scope, pair, action, uuid4(), keyed=False)
+    receipt_id = keyed_id(idempotency_key)
+    kept = await _kept(scope, actor, [receipt_id])
+    if receipt_id not in kept:
+        try:
+            return await _done(scope, pair, action, receipt_id, keyed=True)
+        except AlreadyNoted:  # the same request has arrived twice at once
+            kept = await _kept(scope, actor, [receipt_id])
+    return await _told_again(scope, pair, kept[receipt_id].receipt, action.asked(target))
+
+
+async def change_many(
+    scope: Scope, changes: Mapping[int, Change], idempotency_key: str | None = None
+) -> dict[int, Result | KithError]:
+    """Each of `changes` for itself, those to one user in the order of their places: one result, or
+    error, at each place. The key counts for each by its place.
+
+    Raises:
+        Unauthenticated: nobody asks.
+    """
+    scope.must_have_viewer()
+    results: dict[int, Result | KithError] = {}
+    places: dict[UserId, list[int]] = {}
+    for place in sorted(changes):
+        places.setdefault(changes[place].target, []).append(place)
+    free = asyncio.Semaphore(AT_ONCE)
+
+    async def change_all(mine: Sequence[int]) -> None:
+        async with free:
+            for place in mine:
+                key = None if idempotency_key is None else f"{idempotency_key}\n{place}"
+                try:
+                    results[place] = await change(scope, *changes[place], key)
+                except KithError as error:
+                    results[place] = error
+
+    await asyncio.gather(*map(change_all, places.values()))
+    return results
+
+
+async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> Result:
+    """The viewer takes back what they did. Raises as `change` does."""
+    actor = scope.must_have_viewer()
+    named = read_undo_token(token)
+    keyed = None if idempotency_key is None else keyed_id(idempotency_key)
+    kept = await _kept(scope, actor, [one for one in (named, keyed) if one is not None])
+    if keyed is not None and (first := kept.get(keyed)) is not None:
+        asked = digest(actions.UNDO, first.other, token)
+        return await _told_again(scope, Pair(actor, first.other), first.receipt, asked)
+    found = kept.get(named) if named else None
+    if found is None or found.receipt.taken is None:
+        return Result(Outcome.UNDO_UNKNOWN)
+    if found.age_us > scope.limits.undo_s * 1_000_000:
+        return await _told(scope, Pair(actor, found.other), Outcome.UNDO_EXPIRED)
+    action = actions.undo(scope.limits, found.receipt.taken, token)
+    return await change(scope, found.other, action, idempotency_key)
+
+
+async def _done(
+    scope: Scope, pair: Pair, action: Action, receipt_id: UUID, *, keyed: bool
+) -> Result:
+    note = _note(action, pair.target, receipt_id, keyed=keyed)
+    rule = paced(action.rule, scope.limits.pace, noted=keyed)
+    decision = await scope.stores.edges.change(pair, rule, note)
+    scope.forget()
+    return Result(
+        decision.outcome,
+        pair.target,
+        _seen(scope, decision),
+        undo_token(receipt_id) if action.takes and decision.steps else None,
+        decision.limit,
+        decision.retry_at,
+    )
+
+
+async def _told_again(scope: Scope, pair: Pair, first: Receipt, asked: bytes) -> Result:
+    """The first result of a request that is made again, or that it was another request."""
+    if first.asked != asked:
+        return await _told(scope, pair, Outcome.IDEMPOTENCY_KEY_REUSED)
+    return await _told(scope, pair, first.outcome, undo_token(first.id) if first.taken else None)
+
+
+async def _told(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = None) -> Result:
+    """An outcome that is known already, and how the two stand to each other now."""
+    now = await scope.stores.edges.change(pair, lambda b: Decision(outcome, (), b.edge, b.back))
+    return Result(outcome, pair.target, _seen(scope, now), token)
+
+
+def _note(action: Action, target: UserId, receipt_id: UUID, *, keyed: bool) -> Note:
+    """A receipt for what can be given back, and for whatever has a key. A refused change has none:
+    it may be asked for again, and be granted.
+    """
+
+    def note(before: Before, decision: Decision) -> Receipt | None:
+        taken = taken_by(before, decision) if action.takes and decision.steps else None
+        if decision.outcome in REFUSALS or not (taken or keyed):
+            return None
+        return Receipt(receipt_id, action.asked(target), decision.outcome, taken)
+
+    return note
+
+
+async def _kept(scope: Scope, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
+    return await scope.stores.receipts.of(actor, ids)
+
+
+def _seen(scope: Scope, decision: Decision) -> Relation:
+    return seen_by_first(decision.relation, whispers=not scope.limits.whispers_hidden)

@@ -1,0 +1,159 @@
+"""From an input to a use case, and from its result to a payload. Decides nothing."""
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, TypeVar
+
+from graph.edge import UserId
+from graph.errors import BadInput, KithError
+from resolvers import relationship
+from resolvers.relationship import Change, Result
+from resolvers.scope import Scope
+from schema import arguments
+from schema.context import Info, scope_of
+from schema.inputs import (
+    ChangeRelationshipsInput,
+    RelationshipAction,
+    RelationshipChangeInput,
+    UndoRelationshipChangeInput,
+    UserInput,
+)
+from schema.outcomes import RelationshipOutcome, UndoRelationshipChangeOutcome
+from schema.payload import (
+    ChangeRelationshipsPayload,
+    Payload,
+    RelationshipChange,
+    UndoRelationshipChangePayload,
+)
+from schema.requests import action_of, idempotency_key
+from schema.rows import relation_rows
+from schema.user_error import invalid_input, refusals
+
+P = TypeVar("P", bound=Payload)
+
+INPUT = ("input",)
+
+
+async def changed(
+    info: Info,
+    given: UserInput,
+    action: RelationshipAction,
+    payload: Callable[..., P],
+    outcomes: type[Enum],
+) -> P:
+    """The payload of a mutation that does one thing to one user."""
+    scope = scope_of(info)
+    viewer = scope.must_have_viewer()
+    told: dict[str, Any]
+    try:
+        change = _change(scope, given, action)
+        key = idempotency_key(given.idempotency_key)
+    except BadInput as bad:
+        told = _refused(bad, INPUT, outcomes)
+    else:
+        result = await relationship.change(scope, *change, key)
+        told = _told(viewer, result, INPUT, outcomes)
+    return payload(
+        viewer=viewer, client_mutation_id=arguments.given(given.client_mutation_id), **told
+    )
+
+
+async def undone(info: Info, given: UndoRelationshipChangeInput) -> UndoRelationshipChangePayload:
+    """The payload of `undoRelationshipChange`."""
+    scope = scope_of(info)
+    viewer = scope.must_have_viewer()
+    try:
+        key = idempotency_key(given.idempotency_key)
+    except BadInput as bad:
+        told = _refused(bad, INPUT, UndoRelationshipChangeOutcome)
+    else:
+        result = await relationship.undo(scope, given.undo_token, key)
+        told = _told(viewer, result, INPUT, UndoRelationshipChangeOutcome)
+    return UndoRelationshipChangePayload(
+        viewer=viewer,  # type: ignore[arg-type]
+        client_mutation_id=arguments.given(given.client_mutation_id),
+        **told,
+    )
+
+
+async def changed_many(info: Info, given: ChangeRelationshipsInput) -> ChangeRelationshipsPayload:
+    """The payload of `changeRelationships`."""
+    scope = scope_of(info)
+    viewer = scope.must_have_viewer()
+    changes: list[Any] = []
+    errors = []
+    try:
+        key = idempotency_key(given.idempotency_key)
+        if len(given.changes) > scope.limits.changes_max:
+            most = scope.limits.changes_max
+            raise BadInput("changes", f"{len(given.changes)} are too many: use at most {most}.")
+    except BadInput as bad:
+        errors = [invalid_input(bad, INPUT)]
+    else:
+        changes = await _changed_each(scope, viewer, given.changes, key)
+    return ChangeRelationshipsPayload(
+        changes=changes,
+        viewer=viewer,  # type: ignore[arg-type]
+        user_errors=errors,
+        client_mutation_id=arguments.given(given.client_mutation_id),
+    )
+
+
+async def _changed_each(
+    scope: Scope, viewer: UserId, given: Sequence[RelationshipChangeInput], key: str | None
+) -> list[RelationshipChange | KithError]:
+    """What became of each: those whose input is bad are refused, and the others made."""
+    told: list[RelationshipChange | KithError | None] = [None] * len(given)
+    changes: dict[int, Change] = {}
+    for place, one in enumerate(given):
+        try:
+            changes[place] = _change(scope, one, one.action)
+        except BadInput as bad:
+            refused = _refused(bad, _path(place), RelationshipOutcome)
+            told[place] = RelationshipChange(**refused)
+    results = await relationship.change_many(scope, changes, key)
+    for place, result in results.items():
+        told[place] = (
+            result
+            if isinstance(result, KithError)
+            else RelationshipChange(**_told(viewer, result, _path(place), RelationshipOutcome))
+        )
+    return [one for one in told if one is not None]
+
+
+def _path(place: int) -> tuple[str, ...]:
+    return (*INPUT, "changes", str(place))
+
+
+def _change(scope: Scope, given: Any, action: RelationshipAction) -> Change:
+    """Whom an input means, and what is to be done to them. Raises BadInput."""
+    target = arguments.user_id("userId", given.user_id)
+    return Change(target, action_of(action, scope.limits, given))
+
+
+def _told(
+    viewer: UserId, result: Result, path: Sequence[str], outcomes: type[Enum]
+) -> dict[str, Any]:
+    errors = refusals(result, path)
+    target, rows = result.target, None
+    if target is not None and result.relation is not None:
+        rows = relation_rows(viewer, [target], [result.relation])
+    return {
+        "outcome": outcomes["REFUSED"] if errors else outcomes[result.outcome.name],
+        "changed": result.is_changed,
+        "relation": rows and rows[0],
+        "user": target,
+        "user_errors": errors,
+        "undo_token": result.undo_token,
+    }
+
+
+def _refused(bad: BadInput, path: Sequence[str], outcomes: type[Enum]) -> dict[str, Any]:
+    return {
+        "outcome": outcomes["REFUSED"],
+        "changed": False,
+        "relation": None,
+        "user": None,
+        "user_errors": [invalid_input(bad, path)],
+        "undo_token": None,
+    }

@@ -1,0 +1,88 @@
+"""From what a caller wrote to an action. Bad input is named, never cut."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from graph.edge import Kind, Millis
+from graph.errors import BadInput
+from resolvers import actions
+from resolvers.actions import Action
+from resolvers.scope import Limits
+from schema import arguments
+from schema.inputs import FollowVisibility, RelationshipAction
+
+MESSAGE_CHARS_MAX = 500
+KEY_CHARS_MAX = 64
+
+KINDS = {FollowVisibility.PUBLIC: Kind.FOLLOW, FollowVisibility.WHISPER: Kind.WHISPER}
+
+
+def action_of(action: RelationshipAction, limits: Limits, given: Any) -> Action:
+    """The action, with those fields of its input (of one mutation, or of one change of many) that
+    belong to it.
+
+    Raises:
+        BadInput: one of these cannot be so.
+    """
+    return _ACTIONS[action](limits, given)
+
+
+def idempotency_key(key: str | None) -> str | None:
+    """The key as it was given.
+
+    Raises:
+        BadInput: it is empty, or too long.
+    """
+    if key == "":
+        raise BadInput("idempotencyKey", f"it is empty; use 1 to {KEY_CHARS_MAX} characters.")
+    return _text("idempotencyKey", key, KEY_CHARS_MAX) if key else None
+
+
+def _follow(limits: Limits, given: Any) -> Action:
+    message = _text("message", given.message, MESSAGE_CHARS_MAX) if given.message else None
+    kind = KINDS.get(given.visibility, Kind.FOLLOW)
+    return actions.follow(limits, kind, special=bool(given.special), message=message)
+
+
+def _update_follow(_: Limits, given: Any) -> Action:
+    return actions.update_follow(KINDS.get(given.visibility), arguments.given(given.special))
+
+
+def _mute(_: Limits, given: Any) -> Action:
+    return actions.mute(_end(arguments.given(given.until)))
+
+
+def _end(until: datetime | None) -> Millis | None:
+    if until is None:
+        return None
+    if until.tzinfo is None:
+        raise BadInput("until", "it has no time zone; end it with Z, or with an offset.")
+    if until.timestamp() <= time.time():
+        raise BadInput("until", "it has passed already.")
+    return Millis(int(until.timestamp() * 1000))
+
+
+def _text(argument: str, text: str, most: int) -> str:
+    if len(text) > most:
+        raise BadInput(argument, f"{len(text)} characters are too many: use at most {most}.")
+    if "\0" in text or (not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)):
+        raise BadInput(argument, "it holds what is no character.")
+    return text
+
+
+_ACTIONS: Mapping[RelationshipAction, Callable[[Limits, Any], Action]] = {
+    RelationshipAction.FOLLOW: _follow,
+    RelationshipAction.UNFOLLOW: lambda limits, _: actions.unfollow(limits),
+    RelationshipAction.UPDATE_FOLLOW: _update_follow,
+    RelationshipAction.REMOVE_FOLLOWER: lambda limits, _: actions.remove_follower(limits),
+    RelationshipAction.BLOCK: lambda limits, _: actions.block(limits),
+    RelationshipAction.UNBLOCK: lambda _, __: actions.unblock(),
+    RelationshipAction.MUTE: _mute,
+    RelationshipAction.UNMUTE: lambda _, __: actions.unmute(),
+    RelationshipAction.ACCEPT_REQUEST: lambda limits, _: actions.accept_request(limits),
+    RelationshipAction.DECLINE_REQUEST: lambda _, __: actions.decline_request(),
+    RelationshipAction.CANCEL_REQUEST: lambda _, __: actions.cancel_request(),
+    RelationshipAction.DISMISS_SUGGESTION: lambda _, __: actions.dismiss(),
+}

@@ -1,0 +1,26 @@
+"""Finds the mutes that are over. Knows nothing of how one is ended."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graph.edge import Pair
+from storage.postgres import sql
+from storage.postgres.pool import Postgres
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    mutes_over: str
+
+
+_SQL = sql.load(_Statements, "mutes")
+
+
+class PostgresMutes:
+    """Keeps `storage.ports.Mutes`."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def over(self, most: int) -> Sequence[Pair]:
+        return [Pair(*row) for row in await self._postgres.fetch(_SQL.mutes_over, most)]

@@ -1,0 +1,64 @@
+"""Finds receipts again; they are written with the changes that they are of. Knows no rule."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from graph.decision import Outcome
+from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
+from graph.receipt import Kept, Receipt
+from graph.transitions import Taken
+from storage.postgres import sql
+from storage.postgres.pool import Postgres, Record
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    find_receipts: str
+
+
+_SQL = sql.load(_Statements, "receipts")
+
+
+class PostgresReceipts:
+    """Keeps `storage.ports.Receipts`."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def of(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
+        rows = await self._postgres.fetch(_SQL.find_receipts, actor, ids)
+        return {kept.receipt.id: kept for kept in map(_kept, rows)}
+
+
+def receipt_columns(receipt: Receipt) -> Iterator[Any]:
+    """A receipt as `write_with_receipt` takes it."""
+    yield from (receipt.id, receipt.asked, receipt.outcome.name)
+    taken = receipt.taken
+    if taken is None:
+        yield None
+    else:
+        edges = (*_packed(taken.edge), *_packed(taken.back))
+        yield [taken.version, taken.back_version, *edges]
+
+
+def _kept(row: Record) -> Kept:
+    receipt = Receipt(row["id"], row["asked"], Outcome[row["outcome"]], _taken(row["taken"]))
+    return Kept(receipt, row["other_id"], row["age_us"])
+
+
+def _taken(packed: Sequence[int] | None) -> Taken | None:
+    if packed is None:
+        return None
+    version, back_version = map(Version, packed[:2])
+    return Taken(version, back_version, _edge(*packed[2:6]), _edge(*packed[6:]))
+
+
+def _packed(edge: Edge) -> tuple[int, int, int, int]:
+    # A flag is a collection, which asyncpg would take for a dimension of the array.
+    return edge.kind, int(edge.flags), edge.since, edge.version
+
+
+def _edge(kind: int, flags: int, since: int, version: int) -> Edge:
+    return Edge(Kind(kind), Flags(flags), Millis(since), Version(version))

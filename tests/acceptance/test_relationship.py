@@ -1,0 +1,334 @@
+"""Every change of a relationship, and every refusal, through GraphQL. No worker runs here."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from graph.edge import Flags, Kind, UserId
+from graph.pace import Pace
+from resolvers import actions, relationship
+from resolvers.scope import Limits, Scope
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.gateway import Gateway, running_gateway
+from tests.graphs import follows
+from tests.relationships import change, outcome, protect, put_away
+
+OWN = """
+{ viewer { user {
+  followingCount followerCount friendCount
+  following { totalCount nodes { id } }
+  followers { totalCount nodes { id } }
+  friends { totalCount nodes { id } }
+  relationWith(ids: ["1", "2", "3"]) { state }
+} } }
+"""
+
+
+async def own(gateway: Gateway, viewer: int) -> tuple[list[list[str]], list[str]]:
+    """Whom a viewer sees in their own lists, whose totals agree, and how they stand to 1, 2, 3."""
+    user = (await gateway.data(OWN, viewer))["viewer"]["user"]
+    lists = []
+    for field, count in (("following",) * 2, ("followers", "follower"), ("friends", "friend")):
+        page = user[field]
+        lists.append([node["id"] for node in page["nodes"]])
+        assert page["totalCount"] == user[f"{count}Count"] == len(lists[-1])
+    return lists, [relation["state"] for relation in user["relationWith"]]
+
+
+async def test_a_payload_tells_everything(gateway: Gateway) -> None:
+    payload = await change(gateway, 1, "muteUser", 2, clientMutationId="c-1")
+    assert payload == {
+        "outcome": "MUTED",
+        "changed": True,
+        "relation": {"state": "NONE", "followedAt": None, "followedByAt": None},
+        "user": {"id": "2"},
+        "undoToken": None,
+        "userErrors": [],
+        "clientMutationId": "c-1",
+        "viewer": {"user": {"id": "1"}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("first", "mutation", "told", "again"),
+    [
+        ([], "followUser", ("FOLLOWED", "FOLLOWING"), "ALREADY_FOLLOWING"),
+        (["followUser"], "unfollowUser", ("UNFOLLOWED", "NONE"), "NOT_FOLLOWING"),
+        ([], "blockUser", ("BLOCKED", "NONE"), "ALREADY_BLOCKED"),
+        (["blockUser"], "unblockUser", ("UNBLOCKED", "NONE"), "NOT_BLOCKED"),
+        ([], "muteUser", ("MUTED", "NONE"), "ALREADY_MUTED"),
+        (["muteUser"], "unmuteUser", ("UNMUTED", "NONE"), "NOT_MUTED"),
+        ([], "dismissSuggestion", ("DISMISSED", "NONE"), "ALREADY_DISMISSED"),
+    ],
+)
+async def test_what_is_so_already_is_no_change(
+    gateway: Gateway, first: list[str], mutation: str, told: tuple[str, str], again: str
+) -> None:
+    for before in first:
+        await change(gateway, 1, before, 2)
+    assert await outcome(gateway, 1, mutation, 2) == told
+    repeated = await change(gateway, 1, mutation, 2)
+    assert (repeated["outcome"], repeated["changed"]) == (again, False)
+    assert repeated["relation"]["state"] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("mutation", "told"),
+    [
+        ("unfollowUser", "NOT_FOLLOWING"),
+        ("updateFollow", "NOT_FOLLOWING"),
+        ("removeFollower", "NOT_FOLLOWED"),
+        ("unblockUser", "NOT_BLOCKED"),
+        ("unmuteUser", "NOT_MUTED"),
+        ("acceptFollowRequest", "NO_REQUEST"),
+        ("declineFollowRequest", "NO_REQUEST"),
+        ("cancelFollowRequest", "NO_REQUEST"),
+    ],
+)
+@pytest.mark.parametrize("target", [1, 2], ids=["oneself", "a stranger"])
+async def test_what_is_not_there_does_not_end(
+    gateway: Gateway, mutation: str, told: str, target: int
+) -> None:
+    payload = await change(gateway, 1, mutation, target)
+    assert (payload["outcome"], payload["changed"], payload["userErrors"]) == (told, False, [])
+
+
+async def test_a_follow_becomes_a_whisper_and_back_with_its_date(gateway: Gateway) -> None:
+    first = await change(gateway, 1, "followUser", 2)
+    for visibility in ("WHISPER", "PUBLIC"):
+        payload = await change(gateway, 1, "updateFollow", 2, visibility=visibility)
+        assert (payload["outcome"], payload["relation"]) == ("UPDATED", first["relation"])
+    assert await outcome(gateway, 1, "updateFollow", 2, special=True) == ("UPDATED", "FOLLOWING")
+    unchanged = await outcome(gateway, 1, "updateFollow", 2, visibility="PUBLIC", special=True)
+    assert unchanged == ("UNCHANGED", "FOLLOWING")
+
+
+async def test_a_whisper_makes_no_friends(gateway: Gateway, stores: Stores) -> None:
+    await follows(stores, (2, 1))
+    told = await outcome(gateway, 1, "followUser", 2, visibility="WHISPER", special=True)
+    assert told == ("FOLLOWED", "FOLLOWING")
+
+
+async def test_a_follower_is_removed_at_once(gateway: Gateway, stores: Stores) -> None:
+    await follows(stores, (2, 1), (1, 2))
+    assert await outcome(gateway, 1, "removeFollower", 2) == ("FOLLOWER_REMOVED", "FOLLOWING")
+    lists, relations = await own(gateway, 1)
+    assert lists == [["2"], [], []]
+    assert relations == ["SELF", "FOLLOWING", "NONE"]
+    assert await outcome(gateway, 1, "removeFollower", 2) == ("NOT_FOLLOWED", "FOLLOWING")
+
+
+async def test_a_block_ends_everything_at_once(gateway: Gateway, stores: Stores) -> None:
+    await follows(stores, (2, 1), (1, 2), (1, 3), (3, 1))
+    assert await outcome(gateway, 1, "blockUser", 2) == ("BLOCKED", "NONE")
+    lists, relations = await own(gateway, 1)
+    assert lists == [["3"], ["3"], ["3"]]
+    assert relations == ["SELF", "NONE", "FRIENDS"]
+
+
+async def test_a_protected_user_is_asked(gateway: Gateway, stores: Stores) -> None:
+    await protect(stores, 2)
+    asked = await change(gateway, 1, "followUser", 2, message="It is me!", special=True)
+    assert (asked["outcome"], asked["changed"]) == ("REQUESTED", True)
+    assert asked["relation"]["state"] == "NONE"
+    assert await outcome(gateway, 1, "followUser", 2) == ("ALREADY_REQUESTED", "NONE")
+    row = await stores.postgres.row("SELECT message FROM following WHERE from_user_id = 1")
+    assert row is not None
+    assert row["message"] == "It is me!"
+
+
+async def test_a_request_keeps_its_message_when_its_owner_mutes(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await protect(stores, 2)
+    await change(gateway, 1, "followUser", 2, message="It is me!")
+    await change(gateway, 1, "muteUser", 2)
+    row = await stores.postgres.row("SELECT message FROM following WHERE from_user_id = 1")
+    assert row is not None
+    assert row["message"] == "It is me!"
+
+
+async def test_an_accepted_request_is_a_follow_at_once(gateway: Gateway, stores: Stores) -> None:
+    await protect(stores, 2)
+    await change(gateway, 1, "followUser", 2)
+    accepted = await outcome(gateway, 2, "acceptFollowRequest", 1)
+    assert accepted == ("REQUEST_ACCEPTED", "FOLLOWED_BY")
+    assert await own(gateway, 2) == ([[], ["1"], []], ["FOLLOWED_BY", "SELF", "NONE"])
+    assert (await own(gateway, 1))[0] == [["2"], [], []]
+    assert (await outcome(gateway, 2, "acceptFollowRequest", 1))[0] == "NO_REQUEST"
+
+
+@pytest.mark.parametrize(
+    ("viewer", "mutation", "other", "told"),
+    [
+        (2, "declineFollowRequest", 1, "REQUEST_DECLINED"),
+        (1, "cancelFollowRequest", 2, "REQUEST_CANCELLED"),
+    ],
+)
+async def test_a_request_can_end_from_either_side(
+    gateway: Gateway, stores: Stores, viewer: int, mutation: str, other: int, told: str
+) -> None:
+    await protect(stores, 2)
+    await change(gateway, 1, "followUser", 2)
+    assert await outcome(gateway, viewer, mutation, other) == (told, "NONE")
+    assert (await outcome(gateway, 2, "acceptFollowRequest", 1))[0] == "NO_REQUEST"
+
+
+async def test_whoever_blocks_must_end_that_first(gateway: Gateway) -> None:
+    await change(gateway, 1, "blockUser", 2)
+    payload = await change(gateway, 1, "followUser", 2)
+    (error,) = payload["userErrors"]
+    assert payload["outcome"] == "REFUSED"
+    assert (error["__typename"], error["code"]) == ("UnblockFirst", "UNBLOCK_FIRST")
+
+
+async def test_a_limit_tells_itself_and_how_many_there_are(
+    storage_settings: StorageSettings,
+) -> None:
+    limits = Limits(following_max=1, blocks_max=1)
+    async with running_gateway(storage_settings, limits) as gateway:
+        for mutation, code in (
+            ("followUser", "FOLLOWING_LIMIT_REACHED"),
+            ("blockUser", "BLOCK_LIMIT_REACHED"),
+        ):
+            await change(gateway, 1, mutation, 2)
+            (error,) = (await change(gateway, 1, mutation, 3))["userErrors"]
+            assert (error["code"], error["limit"], error["current"]) == (code, 1, 1)
+            assert error["__typename"].upper() == code.replace("_", "")
+            await change(gateway, 1, "unfollowUser", 2)
+
+
+async def test_whoever_is_too_fast_is_told_when_to_try_again(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    await follows(stores, (2, 1), (3, 1), (4, 1))
+    limits = Limits(pace=Pace(interval_us=60_000_000, burst=3))
+    async with running_gateway(storage_settings, limits) as gateway:
+        await change(gateway, 1, "removeFollower", 2)
+        await change(gateway, 1, "blockUser", 3)
+        await change(gateway, 1, "muteUser", 3)
+        for mutation, target in (("removeFollower", 4), ("followUser", 5), ("blockUser", 4)):
+            payload = await change(gateway, 1, mutation, target)
+            (error,) = payload["userErrors"]
+            assert (payload["outcome"], error["__typename"]) == ("REFUSED", "RateLimited")
+            waits = datetime.fromisoformat(error["retryAt"]) - datetime.now(UTC)
+            assert timedelta(seconds=50) < waits <= timedelta(seconds=61)
+        # What changes nothing is answered all the same.
+        assert (await outcome(gateway, 1, "muteUser", 3))[0] == "ALREADY_MUTED"
+
+
+ALL = (
+    "followUser",
+    "unfollowUser",
+    "updateFollow",
+    "removeFollower",
+    "acceptFollowRequest",
+    "declineFollowRequest",
+    "cancelFollowRequest",
+    "muteUser",
+    "unmuteUser",
+    "dismissSuggestion",
+    "blockUser",
+    "followUser",
+    "unblockUser",
+    "followUser",
+)
+
+
+async def test_a_block_looks_like_an_account_that_is_not_here(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await change(gateway, 2, "blockUser", 1)
+    await put_away(stores, 3)
+
+    async def told(mutation: str, target: int) -> Any:
+        payload = await change(gateway, 1, mutation, target)
+        assert payload.pop("user") == {"id": str(target)}
+        assert (payload.pop("undoToken") is None) == (mutation != "blockUser")
+        return payload, await own(gateway, 1)
+
+    for mutation in ALL:
+        assert await told(mutation, 2) == await told(mutation, 3), mutation
+    (error,) = (await change(gateway, 1, "followUser", 2))["userErrors"]
+    assert (error["code"], "block" in error["message"]) == ("NOT_ALLOWED", False)
+
+
+async def test_a_result_holds_no_block_of_the_others(gateway: Gateway, stores: Stores) -> None:
+    """Neither of an action, nor of one that is repeated."""
+    await change(gateway, 2, "blockUser", 1)
+    scope = Scope(stores, UserId(1), Limits())
+    for _ in range(2):
+        told = await relationship.change(scope, UserId(2), actions.mute(None), "k")
+        assert told.relation is not None
+        assert (told.relation.back_kind, told.relation.flags) == (Kind.NONE, Flags.MUTED)
+
+
+@pytest.mark.parametrize("mutation", ["blockUser", "muteUser", "dismissSuggestion", "followUser"])
+async def test_nobody_does_it_to_themselves(gateway: Gateway, mutation: str) -> None:
+    payload = await change(gateway, 1, mutation, 1)
+    code = "CANNOT_FOLLOW_SELF" if mutation == "followUser" else "NOT_ALLOWED"
+    assert [error["code"] for error in payload["userErrors"]] == [code]
+    assert payload["relation"]["state"] == "SELF"
+
+
+@pytest.mark.parametrize(
+    ("mutation", "given", "field"),
+    [
+        ("followUser", {"message": "x" * 501}, "message"),
+        ("followUser", {"message": "\0"}, "message"),
+        ("followUser", {"userId": "-1"}, "userId"),
+        ("followUser", {"idempotencyKey": ""}, "idempotencyKey"),
+        ("followUser", {"idempotencyKey": "x" * 65}, "idempotencyKey"),
+        ("muteUser", {"until": "2001-01-01T00:00:00Z"}, "until"),
+        ("muteUser", {"until": "2999-01-01T00:00:00"}, "until"),
+        ("undoRelationshipChange", {"undoToken": "", "idempotencyKey": ""}, "idempotencyKey"),
+    ],
+)
+async def test_bad_input_is_refused_by_name(
+    gateway: Gateway, mutation: str, given: dict[str, Any], field: str
+) -> None:
+    user = {} if mutation == "undoRelationshipChange" else {"userId": "2"}
+    payload = await change(gateway, 1, mutation, **{**user, **given})
+    (error,) = payload["userErrors"]
+    assert (payload["outcome"], payload["relation"], payload["user"]) == ("REFUSED", None, None)
+    assert (error["__typename"], error["field"]) == ("InvalidInput", ["input", field])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        'blockUser(input: {userId: "2"}) { outcome }',
+        'undoRelationshipChange(input: {undoToken: "x"}) { outcome }',
+        "changeRelationships(input: {changes: []}) { userErrors { code } }",
+    ],
+)
+async def test_nobody_changes_nothing(gateway: Gateway, call: str) -> None:
+    error = await gateway.error(f"mutation {{ {call} }}")
+    assert error["extensions"]["code"] == "UNAUTHENTICATED"
+
+
+async def test_where_all_follows_are_mutual_accepting_makes_friends(
+    storage_settings: StorageSettings,
+) -> None:
+    async with running_gateway(storage_settings, Limits(mutual_approval=True)) as gateway:
+        assert await outcome(gateway, 1, "followUser", 2) == ("REQUESTED", "NONE")
+        accepted = await outcome(gateway, 2, "acceptFollowRequest", 1)
+        assert accepted == ("REQUEST_ACCEPTED", "FRIENDS")
+        assert (await own(gateway, 2))[0] == [["1"], ["1"], ["1"]]
+        assert await outcome(gateway, 2, "unfollowUser", 1) == ("UNFOLLOWED", "NONE")
+        assert (await own(gateway, 2))[0] == [[], [], []]
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+async def test_a_whisper_may_be_hidden_from_its_target(
+    storage_settings: StorageSettings, hidden: bool
+) -> None:
+    async with running_gateway(storage_settings, Limits(whispers_hidden=hidden)) as gateway:
+        await change(gateway, 1, "followUser", 2, visibility="WHISPER")
+        muted = await change(gateway, 2, "muteUser", 1)
+        assert (muted["relation"]["followedByAt"] is None) == hidden
+        assert muted["relation"]["state"] == ("NONE" if hidden else "FOLLOWED_BY")
+        removed = await outcome(gateway, 2, "removeFollower", 1)
+        assert removed == ("NOT_FOLLOWED" if hidden else "FOLLOWER_REMOVED", "NONE")

@@ -1,0 +1,202 @@
+"""A request that is repeated with its idempotency key is answered alike, and done once."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from graph.pace import Pace
+from resolvers.scope import Limits
+from storage.postgres import locks
+from storage.postgres.session import session
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.gateway import Gateway, running_gateway
+from tests.graphs import as_pair
+from tests.relationships import change, change_many, outcome, protect
+
+
+@pytest.mark.parametrize(
+    ("mutation", "given"),
+    [
+        ("followUser", {}),
+        ("followUser", {"visibility": "WHISPER", "special": True, "message": "hello"}),
+        ("blockUser", {}),
+        ("muteUser", {"until": "2999-01-01T00:00:00Z"}),
+        ("dismissSuggestion", {}),
+    ],
+)
+async def test_a_repeat_is_answered_alike(
+    gateway: Gateway, mutation: str, given: dict[str, object]
+) -> None:
+    first = await change(gateway, 1, mutation, 2, idempotencyKey="k", **given)
+    assert first["changed"]
+    assert await change(gateway, 1, mutation, 2, idempotencyKey="k", **given) == first
+
+
+async def test_a_repeat_does_nothing_and_tells_how_things_stand_now(gateway: Gateway) -> None:
+    first = await change(gateway, 1, "followUser", 2, idempotencyKey="k")
+    await change(gateway, 1, "unfollowUser", 2)
+    again = await change(gateway, 1, "followUser", 2, idempotencyKey="k")
+    assert (again["outcome"], again["relation"]["state"]) == (first["outcome"], "NONE")
+
+
+async def test_what_changed_nothing_is_not_done_later_either(gateway: Gateway) -> None:
+    await change(gateway, 1, "followUser", 2)
+    told = await outcome(gateway, 1, "followUser", 2, idempotencyKey="k")
+    assert told == ("ALREADY_FOLLOWING", "FOLLOWING")
+    await change(gateway, 1, "unfollowUser", 2)
+    told = await outcome(gateway, 1, "followUser", 2, idempotencyKey="k")
+    assert told == ("ALREADY_FOLLOWING", "NONE")
+
+
+async def test_what_was_refused_may_be_asked_for_again(gateway: Gateway) -> None:
+    await change(gateway, 2, "blockUser", 1)
+    assert (await outcome(gateway, 1, "followUser", 2, idempotencyKey="k"))[0] == "REFUSED"
+    await change(gateway, 2, "unblockUser", 1)
+    assert (await outcome(gateway, 1, "followUser", 2, idempotencyKey="k"))[0] == "FOLLOWED"
+
+
+@pytest.mark.parametrize(
+    ("mutation", "target", "given"),
+    [
+        ("followUser", 3, {}),
+        ("followUser", 2, {"special": True}),
+        ("muteUser", 2, {}),
+    ],
+)
+async def test_a_key_is_of_one_input(
+    gateway: Gateway, mutation: str, target: int, given: dict[str, object]
+) -> None:
+    await change(gateway, 1, "followUser", 2, idempotencyKey="k")
+    payload = await change(gateway, 1, mutation, target, idempotencyKey="k", **given)
+    (error,) = payload["userErrors"]
+    assert (payload["outcome"], payload["changed"]) == ("REFUSED", False)
+    assert error["__typename"] == "IdempotencyKeyReused"
+    assert error["field"] == ["input", "idempotencyKey"]
+
+
+async def test_a_key_is_of_one_actor(gateway: Gateway) -> None:
+    await change(gateway, 1, "followUser", 2, idempotencyKey="k")
+    assert (await outcome(gateway, 3, "muteUser", 4, idempotencyKey="k"))[0] == "MUTED"
+
+
+async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway, stores: Stores) -> None:
+    payloads = await asyncio.gather(
+        *(change(gateway, 1, "blockUser", 2, idempotencyKey="k") for _ in range(12))
+    )
+    assert payloads[0]["outcome"] == "BLOCKED"
+    assert all(payload == payloads[0] for payload in payloads)
+    assert (await stores.outbox.backlog()).waiting == 1
+
+
+async def test_of_two_inputs_with_one_key_at_once_one_is_done(
+    gateway: Gateway, stores: Stores
+) -> None:
+    payloads = await asyncio.gather(
+        *(change(gateway, 1, "followUser", target, idempotencyKey="k") for target in range(2, 14))
+    )
+    outcomes = sorted(payload["outcome"] for payload in payloads)
+    assert outcomes == ["FOLLOWED", *["REFUSED"] * 11]
+    codes = {error["code"] for payload in payloads for error in payload["userErrors"]}
+    assert codes == {"IDEMPOTENCY_KEY_REUSED"}
+    assert (await stores.outbox.backlog()).waiting == 1
+
+
+async def test_many_changes_are_each_for_themselves(gateway: Gateway, stores: Stores) -> None:
+    await protect(stores, 3)
+    payload = await change_many(
+        gateway,
+        1,
+        ("FOLLOW", 2, {"visibility": "WHISPER"}),
+        ("FOLLOW", "nobody"),
+        ("FOLLOW", 3, {"message": "x" * 501}),
+        ("FOLLOW", 3, {"message": "please"}),
+        ("FOLLOW", 1),
+        ("BLOCK", 4),
+        ("FOLLOW", 4),
+        ("UNBLOCK", 4),
+        ("MUTE", 5, {"until": "2999-01-01T00:00:00Z"}),
+        ("UPDATE_FOLLOW", 2, {"special": True}),
+    )
+    assert payload["userErrors"] == []
+    assert [one["outcome"] for one in payload["changes"]] == [
+        "FOLLOWED",
+        "REFUSED",
+        "REFUSED",
+        "REQUESTED",
+        "REFUSED",
+        "BLOCKED",
+        "REFUSED",
+        "UNBLOCKED",
+        "MUTED",
+        "UPDATED",
+    ]
+    errors = [[e["code"] for e in one["userErrors"]] for one in payload["changes"]]
+    assert [error for error in errors if error] == [
+        ["INVALID_INPUT"],
+        ["INVALID_INPUT"],
+        ["CANNOT_FOLLOW_SELF"],
+        ["UNBLOCK_FIRST"],
+    ]
+    assert payload["changes"][2]["userErrors"][0]["field"] == ["input", "changes", "2", "message"]
+
+
+async def test_many_changes_may_be_repeated_with_their_key(gateway: Gateway) -> None:
+    changes = [("FOLLOW", target) for target in range(2, 10)]
+    first = await change_many(gateway, 1, *changes, ("UNFOLLOW", 2), key="k")
+    assert await change_many(gateway, 1, *changes, ("UNFOLLOW", 2), key="k") == {
+        **first,
+        "changes": [
+            {**one, "relation": again["relation"]}
+            for one, again in zip(
+                first["changes"],
+                [first["changes"][-1], *first["changes"][1:]],
+                strict=True,
+            )
+        ],
+    }
+    other = await change_many(gateway, 1, ("MUTE", 2), *changes[1:], key="k")
+    assert [one["outcome"] for one in other["changes"]] == ["REFUSED", *["FOLLOWED"] * 7]
+
+
+async def test_too_many_changes_are_refused_as_a_whole(gateway: Gateway, stores: Stores) -> None:
+    payload = await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 53)])
+    assert payload["changes"] == []
+    assert [error["field"] for error in payload["userErrors"]] == [["input", "changes"]]
+    assert (await stores.outbox.backlog()).waiting == 0
+    payload = await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 52)])
+    assert [one["outcome"] for one in payload["changes"]] == ["FOLLOWED"] * 50
+
+
+async def test_keys_are_paced_even_where_nothing_changes(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    limits = Limits(pace=Pace(interval_us=60_000_000, burst=3))
+    async with running_gateway(storage_settings, limits) as gateway:
+        told = [
+            (await outcome(gateway, 1, "followUser", 2, idempotencyKey=key))[0]
+            for key in ("a", "b", "c", "d", "c")
+        ]
+        assert told == ["FOLLOWED", "ALREADY_FOLLOWING", "ALREADY_FOLLOWING", "REFUSED", told[2]]
+    row = await stores.postgres.row("SELECT count(*) FROM receipt")
+    assert row is not None
+    assert row["count"] == 3
+
+
+async def test_one_that_cannot_be_made_now_spoils_no_other(
+    storage_settings: StorageSettings,
+) -> None:
+    settings = replace(storage_settings, statement_timeout_s=0.5)
+    query = """mutation ($input: ChangeRelationshipsInput!) {
+        payload: changeRelationships(input: $input) { changes { outcome } userErrors { code } } }"""
+    changes = [{"action": "FOLLOW", "userId": str(target)} for target in (2, 3, 4)]
+    async with session(storage_settings, "test") as other, running_gateway(settings) as gateway:
+        key = locks.pair_key(as_pair(1, 3))
+        await other.execute("SELECT pg_advisory_lock($1, $2)", locks.PAIR, key)
+        answer = await gateway.answer(query, 1, input={"changes": changes})
+    followed = {"outcome": "FOLLOWED"}
+    assert answer["data"]["payload"]["changes"] == [followed, None, followed]
+    (error,) = answer["errors"]
+    assert error["path"] == ["payload", "changes", 1]
+    assert error["extensions"] == {"code": "UNAVAILABLE", "part": "PostgreSQL"}

@@ -1,0 +1,144 @@
+"""What was taken is given back: to whoever took it, for a while, and only if nothing is newer."""
+
+from typing import Any
+
+import pytest
+
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.gateway import Gateway, running_gateway
+from tests.graphs import drain_all, follows
+from tests.relationships import change, outcome, put_away
+
+
+async def undo(gateway: Gateway, viewer: int, token: str, **given: Any) -> Any:
+    return await change(gateway, viewer, "undoRelationshipChange", undoToken=token, **given)
+
+
+def reason(payload: Any) -> str:
+    """Why nothing was undone."""
+    (error,) = payload["userErrors"]
+    assert (payload["outcome"], payload["changed"]) == ("REFUSED", False)
+    assert (error["code"], error["field"]) == ("CANNOT_UNDO", ["input", "undoToken"])
+    return str(error["reason"])
+
+
+async def left(gateway: Gateway, viewer: int = 1, target: int = 2) -> str:
+    """The token of an unfollow."""
+    await change(gateway, viewer, "followUser", target)
+    return str((await change(gateway, viewer, "unfollowUser", target))["undoToken"])
+
+
+RELATION = """
+query ($id: ID!) { user(id: $id) { viewerRelation { state followedAt followedByAt } } }
+"""
+
+
+@pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])
+async def test_what_was_taken_is_there_again_with_its_dates(
+    gateway: Gateway, stores: Stores, mutation: str
+) -> None:
+    await follows(stores, (1, 2), (2, 1))
+    await drain_all(stores)
+    before = (await gateway.data(RELATION, 1, id="2"))["user"]["viewerRelation"]
+    assert before["state"] == "FRIENDS"
+    taken = await change(gateway, 1, mutation, 2)
+    assert taken["relation"] != before
+    undone = await undo(gateway, 1, taken["undoToken"])
+    assert (undone["outcome"], undone["changed"]) == ("RESTORED", True)
+    assert (undone["user"], undone["relation"]) == ({"id": "2"}, before)
+    assert (await gateway.data(RELATION, 1, id="2"))["user"]["viewerRelation"] == before
+    await drain_all(stores)
+    assert (await gateway.data(RELATION, 1, id="2"))["user"]["viewerRelation"] == before
+    assert reason(await undo(gateway, 1, taken["undoToken"])) == "OVERTAKEN"
+
+
+@pytest.mark.parametrize("mutation", ["followUser", "muteUser", "unfollowUser", "removeFollower"])
+async def test_what_took_nothing_has_no_token(gateway: Gateway, mutation: str) -> None:
+    assert (await change(gateway, 1, mutation, 2, idempotencyKey="k"))["undoToken"] is None
+
+
+async def test_a_token_is_its_actors_alone(gateway: Gateway) -> None:
+    token = await left(gateway)
+    assert reason(await undo(gateway, 2, token)) == "UNKNOWN"
+    assert (await undo(gateway, 1, token))["outcome"] == "RESTORED"
+
+
+@pytest.mark.parametrize(
+    "token", ["", "x", "A" * 22, "A" * 21 + "B", "é" * 22, "A" * 10_000, "+/" * 11]
+)
+async def test_what_is_no_token_gives_nothing_back(gateway: Gateway, token: str) -> None:
+    payload = await undo(gateway, 1, token)
+    assert reason(payload) == "UNKNOWN"
+    assert (payload["user"], payload["relation"]) == (None, None)
+
+
+async def test_a_token_in_another_spelling_is_none(gateway: Gateway) -> None:
+    token = await left(gateway)
+    for other in (token + "==", token.swapcase(), token[:-1], " " + token):
+        assert reason(await undo(gateway, 1, other)) == "UNKNOWN"
+
+
+async def test_a_receipt_that_took_nothing_is_no_token(gateway: Gateway, stores: Stores) -> None:
+    await change(gateway, 1, "followUser", 2, idempotencyKey="k")
+    row = await stores.postgres.row(
+        "SELECT translate(trim('=' FROM encode(uuid_send(id), 'base64')), '+/', '-_') AS token"
+        " FROM receipt"
+    )
+    assert row is not None
+    assert reason(await undo(gateway, 1, row["token"])) == "UNKNOWN"
+
+
+async def test_a_token_expires(gateway: Gateway, stores: Stores) -> None:
+    token = await left(gateway)
+    await stores.postgres.fetch("UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint")
+    payload = await undo(gateway, 1, token)
+    assert (reason(payload), payload["user"]) == ("EXPIRED", {"id": "2"})
+
+
+@pytest.mark.parametrize(
+    ("viewer", "mutation"), [(1, "muteUser"), (2, "followUser"), (2, "blockUser")]
+)
+async def test_whatever_either_does_is_newer(gateway: Gateway, viewer: int, mutation: str) -> None:
+    token = await left(gateway)
+    await change(gateway, viewer, mutation, 3 - viewer)
+    payload = await undo(gateway, 1, token)
+    assert reason(payload) == "OVERTAKEN"
+    assert payload["relation"]["state"] == ("FOLLOWED_BY" if mutation == "followUser" else "NONE")
+
+
+async def test_a_block_and_an_account_that_is_gone_are_told_alike(
+    gateway: Gateway, stores: Stores
+) -> None:
+    blocked, gone = await left(gateway, 1, 2), await left(gateway, 1, 3)
+    await change(gateway, 2, "blockUser", 1)
+    await put_away(stores, 3)
+    told = [await undo(gateway, 1, token) for token in (blocked, gone)]
+    assert [payload.pop("user")["id"] for payload in told] == ["2", "3"]
+    assert told[0] == told[1]
+
+
+async def test_an_undo_is_held_to_the_limit(storage_settings: StorageSettings) -> None:
+    async with running_gateway(storage_settings, Limits(following_max=1)) as gateway:
+        token = await left(gateway)
+        await change(gateway, 1, "followUser", 3)
+        (error,) = (await undo(gateway, 1, token))["userErrors"]
+        assert error["code"] == "FOLLOWING_LIMIT_REACHED"
+        await change(gateway, 1, "unfollowUser", 3)
+        assert (await undo(gateway, 1, token))["outcome"] == "RESTORED"
+
+
+async def test_an_undo_may_be_repeated_with_its_key(gateway: Gateway, stores: Stores) -> None:
+    token = await left(gateway)
+    first = await undo(gateway, 1, token, idempotencyKey="k")
+    await stores.postgres.fetch("UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint")
+    assert await undo(gateway, 1, token, idempotencyKey="k") == first
+    (error,) = (await undo(gateway, 1, "A" * 22, idempotencyKey="k"))["userErrors"]
+    assert error["code"] == "IDEMPOTENCY_KEY_REUSED"
+
+
+async def test_a_note_that_was_made_before_survives_an_undo(gateway: Gateway) -> None:
+    await change(gateway, 1, "muteUser", 2)
+    await undo(gateway, 1, await left(gateway))
+    assert await outcome(gateway, 1, "muteUser", 2) == ("ALREADY_MUTED", "FOLLOWING")

@@ -1,0 +1,113 @@
+"""A receipt is written with its change or not at all, and found again by its actor alone."""
+
+import asyncio
+from uuid import UUID, uuid4
+
+import pytest
+
+from graph.decision import Before, Decision, Outcome
+from graph.edge import Pair, UserId
+from graph.receipt import AlreadyNoted, Note, Receipt
+from graph.transitions import block, follow, taken_by
+from storage.postgres.purge import purge_receipts
+from storage.stores import Stores
+from tests.graphs import PLENTY, as_pair, follows, users
+
+DAY_S = 86_400
+
+
+def noting(receipt_id: UUID) -> Note:
+    def note(before: Before, decision: Decision) -> Receipt:
+        taken = taken_by(before, decision) if decision.steps else None
+        return Receipt(receipt_id, b"asked", decision.outcome, taken)
+
+    return note
+
+
+async def receipts(stores: Stores) -> int:
+    row = await stores.postgres.row("SELECT count(*) FROM receipt")
+    assert row is not None
+    return int(row["count"])
+
+
+async def test_a_receipt_is_found_as_it_was_written(stores: Stores) -> None:
+    await follows(stores, (1, 2), (2, 1))
+    before: list[Before] = []
+    receipt_id = uuid4()
+
+    def note(found: Before, decision: Decision) -> Receipt:
+        before.append(found)
+        return noting(receipt_id)(found, decision)  # type: ignore[return-value]
+
+    decision = await stores.edges.change(as_pair(1, 2), block(PLENTY), note)
+    kept = (await stores.receipts.of(UserId(1), [receipt_id, uuid4()]))[receipt_id]
+    taken = taken_by(before[-1], decision)
+    assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.BLOCKED, taken)
+    assert (kept.other, 0 <= kept.age_us < 60_000_000) == (2, True)
+    assert await stores.receipts.of(UserId(2), [receipt_id]) == {}
+
+
+async def test_what_changes_nothing_may_have_a_receipt(stores: Stores) -> None:
+    await follows(stores, (1, 2))
+    receipt_id = uuid4()
+    await stores.edges.change(as_pair(1, 2), follow(PLENTY), noting(receipt_id))
+    kept = (await stores.receipts.of(UserId(1), [receipt_id]))[receipt_id]
+    assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.ALREADY_FOLLOWING)
+
+
+async def test_a_second_receipt_of_one_id_takes_its_change_with_it(stores: Stores) -> None:
+    receipt_id = uuid4()
+    await stores.edges.change(as_pair(1, 2), follow(PLENTY), noting(receipt_id))
+    with pytest.raises(AlreadyNoted):
+        await stores.edges.change(as_pair(1, 3), follow(PLENTY), noting(receipt_id))
+    assert await receipts(stores) == (await stores.outbox.backlog()).waiting == 1
+    row = await stores.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
+    assert row is not None
+    assert row["follows"] == 1
+
+
+async def test_of_many_changes_with_one_receipt_at_once_one_is_made(stores: Stores) -> None:
+    receipt_id = uuid4()
+    told = await asyncio.gather(
+        *(
+            stores.edges.change(as_pair(1, other), follow(PLENTY), noting(receipt_id))
+            for other in (*range(2, 22), *[30] * 10)
+        ),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(one, Decision) for one in told) == 1
+    assert sum(isinstance(one, AlreadyNoted) for one in told) == 29
+    assert await receipts(stores) == (await stores.outbox.backlog()).waiting == 1
+
+
+async def test_a_change_that_came_too_late_leaves_no_receipt(stores: Stores) -> None:
+    told = await asyncio.gather(
+        *(
+            stores.edges.change(as_pair(1, other), follow(3), _only_changes(uuid4()))
+            for other in range(2, 32)
+        )
+    )
+    assert sum(one.outcome is Outcome.FOLLOWED for one in told) == 3
+    assert await receipts(stores) == 3
+
+
+def _only_changes(receipt_id: UUID) -> Note:
+    def note(before: Before, decision: Decision) -> Receipt | None:
+        return noting(receipt_id)(before, decision) if decision.steps else None
+
+    return note
+
+
+async def test_old_receipts_are_purged_in_batches(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.postgres.purge.BATCH", 2)
+    for other in users(2, 3, 4, 5, 6):
+        await stores.edges.change(Pair(UserId(1), other), follow(PLENTY), noting(uuid4()))
+    assert await purge_receipts(stores.postgres, DAY_S) == 0
+    await stores.postgres.fetch(
+        f"UPDATE receipt SET made_at = made_at - {DAY_S + 60} * 1000000::bigint WHERE other_id < 6"
+    )
+    assert await purge_receipts(stores.postgres, DAY_S, most=2) == 2
+    assert await purge_receipts(stores.postgres, DAY_S) == 2
+    assert await receipts(stores) == 1

@@ -1,0 +1,114 @@
+"""Changes of both edges of a pair, many at once: all or nothing, no deadlock, no pace broken."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import permutations
+from random import Random
+
+import pytest
+
+from graph.decision import Decision, Outcome, Rule
+from graph.pace import Pace, paced
+from graph.transitions import (
+    accept_request,
+    block,
+    decline_request,
+    follow,
+    mute,
+    remove_follower,
+    unblock,
+    unfollow,
+)
+from storage.postgres.edges import PostgresEdges
+from storage.postgres.pool import Postgres
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.graphs import PLENTY, as_pair, drain_all, follows
+from tests.loads import assert_whole
+from tests.relationships import protect
+
+CIRCLE = list(permutations((1, 2, 3), 2))
+
+
+async def at_once(
+    postgres: Postgres, changes: Sequence[tuple[tuple[int, int], Rule]]
+) -> list[Decision]:
+    edges = PostgresEdges(postgres)
+    return list(
+        await asyncio.gather(*(edges.change(as_pair(*pair), rule) for pair, rule in changes))
+    )
+
+
+async def test_three_who_block_each_other_at_once_never_wait_in_a_circle(
+    postgres: Postgres, storage_settings: StorageSettings
+) -> None:
+    """A deadlock would be Unavailable."""
+    ring = [(1, 2), (2, 3), (3, 1)]
+    for _ in range(700):
+        befriended = [(pair, follow(PLENTY)) for pair in CIRCLE]
+        assert {one.outcome for one in await at_once(postgres, befriended)} == {Outcome.FOLLOWED}
+        blocked = await at_once(postgres, [(pair, block(PLENTY)) for pair in ring])
+        assert {one.outcome for one in blocked} == {Outcome.BLOCKED}
+        assert all(len(one.steps) == 2 for one in blocked)
+        await at_once(postgres, [(pair, unblock()) for pair in ring])
+    await postgres.fetch("DELETE FROM outbox")
+
+
+async def test_whatever_many_do_to_each_other_at_once_the_graph_is_whole(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    await protect(stores, 1, 2)
+    chance = Random(7)
+    rules = [
+        follow(PLENTY),
+        follow(PLENTY),
+        unfollow(mutual=True),
+        remove_follower(mutual=True),
+        accept_request(PLENTY, mutual=True),
+        decline_request(),
+        block(PLENTY),
+        unblock(),
+        mute(),
+    ]
+    pairs = list(permutations((1, 2, 3, 4), 2))
+    for _ in range(40):
+        changes = [(chance.choice(pairs), chance.choice(rules)) for _ in range(50)]
+        await at_once(stores.postgres, changes)
+    await drain_all(stores)
+    await assert_whole(storage_settings)
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["one's own edges", "the others' edges"])
+async def test_many_changes_at_once_never_break_the_pace(stores: Stores, turned: bool) -> None:
+    others = range(2, 42)
+    if turned:
+        await follows(stores, *((other, 1) for other in others))
+    rule = paced(remove_follower() if turned else follow(PLENTY), Pace(3_600_000_000, burst=7))
+    told = await at_once(stores.postgres, [((1, other), rule) for other in others])
+    outcomes = [one.outcome for one in told]
+    done = Outcome.FOLLOWER_REMOVED if turned else Outcome.FOLLOWED
+    assert outcomes.count(done) == 7
+    assert outcomes.count(Outcome.RATE_LIMITED) == 33
+
+
+async def test_an_edge_that_was_changed_meanwhile_takes_both_with_it(stores: Stores) -> None:
+    """The one who blocks last blocks: nothing of the other's follow is left."""
+    for _ in range(50):
+        told = await at_once(stores.postgres, [((1, 2), follow(PLENTY)), ((2, 1), block(PLENTY))])
+        assert told[1].outcome is Outcome.BLOCKED
+        row = await stores.postgres.row(
+            "SELECT kind FROM following WHERE from_user_id = 1 AND to_user_id = 2"
+        )
+        assert row is None or row["kind"] == 0
+        await at_once(stores.postgres, [((2, 1), unblock())])
+
+
+async def test_the_actor_waits_for_what_it_did_to_the_other_even_without_a_worker(
+    stores: Stores,
+) -> None:
+    await follows(stores, (2, 1))
+    await drain_all(stores)
+    await stores.edges.change(as_pair(1, 2), remove_follower())
+    row = await stores.postgres.row("SELECT follows FROM follower_count WHERE user_id = 1")
+    assert row is not None
+    assert row["follows"] == 0

@@ -1,0 +1,140 @@
+"""Draws every state and every action from the rules, as docs/relationship-states.md holds them.
+
+`make states` writes the page; a test holds it to the rules.
+"""
+
+from collections.abc import Iterator
+from itertools import product
+
+from graph import transitions as rules
+from graph.decision import Before, Decision, Outcome, Rule
+from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
+
+PLENTY = 10
+NOW = 2_000_000
+
+ACTIONS: dict[str, tuple[Rule, bool]] = {
+    "followUser": (rules.follow(PLENTY), False),
+    "followUser, a whisper": (rules.follow(PLENTY, Kind.WHISPER), False),
+    "followUser, of a protected user": (rules.follow(PLENTY), True),
+    "updateFollow, to a whisper": (rules.update_follow(Kind.WHISPER), False),
+    "updateFollow, to open": (rules.update_follow(Kind.FOLLOW), False),
+    "updateFollow, to close": (rules.update_follow(special=True), False),
+    "unfollowUser": (rules.unfollow(), False),
+    "removeFollower": (rules.remove_follower(), False),
+    "acceptFollowRequest": (rules.accept_request(PLENTY), True),
+    "declineFollowRequest": (rules.decline_request(), True),
+    "cancelFollowRequest": (rules.cancel_request(), True),
+    "blockUser": (rules.block(PLENTY), False),
+    "unblockUser": (rules.unblock(), False),
+    "muteUser": (rules.mute(), False),
+    "dismissSuggestion": (rules.dismiss(), False),
+}
+"""Each action, and whether the other user is protected."""
+
+MUTUAL: dict[str, tuple[Rule, bool]] = {
+    "followUser": (rules.follow(PLENTY), True),
+    "acceptFollowRequest": (rules.accept_request(PLENTY, mutual=True), True),
+    "unfollowUser": (rules.unfollow(mutual=True), True),
+    "removeFollower": (rules.remove_follower(mutual=True), True),
+}
+"""Those that are different with `KITH_MUTUAL_APPROVAL=on`."""
+
+HEAD = """\
+# States and actions
+
+Generated from `graph/transitions.py` by `make states`; do not edit.
+
+An edge goes from one user to another and has one of five kinds. What two users are to each other is
+two edges, so there are 25 states; every action is a rule about both.
+
+## One edge
+
+What happens to what A is to B, by what A does and by what B does.
+"""
+
+TABLES = """
+## Both edges
+
+A row for what the actor is to the other, a column for what the other is to the actor. A cell is
+what both are afterwards (in this order), or the outcome that leaves them as they were.
+"""
+
+MUTUAL_HEAD = """
+## With mutual approval
+
+These are different with `KITH_MUTUAL_APPROVAL=on`. Every account is protected then.
+"""
+
+NOTES = """
+## Notes
+
+SPECIAL belongs to a follow and ends with it. MUTED and DISMISSED are notes about a user, followed
+or not: no action but `unmuteUser` (or the end of the mute) takes a mute away. A request for a
+whisper becomes one when it is accepted. Limits and pace are not shown: `FOLLOWING_LIMIT_REACHED`,
+`BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change nothing.
+`undoRelationshipChange` goes back to the state before, where nothing has changed since.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return "".join(
+        [
+            HEAD,
+            *_diagram(),
+            TABLES,
+            *_tables(ACTIONS),
+            MUTUAL_HEAD,
+            *_tables(MUTUAL),
+            NOTES,
+        ]
+    )
+
+
+def _decided(rule: Rule, protected: bool, kind: Kind, back_kind: Kind) -> Decision:
+    return rule(Before(_edge(kind), _edge(back_kind), 1, NOW, protected=protected))
+
+
+def _edge(kind: Kind) -> Edge:
+    return Edge(kind, Flags.PLAIN, Millis(1), Version(1)) if kind else NO_EDGE
+
+
+def _diagram() -> Iterator[str]:
+    yield "\n```mermaid\nstateDiagram-v2\n    [*] --> NONE\n"
+    for (kind, after), names in sorted(_arrows().items()):
+        for name in names:
+            yield f"    {kind.name} --> {after.name}: {name}\n"
+    yield "```\n"
+
+
+def _arrows() -> dict[tuple[Kind, Kind], list[str]]:
+    """Which action, in whatever state of the other edge, makes which kind of which."""
+    arrows: dict[tuple[Kind, Kind], dict[str, None]] = {}
+    for (name, (rule, protected)), kind, back_kind in product(ACTIONS.items(), Kind, Kind):
+        decision = _decided(rule, protected, kind, back_kind)
+        for who, was, edge in (("A", kind, decision.edge), ("B", back_kind, decision.back)):
+            if edge.kind is not was:
+                arrows.setdefault((was, edge.kind), {})[f"{who}, {name}"] = None
+    return {ends: list(names) for ends, names in arrows.items()}
+
+
+def _tables(actions: dict[str, tuple[Rule, bool]]) -> Iterator[str]:
+    for name, (rule, protected) in actions.items():
+        yield f"\n### {name}\n\n| | {' | '.join(kind.name for kind in Kind)} |\n"
+        yield f"| --- |{' --- |' * len(Kind)}\n"
+        for kind in Kind:
+            cells = (_cell(_decided(rule, protected, kind, back_kind)) for back_kind in Kind)
+            yield f"| **{kind.name}** | {' | '.join(cells)} |\n"
+
+
+def _cell(decision: Decision) -> str:
+    if not decision.steps:
+        return f"`{decision.outcome.name}`"
+    if decision.outcome in (Outcome.MUTED, Outcome.DISMISSED):
+        return "noted"
+    return f"{decision.edge.kind.name}, {decision.back.kind.name}"
+
+
+if __name__ == "__main__":
+    print(page(), end="")
