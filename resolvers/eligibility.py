@@ -47,6 +47,6 @@ def _before(tie: Relation, following: int, own: Account, other: Privacy) -> Befo
         following=following,
         now=0,
         following_limit=own.following_limit,
-        protected=other.protected,
+        protected=other.protected or scope.limits.mutual_approval,
         present=own.privacy.present and other.present,
     )
