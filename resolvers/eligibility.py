@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 from graph.account import Account
@@ -33,6 +34,8 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
         if kinds == SELF.kinds:
             return Eligibility.SELF
         before = _before(STRANGERS._replace(kinds=kinds), following, own, privacy)
+        if scope.limits.mutual_approval:
+            before = replace(before, protected=True)
         return eligibility(before, scope.limits.following_max)
 
     return [told(tie.kinds, account.privacy) for tie, account in zip(ties, accounts, strict=True)]
@@ -47,6 +50,6 @@ def _before(tie: Relation, following: int, own: Account, other: Privacy) -> Befo
         following=following,
         now=0,
         following_limit=own.following_limit,
-        protected=other.protected or scope.limits.mutual_approval,
+        protected=other.protected,
         present=own.privacy.present and other.present,
     )
