@@ -1,11 +1,12 @@
 """The first pages of hot users' lists, from memory. Knows nothing of where the rest is."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
 from storage.hot.hot_values import HotValues, Read, Sized
-from storage.hot.invalidations import TRACKED
+from storage.hot.invalidations import tracked
 from storage.hot.viewers import Viewers
 from storage.ports import Lists
 from storage.redis import packing
@@ -38,11 +39,8 @@ class HotLists:
             pages = {user: page_of_head(window, head) for user, head in values.held(users).items()}
             return {user: page for user, page in pages.items() if page is not None}
 
-        shown = await self._viewers.shown(viewer, users, remembered)
-        missed = [user for user in users if user not in shown] if shown else users
-        rest = await self._worn.pages(kind, missed, window, viewer) if missed else {}
-        values.answered(len(shown), missed)
-        return {**shown, **rest} if shown else rest
+        read = partial(self._worn.pages, kind, window=window, viewer=viewer)
+        return await self._viewers.answers(viewer, users, values, remembered, read)
 
 
 def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
@@ -50,16 +48,10 @@ def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
     last = packing.bytes_of_entries(HEAD_ENTRIES) - 1
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Page]]:
-        replies = await redis.pipe(
-            [
-                command
-                for user in users
-                for command in (TRACKED, ("GETRANGE", keys.entries(kind, user), 0, last))
-            ]
+        replies = await tracked(
+            redis, [("GETRANGE", keys.entries(kind, user), 0, last) for user in users]
         )
-        return {
-            user: _sized(value) for user, value in zip(users, replies[1::2], strict=True) if value
-        }
+        return {user: _sized(value) for user, value in zip(users, replies, strict=True) if value}
 
     return read
 

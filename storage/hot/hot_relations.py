@@ -10,7 +10,7 @@ from itertools import chain
 from graph.edge import UserId
 from graph.relation import STRANGERS, Relation
 from storage.hot.hot_values import HotValues, Read, Sized
-from storage.hot.invalidations import TRACKED
+from storage.hot.invalidations import tracked
 from storage.ports import Check, Relations
 from storage.redis import packing
 from storage.redis.connection import Redis
@@ -68,10 +68,8 @@ def relations_reader(redis: Redis, keys: Keys) -> Read[Known]:
                 small.append(user)
             elif marker:
                 found[user] = Sized(None, 0)
-        replies = await redis.pipe(
-            [command for user in small for command in (TRACKED, ("HGETALL", names[user]))]
-        )
-        for user, fields in zip(small, replies[1::2], strict=True):
+        replies = await tracked(redis, [("HGETALL", names[user]) for user in small])
+        for user, fields in zip(small, replies, strict=True):
             if fields:
                 found[user] = _sized(fields)
         return found

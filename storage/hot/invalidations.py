@@ -10,11 +10,18 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from graph.edge import UserId
+from storage.redis.connection import Redis
 from storage.redis.keys import parsed
 from storage.redis.wire import Command, Reply
 
-TRACKED: Command = ("CLIENT", "CACHING", "YES")
+_TRACKED: Command = ("CLIENT", "CACHING", "YES")
 """Before a read: tell us when what it read has changed, once."""
+
+
+async def tracked(redis: Redis, reads: Sequence[Command]) -> Sequence[Reply]:
+    """The replies to reads of what is to be remembered, one a read, in one round trip."""
+    replies = await redis.pipe([command for read in reads for command in (_TRACKED, read)])
+    return replies[1::2]
 
 
 class Remembered(Protocol):

@@ -1,10 +1,11 @@
 """What memory may tell whom: a viewer must see their own writes. Knows nothing of what is told."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
+from storage.hot.hot_values import HotValues
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.own_writes import NOTHING
@@ -24,7 +25,22 @@ class Viewers:
         self._redis = redis
         self._keys = keys
 
-    async def shown(
+    async def answers(
+        self,
+        viewer: UserId | None,
+        users: Sequence[UserId],
+        values: HotValues[Any],
+        remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]],
+        read: Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, V]]],
+    ) -> Mapping[UserId, V]:
+        """What memory may tell the viewer of these users, and what has to be `read` of the rest."""
+        shown = await self._shown(viewer, users, remembered)
+        missed = [user for user in users if user not in shown] if shown else users
+        rest = await read(missed) if missed else {}
+        values.answered(len(shown), missed)
+        return {**shown, **rest} if shown else rest
+
+    async def _shown(
         self,
         viewer: UserId | None,
         users: Sequence[UserId],

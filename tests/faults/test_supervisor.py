@@ -121,7 +121,11 @@ async def test_a_child_that_ignores_the_signal_is_killed_with_its_group(
 
         await until(spoke, "the child has named its own child")
     grandchild = int(terminal.lines[0][1])
-    assert identity_of(grandchild) is None
+
+    async def is_gone() -> bool:  # a group is killed at once, and its members end one by one
+        return identity_of(grandchild) is None
+
+    await until(is_gone, "the child's own child has ended")
 
 
 async def test_what_a_dead_child_left_in_its_group_ends_before_the_next_start(
