@@ -161,6 +161,8 @@ async def _told_again(scope: Scope, pair: Pair, first: Receipt, asked: bytes) ->
 
 async def _told(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = None) -> Result:
     """An outcome that is known already, and how the two stand to each other now."""
+    if pair.source == pair.target:  # the key was used for something about oneself
+        return Result(outcome, pair.target, SELF)
     now = await scope.stores.edges.change(pair, lambda b: Decision(outcome, (), b.edge, b.back))
     return Result(outcome, pair.target, _seen(scope, now), token)
 

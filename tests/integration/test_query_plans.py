@@ -27,6 +27,7 @@ QUERIES = Path(sql.__file__).parent / "queries"
 STATEMENTS = {
     file: sql.parse((QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
     for file in (
+        "accounts",
         "counts",
         "edges",
         "lists",
@@ -166,7 +167,8 @@ class Planner:
         await transaction.start()
         try:
             await self._connection.execute("SET LOCAL enable_bitmapscan = off")
-            assert await self._connection.fetchval(STATEMENTS[file][name], *args)
+            answer = await self._connection.fetchval(STATEMENTS[file][name], *args)
+            assert answer is not False, "it has refused to write"
             rows = await self._connection.fetch(TOUCHED)
         finally:
             await transaction.rollback()
@@ -480,6 +482,26 @@ async def test_a_receipt_is_found_by_a_probe(planner: Planner) -> None:
     steps = await planner.steps("receipts", "find_receipts", 500, f"ARRAY['{uuid4()}']::uuid[]")
     assert_by_index(steps)
     assert looked_at(steps, "receipt") <= 1
+
+
+async def test_a_receipt_of_its_own_costs_no_read(planner: Planner) -> None:
+    receipt = (500, uuid4(), 500, 9, b"settings", "UPDATED")
+    touched = await planner.touched("receipts", "write_receipt", *receipt)
+    assert not any(reads.end_to_end or reads.rows for reads in touched.values())
+
+
+async def test_an_account_is_read_and_changed_by_its_key(planner: Planner) -> None:
+    steps = await planner.steps("accounts", "accounts", [500, READER])
+    assert_by_index(steps)
+    for touched in (
+        await planner.touched("accounts", "ensure_account", 500),
+        await planner.touched("accounts", "lock_account", 500),
+        await planner.touched("accounts", "write_account", 500, True, 0, 0, None),
+        await planner.touched("accounts", "pay_for_change", 500, 9, 1),
+    ):
+        assert not any(reads.end_to_end for reads in touched.values())
+        # PostgreSQL may count several transactions together: two probes a statement, at most.
+        assert sum(reads.rows for reads in touched.values()) <= 8
 
 
 async def test_the_mutes_that_are_over_are_a_range(planner: Planner) -> None:
