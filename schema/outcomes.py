@@ -1,4 +1,4 @@
-"""What can become of each change, as enums: one a mutation, one for all settings. Decides nothing."""
+"""What can become of each change, as enums: one a mutation, one for settings. Decides nothing."""
 
 from enum import Enum
 from typing import cast

@@ -20,7 +20,7 @@ from storage.ports import (
     Remarks,
 )
 from storage.postgres.accounts import PostgresAccounts
-from storage.postgres.counts import PostgresCounts
+from storage.postgres.counts import PostgresCounts, is_empty
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
@@ -84,7 +84,7 @@ class Stores:
 
     async def is_empty(self) -> bool:
         """Whether nobody has ever followed anybody."""
-        return await PostgresCounts(self.postgres).is_empty()
+        return await is_empty(self.postgres)
 
 
 @asynccontextmanager

@@ -29,6 +29,7 @@ class PostgresCounts:
         found = {UserId(user): Counts(*totals) for user, *totals in rows}
         return {user: found.get(user, NO_COUNTS) for user in users}
 
-    async def is_empty(self) -> bool:
-        """Whether nobody has ever followed anybody."""
-        return await self._postgres.row(_SQL.any_edge) is None
+
+async def is_empty(postgres: Postgres) -> bool:
+    """Whether nobody has ever followed anybody."""
+    return await postgres.row(_SQL.any_edge) is None
