@@ -13,19 +13,7 @@ from storage.stores import Stores
 from tests.edges import edges
 from tests.gateway import Gateway, running_gateway
 from tests.graphs import drain_all
-from tests.relationships import change
-
-UPDATE = """
-mutation ($input: UpdateRelationshipSettingsInput!) {
-  updateRelationshipSettings(input: $input) {
-    outcome changed userErrors { __typename code field }
-    settings { ...all } viewer { relationshipSettings { ...all } user { id } } clientMutationId
-  }
-}
-fragment all on RelationshipSettings {
-  protected followingAudience followersAudience followingLimit
-}
-"""
+from tests.relationships import SAY, change, say
 
 READ = """
 { viewer { relationshipSettings {
@@ -53,10 +41,8 @@ DEFAULTS = {
 }
 
 
-async def update(gateway: Gateway, viewer: int | None = 1, **said: Any) -> dict[str, Any]:
-    data = await gateway.data(UPDATE, viewer, input=said)
-    payload: dict[str, Any] = data["updateRelationshipSettings"]
-    return payload
+async def update(gateway: Gateway, viewer: int | None = 1, **said: Any) -> Any:
+    return await say(gateway, viewer, **said)
 
 
 async def limit(gateway: Gateway, viewer: int | None = None, **said: Any) -> dict[str, Any]:
@@ -152,7 +138,7 @@ async def test_turning_protection_off_accepts_nobody(gateway: Gateway, stores: S
 
 async def test_settings_are_of_somebody(gateway: Gateway) -> None:
     for asked in (gateway, gateway.as_service):
-        error = await asked.error(UPDATE, input={"protected": True})
+        error = await asked.error(SAY, input={"protected": True})
         assert error["extensions"] == {"code": "UNAUTHENTICATED"}
     payload = await update(gateway.as_service, 1, protected=True)
     assert payload["viewer"]["user"]["id"] == "1"
