@@ -27,7 +27,6 @@ from tests.graphs import drain_all, follows, ids_of, unfollows, users
 from tests.valkey import own_valkey
 from tests.waiting import until
 
-DEADLINE_S = 20
 ONE, TWO, THREE = users(1, 2, 3)
 
 
