@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from storage.announced_edges import AnnouncedEdges
 from storage.ports import CountsOf, Edges, Lists, Relations
+from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
@@ -36,6 +37,7 @@ class Stores:
     relations: Relations
     lists: Lists
     counts: CountsOf
+    affinity: PostgresAffinity
     outbox: Outbox
     caches: RedisCaches
     audit: CacheAudit
@@ -87,6 +89,7 @@ def _wired(
         ),
         lists=CachedLists(lists, pending, redis, leases, keys, ttl_s, settings.list_cache_max),
         counts=CachedCounts(counts, pending, redis, leases, keys, ttl_s),
+        affinity=PostgresAffinity(postgres),
         outbox=outbox,
         caches=caches,
         audit=CacheAudit(

@@ -110,4 +110,5 @@ async def _sweep(ctx: dict[str, Any]) -> None:
 async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
     purged = await purge(stores.postgres, TOMBSTONES_KEPT_S)
-    log.info("purged %s", purged)
+    forgotten = await stores.affinity.prune()
+    log.info("purged %s and %d affinities", purged, forgotten)
