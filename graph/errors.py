@@ -4,6 +4,7 @@ KithError
 ├── BadInput             the caller's words are wrong: say which argument, and what is allowed
 │   └── BadCursor        a cursor that is broken, of another version or of another list
 ├── Unauthenticated      nobody is asking, and somebody must
+├── Forbidden            somebody is asking, but it is for others to ask: for services
 └── Unavailable          a part is down or too slow; the same call may work again soon
     └── Overloaded       a bound was reached: the queue in front of a part is full
 """
@@ -29,6 +30,10 @@ class BadCursor(BadInput):
 
 class Unauthenticated(KithError):
     code = "UNAUTHENTICATED"
+
+
+class Forbidden(KithError):
+    code = "FORBIDDEN"
 
 
 class Unavailable(KithError):

@@ -6,9 +6,10 @@ Knows nothing of the protocol that the request came by.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from graph.affinity import DEFAULT_SCALE, Scale
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.errors import Unauthenticated
+from graph.errors import Forbidden, Unauthenticated
 from resolvers.loader import Loader
 from storage.stores import Stores
 
@@ -23,15 +24,26 @@ class Limits:
     page_default: int = 20
     users_max: int = 100
     relations_max: int = 1000
+    interactions_max: int = 500
 
 
 class Scope:
     """What the fields of one request share."""
 
-    def __init__(self, stores: Stores, viewer: UserId | None, limits: Limits) -> None:
+    def __init__(
+        self,
+        stores: Stores,
+        viewer: UserId | None,
+        limits: Limits,
+        *,
+        is_service: bool = False,
+        scale: Scale = DEFAULT_SCALE,
+    ) -> None:
         self.stores = stores
         self.viewer = viewer
         self.limits = limits
+        self.is_service = is_service
+        self.scale = scale
         self._counts: Loader[UserId, Counts] | None = None
 
     @property
@@ -54,6 +66,11 @@ class Scope:
         if self.viewer is None:
             raise Unauthenticated("Sign in first: this needs a viewer.")
         return self.viewer
+
+    def must_be_service(self) -> None:
+        """Raises Forbidden unless a trusted service asks, perhaps for a user."""
+        if not self.is_service:
+            raise Forbidden("This is for services: it needs a token with the scope `service`.")
 
     async def _read_counts(self, users: Sequence[UserId]) -> list[Counts]:
         found = await self.stores.counts.of(users, self.viewer)

@@ -12,6 +12,7 @@ from resolvers import follow
 from resolvers.scope import Scope
 from schema import arguments
 from schema.context import Info, scope_of
+from schema.interactions import InteractionMutations
 from schema.payload import (
     FollowUserInput,
     FollowUserOutcome,
@@ -31,8 +32,11 @@ UseCase = Callable[[Scope, UserId], Awaitable[follow.Result]]
 _INPUT = strawberry.argument(description="Whom, and what to give back.")
 
 
-@strawberry.type(description="Everything that can be changed. All of it is safe to repeat.")
-class Mutation:
+@strawberry.type(
+    description="Everything that can be changed. All of it is safe to repeat, unless it says "
+    "otherwise."
+)
+class Mutation(InteractionMutations):
     @strawberry.mutation(
         description="The viewer follows a user. The viewer sees it at once, everywhere."
     )

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication
 from gateway.config import ConfigurationError, database_url, read_config, signing_secret
+from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 
 NOWHERE = Path("/nonexistent/state")
 SERVERS = {"DATABASE_URL": "postgresql://db/kith", "REDIS_URL": "redis://cache"}
@@ -51,6 +52,29 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
 def test_a_wrong_number_stops_the_start_with_its_name(name: str, value: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name} is '{value}'; it must be a whole number"):
         read_config(NOWHERE, "public", environ={**SERVERS, name: value})
+
+
+def test_the_weights_of_interactions_are_given_one_by_one() -> None:
+    environ = {
+        **SERVERS,
+        "KITH_AFFINITY_WEIGHTS": "LIKED=3, MESSAGED=7.5",
+        "KITH_AFFINITY_HALF_LIFE_DAYS": "7",
+    }
+    scale = read_config(NOWHERE, "public", environ=environ).affinity
+    assert scale.half_life_days == 7
+    assert scale.weights == {
+        **DEFAULT_WEIGHTS,
+        InteractionKind.LIKED: 3,
+        InteractionKind.MESSAGED: 7.5,
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["LIKED", "LIKED=", "LIKED=0", "LIKED=-1", "LIKED=1e9", "HUGGED=1"]
+)
+def test_a_weight_that_cannot_be_stops_the_start_with_what_can(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"KITH_AFFINITY_WEIGHTS holds '{text}'.*MESSAGED"):
+        read_config(NOWHERE, "public", environ={**SERVERS, "KITH_AFFINITY_WEIGHTS": text})
 
 
 @pytest.mark.parametrize("space", ["", "Shop", "1shop", "pg_shop", "shop;drop", "s" * 32])
