@@ -6,7 +6,7 @@ from struct import Struct
 
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 from graph.errors import BadCursor
-from graph.page import ListKind, Position
+from graph.page import ListKind, Position, Ranking
 
 VERSION = 1
 _LIST = Struct(">Bq")
@@ -16,7 +16,7 @@ LENGTH = (_POSITION.size + _CHECK_BYTES) // 3 * 4
 """Version, since, id and check are 21 bytes: 28 characters, and no padding."""
 
 
-def list_seed(kind: ListKind, owner: UserId) -> int:
+def list_seed(kind: ListKind | Ranking, owner: UserId) -> int:
     """What binds cursors to a list: computed once per page, not per edge."""
     return crc32(_LIST.pack(kind, owner))
 
@@ -27,7 +27,7 @@ def write_cursor(seed: int, since: Millis, user_id: UserId) -> str:
     return urlsafe_b64encode(body + crc32(body, seed).to_bytes(_CHECK_BYTES, "big")).decode()
 
 
-def read_cursor(argument: str, cursor: str, kind: ListKind, owner: UserId) -> Position:
+def read_cursor(argument: str, cursor: str, kind: ListKind | Ranking, owner: UserId) -> Position:
     """The position of a cursor that was written for this list.
 
     Raises:

@@ -20,6 +20,14 @@ class ListKind(IntEnum):
     FRIENDS = 3
 
 
+class Ranking(IntEnum):
+    """Lists that are ordered by something else than dates. Numbered on from `ListKind`'s."""
+
+    FRIENDS = 101
+    """A user's friends, closest first."""
+    SUGGESTIONS = 102
+
+
 class Position(NamedTuple):
     """Where an entry stands in its list, and the entry itself: `id` began at `since`."""
 
