@@ -73,15 +73,20 @@ def window(
     if first is not None and last is not None:
         raise BadInput("first", "give either `first` or `last`, not both.")
     argument, size = ("first", first) if last is None else ("last", last)
-    size = limits.page_default if size is None else size
-    if not 0 <= size <= limits.page_max:
-        raise BadInput(argument, f"{size} is out of range: use 0 to {limits.page_max}.")
     return Window(
-        size=size,
+        size=page_size(argument, size, limits),
         after=NEWEST if after is None else read_cursor("after", after, kind, owner),
         before=OLDEST if before is None else read_cursor("before", before, kind, owner),
         backward=last is not None,
     )
+
+
+def page_size(argument: str, size: int | None, limits: Limits) -> int:
+    """How many entries were asked for."""
+    size = limits.page_default if size is None else size
+    if not 0 <= size <= limits.page_max:
+        raise BadInput(argument, f"{size} is out of range: use 0 to {limits.page_max}.")
+    return size
 
 
 def _given(value: T | None) -> T | None:

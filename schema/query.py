@@ -3,13 +3,15 @@
 from typing import Annotated, cast
 
 import strawberry
+from strawberry import UNSET
 
 from engine import Parents, batched, of_rows
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.node import Node
 from schema.rows import UserRow
-from schema.user import User
+from schema.suggestion import SuggestionConnection, suggestion_page
+from schema.user import After, User
 
 UserIdArgument = Annotated[
     strawberry.ID, strawberry.argument(description="A user id: a decimal number.")
@@ -21,6 +23,9 @@ UserIds = Annotated[
 NodeIds = Annotated[
     list[strawberry.ID], strawberry.argument(description="Up to 100 ids of any objects.")
 ]
+SuggestionsFirst = Annotated[
+    int | None, strawberry.argument(description="How many: 20 by default, at most 100.")
+]
 
 
 @strawberry.type(description="Who is asking.")
@@ -29,6 +34,21 @@ class Viewer:
     @batched(description="The viewer as a user.")
     def user(viewers: Parents[UserRow]) -> list[User]:
         return cast("list[User]", list(viewers))
+
+    @batched(
+        description="Whom the viewer might want to follow: who follows them, and who is followed "
+        "by those whom they follow. Found anew for every page, which goes on after the user of the "
+        "cursor: while the graph changes, the order may change between two pages."
+    )
+    async def suggestions(
+        viewers: Parents[UserRow], info: Info, first: SuggestionsFirst = UNSET, after: After = UNSET
+    ) -> list[SuggestionConnection]:
+        paging = arguments.paging(first, after, None, None)
+        pages = [
+            await suggestion_page(scope_of(info), viewer, paging.first, paging.after)
+            for viewer in viewers
+        ]
+        return cast("list[SuggestionConnection]", pages)
 
 
 @strawberry.type(description="Everything that can be asked.")
