@@ -1,8 +1,8 @@
 """Whom to suggest to somebody, and in which order. Knows nothing of where the lists come from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from graph.edge import Flags, Kind, Millis, UserId
 from graph.page import Position
@@ -18,13 +18,13 @@ class Reason(Enum):
     FRIENDS_OF_FRIENDS = "FRIENDS_OF_FRIENDS"
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
-    """A user, and why. `known` are those among whom one follows who follow that user."""
+class Suggestion(NamedTuple):
+    """A user, and why. A tuple, because there may be thousands of candidates."""
 
     user: UserId
     reason: Reason
     known: Sequence[UserId]
+    """Of those whom one follows, who follow that user."""
 
 
 def suggestions(

@@ -110,7 +110,7 @@ async def test_closeness_changes_no_answer_but_the_order_of_suggestions(gateway:
     ends = before["viewer"]["suggestions"]["pageInfo"]
     for place, user in enumerate(order):  # the last becomes the closest
         await record(gateway, interaction(1, int(user), count=1 + 10 * place))
-    # Those whom the viewer follows are now close in an order that is none of ids, and none of dates.
+    # Whom the viewer follows is now close in an order that is neither one of ids nor of dates.
     await record(gateway, *(interaction(1, o, count=n) for o, n in ((3, 30), (2, 20), (4, 10))))
     after = await everything(gateway, 1)
     assert [node["user"]["id"] for node in after["viewer"]["suggestions"]["nodes"]] == order[::-1]

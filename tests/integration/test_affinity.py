@@ -12,8 +12,10 @@ from storage.postgres import affinity
 from storage.postgres.affinity import KEPT, PostgresAffinity
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
+from storage.stores import Stores
 from tests.graphs import as_pair
 from tests.loads import execute, fetch
+from workers import main
 
 ONE = UserId(1)
 
@@ -123,6 +125,14 @@ async def test_a_purge_takes_all_users_in_bounded_steps(
     )
     assert await store.prune(most=2) == 2
     assert await store.prune() == 3
+
+
+async def test_the_workers_purge_prunes_too(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    await acquainted(stores.affinity, 1, KEPT + 250)
+    await main._purge({"stores": stores})
+    assert await fetch(storage_settings, "SELECT count(*) FROM affinity") == [(KEPT,)]
 
 
 async def test_a_purge_waits_for_nobody(store: PostgresAffinity, postgres: Postgres) -> None:
