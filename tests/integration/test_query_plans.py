@@ -561,6 +561,13 @@ async def test_pruning_a_user_reads_nobody_elses_rows(planner: Planner) -> None:
     assert looked_at(steps, "affinity") <= 3 * OTHERS
 
 
+async def test_forgetting_a_user_reads_a_bounded_batch_of_their_rows(planner: Planner) -> None:
+    for user in (7, USERS + 1):  # with many others, and with many to whom they are one
+        steps = await planner.steps("affinity", "forget", user, 100)
+        assert_by_index(steps)
+        assert looked_at(steps, "affinity") <= 5 * 100
+
+
 def test_every_query_of_the_request_path_is_planned_here() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     planned = set(re.findall(r'(?:steps|touched)\(\s*"(\w+)", "(\w+)"', text))

@@ -60,17 +60,19 @@ WITH surplus AS MATERIALIZED (
 SELECT count(*) FROM gone
 
 -- name: forget
--- At most $2 rows of the user $1, or towards them: one range of the primary key, and one of a small
--- index a partition. In the order of the pairs, as batches are recorded. Who has none left is
--- counted no more.
-WITH some AS MATERIALIZED (
-    (SELECT user_id, other_id FROM affinity WHERE user_id = $1 LIMIT $2)
+-- At most $2 rows of the user $1, or towards them: one range of the primary key, and one of another
+-- index of each partition, each asked for in its order, so that nothing else can answer it. Locked
+-- in the order of the pairs, as batches are recorded. Who has none left is counted no more.
+WITH chosen AS MATERIALIZED (
+    (SELECT user_id, other_id FROM affinity WHERE user_id = $1 ORDER BY other_id LIMIT $2)
     UNION ALL
-    (SELECT user_id, other_id FROM affinity WHERE other_id = $1 LIMIT $2)
+    (SELECT user_id, other_id FROM affinity
+     WHERE other_id BETWEEN $1 AND $1 -- an equality would make the order void
+     ORDER BY other_id LIMIT $2)
     LIMIT $2
 ), held AS MATERIALIZED (
     SELECT a.user_id, a.other_id
-    FROM some s JOIN affinity a ON a.user_id = s.user_id AND a.other_id = s.other_id
+    FROM chosen c JOIN affinity a ON a.user_id = c.user_id AND a.other_id = c.other_id
     ORDER BY a.user_id, a.other_id
     FOR UPDATE OF a
 ), gone AS (
@@ -78,6 +80,6 @@ WITH some AS MATERIALIZED (
     WHERE a.user_id = h.user_id AND a.other_id = h.other_id
 ), uncounted AS (
     DELETE FROM affinity_count
-    WHERE user_id = $1 AND (SELECT count(*) FROM some) < $2
+    WHERE user_id = $1 AND (SELECT count(*) FROM chosen) < $2
 )
-SELECT count(*) FROM some
+SELECT count(*) FROM chosen
