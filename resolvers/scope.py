@@ -121,5 +121,5 @@ class Scope:
 
     async def _read_ties(self, users: Sequence[UserId]) -> list[Relation]:
         viewer = self.must_have_viewer()
-        (found,) = await self.stores.relations.between([Check(viewer, users)])
+        (found,) = await self.stores.fresh.relations.between([Check(viewer, users)])
         return [SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)]
