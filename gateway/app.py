@@ -19,7 +19,6 @@ from gateway.health import Health
 from gateway.metrics import Metrics
 from gateway.playground import Playground
 from graph.edge import UserId
-from resolvers.scope import Limits
 from resolvers.scope import Scope as RequestScope
 from schema.context import Context
 from schema.errors import formatted
@@ -59,7 +58,7 @@ class Gateway:
         async with open_stores(config.storage) as stores:
             self._endpoint = GraphQLEndpoint(
                 executor=EngineExecutor(engine),
-                context_of=_context_of(self._authentication, stores, config.limits),
+                context_of=_context_of(self._authentication, stores, config),
                 format_error=formatted,
                 page=playground,
             )
@@ -75,12 +74,20 @@ class Gateway:
 
 
 def _context_of(
-    authentication: Authentication, stores: Stores, limits: Limits
+    authentication: Authentication, stores: Stores, config: Config
 ) -> Callable[[Headers], Context]:
     def context_of(headers: Headers) -> Context:
         identity = authentication.identify(headers)
         viewer = None if identity.user_id is None else UserId(identity.user_id)
-        return Context(RequestScope(stores, viewer, limits, is_service=identity.service))
+        return Context(
+            RequestScope(
+                stores,
+                viewer,
+                config.limits,
+                is_service=identity.service,
+                scale=config.affinity,
+            )
+        )
 
     return context_of
 

@@ -1,12 +1,14 @@
 """A process's configuration: read once, from the environment. Nothing else reads it there."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
 from gateway.embedded.state import Running, State, find_running
+from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, InteractionKind, Scale
 from graph.pace import Pace
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
@@ -26,6 +28,7 @@ class Config:
     limits: Limits
     metrics_port: int | None = None
     """Where a worker shows its metrics; a gateway shows them at /metrics."""
+    affinity: Scale = DEFAULT_SCALE
 
 
 def read_config(
@@ -42,6 +45,7 @@ def read_config(
         authentication=_authentication(env, development),
         limits=_limits(env),
         metrics_port=_integer(env, "KITH_METRICS_PORT", 0, 0, 65535) or None,
+        affinity=Scale(_weights(env), _integer(env, "KITH_AFFINITY_HALF_LIFE_DAYS", 30, 1, 36_500)),
     )
 
 
@@ -131,6 +135,23 @@ def _authentication(env: Mapping[str, str], development: bool) -> Authentication
         issuer=env.get("KITH_JWT_ISSUER") or None,
         allow_x_viewer=development,
         development=development,
+    )
+
+
+def _weights(env: Mapping[str, str]) -> Mapping[InteractionKind, float]:
+    """The default weights, and in their place those that are given as `LIKED=3,MESSAGED=7.5`."""
+    given = filter(None, env.get("KITH_AFFINITY_WEIGHTS", "").split(","))
+    return {**DEFAULT_WEIGHTS, **dict(map(_weight, given))}
+
+
+def _weight(text: str) -> tuple[InteractionKind, float]:
+    name, _, number = text.strip().partition("=")
+    is_number = re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", number) and float(number)
+    if name in InteractionKind.__members__ and is_number:
+        return InteractionKind[name], float(number)
+    raise ConfigurationError(
+        f"KITH_AFFINITY_WEIGHTS holds {text!r}; it must be KIND=WEIGHT pairs with commas between, "
+        f"of the kinds {', '.join(InteractionKind.__members__)} and weights above 0, up to 999999."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graph.account import Account
+from graph.affinity import DEFAULT_SCALE, Scale
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
@@ -40,6 +41,7 @@ class Limits:
     users_max: int = 100
     relations_max: int = 1000
     pairs_max: int = 500
+    interactions_max: int = 500
 
 
 class Scope:
@@ -52,11 +54,13 @@ class Scope:
         limits: Limits,
         *,
         is_service: bool = False,
+        scale: Scale = DEFAULT_SCALE,
     ) -> None:
         self.stores = stores
         self.viewer = viewer
         self.limits = limits
         self.is_service = is_service
+        self.scale = scale
         self._counts: Loader[UserId, Counts] | None = None
         self._accounts: Loader[UserId, Account] | None = None
         self._ties: Loader[UserId, Relation] | None = None
@@ -117,5 +121,5 @@ class Scope:
 
     async def _read_ties(self, users: Sequence[UserId]) -> list[Relation]:
         viewer = self.must_have_viewer()
-        (found,) = await self.stores.relations.between([Check(viewer, users)])
+        (found,) = await self.stores.fresh.relations.between([Check(viewer, users)])
         return [SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)]

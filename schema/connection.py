@@ -12,7 +12,7 @@ import strawberry
 from engine import Parents, batched
 from graph.cursor import write_cursors
 from graph.edge import UserId
-from graph.page import ListKind, OwnListKind
+from graph.page import ListKind, OwnListKind, Ranking
 from resolvers.access import total, totals
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
@@ -195,11 +195,13 @@ async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     ]
 
 
-_Counted: TypeAlias = tuple[ListKind | OwnListKind, Filter | None]
+_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | None]
 
 
 async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[UserId, int]:
     kind, chosen = counted
+    if isinstance(kind, Ranking):
+        kind = ListKind.FRIENDS  # in another order; suggestions have no total
     found: Sequence[int | None]
     if isinstance(kind, OwnListKind):
         counts = await scope.counts.load_many(owners)

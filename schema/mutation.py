@@ -9,6 +9,7 @@ from schema.changing import changed_many, undone
 from schema.context import Info
 from schema.follow_mutations import FollowMutations
 from schema.inputs import ChangeRelationshipsInput, UndoRelationshipChangeInput
+from schema.interactions import InteractionMutations
 from schema.payload import ChangeRelationshipsPayload, UndoRelationshipChangePayload
 from schema.request_mutations import RequestMutations
 from schema.settings_mutation import SettingsMutations
@@ -17,10 +18,12 @@ _INPUT = strawberry.argument(description="To whom, how, and what to give back.")
 
 
 @strawberry.type(
-    description="Everything that can be changed. All of it is safe to repeat, and whoever changes "
-    "something sees it at once."
+    description="Everything that can be changed. All of it is safe to repeat, unless it says "
+    "otherwise, and whoever changes something sees it at once."
 )
-class Mutation(FollowMutations, RequestMutations, BlockMutations, SettingsMutations):
+class Mutation(
+    FollowMutations, RequestMutations, BlockMutations, SettingsMutations, InteractionMutations
+):
     @strawberry.mutation(
         description="What an unfollow, a block or a removal took is there again, with its date: "
         "for some minutes, and only if neither of the two has changed anything since."

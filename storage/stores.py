@@ -20,6 +20,7 @@ from storage.ports import (
     Remarks,
 )
 from storage.postgres.accounts import PostgresAccounts
+from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.counts import PostgresCounts, is_empty
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
@@ -60,6 +61,7 @@ class Stores:
     remarks: Remarks
     counts: CountsOf
     accounts: Accounts
+    affinity: PostgresAffinity
     outbox: Outbox
     drain: Drain
     caches: RedisCaches
@@ -147,6 +149,7 @@ def _wired(
         remarks=PostgresRemarks(postgres),
         counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
         accounts=CachedAccounts(accounts, redis, leases, keys, ttl_s),
+        affinity=PostgresAffinity(postgres),
         outbox=outbox,
         drain=drain,
         caches=caches,

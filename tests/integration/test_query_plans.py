@@ -28,6 +28,7 @@ STATEMENTS = {
     file: sql.parse((QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
     for file in (
         "accounts",
+        "affinity",
         "counts",
         "edges",
         "lists",
@@ -51,6 +52,9 @@ FAN, STAR_LANE = WAITING + 1, LANES
 """A thousand users from this one on have written to the star, in a lane of their own."""
 OWNER = 3_000_000
 """Has 600 edges of every kind, and flags on some."""
+CROWDED = 100
+"""So many users have had to do with more others than are kept."""
+OTHERS = 2_300
 MIDDLE = 1_000_000 + USERS // 2
 """A date in the middle of the star's list."""
 
@@ -92,6 +96,14 @@ INSERT INTO account (user_id, protected) SELECT u, u % 10 = 0 FROM generate_seri
 
 INSERT INTO receipt (actor_id, id, asked, other_id, outcome, made_at)
 SELECT u, md5(u::text)::uuid, 'x', u + 1, 'FOLLOWED', u FROM generate_series(1, {USERS}) u;
+
+INSERT INTO affinity (user_id, other_id, rank)
+SELECT u, {USERS} + o, o FROM generate_series(1, {CROWDED}) u, generate_series(1, {OTHERS}) o
+UNION ALL
+SELECT u, {USERS} + o, o FROM generate_series({CROWDED} + 1, {USERS}) u, generate_series(1, 4) o;
+
+INSERT INTO affinity_count (user_id, others)
+SELECT user_id, count(*) FROM affinity GROUP BY 1;
 """
 
 
@@ -539,6 +551,43 @@ async def test_dirty_lanes_cost_a_probe_a_lane(planner: Planner) -> None:
 async def test_the_state_of_the_outbox_is_counted_no_further_than_asked(planner: Planner) -> None:
     steps = await planner.steps("outbox", "outbox_state", LANES, 1000)
     assert looked_at(steps, "outbox") <= LANES + 1000
+
+
+async def test_recording_interactions_is_two_probes_a_pair(planner: Planner) -> None:
+    given = range(1, 501)
+    others = [USERS + 1 + user % 10 for user in given]  # some of them are new
+    steps = await planner.steps("affinity", "record", list(given), others, [100] * len(given))
+    assert_by_index(steps)
+    assert_probed(steps, "affinity", len(given))
+    assert looked_at(steps, "affinity") <= len(given)
+
+
+async def test_the_closest_of_a_user_are_one_range_of_one_partition(planner: Planner) -> None:
+    steps = await planner.steps("affinity", "closest", 7, 2000)
+    assert_by_index(steps)
+    assert_one_partition(steps, "affinity")
+    assert looked_at(steps, "affinity") == OTHERS
+
+
+async def test_users_with_too_many_others_are_found_by_a_small_index(planner: Planner) -> None:
+    steps = await planner.steps("affinity", "take_crowded", 10, 2000)
+    assert_by_index(steps)
+    assert looked_at(steps, "affinity_count") <= 2 * 10
+    assert {step.index for step in scans(steps, "affinity_count")} >= {"affinity_crowded"}
+
+
+async def test_pruning_a_user_reads_nobody_elses_rows(planner: Planner) -> None:
+    steps = await planner.steps("affinity", "prune", 7, 2000)
+    assert_by_index(steps)
+    assert_one_partition(steps, "affinity")
+    assert looked_at(steps, "affinity") <= 3 * OTHERS
+
+
+async def test_forgetting_a_user_reads_a_bounded_batch_of_their_rows(planner: Planner) -> None:
+    for user in (7, USERS + 1):  # with many others, and with many to whom they are one
+        steps = await planner.steps("affinity", "forget", user, 100)
+        assert_by_index(steps)
+        assert looked_at(steps, "affinity") <= 5 * 100
 
 
 def test_every_query_of_the_request_path_is_planned_here() -> None:
