@@ -8,6 +8,8 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from prometheus_client import Counter
+
 from graph.errors import Stale, Unavailable
 from graph.lane import Lane
 from storage.drain import BATCH, Drain
@@ -20,6 +22,9 @@ PAUSE_S = 0.01
 RETRY_AFTER_MS = 1000
 """When it is worth asking again: the sweep looks at every lane within this."""
 
+
+waited = Counter("kith_readers_waited", "Answers that had to wait for what their tokens are of.")
+stale = Counter("kith_readers_stale", "Those of them that waited in vain.")
 
 NEVER = 0
 """Older than every change: of what was not looked at, all may be missing."""
@@ -52,10 +57,14 @@ class CatchUp:
         """
         arrived = await self._outbox.arrived(wanted)
         behind = [lane for lane, at in wanted.items() if not _is_past(arrived.oldest[lane], at)]
+        if not behind:
+            return True
+        waited.inc()
         try:
             async with asyncio.timeout(wait_s):
                 told = [await self._reached(lane, wanted[lane]) for lane in behind]
         except TimeoutError:
+            stale.inc()
             raise Stale(RETRY_AFTER_MS) from None
         return all(told)
 

@@ -230,7 +230,7 @@ async def test_who_waits_is_answered_when_another_has_drained(
 ) -> None:
     """Any number of them: they hold neither connections nor locks meanwhile."""
     token = await token_of(gateway, FAN, "followUser", STAR)
-    async with impatient(replace(storage_settings, pool_max=2), 9000) as reader:
+    async with impatient(replace(storage_settings, pool_max=1), 9000) as reader:
         async with lanes_held(stores, STAR, FAN):
             asked = [
                 asyncio.create_task(followers(reader, token=token, viewer=viewer))
@@ -358,6 +358,37 @@ async def test_a_cache_that_could_not_be_told_does_not_answer_when_it_is_back(
             assert await followers(reader) == [], "it is back, and was not told yet"
             assert await followers(reader, token=token) == [str(FAN)]
             assert await followers(reader) == [str(FAN)], "the second reader could tell it"
+
+
+async def test_every_reader_sees_what_their_token_is_of(
+    gateway: Gateway, other: Gateway, stores: Stores
+) -> None:
+    """While many change the same list at once, and workers drain it, and it is remembered."""
+    query = """query ($token: String) { user(id: "1", atLeastAsFresh: $token) {
+        followers(first: 100) { nodes { id } } followerCount } }"""
+
+    async def fan(number: int) -> None:
+        for turn in range(6):
+            mutation = "unfollowUser" if turn % 2 else "followUser"
+            token = await token_of(gateway, number, mutation, STAR)
+            shown = (await other.data(query, READER, token=token))["user"]
+            found = {node["id"] for node in shown["followers"]["nodes"]}
+            assert (str(number) in found) is (turn % 2 == 0), f"{number} in turn {turn}"
+
+    async def work() -> None:
+        while True:
+            for lane in await stores.outbox.dirty():
+                await stores.drain.lane(lane)
+            await asyncio.sleep(0.005)
+
+    worker = asyncio.create_task(work())
+    try:
+        await asyncio.gather(*map(fan, range(10, 30)))
+    finally:
+        worker.cancel()
+        await asyncio.gather(worker, return_exceptions=True)
+    token = await token_of(gateway, FAN, "followUser", STAR)
+    assert await followers(other, token=token) == [str(FAN)]
 
 
 async def test_what_a_process_remembers_has_no_part_in_it(
