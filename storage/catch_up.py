@@ -22,7 +22,6 @@ PAUSE_S = 0.01
 RETRY_AFTER_MS = 1000
 """When it is worth asking again: the sweep looks at every lane within this."""
 
-
 waited = Counter("kith_readers_waited", "Answers that had to wait for what their tokens are of.")
 stale = Counter("kith_readers_stale", "Those of them that waited in vain.")
 

@@ -26,6 +26,8 @@ from tests.graphs import as_pair, drain_all, follows, users
 
 STAR, FAN, READER = users(1, 2, 9)
 A_MOMENT = Moment(frozenset({Lane(3)}), 1)
+PATIENT = Limits(freshness_wait_ms=9_000)
+"""However slow the machine is."""
 
 FOLLOWERS = """
 query ($id: ID!, $token: String) { user(id: $id, atLeastAsFresh: $token) {
@@ -71,7 +73,7 @@ def hot(settings: StorageSettings) -> StorageSettings:
 @pytest.fixture
 async def other(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
     """A second gateway on the same graph, which remembers whom it is asked for."""
-    async with running_gateway(hot(storage_settings)) as running:
+    async with running_gateway(hot(storage_settings), PATIENT) as running:
         yield running
 
 
@@ -211,7 +213,7 @@ STALE = "What this answer has to be as fresh as has not arrived yet; please try 
 
 
 async def test_what_does_not_arrive_in_time_is_stale(
-    storage_settings: StorageSettings, gateway: Gateway, stores: Stores
+    storage_settings: StorageSettings, gateway: Gateway, other: Gateway, stores: Stores
 ) -> None:
     token = await token_of(gateway, FAN, "followUser", STAR)
     async with impatient(storage_settings, 50) as reader:
@@ -222,7 +224,7 @@ async def test_what_does_not_arrive_in_time_is_stale(
             "data": None,
             "errors": [{"message": STALE, "extensions": {"code": "STALE", "retryAfterMs": 1000}}],
         }
-        assert await followers(reader, token=token) == [str(FAN)]
+        assert await followers(other, token=token) == [str(FAN)]
 
 
 async def test_who_waits_is_answered_when_another_has_drained(
@@ -230,7 +232,7 @@ async def test_who_waits_is_answered_when_another_has_drained(
 ) -> None:
     """Any number of them: they hold neither connections nor locks meanwhile."""
     token = await token_of(gateway, FAN, "followUser", STAR)
-    async with impatient(replace(storage_settings, pool_max=1), 9000) as reader:
+    async with running_gateway(replace(storage_settings, pool_max=1), PATIENT) as reader:
         async with lanes_held(stores, STAR, FAN):
             asked = [
                 asyncio.create_task(followers(reader, token=token, viewer=viewer))
@@ -310,7 +312,7 @@ async def test_without_redis_the_rows_answer(
         lane_of(STAR),
     )
     nowhere = replace(storage_settings, redis_url="unix:///nowhere.sock")
-    async with running_gateway(nowhere) as one, running_gateway(nowhere) as two:
+    async with running_gateway(nowhere) as one, running_gateway(nowhere, PATIENT) as two:
         token = await token_of(one, FAN, "followUser", STAR)
         assert await followers(two) == []
         assert await followers(two, token=token) == [str(FAN)]
@@ -349,7 +351,7 @@ async def test_a_cache_that_could_not_be_told_does_not_answer_when_it_is_back(
             return told
 
         settings = replace(storage_settings, redis_url=url, redis_retry_after_s=0)
-        async with running_gateway(settings) as reader:
+        async with running_gateway(settings, PATIENT) as reader:
             assert await followers(reader) == []
             token = await token_of(gateway, FAN, "followUser", STAR)
             await cable.cut()
@@ -551,7 +553,7 @@ async def test_every_list_tells_how_fresh_it_is(gateway: Gateway, stores: Stores
 async def test_an_answer_without_redis_says_so(storage_settings: StorageSettings) -> None:
     query = f'{{ user(id: "1") {{ followers {{ {FRESHNESS} }} }} }}'
     nowhere = replace(storage_settings, redis_url="unix:///nowhere.sock")
-    async with running_gateway(nowhere) as alone:
+    async with running_gateway(nowhere, PATIENT) as alone:
         told = (await alone.data(query, READER))["user"]["followers"]["freshness"]
         assert told["degraded"] is True
         token = await token_of(alone, FAN, "followUser", STAR)
