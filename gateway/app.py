@@ -10,6 +10,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine
+from gateway import freshness
 from gateway.authentication import Authentication
 from gateway.config import Config
 from gateway.graphql_execution import EngineExecutor
@@ -57,7 +58,7 @@ class Gateway:
         engine = Engine(schema)
         async with open_stores(config.storage) as stores:
             self._endpoint = GraphQLEndpoint(
-                executor=EngineExecutor(engine),
+                executor=EngineExecutor(engine, freshness.before),
                 context_of=_context_of(self._authentication, stores, config),
                 format_error=formatted,
                 page=playground,
@@ -79,15 +80,14 @@ def _context_of(
     def context_of(headers: Headers) -> Context:
         identity = authentication.identify(headers)
         viewer = None if identity.user_id is None else UserId(identity.user_id)
-        return Context(
-            RequestScope(
-                stores,
-                viewer,
-                config.limits,
-                is_service=identity.service,
-                scale=config.affinity,
-            )
+        scope = RequestScope(
+            stores,
+            viewer,
+            config.limits,
+            is_service=identity.service,
+            scale=config.affinity,
         )
+        return Context(scope, freshness.tokens_in(headers))
 
     return context_of
 

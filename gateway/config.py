@@ -118,6 +118,7 @@ def _limits(env: Mapping[str, str]) -> Limits:
         pace=Pace(60_000_000 // per_minute, _integer(env, "KITH_CHANGES_BURST", 300, 1, 1_000_000)),
         mutual_approval=_is_on(env, "KITH_MUTUAL_APPROVAL"),
         whispers_hidden=_is_on(env, "KITH_WHISPERS_HIDDEN_FROM_TARGET"),
+        freshness_wait_ms=_integer(env, "KITH_FRESHNESS_WAIT_MS", 1000, 0, 9000),
         undo_s=_integer(env, "KITH_UNDO_S", 900, 1, 86_400),
     )
 

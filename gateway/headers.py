@@ -17,6 +17,12 @@ class Headers:
         """The value of the first header of this name."""
         return self._first.get(name)
 
+    def every(self, name: bytes) -> list[bytes]:
+        """The values of all headers of this name."""
+        if name not in self._first:
+            return []
+        return [value for one, value in self._all if one == name]
+
     def count(self, name: bytes) -> int:
         """How often it came."""
         return sum(name == one for one, _ in self._all)

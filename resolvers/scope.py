@@ -5,6 +5,7 @@ Knows nothing of the protocol that the request came by.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graph.account import Account
 from graph.affinity import DEFAULT_SCALE, Scale
@@ -15,6 +16,7 @@ from graph.pace import Pace
 from graph.relation import SELF, Relation
 from resolvers.loader import Loader
 from storage.ports import Check
+from storage.postgres.outbox import Arrived
 from storage.stores import Stores
 
 TWO_A_SECOND = Pace(interval_us=500_000, burst=300)
@@ -35,6 +37,8 @@ class Limits:
     """Whether a whisper is hidden from its target too."""
     undo_s: int = 900
     """How long what a change took can be given back."""
+    freshness_wait_ms: int = 1000
+    """How long an answer waits until the graph is as fresh as it has to be."""
     changes_max: int = 50
     page_max: int = 100
     page_default: int = 20
@@ -42,6 +46,13 @@ class Limits:
     relations_max: int = 1000
     pairs_max: int = 500
     interactions_max: int = 500
+
+
+class Arrival(NamedTuple):
+    """How far the graph had come, and how often Redis had not been there until then."""
+
+    arrived: Arrived
+    redis_failures: int
 
 
 class Scope:
@@ -64,6 +75,8 @@ class Scope:
         self._counts: Loader[UserId, Counts] | None = None
         self._accounts: Loader[UserId, Account] | None = None
         self._ties: Loader[UserId, Relation] | None = None
+        self.arrival: Arrival | None = None
+        """How far the graph had come before anything was read, where somebody wants to know."""
 
     @property
     def counts(self) -> Loader[UserId, Counts]:
@@ -88,7 +101,11 @@ class Scope:
 
     def forget(self) -> None:
         """What was read is no longer sure, because this request has written."""
-        self.stores = self.stores.fresh
+        self.read_from(self.stores.fresh)
+
+    def read_from(self, stores: Stores) -> None:
+        """What was read is forgotten; whatever is read from now on, is read from these."""
+        self.stores = stores
         self._counts = self._accounts = self._ties = None
 
     @property

@@ -14,9 +14,11 @@ from graph.cursor import write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Ranking
 from resolvers.access import total, totals
+from resolvers.freshness import freshness_of
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
+from schema.freshness import Freshness, shown
 from schema.rows import ConnectionRow, EntryRow, date
 
 if TYPE_CHECKING:
@@ -123,6 +125,14 @@ class Connection:
     )
     async def total_count(rows: Parents[ConnectionRow], info: Info) -> list[int]:
         return await _totals(scope_of(info), rows)
+
+    @batched(
+        description="How fresh this page is. Asking for it costs one look for the whole request; "
+        "null, with an error, where even that is not possible."
+    )
+    def freshness(rows: Parents[ConnectionRow], info: Info) -> list[Freshness | None]:
+        found = freshness_of(scope_of(info), [row.list_of for row in rows])
+        return list(map(shown, found))
 
 
 @strawberry.type

@@ -39,11 +39,20 @@ class Drain:
             Unavailable: a server is; what was not acknowledged is drained again.
         """
         for _ in range(BATCHES_MAX):
-            applied = await self._outbox.apply(lane, BATCH)
-            if applied.ids:
-                await self.publish(lane, applied)
-            if len(applied.ids) < BATCH:
+            if await self.batch(lane) < BATCH:
                 return
+
+    async def batch(self, lane: Lane, *, waits: bool = True) -> int:
+        """Applies and publishes the oldest of it, and says how much that was.
+
+        Raises:
+            LaneTaken: somebody else drains the lane, and the caller would not wait for them.
+            Unavailable: as above.
+        """
+        applied = await self._outbox.apply(lane, BATCH, waits=waits)
+        if applied.ids:
+            await self.publish(lane, applied)
+        return len(applied.ids)
 
     async def publish(self, lane: Lane, applied: Applied) -> None:
         """Tells the caches, then acknowledges: until that, the next drain does it again."""

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from storage.announced_edges import AnnouncedEdges
+from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.hot.memory import Memory, opened_memory
 from storage.ports import (
@@ -64,6 +65,7 @@ class Stores:
     affinity: PostgresAffinity
     outbox: Outbox
     drain: Drain
+    catch_up: CatchUp
     caches: RedisCaches
     audit: CacheAudit
     lanes: ArqLanes
@@ -72,11 +74,17 @@ class Stores:
     memory: Memory | None = None
     """Of hot users; None where this process remembers nothing."""
     unremembered: "Stores | None" = None
+    uncached: "Stores | None" = None
 
     @property
     def fresh(self) -> "Stores":
         """The same, for whoever must not be answered from this process's memory."""
         return self.unremembered or self
+
+    @property
+    def rows(self) -> "Stores":
+        """The same, for whoever must not be told of edges by any cache."""
+        return self.uncached or self
 
     @property
     def redis_round_trips(self) -> int:
@@ -96,10 +104,11 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
     memory = opened_memory(settings)
     lanes = ArqLanes(redis, settings.space)
+    stores = _wired(settings, postgres, redis, lanes)
     try:
-        stores = _wired(settings, postgres, redis, lanes)
         yield stores if memory is None else _remembering(stores, memory)
     finally:
+        await stores.catch_up.close()
         if memory is not None:
             await memory.close()
         await lanes.close()
@@ -136,7 +145,7 @@ def _wired(
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     accounts = PostgresAccounts(postgres)
     drain = Drain(outbox, caches)
-    return Stores(
+    stores = Stores(
         edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes, drain),
         receipts=PostgresReceipts(postgres),
         mutes=PostgresMutes(postgres),
@@ -152,6 +161,7 @@ def _wired(
         affinity=PostgresAffinity(postgres),
         outbox=outbox,
         drain=drain,
+        catch_up=CatchUp(outbox, drain),
         caches=caches,
         audit=CacheAudit(
             redis,
@@ -167,4 +177,7 @@ def _wired(
         lanes=lanes,
         postgres=postgres,
         redis=redis,
+    )
+    return replace(
+        stores, uncached=replace(stores, relations=relations, lists=lists, counts=counts)
     )

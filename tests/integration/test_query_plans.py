@@ -446,7 +446,7 @@ async def test_a_pending_change_towards_a_star_is_counted_by_a_probe(planner: Pl
 
 
 async def test_a_drain_towards_a_star_is_a_probe_a_change(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_lane", STAR_LANE, 500)
+    steps = await planner.steps("outbox", "apply_lane", STAR_LANE, 500, 0)
     assert_probed(steps, "follower", 500)
 
 
@@ -523,11 +523,29 @@ async def test_the_mutes_that_are_over_are_a_range(planner: Planner) -> None:
 
 
 async def test_a_drain_reads_its_lane_and_probes_the_rest(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_lane", 5, 500)
+    steps = await planner.steps("outbox", "apply_lane", 5, 500, 0)
     assert_by_index(steps)
     assert looked_at(steps, "follower") <= 500
     # The head of the lane's own range, and each row once more.
     assert looked_at(steps, "outbox") <= 2 * 500
+
+
+async def test_a_drain_goes_on_behind_what_is_applied(planner: Planner) -> None:
+    steps = await planner.steps("outbox", "apply_lane", 5, 500, WAITING // 2)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") <= 2 * 500
+
+
+async def test_how_far_lanes_have_come_is_read_off_their_heads(planner: Planner) -> None:
+    steps = await planner.steps("outbox", "arrived", list(range(LANES)), 100)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") == LANES * 100
+
+
+async def test_what_reverse_rows_lack_is_read_off_the_head_too(planner: Planner) -> None:
+    steps = await planner.steps("outbox", "unapplied", 5, 100)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") <= 100 + 100
 
 
 async def test_acknowledging_is_a_probe_a_row(planner: Planner) -> None:
@@ -599,5 +617,5 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         for name in statements
         if (file, name) not in planned and file != "lists"  # those are made of kinds and orders
     }
-    others = {"lock_lane", "unsettled", "any_edge"}
+    others = {"lock_lane", "try_lane", "unsettled", "any_edge"}
     assert unplanned == others, "no tables; or only for audits and at a start"

@@ -116,6 +116,7 @@ def test_how_relationships_change_is_configured() -> None:
         "KITH_MUTUAL_APPROVAL": "on",
         "KITH_WHISPERS_HIDDEN_FROM_TARGET": "on",
         "KITH_UNDO_S": "60",
+        "KITH_FRESHNESS_WAIT_MS": "0",
     }
     limits = read_config(NOWHERE, "public", environ={**SERVERS, **environ}).limits
     assert limits == Limits(
@@ -125,6 +126,7 @@ def test_how_relationships_change_is_configured() -> None:
         mutual_approval=True,
         whispers_hidden=True,
         undo_s=60,
+        freshness_wait_ms=0,
     )
     assert read_config(NOWHERE, "public", environ=SERVERS).limits == Limits()
 
