@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from graph.counts import Counts
-from graph.edge import NO_EDGE, Edge, Pair, UserId
+from graph.edge import NO_EDGE, Edge, Kind, Pair, UserId
 from graph.lane import Lane
 from graph.page import ListKind, Page, Window
 from graph.relation import Relation
@@ -29,6 +29,10 @@ class EdgeChange:
 
     pair: Pair
     edge: Edge
+    former: Kind = Kind.NONE
+    """What it was before: for the log, as the next; a cache needs neither."""
+    turned: bool = False
+    """Whether `pair.target` made the change."""
 
 
 class Edges(Protocol):

@@ -33,3 +33,13 @@ class StorageSettings:
     """Edges a direction in one relation hash: a user with more followers is a whale."""
     list_cache_max: int = 5000
     """Entries, newest first, in one packed list."""
+
+    events_max: int = 10_000
+    """Events of each lane that the change feed keeps: about 100 bytes each."""
+    events_kept_s: int = 86_400
+    feed_max: int = 1_000
+    """Events that are kept for one subscriber to come back to."""
+    feed_kept_s: int = 86_400
+    """For how long after they were last there."""
+    subscriptions_max: int = 20_000
+    """How many a process serves at once."""

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from storage.announced_edges import AnnouncedEdges
+from storage.interest import Interests
 from storage.ports import CountsOf, Edges, Lists, Relations
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
@@ -14,8 +15,10 @@ from storage.postgres.pool import Postgres
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqLanes
 from storage.redis.audit import CacheAudit
+from storage.redis.bell import Bell
 from storage.redis.connection import GuardedRedis
 from storage.redis.counts import CachedCounts
+from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
@@ -38,6 +41,8 @@ class Stores:
     counts: CountsOf
     outbox: Outbox
     caches: RedisCaches
+    events: RedisEvents
+    interests: Interests
     audit: CacheAudit
     lanes: ArqLanes
     postgres: Postgres
@@ -54,9 +59,11 @@ async def open_stores(settings: StorageSettings) -> AsyncIterator[Stores]:
     postgres, lanes = Postgres(settings), ArqLanes(settings)
     redis = GuardedRedis(_wire(settings), settings.redis_retry_after_s)
     await postgres.open()
+    stores = _wired(settings, postgres, redis, lanes)
     try:
-        yield _wired(settings, postgres, redis, lanes)
+        yield stores
     finally:
+        await stores.interests.close()
         await lanes.close()
         await redis.close()
         await postgres.close()
@@ -89,6 +96,8 @@ def _wired(
         counts=CachedCounts(counts, pending, redis, leases, keys, ttl_s),
         outbox=outbox,
         caches=caches,
+        events=RedisEvents(redis, keys, _kept(settings)),
+        interests=Interests(Bell(settings, keys).listen, settings.subscriptions_max),
         audit=CacheAudit(
             redis,
             keys,
@@ -102,4 +111,10 @@ def _wired(
         lanes=lanes,
         postgres=postgres,
         redis=redis,
+    )
+
+
+def _kept(settings: StorageSettings) -> Kept:
+    return Kept(
+        settings.events_max, settings.events_kept_s, settings.feed_max, settings.feed_kept_s
     )

@@ -26,7 +26,7 @@ async def unfollows(stores: Stores, *pairs: tuple[int, int]) -> None:
 async def drain_all(stores: Stores) -> None:
     """Everything that waits reaches the reverse side and the caches."""
     for lane in await stores.outbox.dirty():
-        await drain(stores.outbox, stores.caches, lane)
+        await drain(stores.outbox, stores.caches, stores.events, lane)
     assert not await stores.outbox.dirty()
 
 

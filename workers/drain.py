@@ -1,4 +1,4 @@
-"""Drains one lane: the reverse rows first, then the caches, then the acknowledgement.
+"""Drains one lane: the reverse rows, then the caches, then the events, then the acknowledgement.
 
 Knows nothing of queues. It may be killed anywhere, and run twice at once: changes are applied
 once, because a lane is locked while they are; they may be published twice, which does no harm.
@@ -10,6 +10,7 @@ from prometheus_client import Histogram
 
 from graph.lane import Lane
 from storage.postgres.outbox import Outbox
+from storage.redis.events import RedisEvents
 from storage.redis.publish import RedisCaches
 
 BATCH = 1000
@@ -25,7 +26,7 @@ lag = Histogram(
 )
 
 
-async def drain(outbox: Outbox, caches: RedisCaches, lane: Lane) -> None:
+async def drain(outbox: Outbox, caches: RedisCaches, events: RedisEvents, lane: Lane) -> None:
     """Applies and publishes what the lane holds, up to `BATCHES_MAX` batches.
 
     Raises:
@@ -33,15 +34,16 @@ async def drain(outbox: Outbox, caches: RedisCaches, lane: Lane) -> None:
     """
     for _ in range(BATCHES_MAX):
         taken = await outbox.apply(lane, BATCH)
-        await publish(outbox, caches, lane)
+        await publish(outbox, caches, events, lane)
         if taken < BATCH:
             return
 
 
-async def publish(outbox: Outbox, caches: RedisCaches, lane: Lane) -> None:
-    """Tells the caches what was applied, also by a worker that died before it could."""
+async def publish(outbox: Outbox, caches: RedisCaches, events: RedisEvents, lane: Lane) -> None:
+    """Tells the caches and then the log what was applied, also by a worker that died before."""
     while (applied := await outbox.applied(lane, BATCH)).changes:
         await caches.applied(applied.changes)
+        await events.publish(lane, applied.changes, int(time.time() * 1000))
         await outbox.acknowledge(lane, applied.ids)
         await caches.settled(change.pair.source for change in applied.changes)
         now = time.time()

@@ -83,7 +83,7 @@ def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker
 async def _drain(ctx: dict[str, Any], lane: int) -> None:
     stores: Stores = ctx["stores"]
     try:
-        await drain(stores.outbox, stores.caches, Lane(lane))
+        await drain(stores.outbox, stores.caches, stores.events, Lane(lane))
     except Unavailable as error:
         log.warning("lane %d is left to the sweep: %s", lane, error)
 

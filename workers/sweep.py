@@ -20,6 +20,6 @@ async def sweep(stores: Stores) -> None:
         if waited >= OVERDUE_S:
             log.warning("lane %d has waited for %.1f s; the sweep drains it", lane, waited)
             try:
-                await drain(stores.outbox, stores.caches, lane)
+                await drain(stores.outbox, stores.caches, stores.events, lane)
             except Unavailable as error:
                 log.warning("lane %d cannot be drained: %s", lane, error)

@@ -33,9 +33,10 @@ class PostgresEdges:
     async def change(self, pair: Pair, decide: Rule) -> Decision:
         async with self._postgres.transaction() as transaction:
             await transaction.row(_SQL.lock_pair, locks.PAIR, locks.pair_key(pair))
-            decision = decide(await _before(transaction, pair))
+            before = await _before(transaction, pair)
+            decision = decide(before)
             if decision.change is not None:
-                await _write(transaction, pair, decision.change)
+                await _write(transaction, pair, decision.change, before.edge.kind)
         return decision
 
 
@@ -61,7 +62,7 @@ def _edge(row: Record, prefix: str) -> Edge:
     )
 
 
-async def _write(transaction: Transaction, pair: Pair, change: Change) -> None:
+async def _write(transaction: Transaction, pair: Pair, change: Change, former: Kind) -> None:
     edge = change.edge
     await transaction.row(
         _SQL.write_change,
@@ -73,4 +74,5 @@ async def _write(transaction: Transaction, pair: Pair, change: Change) -> None:
         change.following,
         change.friends,
         lane_of(pair.target),
+        former,
     )

@@ -72,6 +72,8 @@ class Outbox:
                 EdgeChange(
                     Pair(row["from_user_id"], row["to_user_id"]),
                     Edge(Kind(row["kind"]), Flags(row["flags"]), row["since"], row["version"]),
+                    Kind(row["former"]),
+                    row["by_target"],
                 )
                 for row in rows
             ],

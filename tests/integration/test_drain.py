@@ -93,7 +93,7 @@ async def drain_until(stores: Stores, over: asyncio.Event, most: int) -> None:
     """Drains one lane in small batches, again and again, as an eager worker does."""
     while not over.is_set():
         await stores.outbox.apply(LANE, most)
-        await publish(stores.outbox, stores.caches, LANE)
+        await publish(stores.outbox, stores.caches, stores.events, LANE)
 
 
 # Once, however often.
@@ -147,10 +147,10 @@ async def test_a_busy_lane_gives_its_place_back_and_stays_dirty(
     monkeypatch.setattr(draining, "BATCH", 3)
     monkeypatch.setattr(draining, "BATCHES_MAX", 2)
     await follows(stores, *((fan, STARS[0]) for fan in range(3000, 3010)))
-    await drain(stores.outbox, stores.caches, LANE)
+    await drain(stores.outbox, stores.caches, stores.events, LANE)
     assert (await stores.outbox.backlog()).waiting == 4
     assert list(await stores.outbox.dirty()) == [LANE]
-    await drain(stores.outbox, stores.caches, LANE)
+    await drain(stores.outbox, stores.caches, stores.events, LANE)
     await assert_settled(stores)
 
 
@@ -184,7 +184,7 @@ async def test_what_a_worker_applied_and_never_published_is_published_by_the_nex
     await worker.outbox.apply(lane, 1000)  # and here it is killed
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False), "the caches know nothing yet"
     assert list(await stores.outbox.dirty()) == [lane]
-    await drain(stores.outbox, stores.caches, lane)
+    await drain(stores.outbox, stores.caches, stores.events, lane)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_settled(stores)
 
@@ -222,7 +222,7 @@ async def test_a_drain_that_is_cancelled_anywhere_changes_nothing_twice(
         await toggle(stores, 3000, star)
         await toggle(stores, star, 3000)
         await toggle(stores, 3000 + turn, star)
-        task = asyncio.create_task(drain(worker.outbox, worker.caches, LANE))
+        task = asyncio.create_task(drain(worker.outbox, worker.caches, worker.events, LANE))
         for _ in range(3 * turn):
             await asyncio.sleep(0)
         task.cancel()
@@ -239,7 +239,7 @@ async def test_without_redis_changes_are_applied_and_wait_to_be_published(
     lane = lane_of(TWO)
     async with open_stores(replace(storage_settings, redis_url="unix:///nowhere.sock")) as alone:
         with pytest.raises(Unavailable):
-            await drain(alone.outbox, alone.caches, lane)
+            await drain(alone.outbox, alone.caches, alone.events, lane)
         assert await seen_by_others(alone, TWO, ONE) == ([1], 1, True)
     assert list(await stores.outbox.dirty()) == [lane]
     await drain_all(stores)
@@ -261,7 +261,7 @@ async def test_a_change_that_comes_late_is_ignored_where_a_newer_one_stands(
         " friends"
     )
     await unfollows(stores, (1, 2))
-    await drain(stores.outbox, stores.caches, lane_of(TWO))
+    await drain(stores.outbox, stores.caches, stores.events, lane_of(TWO))
     await stores.postgres.fetch(
         "INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -315,7 +315,7 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
     try:
         async with connection.transaction():
             await connection.execute("SELECT pg_advisory_xact_lock($1, $2)", locks.LANE, LANE)
-            held = asyncio.create_task(drain(stores.outbox, stores.caches, LANE))
+            held = asyncio.create_task(drain(stores.outbox, stores.caches, stores.events, LANE))
 
             async def it_waits() -> bool:
                 return bool(
@@ -328,7 +328,7 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
                 )
 
             await until(it_waits)
-            await drain(stores.outbox, stores.caches, lane_of(UserId(other)))
+            await drain(stores.outbox, stores.caches, stores.events, lane_of(UserId(other)))
             assert (await stores.counts.of([UserId(other)], None))[UserId(other)].followers == 1
             assert not held.done()
             assert await stores.counts.of([UserId(STARS[0])], None) == {STARS[0]: NO_COUNTS}

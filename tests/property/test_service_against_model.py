@@ -192,7 +192,12 @@ class Service(RuleBasedStateMachine):
     def drain_some_lanes(self, whose: list[int]) -> None:
         async def work() -> None:
             for lane in lanes_of(whose):
-                await drain(self.world.stores.outbox, self.world.stores.caches, lane)
+                await drain(
+                    self.world.stores.outbox,
+                    self.world.stores.caches,
+                    self.world.stores.events,
+                    lane,
+                )
 
         self.world.run(work())
         lanes = lanes_of(whose)

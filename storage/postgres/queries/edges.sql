@@ -29,5 +29,5 @@ WITH edge AS (
 ), own AS (
     UPDATE following_count SET follows = follows + $7, friends = friends + $8 WHERE user_id = $1
 )
-INSERT INTO outbox (lane, from_user_id, to_user_id, kind, flags, since, version, friends)
-VALUES ($9, $1, $2, $3, $4, $5, $6, $8)
+INSERT INTO outbox (lane, from_user_id, to_user_id, kind, flags, since, version, friends, former)
+VALUES ($9, $1, $2, $3, $4, $5, $6, $8, $10)

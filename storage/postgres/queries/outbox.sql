@@ -46,7 +46,7 @@ SELECT count(*) FROM batch
 
 -- name: applied_changes
 -- What the lane $1 has applied and not yet acknowledged, at most $2.
-SELECT id, from_user_id, to_user_id, kind, flags, since, version
+SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target
 FROM outbox WHERE lane = $1 AND applied ORDER BY id LIMIT $2
 
 -- name: acknowledge
