@@ -10,13 +10,18 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine
-from gateway.authentication import Authentication
+from gateway.authentication import Authentication, Identity
 from gateway.config import Config
+from gateway.connections import Connections
 from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
+from gateway.graphql_sse import GraphQLEventStream
+from gateway.graphql_streams import Streams
+from gateway.graphql_ws import GraphQLSockets
 from gateway.health import Health
 from gateway.metrics import Metrics
 from gateway.playground import Playground
+from gateway.transports import Transports
 from graph.edge import UserId
 from resolvers.scope import Limits
 from resolvers.scope import Scope as RequestScope
@@ -40,14 +45,19 @@ class Gateway:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._authentication = Authentication(config.authentication)
-        self._endpoint: ASGIApp | None = None
+        self._connections = Connections(config.streams)
+        self._graphql: ASGIApp | None = None
         self._others = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == ENDPOINT and self._endpoint is not None:
-            await self._endpoint(scope, receive, send)
+        if scope["type"] != "lifespan" and scope["path"] == ENDPOINT and self._graphql is not None:
+            await self._graphql(scope, receive, send)
         else:
             await self._others(scope, receive, send)
+
+    async def hang_up(self) -> None:
+        """Ends the connections of all who stay: a server that stops must not wait for them."""
+        await self._connections.hang_up()
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
@@ -56,12 +66,7 @@ class Gateway:
         playground = Playground(viewer_header=config.authentication.allow_x_viewer)
         engine = Engine(schema)
         async with open_stores(config.storage) as stores:
-            self._endpoint = GraphQLEndpoint(
-                executor=EngineExecutor(engine),
-                context_of=_context_of(self._authentication, stores, config.limits),
-                format_error=formatted,
-                page=playground,
-            )
+            self._graphql = self._transports(stores, engine, playground)
             probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}
             self._others.router.routes.extend(
                 [
@@ -72,12 +77,26 @@ class Gateway:
             )
             yield
 
+    def _transports(self, stores: Stores, engine: Engine, playground: Playground) -> Transports:
+        config, identify = self._config, self._authentication.identify
+        context_of = _context_of(stores, config.limits)
+        endpoint = GraphQLEndpoint(
+            executor=EngineExecutor(engine),
+            context_of=lambda request: context_of(identify(request.headers)),
+            format_error=formatted,
+            page=playground,
+        )
+        streams = Streams(engine, context_of, formatted, config.streams.request_deadline_ms)
+        return Transports(
+            endpoint,
+            GraphQLEventStream(endpoint.asked, identify, streams, self._connections),
+            GraphQLSockets(identify, streams, self._connections),
+        )
 
-def _context_of(
-    authentication: Authentication, stores: Stores, limits: Limits
-) -> Callable[[Request], Context]:
-    def context_of(request: Request) -> Context:
-        user_id = authentication.identify(request.headers).user_id
+
+def _context_of(stores: Stores, limits: Limits) -> Callable[[Identity], Context]:
+    def context_of(identity: Identity) -> Context:
+        user_id = identity.user_id
         return Context(RequestScope(stores, None if user_id is None else UserId(user_id), limits))
 
     return context_of

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
+from gateway.connections import StreamLimits
 from gateway.embedded.state import Running, State, find_running
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
@@ -25,6 +26,7 @@ class Config:
     limits: Limits
     metrics_port: int | None = None
     """Where a worker shows its metrics; a gateway shows them at /metrics."""
+    streams: StreamLimits = field(default_factory=StreamLimits)
 
 
 def read_config(
@@ -41,6 +43,7 @@ def read_config(
         authentication=_authentication(env, development),
         limits=replace(Limits(), following_max=_integer(env, "KITH_FOLLOWING_LIMIT", 1000, 1)),
         metrics_port=_integer(env, "KITH_METRICS_PORT", 0, 0, 65535) or None,
+        streams=_streams(env),
     )
 
 
@@ -99,6 +102,21 @@ def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings
         pool_max=_integer(env, "KITH_POOL_MAX", 8, 1, 100),
         statement_cache_size=_integer(env, "KITH_STATEMENT_CACHE_SIZE", 200, 0),
         cache_ttl_s=_integer(env, "KITH_CACHE_TTL_S", 3600, 1),
+        events_max=_integer(env, "KITH_EVENTS_MAX", 10_000, 100),
+        events_kept_s=_integer(env, "KITH_EVENTS_KEPT_S", 86_400, 60),
+        feed_max=_integer(env, "KITH_FEED_MAX", 1_000, 100, 100_000),
+        feed_kept_s=_integer(env, "KITH_FEED_KEPT_S", 86_400, 60),
+        subscriptions_max=_integer(env, "KITH_SUBSCRIPTIONS_MAX", 20_000, 1),
+    )
+
+
+def _streams(env: Mapping[str, str]) -> StreamLimits:
+    return StreamLimits(
+        connections_max=_integer(env, "KITH_CONNECTIONS_MAX", 5_000, 1),
+        subscriptions_per_connection_max=_integer(
+            env, "KITH_SUBSCRIPTIONS_PER_CONNECTION_MAX", 100, 1
+        ),
+        send_deadline_ms=_integer(env, "KITH_SEND_DEADLINE_MS", 5_000, 100, 60_000),
     )
 
 

@@ -103,7 +103,7 @@ class GraphQLEndpoint:
             self._running -= 1
 
     async def _answered(self, request: Request, media_type: str) -> Answer:
-        asked = await self._asked(request)
+        asked = await self.asked(request)
         context = self._context_of(request)
         deadline_ms = self._limits.request_deadline_ms
         try:
@@ -123,7 +123,8 @@ class GraphQLEndpoint:
         except Exception as bug:
             return self._failed([GraphQLError(str(bug), original_error=bug)], 500)
 
-    async def _asked(self, request: Request) -> GraphQLRequest:
+    async def asked(self, request: Request) -> GraphQLRequest:
+        """What a request asks. Raises HttpRefusal, and ClientGone when the caller hangs up."""
         limits = self._limits
         if request.method == "GET":
             query_string: bytes = request.scope["query_string"]

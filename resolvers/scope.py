@@ -23,6 +23,12 @@ class Limits:
     page_default: int = 20
     users_max: int = 100
     relations_max: int = 1000
+    live_relations_max: int = 100
+    """How many relations one subscription follows."""
+    counts_every_s: float = 1.0
+    """How often a subscription tells of counts that never stand still."""
+    whispers_told: bool = True
+    """Whether a user hears of who follows them by a whisper."""
 
 
 class Scope:

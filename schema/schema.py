@@ -4,9 +4,10 @@ import strawberry
 
 from schema.mutation import Mutation
 from schema.query import Query
+from schema.subscription import Subscription
 from schema.user import User
 
-schema = strawberry.Schema(query=Query, mutation=Mutation, types=[User])
+schema = strawberry.Schema(query=Query, mutation=Mutation, subscription=Subscription, types=[User])
 
 
 def sdl() -> str:

@@ -144,7 +144,7 @@ def checked_cursor(argument: str, cursor: str) -> str:
     Raises:
         BadCursor: it cannot.
     """
-    if not _CURSOR.fullmatch(cursor):
+    if not (_CURSOR.fullmatch(cursor) and max(map(int, cursor.split("-"))) < 2**64):
         raise BadCursor(argument, "not a cursor of this API; give one back exactly as you got it.")
     return cursor
 
