@@ -1,4 +1,4 @@
-"""Subscriptions: where their events come from, by graphql-core. Knows nothing of transports."""
+"""Where the events of a subscription come from: graphql-core says. Knows nothing of transports."""
 
 from collections.abc import AsyncIterable
 from typing import Any
@@ -34,5 +34,5 @@ async def source_of(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
 
 def failed(run: Run, error: Exception) -> GraphQLError:
     """The error of a source that broke off."""
-    nodes = run.operation.node.selection_set.selections
+    nodes = list(run.operation.node.selection_set.selections)
     return GraphQLError(str(error), nodes=nodes, original_error=error)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -30,6 +30,7 @@ class LiveGateway:
     """Where a served gateway is."""
 
     def __init__(self, port: int, app: App, server: Server) -> None:
+        self.port = port
         self.http = f"http://127.0.0.1:{port}/graphql"
         self.ws = f"ws://127.0.0.1:{port}/graphql"
         self.app = app
@@ -57,12 +58,14 @@ class LiveGateway:
 
     @asynccontextmanager
     async def events(
-        self, query: str, viewer: int | None = None, **variables: Any
+        self, query: str, viewer: int | None = None, authorization: str = "", **variables: Any
     ) -> AsyncIterator[AsyncIterator[tuple[str, Any]]]:
         """An event stream, as pairs of an event's name and data."""
         headers = {"accept": "text/event-stream"}
         if viewer is not None:
             headers["x-viewer"] = str(viewer)
+        if authorization:
+            headers["authorization"] = authorization
         body = {"query": query, "variables": variables}
         async with (
             httpx.AsyncClient(timeout=DEADLINE_S) as client,
@@ -141,6 +144,13 @@ async def live_gateway(
         finally:
             server.should_exit = True
             await serving
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Returns as soon as it is so."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not await condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
 
 
 async def parsed(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, Any]]:

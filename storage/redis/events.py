@@ -84,7 +84,8 @@ class RedisEvents:
             fields = _fields(event)
             commands.append(("XADD", key, "MAXLEN", "~", kept.lane_entries, "*", *fields))
             commands += [self._to_feed(end, fields) for end in event.ends]
-        commands.append(("XTRIM", key, "MINID", "~", now_ms - kept.lane_s * 1000))
+        oldest_ms = max(0, now_ms - kept.lane_s * 1000)
+        commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
         ends = dict.fromkeys(end for event in events for end in event.ends)
         users = array("q", ends).tobytes()
         commands.append(("XADD", self._keys.bell, "MAXLEN", "~", BELL_MAX, "*", "users", users))
