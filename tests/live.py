@@ -115,6 +115,7 @@ async def live_gateway(
     streams: StreamLimits | None = None,
     limits: Limits | None = None,
     authentication: AuthenticationSettings = DEVELOPMENT,
+    port: int | None = None,
 ) -> AsyncIterator[LiveGateway]:
     config = Config(
         settings,
@@ -123,7 +124,7 @@ async def live_gateway(
         streams=streams or StreamLimits(),
     )
     app = App(config)
-    with listener() as bound:
+    with listener(port) as bound:
         server = Server(
             uvicorn.Config(
                 app,

@@ -39,14 +39,14 @@ def wait_until(condition: Callable[[], bool]) -> None:
         threading.Event().wait(0.005)
 
 
-def listener() -> socket.socket:
-    """A bound socket."""
+def listener(port: int | None = None) -> socket.socket:
+    """A socket bound to `port`, or to a free one."""
     # Below the ephemeral ports (32768 and up): an outgoing connection cannot take it meanwhile.
     for _ in range(100):
         bound = socket.socket()
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            bound.bind(("127.0.0.1", random.randint(20_000, 32_000)))
+            bound.bind(("127.0.0.1", port or random.randint(20_000, 32_000)))
         except OSError:
             bound.close()
             continue
