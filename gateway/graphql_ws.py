@@ -30,6 +30,7 @@ from gateway.connections import GONE, INTERNAL, Connection, Connections, Ending
 from gateway.graphql_request import GraphQLRequest, RequestRefused
 from gateway.graphql_streams import Streams, Told
 from gateway.http_refusal import HttpRefusal
+from gateway.ws_messages import read_message
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +117,7 @@ class _Adapter(AsyncWebSocketAdapter):
             if event["type"] != "websocket.receive":
                 self._connection.end(GONE)
                 return
-            message = _message(event.get("text"))
+            message = read_message(event.get("text"))
             if message is None:
                 self._connection.end(INVALID)
                 return
@@ -155,7 +156,7 @@ class _Session:
             raise ConnectionRejectionError
         try:
             self._identity = self._identify(Headers(cast("dict[str, str]", credentials)))
-        except HttpRefusal:
+        except (HttpRefusal, UnicodeEncodeError):
             raise ConnectionRejectionError from None
         self._connection.end_at(self._identity.expires_at)
         return cast("UnsetType", UNSET)
@@ -193,35 +194,6 @@ class _ToldError(GraphQLError):
     @property
     def formatted(self) -> Any:
         return self._told
-
-
-def _message(text: str | None) -> dict[str, Any] | None:
-    """The message in a frame, if it has the form that its type asks for."""
-    try:
-        message = orjson.loads(text or "")
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(message, dict):
-        return None
-    if message.get("payload") is None:
-        message.pop("payload", None)
-    return message if _is_formed(message) else None
-
-
-def _is_formed(message: dict[str, Any]) -> bool:
-    if message.get("type") not in ("subscribe", "complete"):
-        return isinstance(message.get("type"), str)
-    if not isinstance(message.get("id"), str):
-        return False
-    if message["type"] == "complete":
-        return True
-    payload = message.get("payload")
-    return (
-        isinstance(payload, dict)
-        and isinstance(payload.get("query"), str)
-        and isinstance(payload.get("variables"), dict | None)
-        and isinstance(payload.get("operationName"), str | None)
-    )
 
 
 async def _close(socket: WebSocket, ending: Ending) -> None:

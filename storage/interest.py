@@ -58,7 +58,7 @@ class Interests:
         """
         if self._count >= self._most:
             raise Overloaded(PART, f"At most {self._most} subscriptions are served at once.")
-        if self._listening is None:
+        if self._listening is None or self._listening.done():
             self._listening = asyncio.ensure_future(self._listen(self))
         interest = Interest()
         self._waiting.setdefault(user, set()).add(interest)
