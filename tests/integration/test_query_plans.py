@@ -316,7 +316,7 @@ async def test_a_change_reads_three_rows(planner: Planner) -> None:
 
 
 async def test_a_change_writes_by_its_keys(planner: Planner) -> None:
-    write = (500, READER, 1, 0, 5, 6, 1, 0, 7)
+    write = (500, READER, 1, 0, 5, 6, 1, 0, 7, 0)
     steps = await planner.steps("edges", "write_change", *write)
     assert_by_index(steps)
     assert looked_at(steps, "following_count") == 1
