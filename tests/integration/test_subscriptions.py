@@ -148,6 +148,21 @@ async def test_live_counts_are_told_to_anybody_and_end_right(
     assert counts == sorted(set(counts))
 
 
+async def test_news_that_change_no_count_are_not_told(live: LiveGateway, stores: Stores) -> None:
+    async with live.socket() as socket, live.socket(viewer=7) as witness:
+        await socket.subscribe(COUNTS)
+        await socket.data()
+        await witness.subscribe(EVENTS)
+        await opened(stores, 7)
+        await follows(stores, (1, 7))
+        await unfollows(stores, (1, 7))
+        await drain_all(stores)
+        types = [(await witness.data())["relationshipEvents"]["type"] for _ in range(2)]
+        assert types == ["FOLLOWED", "UNFOLLOWED"]
+        await settled(stores, (2, 7))
+        assert (await socket.data())["countsChanged"]["followerCount"] == 1
+
+
 async def test_counts_that_never_stand_still_are_coalesced(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
