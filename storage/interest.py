@@ -13,6 +13,8 @@ from graph.errors import Overloaded
 
 PART = "Live events"
 
+CANCEL_S = 0.1
+
 
 class Interest:
     """One waiter. It has news from the start: what came before it began to wait is not lost."""
@@ -83,6 +85,7 @@ class Interests:
         self.wake(self._waiting)
 
     async def close(self) -> None:
-        if self._listening is not None:
+        # A driver may take a cancellation for the end of a wait of its own: so it is told again.
+        while self._listening is not None and not self._listening.done():
             self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
+            await asyncio.wait([self._listening], timeout=CANCEL_S)
