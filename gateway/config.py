@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
+from gateway.connections import StreamLimits
 from gateway.embedded.state import Running, State, find_running
 from graph.pace import Pace
 from resolvers.scope import Limits
@@ -26,6 +27,7 @@ class Config:
     limits: Limits
     metrics_port: int | None = None
     """Where a worker shows its metrics; a gateway shows them at /metrics."""
+    streams: StreamLimits = field(default_factory=StreamLimits)
 
 
 def read_config(
@@ -42,6 +44,7 @@ def read_config(
         authentication=_authentication(env, development),
         limits=_limits(env),
         metrics_port=_integer(env, "KITH_METRICS_PORT", 0, 0, 65535) or None,
+        streams=_streams(env),
     )
 
 
@@ -102,6 +105,11 @@ def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings
         cache_ttl_s=_integer(env, "KITH_CACHE_TTL_S", 3600, 1),
         hot_ttl_ms=_integer(env, "KITH_HOT_TTL_MS", 5_000, 0, 60_000),
         hot_bytes_max=_integer(env, "KITH_HOT_MB", 64, 1, 65_536) * 1_000_000,
+        events_max=_integer(env, "KITH_EVENTS_MAX", 50_000, 100),
+        events_kept_s=_integer(env, "KITH_EVENTS_KEPT_S", 86_400, 60),
+        feed_max=_integer(env, "KITH_FEED_MAX", 1_000, 100, 100_000),
+        feed_kept_s=_integer(env, "KITH_FEED_KEPT_S", 86_400, 60),
+        subscriptions_max=_integer(env, "KITH_SUBSCRIPTIONS_MAX", 20_000, 1),
     )
 
 
@@ -115,6 +123,16 @@ def _limits(env: Mapping[str, str]) -> Limits:
         mutual_approval=_is_on(env, "KITH_MUTUAL_APPROVAL"),
         whispers_hidden=_is_on(env, "KITH_WHISPERS_HIDDEN_FROM_TARGET"),
         undo_s=_integer(env, "KITH_UNDO_S", 900, 1, 86_400),
+    )
+
+
+def _streams(env: Mapping[str, str]) -> StreamLimits:
+    return StreamLimits(
+        connections_max=_integer(env, "KITH_CONNECTIONS_MAX", 5_000, 1),
+        subscriptions_per_connection_max=_integer(
+            env, "KITH_SUBSCRIPTIONS_PER_CONNECTION_MAX", 100, 1
+        ),
+        send_deadline_ms=_integer(env, "KITH_SEND_DEADLINE_MS", 5_000, 100, 60_000),
     )
 
 

@@ -2,7 +2,7 @@
 
 from graphql import ExecutionResult, GraphQLError, OperationType
 
-from engine import Engine, Operation, Refused, Stage
+from engine import Engine, Operation, Refused, Result, Stage
 from gateway.graphql_request import GraphQLRequest, NotReadOnly, RequestRefused
 
 _CODES = {
@@ -13,6 +13,10 @@ _CODES = {
     Stage.VARIABLES: "BAD_USER_INPUT",
 }
 
+_NOT_HERE = (
+    "A subscription is answered many times: accept text/event-stream, or ask over a web socket."
+)
+
 
 class EngineExecutor:
     """Keeps `gateway.graphql_request.Executor`."""
@@ -22,21 +26,28 @@ class EngineExecutor:
 
     async def execute(self, request: GraphQLRequest, context: object) -> ExecutionResult:
         """Run the request. Raises RequestRefused for what fails before execution."""
-        operation = self._prepared(request)
-        result = await self._engine.run(operation, variables=request.variables, context=context)
-        if result.is_request_error:
-            raise RequestRefused(_CODES[result.stage], result.errors)
-        return ExecutionResult(result.data, result.errors or None)
-
-    def _prepared(self, request: GraphQLRequest) -> Operation:
-        try:
-            operation = self._engine.prepare(request.query, request.operation_name)
-        except Refused as refused:
-            raise RequestRefused(_CODES[refused.stage], refused.errors) from None
+        operation = prepared(self._engine, request)
         if operation.kind is OperationType.SUBSCRIPTION:
-            error = GraphQLError("Subscriptions are not served over this transport.")
+            error = GraphQLError(_NOT_HERE)
             raise RequestRefused(_CODES[Stage.OPERATION], [error])
-        if request.read_only and operation.kind is not OperationType.QUERY:
-            error = GraphQLError("A GET request reads: send mutations by POST.")
-            raise NotReadOnly("METHOD_NOT_ALLOWED", [error])
-        return operation
+        result = await self._engine.run(operation, variables=request.variables, context=context)
+        return executed(result)
+
+
+def prepared(engine: Engine, request: GraphQLRequest) -> Operation:
+    """The operation of a request. Raises RequestRefused."""
+    try:
+        operation = engine.prepare(request.query, request.operation_name)
+    except Refused as refused:
+        raise RequestRefused(_CODES[refused.stage], refused.errors) from None
+    if request.read_only and operation.kind is OperationType.MUTATION:
+        error = GraphQLError("A GET request reads: send mutations by POST.")
+        raise NotReadOnly("METHOD_NOT_ALLOWED", [error])
+    return operation
+
+
+def executed(result: Result) -> ExecutionResult:
+    """What came of an operation that began. Raises RequestRefused for one that did not."""
+    if result.is_request_error:
+        raise RequestRefused(_CODES[result.stage], result.errors)
+    return ExecutionResult(result.data, result.errors or None)

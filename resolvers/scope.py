@@ -40,6 +40,10 @@ class Limits:
     users_max: int = 100
     relations_max: int = 1000
     pairs_max: int = 500
+    live_relations_max: int = 100
+    """How many relations one subscription follows."""
+    counts_every_s: float = 1.0
+    """How often a subscription tells of counts that never stand still."""
 
 
 class Scope:

@@ -12,7 +12,7 @@ from uuid import UUID
 from graph.account import Account, PrivacyChange
 from graph.counts import Counts
 from graph.decision import Decision, Rule
-from graph.edge import Edge, Kind, Millis, Pair, UserId
+from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId
 from graph.lane import Lane
 from graph.page import ListKind, OwnListKind, Page, Position, Window
 from graph.receipt import Kept, Note, no_receipt
@@ -55,6 +55,8 @@ class EdgeChange:
     pair: Pair
     edge: Edge
     former: Kind = Kind.NONE
+    """What it was before: for the log, as the next two; a cache needs none of them."""
+    former_flags: Flags = Flags.PLAIN
     turned: bool = False
 
 

@@ -68,7 +68,7 @@ class Outbox:
                 EdgeChange(
                     Pair(row["from_user_id"], row["to_user_id"]),
                     Edge(Kind(row["kind"]), Flags(row["flags"]), row["since"], row["version"]),
-                    Kind(row["former"]),
+                    *_former(row["former"]),
                     row["by_target"],
                 )
                 for row in rows
@@ -94,6 +94,15 @@ class Outbox:
         assert row is not None
         age = 0 if row["oldest"] is None else max(0, row["now"] - row["oldest"])
         return Backlog(row["waiting"], age / 1_000_000)
+
+
+def packed_former(edge: Edge) -> int:
+    """What an edge was, as the outbox holds it: the kind in the first four bits, then the flags."""
+    return edge.kind | int(edge.flags) << 4
+
+
+def _former(packed: int) -> tuple[Kind, Flags]:
+    return Kind(packed & 15), Flags(packed >> 4)
 
 
 class PostgresPending:
