@@ -1,4 +1,4 @@
-"""The example of docs/change-feed.md, as it stands there, against a real log."""
+"""The example of docs/events.md, as it stands there, against a real log."""
 
 import re
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from graph.lane import lane_of
 from storage.stores import Stores
 from tests.graphs import drain_all, follows, unfollows
 
-PAGE = Path(__file__).parents[2] / "docs" / "change-feed.md"
+PAGE = Path(__file__).parents[2] / "docs" / "events.md"
 
 
 @pytest.fixture
@@ -53,7 +53,8 @@ async def test_a_group_applies_every_change_once_in_its_order(
         ("1", "FOLLOW", "NONE"),
     ]
     assert set(towards_seven[0]) == {
-        *("id", "version", "actor", "source", "target", "before", "after", "since")
+        *("id", "version", "actor", "source", "target", "before", "after", "since"),
+        *("flags_before", "flags_after"),
     }
 
 

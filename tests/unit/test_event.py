@@ -1,15 +1,20 @@
 """What of an event is told to whom: every kind before and after, every actor, every viewer."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
 
-from graph.edge import Kind, Millis, UserId, Version
+from graph.decision import Before, Step
+from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
 from graph.event import Event, EventType, told
+from graph.relation import relation_of
+from graph.visibility import seen_by_first
+from tests.states import ACTIONS
 
 SOURCE, TARGET, THIRD = UserId(1), UserId(2), UserId(3)
-FOLLOWS = (Kind.FOLLOW, Kind.WHISPER)
-CHANGES = list(product(Kind, Kind, (SOURCE, TARGET)))
+CHANGES = [change for change in product(Kind, Kind, (SOURCE, TARGET)) if change[0] is not change[1]]
+"""Of kinds. Of flags see below."""
 
 
 def event(before: Kind, after: Kind, actor: UserId = SOURCE) -> Event:
@@ -39,7 +44,6 @@ def test_an_events_id_is_of_one_change_of_one_edge() -> None:
         (Kind.REQUEST, Kind.BLOCK, SOURCE, "BLOCKED", "REQUEST_CANCELLED"),
         (Kind.BLOCK, Kind.NONE, SOURCE, "UNBLOCKED", None),
         (Kind.BLOCK, Kind.FOLLOW, SOURCE, "UNBLOCKED", "FOLLOWED"),
-        (Kind.FOLLOW, Kind.FOLLOW, SOURCE, None, None),
     ],
 )
 def test_each_end_hears_of_the_edge_that_it_sees(
@@ -94,3 +98,72 @@ def test_a_change_that_is_seen_is_told(
 ) -> None:
     sees = [Kind.NONE if viewer == TARGET and k is Kind.BLOCK else k for k in (before, after)]
     assert (told(event(before, after, actor), viewer) is None) == (sees[0] is sees[1])
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize(
+    ("before", "after", "hears"),
+    [
+        (Flags.PLAIN, Flags.MUTED, "MUTED"),
+        (Flags.MUTED, Flags.MUTED, "MUTED"),
+        (Flags.MUTED | Flags.DISMISSED, Flags.DISMISSED, "UNMUTED"),
+        (Flags.PLAIN, Flags.SPECIAL, "FOLLOW_CHANGED"),
+        (Flags.SPECIAL | Flags.MUTED, Flags.MUTED, "FOLLOW_CHANGED"),
+        (Flags.PLAIN, Flags.DISMISSED, "SUGGESTION_DISMISSED"),
+    ],
+)
+def test_of_a_note_nobody_hears_but_who_made_it(
+    kind: Kind, before: Flags, after: Flags, hears: str
+) -> None:
+    noted = replace(event(kind, kind), flags_before=before, flags_after=after)
+    assert told(noted, SOURCE) is EventType[hears]
+    assert told(noted, TARGET) is told(noted, THIRD) is None
+
+
+STATES = list(product(Kind, Kind))
+
+
+@pytest.mark.parametrize(("kind", "back_kind"), STATES)
+@pytest.mark.parametrize("whispers", [True, False])
+@pytest.mark.parametrize("action", ACTIONS)
+def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(
+    action: str, kind: Kind, back_kind: Kind, whispers: bool
+) -> None:
+    """Whoever hears something could see it, and whoever could see it hears something."""
+    rule, protected = ACTIONS[action]
+    before = Before(of_kind(kind), of_kind(back_kind), 1, 5, protected=protected)
+    decision = rule(before)
+    heard = {
+        viewer: [
+            heard
+            for step in decision.steps
+            if (heard := told(event_of_step(step), viewer, whispers=whispers))
+        ]
+        for viewer in (SOURCE, TARGET)
+    }
+    ends = {
+        SOURCE: [relation_of(before.edge, before.back), relation_of(decision.edge, decision.back)],
+        TARGET: [relation_of(before.back, before.edge), relation_of(decision.back, decision.edge)],
+    }
+    for viewer, (was, became) in ends.items():
+        seen = [seen_by_first(one, whispers=whispers).kinds for one in (was, became)]
+        assert bool(heard[viewer]) == (seen[0] != seen[1])
+    if action == "blockUser":
+        assert set(heard[TARGET]) <= set(UNTOLD)
+
+
+UNTOLD = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CANCELLED)
+"""What may be heard without any block."""
+
+
+def of_kind(kind: Kind) -> Edge:
+    return Edge(kind, Flags.PLAIN, Millis(1), Version(1)) if kind else NO_EDGE
+
+
+def event_of_step(step: Step) -> Event:
+    """The event of a step of the actor `SOURCE`."""
+    ends = (TARGET, SOURCE) if step.turned else (SOURCE, TARGET)
+    edge, former = step.edge, step.former
+    return Event(
+        edge.version, SOURCE, *ends, former.kind, edge.kind, edge.since, former.flags, edge.flags
+    )
