@@ -42,7 +42,7 @@ class Identity:
 
     user_id: int | None = None
     service: bool = False
-    expires_at: float | None = field(default=None, compare=False)
+    expires_at: int | None = field(default=None, compare=False)
     """Until when that holds, in seconds since 1970: for those who stay connected."""
 
 
@@ -156,7 +156,7 @@ def _identity(claims: Mapping[str, Any]) -> Identity:
     if not isinstance(scope, str):
         raise _refused("The token's `scope` is a string of words.")
     service = SERVICE in scope.split()
-    expires_at = float(claims["exp"]) + LEEWAY_S
+    expires_at = int(claims["exp"]) + LEEWAY_S
     subject = claims.get("sub")
     if subject is None:
         if service:

@@ -41,6 +41,9 @@ class Ending:
     reason: str = ""
 
 
+A_YEAR_S = 366 * 86_400
+"""No connection lasts as long as that, and no timer need."""
+
 GONE = Ending(None)
 GOING_AWAY = Ending(1001, "This server stops; connect again")
 INTERNAL = Ending(4500, "Internal error")
@@ -62,11 +65,12 @@ class Connection:
         if not self.ended.done():
             self.ended.set_result(ending)
 
-    def end_at(self, moment_s: float | None) -> None:
+    def end_at(self, moment_s: int | None) -> None:
         """Ends at a moment, in seconds since 1970, as the client's token expires."""
         if moment_s is not None:
             loop = asyncio.get_running_loop()
-            self._expiry = loop.call_later(max(0.0, moment_s - time.time()), self.end, EXPIRED)
+            left_s = min(moment_s - int(time.time()), A_YEAR_S)
+            self._expiry = loop.call_later(max(0, left_s), self.end, EXPIRED)
 
     async def until_ended_or(self, work: "asyncio.Task[None]") -> None:
         """Returns as soon as the connection has ended or the work is done."""

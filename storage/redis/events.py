@@ -12,23 +12,26 @@ Every command names one key, and the bell is rung last: whoever hears it finds t
 
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from struct import Struct
 
-from graph.edge import Flags, Kind, Millis, UserId, Version
+from graph.edge import Flags, Kind, UserId
 from graph.errors import BadCursor
 from graph.event import Event
 from graph.lane import Lane
 from storage.ports import EdgeChange
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
-from storage.redis.wire import Command, Reply
+from storage.redis.wire import Command
 
 BELL_MAX = 1_000
 """Batches that the bell remembers: whoever is further behind wakes everybody."""
 
 _CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
-_OPENED = ("opened", 1)
+_PACKED = Struct("<5q4B")
+_EVENT = b"event"
+_OPENED = (b"opened", 1)
 """What a feed begins with: a position to go on from, and no event."""
 
 
@@ -81,18 +84,18 @@ class RedisEvents:
         key, kept = self._keys.events(lane), self._kept
         commands: list[Command] = []
         for event in events:
-            fields = _fields(event)
-            commands.append(("XADD", key, "MAXLEN", "~", kept.lane_entries, "*", *fields))
-            commands += [self._to_feed(end, fields) for end in event.ends]
+            commands.append(("XADD", key, "MAXLEN", "~", kept.lane_entries, "*", *_fields(event)))
+            packed = _packed(event)
+            commands += [self._to_feed(end, packed) for end in event.ends]
         oldest_ms = max(0, now_ms - kept.lane_s * 1000)
         commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
         commands.append(rung(self._keys, [end for event in events for end in event.ends]))
         await self._redis.pipe(commands)
 
-    def _to_feed(self, user: UserId, fields: tuple[str | int, ...]) -> Command:
+    def _to_feed(self, user: UserId, packed: bytes) -> Command:
         feed, most = self._keys.feed(user), self._kept.feed_entries
         # NOMKSTREAM: a feed that nobody has opened is not begun.
-        return ("XADD", feed, "NOMKSTREAM", "MAXLEN", "~", most, "*", *fields)
+        return ("XADD", feed, "NOMKSTREAM", "MAXLEN", "~", most, "*", _EVENT, packed)
 
     async def open(self, user: UserId) -> str:
         """Where the user's feed ends now; from here on it is kept.
@@ -129,8 +132,7 @@ class RedisEvents:
         )
         if not entries or _text(entries[0][0]) != cursor:
             return Batch((), await self.open(user), lost=True)
-        told = [Told(_text(at), event) for at, fields in entries if (event := read_event(fields))]
-        told = [one for one in told if one.cursor != cursor]
+        told = list(_told(entries[1:]))
         return Batch(told, _text(entries[-1][0]), more=len(entries) > most)
 
     def _prolonged(self, feed: str) -> Command:
@@ -171,31 +173,50 @@ def event_of(change: EdgeChange) -> Event:
     )
 
 
-def read_event(fields: Sequence[Reply]) -> Event | None:
-    """The event in an entry of a stream; None if the entry is none."""
-    named: Mapping[bytes, bytes] = dict(zip(fields[::2], fields[1::2], strict=True))
-    if b"id" not in named:
-        return None
-    return Event(
-        Version(int(named[b"version"])),
-        UserId(int(named[b"actor"])),
-        UserId(int(named[b"source"])),
-        UserId(int(named[b"target"])),
-        Kind[named[b"before"].decode()],
-        Kind[named[b"after"].decode()],
-        Millis(int(named[b"since"])),
-        Flags(int(named[b"flags_before"])),
-        Flags(int(named[b"flags_after"])),
-    )
-
-
 def _fields(event: Event) -> tuple[str | int, ...]:
+    """An entry of the change feed: for people and for programs in any language."""
     return (
         *("id", event.id, "version", event.version, "actor", event.actor),
         *("source", event.source, "target", event.target),
         *("before", event.before.name, "after", event.after.name, "since", event.since),
         *("flags_before", int(event.flags_before), "flags_after", int(event.flags_after)),
     )
+
+
+def _packed(event: Event) -> bytes:
+    """An entry of a feed, which nobody else reads: most are sent in vain, so they are short."""
+    return _PACKED.pack(
+        event.version,
+        event.actor,
+        event.source,
+        event.target,
+        event.since,
+        event.before,
+        event.after,
+        event.flags_before,
+        event.flags_after,
+    )
+
+
+def _told(entries: Iterable[tuple[bytes, Sequence[bytes]]]) -> Iterator[Told]:
+    for at, (name, packed) in entries:
+        if name == _EVENT:
+            version, actor, source, target, since, *said = _PACKED.unpack(packed)
+            before, after, flags_before, flags_after = said
+            yield Told(
+                _text(at),
+                Event(
+                    version,
+                    actor,
+                    source,
+                    target,
+                    Kind(before),
+                    Kind(after),
+                    since,
+                    Flags(flags_before),
+                    Flags(flags_after),
+                ),
+            )
 
 
 def _text(entry_id: bytes) -> str:

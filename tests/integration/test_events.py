@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from graph.edge import Kind, UserId
+from graph.edge import Flags, Kind, Millis, UserId, Version
 from graph.errors import BadCursor, Unavailable
 from graph.event import Event
 from graph.lane import LANES, Lane, lane_of
 from storage.ports import EdgeChange
-from storage.redis.events import RedisEvents, checked_cursor, read_event
+from storage.redis.events import RedisEvents, checked_cursor
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -33,8 +33,25 @@ async def log(stores: Stores, user: UserId = SEVEN) -> list[Event]:
     """What the change feed holds of the changes towards a user."""
     key = f"kith:public:events:{lane_of(user)}"
     (entries,) = await stores.redis.pipe([("XRANGE", key, "-", "+")])
-    events = [read_event(fields) for _, fields in entries]
-    return [event for event in events if event is not None and event.target == user]
+    events = [event_in(dict(zip(fields[::2], fields[1::2], strict=True))) for _, fields in entries]
+    return [event for event in events if event.target == user]
+
+
+def event_in(named: dict[bytes, bytes]) -> Event:
+    """The event of an entry, as docs/events.md says that it is to be read."""
+    event = Event(
+        Version(int(named[b"version"])),
+        UserId(int(named[b"actor"])),
+        UserId(int(named[b"source"])),
+        UserId(int(named[b"target"])),
+        Kind[named[b"before"].decode()],
+        Kind[named[b"after"].decode()],
+        Millis(int(named[b"since"])),
+        Flags(int(named[b"flags_before"])),
+        Flags(int(named[b"flags_after"])),
+    )
+    assert event.id == named[b"id"].decode()
+    return event
 
 
 async def test_every_applied_change_is_in_the_log_in_its_targets_order(stores: Stores) -> None:
@@ -123,7 +140,9 @@ async def test_a_feed_is_kept_from_its_opening_on_for_a_limited_time(stores: Sto
     await follows(stores, (1, 7), (7, 2))
     await drain_all(stores)
     batch = await stores.events.after(SEVEN, cursor, 10)
-    assert {one.event.ends for one in batch.told} == {(1, 7), (7, 2)}
+    told = {one.event for one in batch.told}
+    assert {event.ends for event in told} == {(1, 7), (7, 2)}
+    assert told == {*await log(stores), *await log(stores, UserId(2))}, "the same as in the log"
     assert not batch.more
     assert not batch.lost
     (lives_s,) = await stores.redis.pipe([("TTL", "kith:public:feed:7")])
