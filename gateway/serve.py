@@ -48,6 +48,7 @@ def run(config: Config, host: str, port: int) -> None:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    logging.getLogger("uvicorn.error").addFilter(_is_of_no_socket)
     # uvicorn stops cleanly, and then raises the signal again: to a supervisor that were a failure.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     calm_collector()
@@ -64,6 +65,12 @@ def run(config: Config, host: str, port: int) -> None:
         server.run()
     if not server.started:
         sys.exit(STARTUP_FAILURE)
+
+
+def _is_of_no_socket(record: logging.LogRecord) -> bool:
+    """Like requests, sockets that come and go are no news: after a restart they are thousands."""
+    is_of_one = str(record.msg).startswith(("connection ", '%s - "WebSocket'))
+    return record.levelno > logging.INFO or not is_of_one
 
 
 class Server(uvicorn.Server):

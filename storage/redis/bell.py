@@ -14,7 +14,7 @@ from graph.edge import UserId
 from storage.interest import Interests
 from storage.redis.events import BELL_MAX
 from storage.redis.keys import Keys
-from storage.redis.wire import Wire, WireError
+from storage.redis.wire import Wire
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Bell:
                     pause_s = 0.0
                     while True:
                         last = await self._heard(last, interests)
-                except WireError as error:
+                except Exception as error:  # whatever it was: nobody must stay deaf
                     pause_s = min(PAUSE_S_MAX, pause_s * 2 or self._retry_after_s)
                     log.warning("events are not heard for %.1f s or more: %s", pause_s, error)
                     await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))
