@@ -1,6 +1,9 @@
 """A request's headers, gathered in one pass. Knows no header by name."""
 
 from collections.abc import Sequence
+from typing import TypeAlias
+
+RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 class Headers:
@@ -8,7 +11,7 @@ class Headers:
 
     __slots__ = ("_all", "_first")
 
-    def __init__(self, raw: Sequence[tuple[bytes, bytes]]) -> None:
+    def __init__(self, raw: RawHeaders) -> None:
         self._all = raw
         # Backwards: of a header that came twice, the first one is found.
         self._first = dict(reversed(raw))
@@ -26,3 +29,6 @@ class Headers:
     def count(self, name: bytes) -> int:
         """How often it came."""
         return sum(name == one for one, _ in self._all)
+
+
+NO_HEADERS = Headers(())

@@ -46,6 +46,10 @@ class Limits:
     relations_max: int = 1000
     pairs_max: int = 500
     interactions_max: int = 500
+    live_relations_max: int = 100
+    """How many relations one subscription follows."""
+    counts_every_s: float = 1.0
+    """How often a subscription tells of counts that never stand still."""
 
 
 class Arrival(NamedTuple):

@@ -12,7 +12,7 @@ from uuid import UUID
 from graph.account import Account, PrivacyChange, Saved
 from graph.counts import Counts
 from graph.decision import Decision, Rule
-from graph.edge import Edge, Kind, Millis, Pair, UserId
+from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId
 from graph.lane import Lane
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
@@ -56,6 +56,8 @@ class EdgeChange:
     pair: Pair
     edge: Edge
     former: Kind = Kind.NONE
+    """What it was before: for the log, as the next two; a cache needs none of them."""
+    former_flags: Flags = Flags.PLAIN
     turned: bool = False
 
 

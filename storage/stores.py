@@ -8,6 +8,7 @@ from storage.announced_edges import AnnouncedEdges
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.hot.memory import Memory, opened_memory
+from storage.interest import Interests
 from storage.ports import (
     Accounts,
     CountsOf,
@@ -34,8 +35,10 @@ from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqLanes
 from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
+from storage.redis.bell import BLOCK_MS, Bell
 from storage.redis.connection import GuardedRedis
 from storage.redis.counts import CachedCounts
+from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
@@ -67,6 +70,8 @@ class Stores:
     drain: Drain
     catch_up: CatchUp
     caches: RedisCaches
+    events: RedisEvents
+    interests: Interests
     audit: CacheAudit
     lanes: ArqLanes
     postgres: Postgres
@@ -104,10 +109,12 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
     memory = opened_memory(settings)
     lanes = ArqLanes(redis, settings.space)
-    stores = _wired(settings, postgres, redis, lanes)
+    interests = Interests(_bell(settings).listen, settings.subscriptions_max)
+    stores = _wired(settings, postgres, redis, lanes, interests)
     try:
         yield stores if memory is None else _remembering(stores, memory)
     finally:
+        await interests.close()
         await stores.catch_up.close()
         if memory is not None:
             await memory.close()
@@ -123,6 +130,11 @@ def _wire(settings: StorageSettings) -> Wire:
     return MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
 
 
+def _bell(settings: StorageSettings) -> Bell:
+    patient = replace(settings, redis_timeout_s=BLOCK_MS / 1000 + settings.redis_timeout_s)
+    return Bell(_wire(patient), Keys(settings.space), settings.redis_retry_after_s)
+
+
 def _remembering(stores: Stores, memory: Memory) -> Stores:
     return replace(
         stores,
@@ -135,7 +147,11 @@ def _remembering(stores: Stores, memory: Memory) -> Stores:
 
 
 def _wired(
-    settings: StorageSettings, postgres: Postgres, redis: GuardedRedis, lanes: ArqLanes
+    settings: StorageSettings,
+    postgres: Postgres,
+    redis: GuardedRedis,
+    lanes: ArqLanes,
+    interests: Interests,
 ) -> Stores:
     keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
     leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
@@ -144,7 +160,8 @@ def _wired(
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     accounts = PostgresAccounts(postgres)
-    drain = Drain(outbox, caches)
+    events = RedisEvents(redis, keys, _kept(settings))
+    drain = Drain(outbox, caches, events)
     stores = Stores(
         edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes, drain),
         receipts=PostgresReceipts(postgres),
@@ -163,6 +180,8 @@ def _wired(
         drain=drain,
         catch_up=CatchUp(outbox, drain),
         caches=caches,
+        events=events,
+        interests=interests,
         audit=CacheAudit(
             redis,
             keys,
@@ -180,4 +199,10 @@ def _wired(
     )
     return replace(
         stores, uncached=replace(stores, relations=relations, lists=lists, counts=counts)
+    )
+
+
+def _kept(settings: StorageSettings) -> Kept:
+    return Kept(
+        settings.events_max, settings.events_kept_s, settings.feed_max, settings.feed_kept_s
     )

@@ -14,6 +14,7 @@ from graph.errors import Overloaded
 from graph.lane import lane_of
 from graph.receipt import AlreadyNoted, Note, Receipt, no_receipt
 from storage.postgres import locks, sql
+from storage.postgres.outbox import packed_former
 from storage.postgres.pool import PART, Connection, Postgres, Record
 from storage.postgres.receipts import receipt_columns
 
@@ -140,7 +141,7 @@ def _columns(pair: Pair, step: Step) -> Iterator[Any]:
     edge = step.edge
     # A flag is a collection, which asyncpg would take for a dimension of the array.
     yield from (step.turned, edge.kind, int(edge.flags), edge.since, edge.version)
-    yield step.former.kind
+    yield packed_former(step.former)
     yield from (lane_of(pair.source if step.turned else pair.target), step.message)
     yield step.muted_until
     yield from counted(step.former, edge)

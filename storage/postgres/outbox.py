@@ -104,7 +104,7 @@ class Outbox:
                 EdgeChange(
                     Pair(row["from_user_id"], row["to_user_id"]),
                     Edge(Kind(row["kind"]), Flags(row["flags"]), row["since"], row["version"]),
-                    Kind(row["former"]),
+                    *_former(row["former"]),
                     row["by_target"],
                 )
                 for row in rows
@@ -147,6 +147,15 @@ async def _take(connection: Connection, lane: Lane) -> None:
     assert row is not None
     if not row["held"]:
         raise LaneTaken
+
+
+def packed_former(edge: Edge) -> int:
+    """What an edge was, as the outbox holds it: the kind in the first four bits, then the flags."""
+    return edge.kind | int(edge.flags) << 4
+
+
+def _former(packed: int) -> tuple[Kind, Flags]:
+    return Kind(packed & 15), Flags(packed >> 4)
 
 
 class PostgresPending:

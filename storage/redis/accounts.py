@@ -12,6 +12,7 @@ from graph.receipt import Request
 from storage.ports import Accounts
 from storage.redis import packing
 from storage.redis.connection import PART, Redis
+from storage.redis.events import rung
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases, closed, forget
 from storage.redis.values import CachedValues, View, answers
@@ -76,17 +77,19 @@ class CachedAccounts:
 
     async def _told(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
         # A caller who hangs up between the commit and the cache must not leave that behind.
-        task = asyncio.create_task(self._write(self._keys.account(user), write))
+        task = asyncio.create_task(self._write(user, write))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
-    async def _write(self, key: str, write: Callable[[], Awaitable[Saved]]) -> Saved:
+    async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
+        key = self._keys.account(user)
         with contextlib.suppress(Unavailable):
             await self._redis.pipe(closed([key], CLOSED_MS))
         saved = await write()
         try:
-            await self._redis.pipe(forget([key]))
+            # Who may see what has changed: whoever waits for news of the user looks again.
+            await self._redis.pipe([*forget([key]), rung(self._keys, [user])])
         except Unavailable:
             self._redis.owe([key, lease(key)])
         return saved

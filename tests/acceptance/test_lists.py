@@ -206,6 +206,18 @@ async def test_every_list_ends_after_as_many_entries_as_it_says(
             assert walked == expected, (viewer, owner)
 
 
+async def test_a_user_who_is_asked_for_twice_is_answered_twice(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """Once this was an internal error, wherever the caches knew nothing yet."""
+    await edges(stores, {(3, 7): Kind.FOLLOW})
+    await drain_all(stores)
+    query = 'query { users(ids: ["7", "7"]) { followers(first: 5) { nodes { id } } } }'
+    for viewer in (NOBODY, 5):
+        users = (await gateway.data(query, viewer))["users"]
+        assert users == [{"followers": {"nodes": [{"id": "3"}]}}] * 2
+
+
 async def test_the_two_orders_are_each_others_reverse_and_share_no_cursor(
     gateway: Gateway, stores: Stores
 ) -> None:
