@@ -65,7 +65,7 @@ class Subscription:
 
     @strawberry.subscription(
         description="This user: at first, and then whenever a count that the viewer may see has "
-        "changed, at most once a second."
+        "changed, at most once a second. What is told is read then, so it may be told twice."
     )
     async def counts_changed(
         self, info: Info, user_id: UserIdArgument

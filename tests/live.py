@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -145,13 +145,6 @@ async def live_gateway(
         finally:
             server.should_exit = True
             await serving
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Returns as soon as it is so."""
-    async with asyncio.timeout(DEADLINE_S):
-        while not await condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 async def parsed(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, Any]]:

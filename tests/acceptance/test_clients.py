@@ -15,7 +15,8 @@ from gateway.authentication import DEVELOPMENT_SECRET, mint
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.graphs import drain_all, follows
-from tests.live import DEADLINE_S, LiveGateway, live_gateway, until
+from tests.live import DEADLINE_S, LiveGateway, live_gateway
+from tests.waiting import until
 
 CLIENTS = Path(__file__).parent / "clients"
 EVENTS = "subscription { relationshipEvents { type from { id } relation { state } } }"

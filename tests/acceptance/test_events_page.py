@@ -11,7 +11,8 @@ from graph.lane import LANES
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.graphs import drain_all, follows
-from tests.live import live_gateway, until
+from tests.live import live_gateway
+from tests.waiting import until
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"```graphql\n# as (\w+)\n(subscription (\w+) .*?)```", re.DOTALL)

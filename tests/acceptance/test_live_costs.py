@@ -13,7 +13,7 @@ from resolvers.scope import Limits, Scope
 from storage.redis import bell
 from storage.stores import Stores
 from tests.graphs import drain_all, follows
-from tests.live import until
+from tests.waiting import until
 
 SUBSCRIBERS = 1_000
 BLOCK_MS = 20

@@ -11,8 +11,9 @@ from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.graphs import drain_all, follows
-from tests.live import LiveGateway, Socket, live_gateway, until
+from tests.live import LiveGateway, Socket, live_gateway
 from tests.relationships import protect
+from tests.waiting import until
 
 ANNA, BEN, THIRD = 1, 7, 9
 EVENTS = "subscription { relationshipEvents { type from { id } to { id } relation { state } } }"

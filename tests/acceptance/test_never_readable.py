@@ -35,6 +35,9 @@ GIVEN = {
 }
 """What arguments are given, by their names; others keep their defaults."""
 
+CLOCKS = {"Freshness"}
+"""Types that tell when they were asked for, which is never the same."""
+
 WORDS_MAX = 900
 """About as many fields are allowed in one document."""
 
@@ -48,6 +51,8 @@ def asking(of: str, name: str, field: GraphQLField, path: tuple[str, ...]) -> st
     )
     call = f"{name}({given})" if given else name
     below = get_named_type(field.type)
+    if below.name in CLOCKS:
+        return ""
     if is_leaf_type(below):
         return call
     fields = selection(below, path)

@@ -15,7 +15,8 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.cable import cable_to
 from tests.graphs import drain_all, follows
-from tests.live import Socket, live_gateway, until
+from tests.live import Socket, live_gateway
+from tests.waiting import until
 
 EVENTS = "subscription { relationshipEvents { type from { id } } }"
 RELATIONS = 'subscription { relationChanged(ids: ["1"]) { state } }'

@@ -14,7 +14,8 @@ from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.graphs import drain_all, follows, unfollows
-from tests.live import LiveGateway, Socket, live_gateway, until
+from tests.live import LiveGateway, Socket, live_gateway
+from tests.waiting import until
 
 EVENTS = """
 subscription ($types: [RelationshipEventType!], $after: String) {
@@ -145,7 +146,8 @@ async def test_live_counts_are_told_to_anybody_and_end_right(
         while told[-1]["followerCount"] != 20:
             told.append((await socket.data())["countsChanged"])
     counts = [user["followerCount"] for user in told]
-    assert counts == sorted(set(counts))
+    assert counts == sorted(counts)
+    assert max(map(counts.count, counts)) <= 2, "what is told may be newer than what it is told for"
 
 
 async def test_news_that_change_no_count_are_not_told(live: LiveGateway, stores: Stores) -> None:
@@ -409,3 +411,33 @@ async def only_error(socket: Socket) -> Any:
 
 def states(data: Any) -> dict[str, str]:
     return {one["to"]["id"]: one["state"] for one in data["relationChanged"]}
+
+
+FOLLOWED = """
+mutation { payload: followUser(input: { userId: "7" }) { consistencyToken } }
+"""
+AS_FRESH = """
+query ($token: String) { user(id: 7, atLeastAsFresh: $token) { followerCount } }
+"""
+HOW_FRESH = "subscription { countsChanged(userId: 7) { followers { freshness { degraded } } } }"
+
+
+async def test_a_token_holds_on_every_transport(live: LiveGateway) -> None:
+    """Though no worker runs."""
+    async with live.socket(viewer=1) as socket:
+        await socket.subscribe(FOLLOWED)
+        token = (await socket.data())["payload"]["consistencyToken"]
+    async with live.socket(viewer=9) as socket:
+        await socket.subscribe(AS_FRESH, token=token)
+        assert await socket.data() == {"user": {"followerCount": 1}}
+    async with live.events(AS_FRESH, viewer=9, token="none") as events:
+        (name, answer), *_ = [event async for event in events]
+        assert (name, answer["data"]) == ("next", None)
+        assert answer["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+async def test_an_event_tells_how_fresh_it_is(live: LiveGateway) -> None:
+    async with live.socket() as socket:
+        await socket.subscribe(HOW_FRESH)
+        told = (await socket.data())["countsChanged"]
+        assert told == {"followers": {"freshness": {"degraded": False}}}
