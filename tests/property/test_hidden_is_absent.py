@@ -28,17 +28,37 @@ PEOPLE = range(5)
 ENDS = [(one, other) for one in PEOPLE for other in PEOPLE if one != other]
 Ends = tuple[int, int]
 
-EVERYTHING = """
-query ($ids: [ID!]!) { users(ids: $ids) {
-  relationWith(ids: $ids) { ...all }
-  relationMask(ids: $ids)
-  viewerRelation { ...all }
-  viewerIsFollowing isFollowingViewer viewerCanFollow viewerFollowEligibility { code message }
-} }
-fragment all on Relation {
+LISTS = "\n".join(
+    f"{name} {{ access totalCount nodes {{ id }} pageInfo {{ hasNextPage hasPreviousPage }} }}"
+    for name in (
+        "following",
+        "followers",
+        "friends",
+        "followersYouKnow @include(if: $signedIn)",
+        "known: followers(filter: { viewerFollows: true }) @include(if: $signedIn)",
+        "unknown: followers(filter: { viewerFollows: false }) @include(if: $signedIn)",
+        'recent: followers(filter: { since: "2020-01-01T00:00:00Z" })',
+        *(f"common{person}: commonFollowing(with: $with{person})" for person in PEOPLE),
+    )
+)
+WITH = "".join(f", $with{person}: ID!" for person in PEOPLE)
+
+EVERYTHING = f"""
+query ($ids: [ID!]!, $requests: [ID!]!, $signedIn: Boolean!{WITH}) {{
+  users(ids: $ids) {{
+    relationWith(ids: $ids) {{ ...all }}
+    relationMask(ids: $ids)
+    viewerRelation {{ ...all }}
+    viewerIsFollowing isFollowingViewer viewerCanFollow viewerFollowEligibility {{ code message }}
+    followingCount followerCount friendCount
+    {LISTS}
+  }}
+  requests: nodes(ids: $requests) {{ __typename ... on FollowRequest {{ message }} }}
+}}
+fragment all on Relation {{
   state following followedBy whispering requested requestedBy blocking muted special
   followedAt followedByAt requestedAt friendsSince
-}
+}}
 """
 
 SUGGESTIONS = """
@@ -141,8 +161,17 @@ class Kith:
     ) -> list[dict[str, Any]]:
         """Everything that the viewer is told of everybody, but for the dates themselves."""
         asker, door = None if viewer is None else users[viewer], self.doors[whispers_hidden]
-        data = await door.data(EVERYTHING, asker, ids=list(map(str, users)))
-        told = [_undated(user) for user in data["users"]]
+        data = await door.data(
+            EVERYTHING,
+            asker,
+            ids=list(map(str, users)),
+            requests=[f"request:{users[one]}:{users[other]}" for one, other in ENDS],
+            signedIn=viewer is not None,
+            **{f"with{person}": str(user) for person, user in enumerate(users)},
+        )
+        told = [_placed(user, users) for user in data["users"]]
+        for (one, _), request in zip(ENDS, data["requests"], strict=True):
+            told[one].setdefault("requests", []).append(request)
         if viewer is not None:
             whom = (await door.data(SUGGESTIONS, asker))["viewer"]["suggestions"]["nodes"]
             told[viewer]["suggestions"] = _unordered(whom, users)
@@ -153,14 +182,19 @@ def _moved(world: Mapping[Ends, Said], first: int) -> dict[Ends, Said]:
     return {(first + one, first + other): edge for (one, other), edge in world.items()}
 
 
-def _undated(told: Any) -> Any:
+def _placed(told: Any, users: Sequence[int]) -> Any:
+    """The same, without dates, and lists by place: their order is one of dates."""
     if isinstance(told, list):
-        return list(map(_undated, told))
+        return [_placed(one, users) for one in told]
     if not isinstance(told, dict):
         return told
     dates = ("followedAt", "followedByAt", "requestedAt", "friendsSince")
     return {
-        name: value is not None if name in dates else _undated(value)
+        name: sorted(users.index(int(user["id"])) for user in value)
+        if name == "nodes"
+        else value is not None
+        if name in dates
+        else _placed(value, users)
         for name, value in told.items()
     }
 
