@@ -117,8 +117,12 @@ class Doors(NamedTuple):
 
 @cache  # both have few values
 def doors(privacy: Privacy, viewer: Standing) -> Doors | None:
-    """None: there is a block between the two, and nothing of either is shown to the other."""
+    """None: nothing of the user is shown to the viewer, even by others' lists: there is a block
+    between the two, or the account is not here.
+    """
     if viewer in (Standing.BLOCKER, Standing.BLOCKED):
+        return None
+    if not privacy.present and viewer not in (Standing.OWNER, Standing.SERVICE):
         return None
     kinds = (ListKind.FOLLOWING, ListKind.FOLLOWERS)
     return Doors(*(access(kind, privacy, viewer) is Access.VISIBLE for kind in kinds))

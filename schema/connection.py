@@ -13,7 +13,7 @@ from engine import Parents, batched
 from graph.cursor import write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind
-from resolvers.access import total, totals
+from resolvers.access import own_totals, totals
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
@@ -202,8 +202,7 @@ async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[U
     kind, chosen = counted
     found: Sequence[int | None]
     if isinstance(kind, OwnListKind):
-        counts = await scope.counts.load_many(owners)
-        found = [total(kind, count) for count in counts]
+        found = await own_totals(scope, kind, owners)
     elif chosen is None:
         found = await totals(scope, kind, owners)
     else:

@@ -9,10 +9,9 @@ from engine import Outcome, Parents
 from graph.edge import UserId
 from graph.errors import BadCursor
 from graph.page import ListKind, ListOf, OwnListKind, Page, Window
-from graph.visibility import Access
 from resolvers import overlap
 from resolvers.overlap import Filter, Overlap
-from resolvers.pages import Opened, pages_of
+from resolvers.pages import Opened, own_pages_of, pages_of
 from schema import arguments
 from schema.arguments import Paging
 from schema.context import Info, scope_of
@@ -62,11 +61,10 @@ async def own_pages(
     info: Info, kind: OwnListKind, viewers: Parents[UserRow], paging: Paging
 ) -> Rows:
     """A page of a list that is the viewer's alone."""
-    store = scope_of(info).stores.own_lists
+    scope = scope_of(info)
 
-    async def read(owners: Sequence[UserId], window: Window) -> Sequence[Opened]:
-        found = await store.pages(kind, owners, window)
-        return [Opened(Access.VISIBLE, found[owner]) for owner in owners]
+    def read(owners: Sequence[UserId], window: Window) -> Awaitable[Sequence[Opened]]:
+        return own_pages_of(scope, kind, owners, window)
 
     return await _rows(info, [ListOf(kind, viewer) for viewer in viewers], paging, read, None)
 

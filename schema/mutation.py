@@ -4,6 +4,7 @@ from typing import Annotated
 
 import strawberry
 
+from schema.account_mutations import AccountMutations
 from schema.block_mutations import BlockMutations
 from schema.changing import changed_many, undone
 from schema.context import Info
@@ -20,7 +21,9 @@ _INPUT = strawberry.argument(description="To whom, how, and what to give back.")
     description="Everything that can be changed. All of it is safe to repeat, and whoever changes "
     "something sees it at once."
 )
-class Mutation(FollowMutations, RequestMutations, BlockMutations, SettingsMutations):
+class Mutation(
+    FollowMutations, RequestMutations, BlockMutations, SettingsMutations, AccountMutations
+):
     @strawberry.mutation(
         description="What an unfollow, a block or a removal took is there again, with its date: "
         "for some minutes, and only if neither of the two has changed anything since."

@@ -1,0 +1,70 @@
+"""Account states that are announced: to the account's own cache, and to the totals of others.
+
+Knows nothing of where they are kept.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+
+from graph.account_state import AccountState, AccountStatus, StateOutcome
+from graph.edge import UserId
+from graph.errors import Unavailable
+from storage.ports import Absences
+from storage.postgres.account_states import PostgresAccountStates
+from storage.redis.accounts import CLOSED_MS
+from storage.redis.connection import Redis
+from storage.redis.keys import Keys, lease
+from storage.redis.leases import closed, forget
+
+NEIGHBOURS_MAX = 20_000
+"""Of each kind and direction. The totals of others follow when their caches end, in an hour."""
+
+KEYS = 1_000
+"""Keys a command: none holds Redis up."""
+
+
+class AnnouncedStates:
+    """Keeps `storage.ports.AccountStates`."""
+
+    def __init__(
+        self, worn: PostgresAccountStates, absences: Absences, redis: Redis, keys: Keys
+    ) -> None:
+        self._worn = worn
+        self._absences = absences
+        self._redis = redis
+        self._keys = keys
+        self._running: set[asyncio.Task[StateOutcome]] = set()
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
+        return await self._worn.of(users)
+
+    async def change(self, user: UserId, state: AccountState) -> StateOutcome:
+        # A caller who hangs up between the commit and the caches must not leave those behind.
+        task = asyncio.create_task(self._change(user, state))
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
+
+    async def _change(self, user: UserId, state: AccountState) -> StateOutcome:
+        own = self._keys.account(user)
+        with contextlib.suppress(Unavailable):
+            await self._redis.pipe(closed([own], CLOSED_MS))
+        try:
+            outcome = await self._worn.change(user, state)
+        finally:
+            self._absences.expire()
+            await self._forget([own])
+        # Also where it was so already: who repeats a change may have been cut off right here.
+        with contextlib.suppress(Unavailable):
+            neighbours = await self._worn.neighbours(user, NEIGHBOURS_MAX)
+            await self._forget(list(map(self._keys.counts, [user, *neighbours])))
+        return outcome
+
+    async def _forget(self, keys: Sequence[str]) -> None:
+        for first in range(0, len(keys), KEYS):
+            some = keys[first : first + KEYS]
+            try:
+                await self._redis.pipe(forget(some))
+            except Unavailable:
+                self._redis.owe([*some, *map(lease, some)])
