@@ -21,8 +21,9 @@ def follow(
 
     def decide(before: Before) -> Decision:
         edge = before.edge
-        if not before.present:
-            return _as_it_was(Outcome.NOT_ALLOWED, before)  # whatever there is, is not to be seen
+        if not before.present and edge.kind is not Kind.BLOCK:
+            # What there was with whoever is not here, looks as if it had never been.
+            return _as_it_was(Outcome.NOT_ALLOWED, before)
         if edge.kind in FOLLOWS:
             return _as_it_was(Outcome.ALREADY_FOLLOWING, before)
         if edge.kind is Kind.REQUEST and before.protected:
@@ -61,9 +62,7 @@ def update_follow(kind: Kind | None = None, special: bool | None = None) -> Rule
 
     def decide(before: Before) -> Decision:
         edge = before.edge
-        if not before.present:
-            return _as_it_was(Outcome.NOT_ALLOWED, before)
-        if edge.kind not in FOLLOWS:
+        if edge.kind not in FOLLOWS or not before.present:
             return _as_it_was(Outcome.NOT_FOLLOWING, before)
         flags = edge.flags
         if special is not None:
@@ -100,9 +99,7 @@ def accept_request(limit: int, *, mutual: bool = False) -> Rule:
 
     def decide(before: Before) -> Decision:
         edge, back = before.edge, before.back
-        if not before.present:
-            return _as_it_was(Outcome.NOT_ALLOWED, before)
-        if back.kind is not Kind.REQUEST:
+        if back.kind is not Kind.REQUEST or not before.present:
             return _as_it_was(Outcome.NO_REQUEST, before)
         if edge.kind is Kind.BLOCK:
             return _as_it_was(Outcome.UNBLOCK_FIRST, before)

@@ -144,6 +144,14 @@ def seen_by_second(relation: Relation, *, whispers: bool = True) -> Relation:
     return seen_by_first(relation.turned, whispers=whispers).turned
 
 
+def seen_of_absent(relation: Relation) -> Relation:
+    """What anybody may know of how they stand to somebody who is not here: what they have noted."""
+    kind = relation.kind if relation.kind is Kind.BLOCK else Kind.NONE
+    flags = relation.flags & (Flags.MUTED | Flags.DISMISSED)
+    kinds = kinds_of(kind, Kind.NONE, flags)
+    return Relation(kinds, relation.since if kind else Millis(0), Millis(0)) if kinds else STRANGERS
+
+
 _ALL_OPEN = {kinds_of(Kind.FOLLOW, Kind.NONE), kinds_of(Kind.NONE, Kind.FOLLOW), FRIENDS}
 
 

@@ -86,11 +86,14 @@ async def pages_of(
     ]
 
 
+_NOTED = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
+
+
 async def own_pages_of(
     scope: Scope, kind: OwnListKind, owners: Sequence[UserId], window: Window
 ) -> list[Opened]:
-    """The same of a list that is the viewer's alone."""
-    absent = await scope.absent()
+    """The same of a list that is the viewer's alone. What they have noted, they go on seeing."""
+    absent = NOBODY if kind in _NOTED else await scope.absent()
     read = _one_more(window) if absent else window
     pages = await _read(scope, kind, owners, read)
     if absent:

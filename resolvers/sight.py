@@ -19,6 +19,7 @@ from graph.visibility import (
     doors,
     seen_by_first,
     seen_by_second,
+    seen_of_absent,
     seen_through,
     standing,
 )
@@ -51,11 +52,11 @@ async def own(scope: Scope, others: Sequence[UserId], relations: list[Relation])
 def without_absent(
     absent: Set[UserId], others: Sequence[UserId], relations: list[Relation]
 ) -> list[Relation]:
-    """Who is absent is a stranger to everybody, but not to themselves."""
+    """Of who is absent the viewer sees their own notes, and themselves as ever."""
     if not absent or absent.isdisjoint(others):
         return relations  # nearly always
     return [
-        STRANGERS if other in absent and relation is not SELF else relation
+        seen_of_absent(relation) if other in absent and relation is not SELF else relation
         for other, relation in zip(others, relations, strict=True)
     ]
 
@@ -125,8 +126,9 @@ def _shown(
         if other == user:
             return SELF
         if other == viewer:
-            seen = STRANGERS if user in absent else relation
-            return seen_by_second(seen, whispers=whispers)
+            if user in absent:
+                return seen_of_absent(relation.turned).turned
+            return seen_by_second(relation, whispers=whispers)
         if relation.kinds not in PUBLIC:
             return STRANGERS
         return seen_through(relation, first, opened[other])

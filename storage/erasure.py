@@ -96,4 +96,9 @@ class Erasure:
             async with free:
                 return bool((await self._edges.change(pair, erase())).steps)
 
-        return sum(await asyncio.gather(*map(end, pairs)))
+        try:
+            async with asyncio.TaskGroup() as work:
+                ended = [work.create_task(end(pair)) for pair in pairs]
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from failed
+        return sum(task.result() for task in ended)

@@ -36,7 +36,6 @@ WHOLE_S = 600
 class _Statements:
     all_absent: str
     lately_changed: str
-    clock: str
 
 
 _SQL = sql.load(_Statements, "absences")
@@ -87,16 +86,13 @@ class PostgresAbsences:
         self._read_at = started
 
     async def _read_all(self) -> None:
-        clock = await self._postgres.row(_SQL.clock)
-        assert clock is not None
-        known: set[UserId] = set()
-        after, rows = 0, [clock]
-        while len(rows) > 0 and len(known) < ABSENT_MAX:
-            rows = await self._postgres.fetch(_SQL.all_absent, after, ROWS)
+        clock, *rows = await self._postgres.fetch(_SQL.all_absent, 0, ROWS)
+        known = {UserId(row["user_id"]) for row in rows}
+        while len(rows) == ROWS and len(known) < ABSENT_MAX:
+            _, *rows = await self._postgres.fetch(_SQL.all_absent, max(known), ROWS)
             known.update(row["user_id"] for row in rows)
-            after = rows[-1]["user_id"] if rows else after
-        if rows:
-            log.warning("more than %d accounts are absent: not all are left out", ABSENT_MAX)
+        if len(known) >= ABSENT_MAX:
+            log.warning("%d accounts are absent: any more are not left out", ABSENT_MAX)
         self._known, self._after_us = known, clock["now"]
 
     async def _read_changes(self) -> None:

@@ -45,15 +45,13 @@ GROUP BY user_id
 
 -- name: few_absent
 -- How many of the few who are absent (at most $2) are in the lists of $1: two probes for each of
--- both. The columns are those of `graph.counts.Counts`.
+-- both. The columns are those of `graph.counts.Counts`, whose blocks and mutes hold the absent too.
 SELECT u.user_id,
        count(*) FILTER (WHERE f.kind = 1), count(*) FILTER (WHERE r.kind = 1),
        count(*) FILTER (WHERE f.kind = 1 AND r.kind = 1),
        count(*) FILTER (WHERE f.kind = 2), count(*) FILTER (WHERE r.kind = 2),
-       count(*) FILTER (WHERE f.kind = 3), count(*) FILTER (WHERE r.kind = 3),
-       count(*) FILTER (WHERE f.kind = 4), count(*) FILTER (WHERE r.kind = 4),
-       count(*) FILTER (WHERE f.kind IN (1, 2) AND f.flags & 1 <> 0),
-       count(*) FILTER (WHERE f.flags & 2 <> 0)
+       count(*) FILTER (WHERE f.kind = 3), count(*) FILTER (WHERE r.kind = 3), 0, 0,
+       count(*) FILTER (WHERE f.kind IN (1, 2) AND f.flags & 1 <> 0), 0
 FROM unnest($1::bigint[]) AS u (user_id)
 CROSS JOIN (
     SELECT user_id AS id FROM account WHERE state <> 0 AND erased_at IS NULL
@@ -69,58 +67,51 @@ LEFT JOIN LATERAL (
     WHERE r.to_user_id = u.user_id AND r.from_user_id = a.id AND r.version > 0
     LIMIT 1
 ) r ON true
-WHERE f.kind IS NOT NULL OR r.kind IS NOT NULL
+WHERE f.kind BETWEEN 1 AND 3 OR r.kind BETWEEN 1 AND 3
 GROUP BY u.user_id
 
 -- name: many_absent
 -- The same where very many are absent: of each list of $1 the newest $2 are looked up among them.
 WITH edge AS (
-    SELECT u.user_id, e.id, e.kind, e.flags, NULL::smallint AS back_kind
+    SELECT u.user_id, e.id, e.kind, e.flags, 0 AS back_kind
     FROM unnest($1::bigint[]) AS u (user_id)
-    CROSS JOIN unnest('{1,2,3,4}'::smallint[]) AS k (kind)
+    CROSS JOIN unnest(ARRAY[1, 2, 3]::smallint[]) AS k (kind)
     CROSS JOIN LATERAL (
         SELECT f.to_user_id AS id, f.kind, f.flags FROM following f
         WHERE f.from_user_id = u.user_id AND f.kind = k.kind
         ORDER BY f.since DESC, f.to_user_id DESC LIMIT $2::integer
     ) e
     UNION ALL
-    SELECT u.user_id, e.id, 0, e.flags, NULL
+    SELECT u.user_id, e.id, 0, 0, e.kind
     FROM unnest($1) AS u (user_id)
-    CROSS JOIN LATERAL (
-        SELECT f.to_user_id AS id, f.flags FROM following f
-        WHERE f.from_user_id = u.user_id AND f.kind = 0 AND f.flags <> 0
-        LIMIT $2
-    ) e
-    UNION ALL
-    SELECT u.user_id, e.id, NULL, 0, e.kind
-    FROM unnest($1) AS u (user_id)
-    CROSS JOIN unnest('{1,2,3,4}'::smallint[]) AS k (kind)
+    CROSS JOIN unnest(ARRAY[1, 2, 3]::smallint[]) AS k (kind)
     CROSS JOIN LATERAL (
         SELECT r.from_user_id AS id, r.kind FROM follower r
         WHERE r.to_user_id = u.user_id AND r.kind = k.kind
         ORDER BY r.since DESC, r.from_user_id DESC LIMIT $2
     ) e
 ), absent AS (
-    SELECT e.* FROM edge e
+    SELECT e.user_id, e.kind, e.flags, e.back_kind, e.kind = 1 AND r.kind IS NOT NULL AS is_friend
+    FROM edge e
     CROSS JOIN LATERAL (
         SELECT FROM account a
         WHERE a.user_id = e.id AND a.state <> 0 AND a.erased_at IS NULL
         LIMIT 1
     ) a
+    LEFT JOIN LATERAL (
+        SELECT r.kind FROM follower r
+        WHERE r.to_user_id = e.user_id AND r.from_user_id = e.id AND r.kind = 1 AND r.version > 0
+        LIMIT 1
+    ) r ON true
 )
-SELECT e.user_id,
-       count(*) FILTER (WHERE e.kind = 1), count(*) FILTER (WHERE e.back_kind = 1),
-       count(*) FILTER (WHERE e.kind = 1 AND EXISTS (
-           SELECT FROM follower r
-           WHERE r.to_user_id = e.user_id AND r.from_user_id = e.id AND r.kind = 1 AND r.version > 0
-       )),
-       count(*) FILTER (WHERE e.kind = 2), count(*) FILTER (WHERE e.back_kind = 2),
-       count(*) FILTER (WHERE e.kind = 3), count(*) FILTER (WHERE e.back_kind = 3),
-       count(*) FILTER (WHERE e.kind = 4), count(*) FILTER (WHERE e.back_kind = 4),
-       count(*) FILTER (WHERE e.kind IN (1, 2) AND e.flags & 1 <> 0),
-       count(*) FILTER (WHERE e.flags & 2 <> 0)
-FROM absent e
-GROUP BY e.user_id
+SELECT user_id,
+       count(*) FILTER (WHERE kind = 1), count(*) FILTER (WHERE back_kind = 1),
+       count(*) FILTER (WHERE is_friend),
+       count(*) FILTER (WHERE kind = 2), count(*) FILTER (WHERE back_kind = 2),
+       count(*) FILTER (WHERE kind = 3), count(*) FILTER (WHERE back_kind = 3), 0, 0,
+       count(*) FILTER (WHERE kind IN (1, 2) AND flags & 1 <> 0), 0
+FROM absent
+GROUP BY user_id
 
 -- name: any_edge
 -- One row if anybody has ever followed anybody.

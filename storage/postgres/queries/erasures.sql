@@ -11,7 +11,7 @@ SELECT FROM account WHERE user_id = $1 AND state = 2 AND erased_at IS NULL
 -- At most $2 users to whom $1 is something, or about whom they have noted something: an index range a
 -- kind, and one of a small index.
 (SELECT e.id
- FROM unnest('{1,2,3,4}'::smallint[]) AS k (kind)
+ FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
  CROSS JOIN LATERAL (
      SELECT f.to_user_id AS id FROM following f
      WHERE f.from_user_id = $1::bigint AND f.kind = k.kind
@@ -26,7 +26,7 @@ UNION
 -- name: behind
 -- At most $2 users who are something to $1, as far as their edges have arrived: an index range a kind.
 SELECT e.id
-FROM unnest('{1,2,3,4}'::smallint[]) AS k (kind)
+FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
 CROSS JOIN LATERAL (
     SELECT r.from_user_id AS id FROM follower r
     WHERE r.to_user_id = $1::bigint AND r.kind = k.kind
