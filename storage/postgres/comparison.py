@@ -71,24 +71,32 @@ class Part:
     end: Key | None
 
 
+class Numbers(NamedTuple):
+    """All that is counted of a user, each of the two count tables' columns once."""
+
+    following: int
+    followers: int
+    friends: int
+    whispers: int
+    whispered: int
+    outgoing_requests: int
+    incoming_requests: int
+    blocks: int
+    blocked: int
+    specials: int
+    mutes: int
+
+
 class Tally(NamedTuple):
     """A user's counts as they are stored, and as the rows say."""
 
     user: UserId
-    following: int
-    true_following: int
-    followers: int
-    true_followers: int
-    friends: int
-    true_friends: int
+    stored: Numbers
+    true: Numbers
 
     @property
     def differs(self) -> bool:
-        return (self.following, self.followers, self.friends) != (
-            self.true_following,
-            self.true_followers,
-            self.true_friends,
-        )
+        return self.stored != self.true
 
 
 async def compare_rows(connection: Connection, direction: Direction, after: Key) -> Part:
@@ -108,7 +116,8 @@ async def compare_rows(connection: Connection, direction: Direction, after: Key)
 
 async def compare_counts(connection: Connection, users: Sequence[UserId]) -> list[Tally]:
     """What `users` have and should have, in one snapshot."""
-    return [Tally(*row) for row in await connection.fetch(_SQL.compare_counts, users)]
+    rows = await connection.fetch(_SQL.compare_counts, users)
+    return [Tally(user, Numbers(*both[::2]), Numbers(*both[1::2])) for user, *both in rows]
 
 
 async def next_users(connection: Connection, after: UserId) -> list[UserId]:
