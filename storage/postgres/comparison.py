@@ -25,6 +25,7 @@ class _Statements:
     compare_reverse: str
     compare_counts: str
     next_users: str
+    compare_erased: str
 
 
 _SQL = sql.load(_Statements, "verify")
@@ -123,6 +124,17 @@ async def compare_counts(connection: Connection, users: Sequence[UserId]) -> lis
 async def next_users(connection: Connection, after: UserId) -> list[UserId]:
     """The next users behind `after` who have a count; none at the end."""
     return [row["user_id"] for row in await connection.fetch(_SQL.next_users, after, USERS)]
+
+
+async def compare_erased(
+    connection: Connection, after: UserId
+) -> tuple[list[UserId], UserId | None]:
+    """Those of the next erased accounts behind `after` of whom anything is there, and where to go
+    on; None at the end.
+    """
+    rows = await connection.fetch(_SQL.compare_erased, after, USERS)
+    wrong = [UserId(row["user_id"]) for row in rows if row["has_edges"]]
+    return wrong, UserId(rows[-1]["user_id"]) if rows else None
 
 
 def _row(columns: Sequence[int] | None) -> tuple[int, ...] | None:

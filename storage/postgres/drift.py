@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from graph.edge import UserId
 from storage.postgres.comparison import Numbers, OddPair, Tally
 
 
@@ -26,6 +27,7 @@ class DriftKind(Enum):
     BLOCKED_COUNT = "count of being blocked"
     SPECIAL_COUNT = "count of close follows"
     MUTE_COUNT = "count of mutes"
+    ERASED_ACCOUNT = "edges of an erased account"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,10 @@ class Drifts:
         for kind, stored, true in _counts(tally):
             if stored != true:
                 self._note(kind, f"{tally.user}: {stored} instead of {true}")
+
+    def of_erased(self, user: UserId) -> None:
+        """Notes that something is left of an account that was erased."""
+        self._note(DriftKind.ERASED_ACCOUNT, f"{user}")
 
     def found(self) -> tuple[Drift, ...]:
         return tuple(

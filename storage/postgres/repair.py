@@ -25,6 +25,7 @@ class _Statements:
     ensure_counts: str
     hold_counts: str
     mend_counts: str
+    erase_again: str
 
 
 _SQL = sql.load(_Statements, "repair")
@@ -42,6 +43,12 @@ async def mend_users(connection: Connection, users: Sequence[UserId]) -> int:
     """Makes the counts of `users` what their rows say; returns how many it looked at."""
     for first in range(0, len(users), BATCH):
         await again(_mend_users, connection, users[first : first + BATCH])
+    return len(users)
+
+
+async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
+    """Leaves deleted accounts to the workers once more; returns how many."""
+    await connection.execute(_SQL.erase_again, users)
     return len(users)
 
 

@@ -13,6 +13,7 @@ from graph.transitions import among_active, end_mute, follow, mute
 from storage import erasure
 from storage.erasure import Erasure, Turn
 from storage.ports import Edges
+from storage.postgres.drift import DriftKind
 from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -238,6 +239,26 @@ async def test_drift_is_left_to_a_repair_and_told(
     assert await at_once.turn(GONE) is Turn.WAIT
     assert (await verify(storage_settings, repair=True)).repaired
     assert await turns(stores, at_once) == [Turn.DONE]
+
+
+async def test_what_is_left_of_an_erased_account_is_found_and_erased_again(
+    stores: Stores, storage_settings: StorageSettings, at_once: Erasure
+) -> None:
+    await delete(stores)
+    assert await turns(stores, at_once) == [Turn.DONE]
+    await edges(stores, {(2, 3): Kind.FOLLOW})
+    await stores.postgres.fetch("UPDATE account SET state = 0 WHERE user_id = $1", GONE)
+    await edges(stores, {(1, GONE): Kind.FOLLOW})
+    await stores.postgres.fetch("UPDATE account SET state = 2 WHERE user_id = $1", GONE)
+    await drain_all(stores)
+    (drift,) = (await verify(storage_settings)).drifts
+    assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(GONE),))
+    assert await at_once.turn(GONE) is Turn.DONE, "nobody has said that there is anything"
+    await verify(storage_settings, repair=True)
+    await turns(stores, at_once)
+    await drain_all(stores)
+    assert (await verify(storage_settings)).clean
+    assert await left(stores) == []
 
 
 async def test_a_worker_takes_some_turns_and_gives_its_place_back(

@@ -71,3 +71,9 @@ SELECT user_id, followers, more_friends, whispered, incoming, blocked FROM truth
 ON CONFLICT (user_id) DO UPDATE
 SET follows = excluded.follows, friends = c.friends + excluded.friends,
     whispers = excluded.whispers, requests = excluded.requests, blocks = excluded.blocks
+
+-- name: erase_again
+-- The workers find the accounts $1 again, and erase them: a probe each.
+UPDATE account
+SET erased_at = NULL, changed_at = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+WHERE user_id = ANY ($1::bigint[]) AND state = 2

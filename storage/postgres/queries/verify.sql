@@ -140,3 +140,27 @@ FROM (
     (SELECT user_id FROM follower_count WHERE user_id > $1 ORDER BY user_id LIMIT $2)
 ) u
 ORDER BY user_id LIMIT $2
+
+-- name: compare_erased
+-- The next $2 erased accounts behind $1, and whether anything of them is there after all: a probe a
+-- kind and direction.
+SELECT a.user_id,
+       EXISTS (
+           SELECT FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
+           CROSS JOIN LATERAL (
+               (SELECT FROM following f WHERE f.from_user_id = a.user_id AND f.kind = k.kind LIMIT 1)
+               UNION ALL
+               (SELECT FROM follower r WHERE r.to_user_id = a.user_id AND r.kind = k.kind LIMIT 1)
+           ) e
+       )
+       OR EXISTS (
+           SELECT FROM following f
+           WHERE f.from_user_id = a.user_id AND f.kind = 0 AND f.flags <> 0
+       )
+       OR EXISTS (
+           SELECT FROM follower r
+           WHERE r.to_user_id = a.user_id AND r.kind = 0 AND r.flags <> 0
+       ) AS has_edges
+FROM account a
+WHERE a.erased_at IS NOT NULL AND a.user_id > $1
+ORDER BY a.user_id LIMIT $2
