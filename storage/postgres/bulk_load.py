@@ -3,7 +3,7 @@
 A load is a follow at load time, with the date that the file gives: an edge that exists keeps its
 date, and a tombstone becomes an edge again, its notes with it. A whisper, a request or a block
 stays what it is; nobody follows whom they are blocked by, or a deleted account, which follows
-nobody: such edges are kept from the graph, and counted. Neither protection nor limits are asked for.
+nobody: such edges are kept from the graph, and counted. Protection and limits are not asked for.
 Of several lines of one edge the first counts. Loading is safe to repeat; a load that was cut off
 goes on where it stopped when the same file is given again. The caches are not told: flush them when
 a load is done.
