@@ -33,12 +33,13 @@ SELECT count(pg_advisory_xact_lock($1, slot)) FROM generate_series($2::integer, 
 
 -- name: pick
 -- The edges of the slots $1 to $2 that may become follows, and how many may not; if this is $3
--- careful, without those that are follows already: a probe of either direction each, and two of the
--- accounts that are deleted. Of several lines of one edge the first counts. Other kinds than FOLLOW
--- were somebody's word, and stay; so do the notes beside an edge that is none.
+-- careful, without those that are follows already. A probe of either direction each, and two of the
+-- accounts, where it is no follow yet. Of several lines of one edge the first counts. Other kinds than
+-- FOLLOW were somebody's word, and stay; so do the notes beside an edge that is none.
 WITH judged AS MATERIALIZED (
     SELECT l.from_user_id, l.to_user_id, l.since, f.kind, f.flags, f.version, b.kind AS back_kind,
-           coalesce(f.kind, 0) > 1 OR coalesce(b.kind, 0) = 4 OR a.is_deleted AS kept
+           coalesce(f.kind, 0) > 1 OR coalesce(b.kind, 0) = 4
+               OR coalesce(a.is_deleted, false) AS kept
     FROM (
         SELECT DISTINCT ON (from_user_id, to_user_id) from_user_id, to_user_id, since
         FROM loading WHERE slot BETWEEN $1::smallint AND $2::smallint
@@ -51,16 +52,16 @@ WITH judged AS MATERIALIZED (
     ) f ON true
     LEFT JOIN LATERAL (
         SELECT b.kind FROM following b
-        WHERE b.from_user_id = l.to_user_id AND b.to_user_id = l.from_user_id
+        WHERE coalesce(f.kind, 0) = 0
+          AND b.from_user_id = l.to_user_id AND b.to_user_id = l.from_user_id
         OFFSET 0
     ) b ON true
-    CROSS JOIN LATERAL (
-        SELECT EXISTS (
-            SELECT FROM account a
-            WHERE a.user_id IN (l.from_user_id, l.to_user_id) AND a.state = 2
-        ) AS is_deleted
-        OFFSET 0
-    ) a
+    LEFT JOIN LATERAL (
+        SELECT true AS is_deleted FROM account a
+        WHERE coalesce(f.kind, 0) = 0
+          AND a.user_id IN (l.from_user_id, l.to_user_id) AND a.state = 2
+        LIMIT 1
+    ) a ON true
 ), clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 ), picked AS (
