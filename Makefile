@@ -9,7 +9,7 @@ BIN  := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-long check format playground browser-test bench lock sdl states clean
+.PHONY: help install dev test test-long check format playground browser-test clients-test bench lock sdl states clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ playground: ## Bundle the playground with npm, so that it works without the inte
 browser-test: $(READY) playground ## Try the playground in a real browser (needs npm; root installs chromium)
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; }
 	$(BIN)/pytest tests/acceptance/test_playground_browser.py
+
+clients-test: $(READY) ## Try graphql-ws and graphql-sse, the clients that people use (needs npm)
+	cd tests/acceptance/clients && npm ci --no-audit --no-fund --loglevel=error
+	$(BIN)/pytest tests/acceptance/test_clients.py
 
 bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
 	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \

@@ -51,7 +51,7 @@ from engine.sources import Attribute, AwaitedBatch, Batched, PerParent, compiled
 
 
 class Compiler:
-    """Compiles the queries of one schema."""
+    """Compiles the queries of one schema, and what subscriptions say of an event."""
 
     def __init__(self, schema: Schema, settings: EngineSettings) -> None:
         self.schema = schema
@@ -65,7 +65,7 @@ class Compiler:
 
         Raises Unsupported for what is left to graphql-core.
         """
-        if operation.kind is not OperationType.QUERY:
+        if operation.kind is OperationType.MUTATION:
             raise Unsupported(operation.kind.value)
         if operation.node.directives:
             raise Unsupported("directive")
@@ -88,12 +88,11 @@ class _Compilation:
         }
 
     def root(self) -> Selection:
-        core = self._compiler.core
-        assert core.query_type is not None
-        collected = collect_fields(
-            core, self._fragments, self._variables, core.query_type, self._operation.node
-        )
-        return self._selection(core.query_type, collected.grouped_field_set, None)
+        core, operation = self._compiler.core, self._operation
+        root = core.get_root_type(operation.kind)
+        assert root is not None
+        collected = collect_fields(core, self._fragments, self._variables, root, operation.node)
+        return self._selection(root, collected.grouped_field_set, None)
 
     def _selection(
         self, object_type: GraphQLObjectType, asked: GroupedFieldSet, path: Path | None

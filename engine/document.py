@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from graphql import (
     ASTValidationRule,
@@ -12,11 +12,14 @@ from graphql import (
     GraphQLError,
     OperationDefinitionNode,
     OperationType,
+    Undefined,
+    ValueNode,
     VariableNode,
     Visitor,
     parse,
     specified_rules,
     validate,
+    value_from_ast_untyped,
     visit,
 )
 from strawberry.schema import Schema
@@ -26,9 +29,10 @@ from engine.cache import LruCache
 from engine.errors import Unsupported
 from engine.limits import excess, refusal
 from engine.result import Refused, Stage
+from engine.roots import root_arguments
 from engine.settings import EngineSettings
 from engine.size import Measure
-from engine.variables import Variables
+from engine.variables import InvalidVariables, Variables
 
 if TYPE_CHECKING:
     from engine.plan import Plan
@@ -76,6 +80,8 @@ class Operation:
     """The variables that @skip and @include look at: each combination has a plan of its own."""
 
     measure: Measure
+    root_arguments: Mapping[str, list[ValueNode]]
+    """What the fields of the root are given, by the name of the argument, skipped ones too."""
     plans: "LruCache[tuple[bool, ...], Plan | Unsupported]" = field(repr=False)
 
     @property
@@ -85,6 +91,24 @@ class Operation:
     @property
     def name(self) -> str | None:
         return self.node.name.value if self.node.name else None
+
+    def given(self, argument: str, variables: Mapping[str, Any]) -> list[Any]:
+        """What fields of the root are given for a leaf argument, before anything is run; nulls are
+        left out. Nothing, if the variables do not fit: running it says what is wrong with them.
+        """
+        nodes = self.root_arguments.get(argument)
+        if not nodes:
+            return []
+        try:
+            coerced = self.variables.coerce(variables).coerced
+        except InvalidVariables:
+            return []
+        values = (value_from_ast_untyped(node, coerced) for node in nodes)
+        return [value for value in values if value is not None and value is not Undefined]
+
+    def asks_for(self, field_name: str) -> bool:
+        """Whether its document asks for fields of this name, at any depth."""
+        return self.measure.names(field_name)
 
 
 def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
@@ -119,13 +143,15 @@ def _document(
     schema: Schema,
     settings: EngineSettings,
 ) -> Document:
-    fragments: dict[str, FragmentDefinitionNode] = {}
+    fragments = {
+        definition.name.value: definition
+        for definition in node.definitions
+        if isinstance(definition, FragmentDefinitionNode)
+    }
     operations: dict[str | None, Operation] = {}
     switches = _switches(node)
     for definition in node.definitions:
-        if isinstance(definition, FragmentDefinitionNode):
-            fragments[definition.name.value] = definition
-        elif isinstance(definition, OperationDefinitionNode):
+        if isinstance(definition, OperationDefinitionNode):
             name = definition.name.value if definition.name else None
             variables = Variables(schema._schema, definition)
             operations[name] = Operation(
@@ -135,6 +161,7 @@ def _document(
                 variables,
                 tuple(variables.names & switches),
                 measure,
+                root_arguments(definition.selection_set, fragments),
                 LruCache(entries=settings.plans_per_operation),
             )
     return Document(node, operations)

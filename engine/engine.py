@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +20,7 @@ from engine.result import Refused, Result, Stage
 from engine.run import Run
 from engine.settings import EngineSettings
 from engine.settle import settle
+from engine.subscription import failed, source_of
 from engine.variables import InvalidVariables, Values
 
 
@@ -96,7 +98,46 @@ class Engine:
             values = operation.variables.coerce(variables or {})
         except InvalidVariables as invalid:
             return Result(Stage.VARIABLES, errors=invalid.errors)
-        run = Run(self._schema._schema, operation, values, context, root, self.settings.max_rows)
+        return await self._bounded(self._run(operation, values, context, root), deadline)
+
+    async def subscribe(
+        self,
+        operation: Operation,
+        *,
+        variables: Mapping[str, Any] | None = None,
+        context_of: Callable[[], Awaitable[Any]],
+        event_s_max: float,
+    ) -> AsyncGenerator[Result, None]:
+        """An answer for each event of a prepared subscription.
+
+        The source and every event have a context of their own, so that no event is answered with
+        what was read for an earlier one. An event is answered within `event_s_max`.
+        """
+        try:
+            values = operation.variables.coerce(variables or {})
+        except InvalidVariables as invalid:
+            yield Result(Stage.VARIABLES, errors=invalid.errors)
+            return
+        run = self._run(operation, values, await context_of(), None)
+        source = await source_of(run)
+        if isinstance(source, list):
+            yield Result(Stage.EXECUTION, errors=source)
+            return
+        async with AsyncExitStack() as stack:
+            if isinstance(source, AsyncGenerator):
+                await stack.enter_async_context(aclosing(source))
+            try:
+                async for event in source:
+                    deadline = asyncio.get_running_loop().time() + event_s_max
+                    answering = self._run(operation, values, await context_of(), event)
+                    yield await self._bounded(answering, deadline)
+            except Exception as error:
+                yield Result(Stage.EXECUTION, errors=[failed(run, error)])
+
+    def _run(self, operation: Operation, values: Values, context: Any, root: Any) -> Run:
+        return Run(self._schema._schema, operation, values, context, root, self.settings.max_rows)
+
+    async def _bounded(self, run: Run, deadline: float | None) -> Result:
         try:
             if deadline is None:
                 return await self._answer(run)

@@ -74,6 +74,10 @@ class Measure:
         self.spreads = self._spread.total()
         self.comparisons = sum(count * count for count in self._compared.values())
 
+    def names(self, field_name: str) -> bool:
+        """Whether the document asks for fields of this name anywhere."""
+        return field_name in self._written
+
     def repeats(self, field_name: str) -> bool:
         """Whether an operation may ask for fields of this name in several places."""
         return self._written[field_name] > 1 or any(n > 1 for n in self._spread.values())

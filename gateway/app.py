@@ -10,16 +10,21 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine
-from gateway.authentication import Authentication
+from gateway import freshness
+from gateway.authentication import Authentication, Identity
 from gateway.config import Config
+from gateway.connections import Connections
 from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
+from gateway.graphql_sse import GraphQLEventStream
+from gateway.graphql_streams import Streams
+from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
 from gateway.health import Health
 from gateway.metrics import Metrics
 from gateway.playground import Playground
+from gateway.transports import Transports
 from graph.edge import UserId
-from resolvers.scope import Limits
 from resolvers.scope import Scope as RequestScope
 from schema.context import Context
 from schema.errors import formatted
@@ -41,14 +46,19 @@ class Gateway:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._authentication = Authentication(config.authentication)
-        self._endpoint: ASGIApp | None = None
+        self._connections = Connections(config.streams)
+        self._graphql: ASGIApp | None = None
         self._others = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["path"] == ENDPOINT and self._endpoint is not None:
-            await self._endpoint(scope, receive, send)
+        if scope["type"] != "lifespan" and scope["path"] == ENDPOINT and self._graphql is not None:
+            await self._graphql(scope, receive, send)
         else:
             await self._others(scope, receive, send)
+
+    async def hang_up(self) -> None:
+        """Ends the connections of all who stay: a server that stops must not wait for them."""
+        await self._connections.hang_up()
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
@@ -57,12 +67,7 @@ class Gateway:
         playground = Playground(viewer_header=config.authentication.allow_x_viewer)
         engine = Engine(schema)
         async with open_stores(config.storage) as stores:
-            self._endpoint = GraphQLEndpoint(
-                executor=EngineExecutor(engine),
-                context_of=_context_of(self._authentication, stores, config.limits),
-                format_error=formatted,
-                page=playground,
-            )
+            self._graphql = self._transports(stores, engine, playground)
             probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}
             self._others.router.routes.extend(
                 [
@@ -73,14 +78,37 @@ class Gateway:
             )
             yield
 
+    def _transports(self, stores: Stores, engine: Engine, playground: Playground) -> Transports:
+        config, identify = self._config, self._authentication.identify
+        executor = EngineExecutor(engine, freshness.before)
+        context_of = _context_of(stores, config)
+        # News may come before this process's memory has heard that it is wrong.
+        live_context_of = _context_of(stores.fresh, config)
+        endpoint = GraphQLEndpoint(
+            executor=executor,
+            context_of=lambda headers: context_of(identify(headers), headers),
+            format_error=formatted,
+            page=playground,
+        )
+        streams = Streams(executor, live_context_of, formatted, config.streams.request_deadline_ms)
+        return Transports(
+            endpoint,
+            GraphQLEventStream(endpoint.asked, identify, streams, self._connections),
+            GraphQLSockets(identify, streams, self._connections),
+        )
 
-def _context_of(
-    authentication: Authentication, stores: Stores, limits: Limits
-) -> Callable[[Headers], Context]:
-    def context_of(headers: Headers) -> Context:
-        identity = authentication.identify(headers)
+
+def _context_of(stores: Stores, config: Config) -> Callable[[Identity, Headers], Context]:
+    def context_of(identity: Identity, headers: Headers) -> Context:
         viewer = None if identity.user_id is None else UserId(identity.user_id)
-        return Context(RequestScope(stores, viewer, limits, is_service=identity.service))
+        scope = RequestScope(
+            stores,
+            viewer,
+            config.limits,
+            is_service=identity.service,
+            scale=config.affinity,
+        )
+        return Context(scope, freshness.tokens_in(headers))
 
     return context_of
 

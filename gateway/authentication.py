@@ -7,7 +7,7 @@ falling back to anonymous would hide an expired token behind an empty screen.
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,8 @@ class Identity:
 
     user_id: int | None = None
     service: bool = False
+    expires_at: int | None = field(default=None, compare=False)
+    """Until when that holds, in seconds since 1970: for those who stay connected."""
 
 
 ANONYMOUS = Identity()
@@ -154,12 +156,13 @@ def _identity(claims: Mapping[str, Any]) -> Identity:
     if not isinstance(scope, str):
         raise _refused("The token's `scope` is a string of words.")
     service = SERVICE in scope.split()
+    expires_at = int(claims["exp"]) + LEEWAY_S
     subject = claims.get("sub")
     if subject is None:
         if service:
-            return Identity(None, True)
+            return Identity(None, True, expires_at)
         raise _refused("The token names nobody: it needs `sub`.")
-    return Identity(_user_id(subject, "The token's `sub`"), service)
+    return Identity(_user_id(subject, "The token's `sub`"), service, expires_at)
 
 
 def _user_id(text: str, what: str) -> int:

@@ -1,12 +1,15 @@
 """A process's configuration: read once, from the environment. Nothing else reads it there."""
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
+from gateway.connections import StreamLimits
 from gateway.embedded.state import Running, State, find_running
+from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, InteractionKind, Scale
 from graph.pace import Pace
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
@@ -26,6 +29,8 @@ class Config:
     limits: Limits
     metrics_port: int | None = None
     """Where a worker shows its metrics; a gateway shows them at /metrics."""
+    affinity: Scale = DEFAULT_SCALE
+    streams: StreamLimits = field(default_factory=StreamLimits)
 
 
 def read_config(
@@ -42,6 +47,8 @@ def read_config(
         authentication=_authentication(env, development),
         limits=_limits(env),
         metrics_port=_integer(env, "KITH_METRICS_PORT", 0, 0, 65535) or None,
+        affinity=Scale(_weights(env), _integer(env, "KITH_AFFINITY_HALF_LIFE_DAYS", 30, 1, 36_500)),
+        streams=_streams(env),
     )
 
 
@@ -102,6 +109,11 @@ def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings
         cache_ttl_s=_integer(env, "KITH_CACHE_TTL_S", 3600, 1),
         hot_ttl_ms=_integer(env, "KITH_HOT_TTL_MS", 5_000, 0, 60_000),
         hot_bytes_max=_integer(env, "KITH_HOT_MB", 64, 1, 65_536) * 1_000_000,
+        events_max=_integer(env, "KITH_EVENTS_MAX", 50_000, 100),
+        events_kept_s=_integer(env, "KITH_EVENTS_KEPT_S", 86_400, 60),
+        feed_max=_integer(env, "KITH_FEED_MAX", 1_000, 100, 100_000),
+        feed_kept_s=_integer(env, "KITH_FEED_KEPT_S", 86_400, 60),
+        subscriptions_max=_integer(env, "KITH_SUBSCRIPTIONS_MAX", 20_000, 1),
     )
 
 
@@ -114,7 +126,18 @@ def _limits(env: Mapping[str, str]) -> Limits:
         pace=Pace(60_000_000 // per_minute, _integer(env, "KITH_CHANGES_BURST", 300, 1, 1_000_000)),
         mutual_approval=_is_on(env, "KITH_MUTUAL_APPROVAL"),
         whispers_hidden=_is_on(env, "KITH_WHISPERS_HIDDEN_FROM_TARGET"),
+        freshness_wait_ms=_integer(env, "KITH_FRESHNESS_WAIT_MS", 1000, 0, 9000),
         undo_s=_integer(env, "KITH_UNDO_S", 900, 1, 86_400),
+    )
+
+
+def _streams(env: Mapping[str, str]) -> StreamLimits:
+    return StreamLimits(
+        connections_max=_integer(env, "KITH_CONNECTIONS_MAX", 5_000, 1),
+        subscriptions_per_connection_max=_integer(
+            env, "KITH_SUBSCRIPTIONS_PER_CONNECTION_MAX", 100, 1
+        ),
+        send_deadline_ms=_integer(env, "KITH_SEND_DEADLINE_MS", 5_000, 100, 60_000),
     )
 
 
@@ -131,6 +154,23 @@ def _authentication(env: Mapping[str, str], development: bool) -> Authentication
         issuer=env.get("KITH_JWT_ISSUER") or None,
         allow_x_viewer=development,
         development=development,
+    )
+
+
+def _weights(env: Mapping[str, str]) -> Mapping[InteractionKind, float]:
+    """The default weights, and in their place those that are given as `LIKED=3,MESSAGED=7.5`."""
+    given = filter(None, env.get("KITH_AFFINITY_WEIGHTS", "").split(","))
+    return {**DEFAULT_WEIGHTS, **dict(map(_weight, given))}
+
+
+def _weight(text: str) -> tuple[InteractionKind, float]:
+    name, _, number = text.strip().partition("=")
+    is_number = re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", number) and float(number)
+    if name in InteractionKind.__members__ and is_number:
+        return InteractionKind[name], float(number)
+    raise ConfigurationError(
+        f"KITH_AFFINITY_WEIGHTS holds {text!r}; it must be KIND=WEIGHT pairs with commas between, "
+        f"of the kinds {', '.join(InteractionKind.__members__)} and weights above 0, up to 999999."
     )
 
 

@@ -1,9 +1,14 @@
 """Runs operations on the engine. Knows no HTTP, and nothing of how an operation is run."""
 
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Any
+
 from graphql import ExecutionResult, GraphQLError, OperationType
 
-from engine import Engine, Operation, Refused, Stage
+from engine import Engine, Operation, Refused, Result, Stage
 from gateway.graphql_request import GraphQLRequest, NotReadOnly, RequestRefused
+from graph.errors import KithError
 
 _CODES = {
     Stage.PARSE: "GRAPHQL_PARSE_FAILED",
@@ -13,30 +18,102 @@ _CODES = {
     Stage.VARIABLES: "BAD_USER_INPUT",
 }
 
+_NOT_HERE = (
+    "A subscription is answered many times: accept text/event-stream, or ask over a web socket."
+)
+
+
+Begin = Callable[[Operation, Mapping[str, Any], Any], Awaitable[None] | None]
+"""What there is to wait for before an operation is run with its variables and its context; it may
+raise a KithError, which then is the answer."""
+
+
+def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
+    return None
+
 
 class EngineExecutor:
     """Keeps `gateway.graphql_request.Executor`."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, begin: Begin = _at_once) -> None:
         self._engine = engine
+        self._begin = begin
 
     async def execute(self, request: GraphQLRequest, context: object) -> ExecutionResult:
         """Run the request. Raises RequestRefused for what fails before execution."""
-        operation = self._prepared(request)
-        result = await self._engine.run(operation, variables=request.variables, context=context)
-        if result.is_request_error:
-            raise RequestRefused(_CODES[result.stage], result.errors)
-        return ExecutionResult(result.data, result.errors or None)
+        operation = self.prepared(request)
+        if operation.kind is OperationType.SUBSCRIPTION:
+            error = GraphQLError(_NOT_HERE)
+            raise RequestRefused(_CODES[Stage.OPERATION], [error])
+        return await self.run(operation, request, context)
 
-    def _prepared(self, request: GraphQLRequest) -> Operation:
+    def prepared(self, request: GraphQLRequest) -> Operation:
+        """The operation of a request. Raises RequestRefused."""
         try:
             operation = self._engine.prepare(request.query, request.operation_name)
         except Refused as refused:
             raise RequestRefused(_CODES[refused.stage], refused.errors) from None
-        if operation.kind is OperationType.SUBSCRIPTION:
-            error = GraphQLError("Subscriptions are not served over this transport.")
-            raise RequestRefused(_CODES[Stage.OPERATION], [error])
-        if request.read_only and operation.kind is not OperationType.QUERY:
+        if request.read_only and operation.kind is OperationType.MUTATION:
             error = GraphQLError("A GET request reads: send mutations by POST.")
             raise NotReadOnly("METHOD_NOT_ALLOWED", [error])
         return operation
+
+    async def run(
+        self,
+        operation: Operation,
+        request: GraphQLRequest,
+        context: object,
+        deadline: float | None = None,
+    ) -> ExecutionResult:
+        """The one answer of a prepared query or mutation. Raises RequestRefused."""
+        variables = request.variables
+        try:
+            waiting = self._begin(operation, variables, context)
+            if waiting is not None:
+                await waiting
+        except KithError as error:
+            return _failed(error)
+        result = await self._engine.run(
+            operation, variables=variables, context=context, deadline=deadline
+        )
+        return _executed(result)
+
+    async def subscribe(
+        self,
+        operation: Operation,
+        request: GraphQLRequest,
+        context_of: Callable[[], object],
+        event_s_max: float,
+    ) -> AsyncGenerator[ExecutionResult, None]:
+        """An answer to each event of a prepared subscription. Raises RequestRefused."""
+
+        async def begun() -> object:
+            context = context_of()
+            waiting = self._begin(operation, request.variables, context)
+            if waiting is not None:
+                await waiting
+            return context
+
+        results = self._engine.subscribe(
+            operation,
+            variables=request.variables,
+            context_of=begun,
+            event_s_max=event_s_max,
+        )
+        try:
+            async with aclosing(results):
+                async for result in results:
+                    yield _executed(result)
+        except KithError as error:
+            yield _failed(error)
+
+
+def _executed(result: Result) -> ExecutionResult:
+    """What came of an operation that began. Raises RequestRefused for one that did not."""
+    if result.is_request_error:
+        raise RequestRefused(_CODES[result.stage], result.errors)
+    return ExecutionResult(result.data, result.errors or None)
+
+
+def _failed(error: KithError) -> ExecutionResult:
+    return ExecutionResult(None, [GraphQLError(str(error), original_error=error)])

@@ -22,7 +22,7 @@ from gateway.graphql_request import (
     from_query_string,
 )
 from gateway.headers import Headers
-from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded, HttpRefusal
+from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded, HttpRefusal, body_late
 from gateway.media_types import GRAPHQL_JSON, PLAIN_JSON, answer_type, prefers_html, require_json
 from gateway.request_body import read_body
 
@@ -106,7 +106,7 @@ class GraphQLEndpoint:
         self._running += 1
         try:
             with Attended(self._attention, receive) as attended:
-                asked = await self._asked(scope, headers, receive)
+                asked = await self.asked(scope, headers, receive)
                 attended.received()
                 result = await self._executor.execute(asked, self._context_of(headers))
                 return self._executed(result)
@@ -123,7 +123,8 @@ class GraphQLEndpoint:
         finally:
             self._running -= 1
 
-    async def _asked(self, scope: Scope, headers: Headers, receive: Receive) -> GraphQLRequest:
+    async def asked(self, scope: Scope, headers: Headers, receive: Receive) -> GraphQLRequest:
+        """What a request asks. Raises HttpRefusal, and ClientGone when the caller hangs up."""
         bytes_max, method = self._limits.body_bytes_max, scope["method"]
         if method == "POST":
             require_json(headers.get(b"content-type"))
@@ -160,9 +161,7 @@ class GraphQLEndpoint:
         if isinstance(late, DeadlineExceeded):
             message = f"The request was stopped after {self._limits.request_deadline_ms} ms."
             return HttpRefusal(503, "DEADLINE_EXCEEDED", message)
-        message = f"The body did not arrive within {self._limits.body_deadline_ms} ms."
-        # What is left of the body would be read as the next request of this connection.
-        return HttpRefusal(408, "REQUEST_TIMEOUT", message, {"connection": "close"})
+        return body_late(self._limits.body_deadline_ms)
 
 
 async def _send(answer: Answer, media_type: str, send: Send) -> None:

@@ -34,3 +34,10 @@ class BodyLate(Exception):
 
 class DeadlineExceeded(Exception):
     """The work took longer than a request may."""
+
+
+def body_late(deadline_ms: int) -> HttpRefusal:
+    """What the caller of a late body is told."""
+    message = f"The body did not arrive within {deadline_ms} ms."
+    # What is left of the body would be read as the next request of this connection.
+    return HttpRefusal(408, "REQUEST_TIMEOUT", message, {"connection": "close"})

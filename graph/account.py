@@ -3,8 +3,10 @@
 Knows nothing of who sees what: that is `graph.visibility`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from graph.decision import Outcome
+from graph.edge import Millis
 from graph.visibility import OPEN, Audience, Privacy
 
 
@@ -28,3 +30,24 @@ class PrivacyChange:
     protected: bool | None = None
     following: Audience | None = None
     followers: Audience | None = None
+
+    def of(self, account: Account) -> Account:
+        """The account as it is after it."""
+        was = account.privacy
+        privacy = replace(
+            was,
+            protected=was.protected if self.protected is None else self.protected,
+            following=was.following if self.following is None else self.following,
+            followers=was.followers if self.followers is None else self.followers,
+        )
+        return replace(account, privacy=privacy)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What became of a change of an account, and the account as it is then."""
+
+    outcome: Outcome
+    account: Account
+    retry_at: Millis | None = None
+    """When to try again, where its user was too fast."""

@@ -176,6 +176,9 @@ class Decision:
     retry_at: Millis | None = None
     """When to try again, where the actor was too fast."""
     guards: Guards = Guards()
+    at: int = 0
+    """By the database's clock in microseconds, when all of it had surely been written, or was found
+    to be so already: a store tells."""
 
     @property
     def relation(self) -> Relation:

@@ -18,6 +18,19 @@ class Pace:
     burst: int
 
 
+def retry_at(pace: Pace, now: int, paced_until: int) -> Millis | None:
+    """When to try again, for a user whose changes are paid for up to `paced_until`; None: now.
+
+    Both are in microseconds.
+    """
+    early = paced_until - _most(pace, now)
+    return Millis(-(-(now + early) // 1000)) if early > 0 else None
+
+
+def _most(pace: Pace, now: int) -> int:
+    return now + pace.interval_us * (pace.burst - 1)
+
+
 def paced(rule: Rule, pace: Pace, *, noted: bool = False) -> Rule:
     """The same rule, refused to whoever is too fast.
 
@@ -28,11 +41,10 @@ def paced(rule: Rule, pace: Pace, *, noted: bool = False) -> Rule:
         decision = rule(before)
         if not (decision.steps or noted):
             return decision
-        most = before.now + pace.interval_us * (pace.burst - 1)
-        early = before.paced_until - most
-        if early > 0:
-            retry_at = Millis(-(-(before.now + early) // 1000))
-            return Decision(Outcome.RATE_LIMITED, (), before.edge, before.back, retry_at=retry_at)
+        later = retry_at(pace, before.now, before.paced_until)
+        if later is not None:
+            return Decision(Outcome.RATE_LIMITED, (), before.edge, before.back, retry_at=later)
+        most = _most(pace, before.now)
         guards = replace(decision.guards, pace_us=pace.interval_us, paced_most=most)
         return replace(decision, guards=guards)
 

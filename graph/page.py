@@ -34,10 +34,18 @@ class OwnListKind(IntEnum):
     INCOMING_REQUESTS = 10
 
 
+class Ranking(IntEnum):
+    """Lists that are ordered by something else than dates. Numbered beside `ListKind`'s."""
+
+    FRIENDS = 101
+    """A user's friends, closest first."""
+    SUGGESTIONS = 102
+
+
 class ListOf(NamedTuple):
     """Which list: the kind, its owner, and the end that it is read from."""
 
-    kind: ListKind | OwnListKind
+    kind: ListKind | OwnListKind | Ranking
     owner: UserId
     oldest_first: bool = False
 

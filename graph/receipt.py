@@ -7,6 +7,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 from uuid import UUID
 
 from graph.decision import Before, Decision, Outcome
@@ -27,6 +28,18 @@ class Receipt:
     outcome: Outcome
     taken: Taken | None = None
     """What can be given back, if anything can."""
+
+
+SERVICES = UserId(0)
+"""The actor of whatever services ask for themselves. No user has this id."""
+
+
+class Request(NamedTuple):
+    """What somebody asked for with an idempotency key: what its receipt will be found by."""
+
+    actor: UserId
+    id: UUID
+    asked: bytes
 
 
 @dataclass(frozen=True, slots=True)

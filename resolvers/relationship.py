@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID, uuid4
 
+from graph.consistency import Moment, moment_of
 from graph.counts import Limit
 from graph.decision import CHANGES, REFUSALS, Before, Decision, Outcome
 from graph.edge import Millis, Pair, UserId
@@ -53,6 +54,8 @@ class Result:
     undo_token: str | None = None
     limit: Limit | None = None
     retry_at: Millis | None = None
+    moment: Moment | None = None
+    """When it has arrived everywhere, be it made now or found to be so; None: it was refused."""
 
     @property
     def is_changed(self) -> bool:
@@ -148,6 +151,7 @@ async def _done(
         undo_token(receipt_id) if action.takes and decision.steps else None,
         decision.limit,
         decision.retry_at,
+        _moment(pair, decision),
     )
 
 
@@ -160,8 +164,16 @@ async def _told_again(scope: Scope, pair: Pair, first: Receipt, asked: bytes) ->
 
 async def _told(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = None) -> Result:
     """An outcome that is known already, and how the two stand to each other now."""
+    if pair.source == pair.target:  # the key was used for something about oneself
+        return Result(outcome, pair.target, SELF)
     now = await scope.stores.edges.change(pair, lambda b: Decision(outcome, (), b.edge, b.back))
-    return Result(outcome, pair.target, await _seen(scope, pair.target, now), token)
+    return Result(
+        outcome,
+        pair.target,
+        await _seen(scope, pair.target, now),
+        token,
+        moment=_moment(pair, now),
+    )
 
 
 def _note(action: Action, target: UserId, receipt_id: UUID, *, keyed: bool) -> Note:
@@ -180,6 +192,10 @@ def _note(action: Action, target: UserId, receipt_id: UUID, *, keyed: bool) -> N
 
 async def _kept(scope: Scope, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
     return await scope.stores.receipts.of(actor, ids)
+
+
+def _moment(pair: Pair, decision: Decision) -> Moment | None:
+    return None if decision.outcome in REFUSALS else moment_of(pair, decision.at)
 
 
 async def _seen(scope: Scope, target: UserId, decision: Decision) -> Relation:

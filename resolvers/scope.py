@@ -5,8 +5,10 @@ Knows nothing of the protocol that the request came by.
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from graph.account import Account
+from graph.affinity import DEFAULT_SCALE, Scale
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
@@ -14,6 +16,7 @@ from graph.pace import Pace
 from graph.relation import SELF, Relation
 from resolvers.loader import Loader
 from storage.ports import Check
+from storage.postgres.outbox import Arrived
 from storage.stores import Stores
 
 NOBODY: Set[UserId] = frozenset()
@@ -36,12 +39,26 @@ class Limits:
     """Whether a whisper is hidden from its target too."""
     undo_s: int = 900
     """How long what a change took can be given back."""
+    freshness_wait_ms: int = 1000
+    """How long an answer waits until the graph is as fresh as it has to be."""
     changes_max: int = 50
     page_max: int = 100
     page_default: int = 20
     users_max: int = 100
     relations_max: int = 1000
     pairs_max: int = 500
+    interactions_max: int = 500
+    live_relations_max: int = 100
+    """How many relations one subscription follows."""
+    counts_every_s: float = 1.0
+    """How often a subscription tells of counts that never stand still."""
+
+
+class Arrival(NamedTuple):
+    """How far the graph had come, and how often Redis had not been there until then."""
+
+    arrived: Arrived
+    redis_failures: int
 
 
 class Scope:
@@ -54,14 +71,18 @@ class Scope:
         limits: Limits,
         *,
         is_service: bool = False,
+        scale: Scale = DEFAULT_SCALE,
     ) -> None:
         self.stores = stores
         self.viewer = viewer
         self.limits = limits
         self.is_service = is_service
+        self.scale = scale
         self._counts: Loader[UserId, Counts] | None = None
         self._accounts: Loader[UserId, Account] | None = None
         self._ties: Loader[UserId, Relation] | None = None
+        self.arrival: Arrival | None = None
+        """How far the graph had come before anything was read, where somebody wants to know."""
 
     @property
     def counts(self) -> Loader[UserId, Counts]:
@@ -90,7 +111,11 @@ class Scope:
 
     def forget(self) -> None:
         """What was read is no longer sure, because this request has written."""
-        self.stores = self.stores.fresh
+        self.read_from(self.stores.fresh)
+
+    def read_from(self, stores: Stores) -> None:
+        """What was read is forgotten; whatever is read from now on, is read from these."""
+        self.stores = stores
         self._counts = self._accounts = self._ties = None
 
     @property
@@ -123,5 +148,5 @@ class Scope:
 
     async def _read_ties(self, users: Sequence[UserId]) -> list[Relation]:
         viewer = self.must_have_viewer()
-        (found,) = await self.stores.relations.between([Check(viewer, users)])
+        (found,) = await self.stores.fresh.relations.between([Check(viewer, users)])
         return [SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)]

@@ -92,18 +92,23 @@ def window(list_of: ListOf, limits: Limits, paging: Paging) -> Window:
     if first is not None and last is not None:
         raise BadInput("first", "give either `first` or `last`, not both.")
     argument, size = ("first", first) if last is None else ("last", last)
-    size = limits.page_default if size is None else size
-    if not 0 <= size <= limits.page_max:
-        raise BadInput(argument, f"{size} is out of range: use 0 to {limits.page_max}.")
     start = None if after is None else read_cursor("after", after, list_of)
     end = None if before is None else read_cursor("before", before, list_of)
     newer, older = (end, start) if list_of.oldest_first else (start, end)
     return Window(
-        size=size,
+        size=page_size(argument, size, limits),
         after=NEWEST if newer is None else newer,
         before=OLDEST if older is None else older,
         backward=(last is not None) is not list_of.oldest_first,
     )
+
+
+def page_size(argument: str, size: int | None, limits: Limits) -> int:
+    """How many entries were asked for."""
+    size = limits.page_default if size is None else size
+    if not 0 <= size <= limits.page_max:
+        raise BadInput(argument, f"{size} is out of range: use 0 to {limits.page_max}.")
+    return size
 
 
 def moment(date: datetime) -> Millis:

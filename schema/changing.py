@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, TypeVar
 
+from graph.consistency import joined, write_token
 from graph.edge import UserId
 from graph.errors import BadInput, KithError
 from resolvers import relationship
@@ -52,7 +53,7 @@ async def changed(
         told = _refused(bad, INPUT, outcomes)
     else:
         result = await relationship.change(scope, *change, key)
-        told = _told(viewer, result, INPUT, outcomes)
+        told = {**_told(viewer, result, INPUT, outcomes), "consistency_token": _token([result])}
     return payload(
         viewer=viewer, client_mutation_id=arguments.given(given.client_mutation_id), **told
     )
@@ -68,7 +69,10 @@ async def undone(info: Info, given: UndoRelationshipChangeInput) -> UndoRelation
         told = _refused(bad, INPUT, UndoRelationshipChangeOutcome)
     else:
         result = await relationship.undo(scope, given.undo_token, key)
-        told = _told(viewer, result, INPUT, UndoRelationshipChangeOutcome)
+        told = {
+            **_told(viewer, result, INPUT, UndoRelationshipChangeOutcome),
+            "consistency_token": _token([result]),
+        }
     return UndoRelationshipChangePayload(
         viewer=viewer,  # type: ignore[arg-type]
         client_mutation_id=arguments.given(given.client_mutation_id),
@@ -81,7 +85,7 @@ async def changed_many(info: Info, given: ChangeRelationshipsInput) -> ChangeRel
     scope = scope_of(info)
     viewer = scope.must_have_viewer()
     changes: list[Any] = []
-    errors = []
+    errors, token = [], None
     try:
         key = idempotency_key(given.idempotency_key)
         if len(given.changes) > scope.limits.changes_max:
@@ -90,19 +94,22 @@ async def changed_many(info: Info, given: ChangeRelationshipsInput) -> ChangeRel
     except BadInput as bad:
         errors = [invalid_input(bad, INPUT)]
     else:
-        changes = await _changed_each(scope, viewer, given.changes, key)
+        changes, token = await _changed_each(scope, viewer, given.changes, key)
     return ChangeRelationshipsPayload(
         changes=changes,
         viewer=viewer,  # type: ignore[arg-type]
         user_errors=errors,
+        consistency_token=token,
         client_mutation_id=arguments.given(given.client_mutation_id),
     )
 
 
 async def _changed_each(
     scope: Scope, viewer: UserId, given: Sequence[RelationshipChangeInput], key: str | None
-) -> list[RelationshipChange | KithError]:
-    """What became of each: those whose input is bad are refused, and the others made."""
+) -> tuple[list[RelationshipChange | KithError], str | None]:
+    """What became of each: those whose input is bad are refused, and the others made. With them one
+    token for all that were.
+    """
     told: list[RelationshipChange | KithError | None] = [None] * len(given)
     changes: dict[int, Change] = {}
     for place, one in enumerate(given):
@@ -118,7 +125,13 @@ async def _changed_each(
             if isinstance(result, KithError)
             else RelationshipChange(**_told(viewer, result, _path(place), RelationshipOutcome))
         )
-    return [one for one in told if one is not None]
+    made = [result for result in results.values() if not isinstance(result, KithError)]
+    return [one for one in told if one is not None], _token(made)
+
+
+def _token(results: Sequence[Result]) -> str | None:
+    moment = joined(result.moment for result in results if result.moment is not None)
+    return None if moment is None else write_token(moment)
 
 
 def _path(place: int) -> tuple[str, ...]:

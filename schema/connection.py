@@ -12,11 +12,13 @@ import strawberry
 from engine import Parents, batched
 from graph.cursor import write_cursors
 from graph.edge import UserId
-from graph.page import ListKind, OwnListKind
+from graph.page import ListKind, OwnListKind, Ranking
 from resolvers.access import own_totals, totals
+from resolvers.freshness import freshness_of
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
+from schema.freshness import Freshness, shown
 from schema.rows import ConnectionRow, EntryRow, date
 
 if TYPE_CHECKING:
@@ -124,6 +126,14 @@ class Connection:
     async def total_count(rows: Parents[ConnectionRow], info: Info) -> list[int]:
         return await _totals(scope_of(info), rows)
 
+    @batched(
+        description="How fresh this page is. Asking for it costs one look for the whole request; "
+        "null, with an error, where even that is not possible."
+    )
+    def freshness(rows: Parents[ConnectionRow], info: Info) -> list[Freshness | None]:
+        found = freshness_of(scope_of(info), [row.list_of for row in rows])
+        return list(map(shown, found))
+
 
 @strawberry.type
 class UserConnection(Connection):
@@ -195,11 +205,13 @@ async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
     ]
 
 
-_Counted: TypeAlias = tuple[ListKind | OwnListKind, Filter | None]
+_Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | None]
 
 
 async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[UserId, int]:
     kind, chosen = counted
+    if isinstance(kind, Ranking):
+        kind = ListKind.FRIENDS  # in another order; suggestions have no total
     found: Sequence[int | None]
     if isinstance(kind, OwnListKind):
         found = await own_totals(scope, kind, owners)

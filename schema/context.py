@@ -1,5 +1,6 @@
 """What every field is given besides its parent. Knows nothing of HTTP."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import strawberry
@@ -12,6 +13,8 @@ class Context:
     """One request, to a field."""
 
     scope: Scope
+    tokens: Sequence[str] = ()
+    """What the request's own header says that the answer has to be as fresh as."""
 
 
 Info = strawberry.Info[Context, None]

@@ -9,7 +9,7 @@ from typing import Any
 
 from graphql import GraphQLError
 
-from graph.errors import BadInput, KithError, Unavailable
+from graph.errors import BadInput, KithError, Stale, Unavailable
 
 log = logging.getLogger("kith.errors")
 
@@ -42,6 +42,8 @@ def _extensions(cause: KithError) -> dict[str, Any]:
     extensions: dict[str, Any] = {"code": cause.code}
     if isinstance(cause, BadInput):
         extensions["argument"] = cause.argument
+    if isinstance(cause, Stale):
+        extensions["retryAfterMs"] = cause.retry_after_ms
     if isinstance(cause, Unavailable):
         log.warning("%s", cause, exc_info=cause.__cause__)
         extensions["part"] = cause.part

@@ -70,7 +70,7 @@ class FollowMutations:
         )
 
     @strawberry.mutation(
-        description="A user stops following the viewer, without being told. It can be undone for "
+        description="A user stops following the viewer, and is not told why. It can be undone for "
         "some minutes."
     )
     async def remove_follower(

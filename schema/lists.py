@@ -7,8 +7,10 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from engine import Outcome, Parents
 from graph.edge import UserId
-from graph.errors import BadCursor
-from graph.page import ListKind, ListOf, OwnListKind, Page, Window
+from graph.errors import BadCursor, BadInput
+from graph.page import ListKind, ListOf, OwnListKind, Page, Ranking, Window
+from graph.visibility import Access
+from resolvers import closest_friends as closest
 from resolvers import overlap
 from resolvers.overlap import Filter, Overlap
 from resolvers.pages import Opened, own_pages_of, pages_of
@@ -81,6 +83,25 @@ async def common_following(
     """A page of whom each user and another one follow."""
     found = await overlap.common_following(scope_of(info), list(users), other)
     return _overlapping(info, ListKind.FOLLOWING, users, found, paging)
+
+
+async def closest_friends(
+    info: Info, users: Parents[UserRow], paging: Paging, order: FriendOrder
+) -> Rows:
+    """A page of the viewer's friends in the order of closeness, which nobody else's are put in."""
+    scope = scope_of(info)
+    viewer = scope.must_have_viewer()
+    refusal = BadInput("orderBy", "AFFINITY orders your own friends only.")
+    if viewer not in users:
+        return [refusal] * len(users)
+
+    async def read(owners: Sequence[UserId], window: Window) -> Sequence[Opened]:
+        page = await closest.closest_friends(scope, window)
+        return [Opened(Access.VISIBLE, page)] * len(owners)
+
+    list_of = ListOf(Ranking.FRIENDS, viewer, is_oldest_first(order))
+    (row,) = await _rows(info, [list_of], paging, read, None)
+    return [row if user == viewer else refusal for user in users]
 
 
 async def _rows(

@@ -10,6 +10,7 @@ from schema.changing import changed_many, undone
 from schema.context import Info
 from schema.follow_mutations import FollowMutations
 from schema.inputs import ChangeRelationshipsInput, UndoRelationshipChangeInput
+from schema.interactions import InteractionMutations
 from schema.payload import ChangeRelationshipsPayload, UndoRelationshipChangePayload
 from schema.request_mutations import RequestMutations
 from schema.settings_mutation import SettingsMutations
@@ -18,11 +19,16 @@ _INPUT = strawberry.argument(description="To whom, how, and what to give back.")
 
 
 @strawberry.type(
-    description="Everything that can be changed. All of it is safe to repeat, and whoever changes "
-    "something sees it at once."
+    description="Everything that can be changed. All of it is safe to repeat, unless it says "
+    "otherwise, and whoever changes something sees it at once."
 )
 class Mutation(
-    FollowMutations, RequestMutations, BlockMutations, SettingsMutations, AccountMutations
+    FollowMutations,
+    RequestMutations,
+    BlockMutations,
+    SettingsMutations,
+    AccountMutations,
+    InteractionMutations,
 ):
     @strawberry.mutation(
         description="What an unfollow, a block or a removal took is there again, with its date: "

@@ -23,6 +23,11 @@ class ListOrderField(Enum):
 @strawberry.enum(description="By what a list of friends is ordered.")
 class FriendOrderField(Enum):
     DATE = strawberry.enum_value("DATE", description="By when each friendship began.")
+    AFFINITY = strawberry.enum_value(
+        "AFFINITY",
+        description="By how much the viewer has to do with each of them, most first. Of the "
+        "viewer's own friends only: of anybody else's it is an error.",
+    )
 
 
 @strawberry.input(description="In which order a list of follows is read.")

@@ -1,4 +1,4 @@
-"""What can become of each change, as enums: one a mutation. Decides nothing."""
+"""What can become of each change, as enums: one a mutation, one for settings. Decides nothing."""
 
 from enum import Enum
 from typing import cast
@@ -146,6 +146,17 @@ class DismissSuggestionOutcome(Enum):
 class UndoRelationshipChangeOutcome(Enum):
     RESTORED = strawberry.enum_value(
         "RESTORED", description="What the change took is there again, with its date."
+    )
+    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+
+
+@strawberry.enum(description="What became of a change of somebody's settings.")
+class SettingsOutcome(Enum):
+    UPDATED = strawberry.enum_value(
+        "UPDATED", description="The settings are now as they were asked for."
+    )
+    UNCHANGED = strawberry.enum_value(
+        "UNCHANGED", description="They were so already; nothing was changed."
     )
     REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
 

@@ -25,6 +25,12 @@ from schema.user import User
 from schema.user_error import UserError
 from schema.viewer import Viewer
 
+_AS_FRESH = (
+    "What `atLeastAsFresh` and the header `X-Consistency-Token` take, to make any answer at least "
+    "as fresh as what this has changed, or has found to be so already; null if it was refused. "
+    "Anybody may use it."
+)
+
 
 @strawberry.type
 class Told:
@@ -50,6 +56,7 @@ class Payload(Told):
     """What all payloads of one change have in common; no type of the API itself."""
 
     viewer: Viewer = strawberry.field(description="Who asked for it.")
+    consistency_token: str | None = strawberry.field(default=None, description=_AS_FRESH)
     client_mutation_id: str | None = strawberry.field(description="What the input held.")
 
 
@@ -134,5 +141,8 @@ class ChangeRelationshipsPayload:
     viewer: Viewer = strawberry.field(description="Who asked for it.")
     user_errors: list[UserError] = strawberry.field(
         description="What is wrong with the input as a whole: then nothing was changed."
+    )
+    consistency_token: str | None = strawberry.field(
+        default=None, description=f"{_AS_FRESH} One for all changes."
     )
     client_mutation_id: str | None = strawberry.field(description="What the input held.")

@@ -10,6 +10,7 @@ from resolvers.scope import Scope
 from schema import arguments
 from schema.account import Account, AccountRow
 from schema.context import Info, scope_of
+from schema.freshness import AtLeastAsFresh
 from schema.node import Node
 from schema.relation import Relation
 from schema.request import pair_of, requests_of
@@ -51,27 +52,44 @@ class Query:
         roots: Parents[None],
         info: Info,
         id: NodeId,  # noqa: A002
+        at_least_as_fresh: AtLeastAsFresh = None,
     ) -> list[Node | None]:
         found = await _nodes(scope_of(info), "id", [id])
         return cast("list[Node | None]", found * len(roots))
 
     @batched(description="The objects with these ids, in their order.")
-    async def nodes(roots: Parents[None], info: Info, ids: NodeIds) -> list[list[Node | None]]:
+    async def nodes(
+        roots: Parents[None],
+        info: Info,
+        ids: NodeIds,
+        at_least_as_fresh: AtLeastAsFresh = None,
+    ) -> list[list[Node | None]]:
         scope = scope_of(info)
         most = scope.limits.users_max
         found = await _nodes(scope, "ids", arguments.at_most("ids", ids, most))
         return cast("list[list[Node | None]]", [found] * len(roots))
 
     @batched(description="The user with this id.")
-    def user(roots: Parents[None], id: UserIdArgument) -> list[User | None]:  # noqa: A002
+    def user(
+        roots: Parents[None],
+        id: UserIdArgument,  # noqa: A002
+        at_least_as_fresh: AtLeastAsFresh = None,
+    ) -> list[User | None]:
         return cast("list[User | None]", [_user(id)] * len(roots))
 
     @batched(description="The users with these ids, in their order.")
-    def users(roots: Parents[None], info: Info, ids: UserIds) -> list[list[User | None]]:
+    def users(
+        roots: Parents[None],
+        info: Info,
+        ids: UserIds,
+        at_least_as_fresh: AtLeastAsFresh = None,
+    ) -> list[list[User | None]]:
         return cast("list[list[User | None]]", [_users(info, ids)] * len(roots))
 
     @batched(description="Who is asking; null when nobody is signed in.")
-    def viewer(roots: Parents[None], info: Info) -> list[Viewer | None]:
+    def viewer(
+        roots: Parents[None], info: Info, at_least_as_fresh: AtLeastAsFresh = None
+    ) -> list[Viewer | None]:
         return cast("list[Viewer | None]", [scope_of(info).viewer] * len(roots))
 
     @batched(
@@ -79,7 +97,10 @@ class Query:
         "`pairs`. Others get `FORBIDDEN`."
     )
     async def relations_between(
-        roots: Parents[None], info: Info, pairs: UserPairs
+        roots: Parents[None],
+        info: Info,
+        pairs: UserPairs,
+        at_least_as_fresh: AtLeastAsFresh = None,
     ) -> list[list[Relation]]:
         scope = scope_of(info)
         scope.must_be_service()

@@ -44,7 +44,7 @@ class RequestMutations:
             AcceptFollowRequestOutcome,
         )
 
-    @strawberry.mutation(description="The viewer drops a user's request, without telling them.")
+    @strawberry.mutation(description="The viewer drops a user's request, without telling them why.")
     async def decline_follow_request(
         self,
         info: Info,

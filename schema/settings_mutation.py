@@ -1,66 +1,82 @@
 """Changing what a user says about who may see them, and what a service allows them."""
 
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import strawberry
+from strawberry import UNSET
 
 from graph import visibility
 from graph.account import PrivacyChange
 from graph.errors import BadInput
 from resolvers import settings
+from resolvers.settings import Result
 from schema import arguments
+from schema.changing import INPUT
 from schema.context import Info, scope_of
+from schema.inputs import RepeatableInput
+from schema.outcomes import SettingsOutcome
+from schema.requests import idempotency_key
 from schema.settings import Audience, RelationshipSettings
 from schema.user import User
+from schema.user_error import UserError, invalid_input, refusals
 from schema.viewer import Viewer
 
-_ECHO = "Anything; the payload gives it back."
-_KEY = "Taken as everywhere. Setting the same twice is the same, so a repetition needs none."
 _AS_IT_WAS = "If it is not given, it stays as it is."
 
 LIMIT_MAX = 2**31 - 1
 
 
 @strawberry.input(description="What the viewer says anew about who may see them.")
-class UpdateRelationshipSettingsInput:
+class UpdateRelationshipSettingsInput(RepeatableInput):
     protected: bool | None = strawberry.field(
-        default=None,
+        default=UNSET,
         description="Whether the viewer approves who follows them. Turned off, it accepts nobody: "
         f"who waits for approval goes on waiting. {_AS_IT_WAS}",
     )
     following_audience: Audience | None = strawberry.field(
-        default=None, description=f"To whom `following` is open. {_AS_IT_WAS}"
+        default=UNSET, description=f"To whom `following` is open. {_AS_IT_WAS}"
     )
     followers_audience: Audience | None = strawberry.field(
-        default=None, description=f"To whom `followers` is open. {_AS_IT_WAS}"
+        default=UNSET, description=f"To whom `followers` is open. {_AS_IT_WAS}"
     )
-    idempotency_key: str | None = strawberry.field(default=None, description=_KEY)
-    client_mutation_id: str | None = strawberry.field(default=None, description=_ECHO)
-
-
-@strawberry.type(description="What became of an `updateRelationshipSettings`.")
-class UpdateRelationshipSettingsPayload:
-    settings: RelationshipSettings = strawberry.field(description="What holds now.")
-    viewer: Viewer = strawberry.field(description="Who asked for it.")
-    client_mutation_id: str | None = strawberry.field(description="What the input held.")
 
 
 @strawberry.input(description="Whom to allow how many follows.")
-class SetFollowingLimitInput:
+class SetFollowingLimitInput(RepeatableInput):
     user_id: strawberry.ID = strawberry.field(description="The id of the user.")
     limit: int | None = strawberry.field(
-        default=None,
+        default=UNSET,
         description="How many users they may follow, from 0; null, or left out, for as many as "
         "everybody. Who follows more already goes on following them.",
     )
-    client_mutation_id: str | None = strawberry.field(default=None, description=_ECHO)
+
+
+@strawberry.type
+class SettingsPayload:
+    """What both payloads have in common; no type of the API itself."""
+
+    outcome: SettingsOutcome = strawberry.field(description="What became of it.")
+    changed: bool = strawberry.field(description="Whether anything is different now.")
+    user_errors: list[UserError] = strawberry.field(
+        description="Why nothing was changed; empty if all is as it was asked for."
+    )
+    client_mutation_id: str | None = strawberry.field(description="What the input held.")
+
+
+@strawberry.type(description="What became of an `updateRelationshipSettings`.")
+class UpdateRelationshipSettingsPayload(SettingsPayload):
+    settings: RelationshipSettings = strawberry.field(description="What holds now.")
+    viewer: Viewer = strawberry.field(description="Who asked for it.")
 
 
 @strawberry.type(description="What became of a `setFollowingLimit`.")
-class SetFollowingLimitPayload:
-    user: User = strawberry.field(description="The user whom this was about.")
-    settings: RelationshipSettings = strawberry.field(description="What holds for them now.")
-    client_mutation_id: str | None = strawberry.field(description="What the input held.")
+class SetFollowingLimitPayload(SettingsPayload):
+    user: User | None = strawberry.field(
+        description="The user whom this was about; null if something in the input is wrong."
+    )
+    settings: RelationshipSettings | None = strawberry.field(
+        description="What holds for them now; null if something in the input is wrong."
+    )
 
 
 _SETTINGS = strawberry.argument(description="What to change, and what to give back.")
@@ -80,16 +96,24 @@ class SettingsMutations:
         input: Annotated[UpdateRelationshipSettingsInput, _SETTINGS],  # noqa: A002
     ) -> UpdateRelationshipSettingsPayload:
         scope = scope_of(info)
+        viewer = scope.must_have_viewer()
         change = PrivacyChange(
-            input.protected,
+            arguments.given(input.protected),
             _audience(input.following_audience),
             _audience(input.followers_audience),
         )
-        account = await settings.change_privacy(scope, change)
+        try:
+            key = idempotency_key(input.idempotency_key)
+        except BadInput as bad:
+            account, told = await settings.settings_of(scope, viewer), _refused(bad)
+        else:
+            result = await settings.change_privacy(scope, change, key)
+            account, told = result.account, _told(result)
         return UpdateRelationshipSettingsPayload(
             settings=cast("RelationshipSettings", account),
-            viewer=cast("Viewer", scope.must_have_viewer()),
-            client_mutation_id=input.client_mutation_id,
+            viewer=cast("Viewer", viewer),
+            client_mutation_id=arguments.given(input.client_mutation_id),
+            **told,
         )
 
     @strawberry.mutation(
@@ -103,16 +127,44 @@ class SettingsMutations:
     ) -> SetFollowingLimitPayload:
         scope = scope_of(info)
         scope.must_be_service()
-        user = arguments.user_id("userId", input.user_id)
-        if input.limit is not None and input.limit < 0:
-            raise BadInput("limit", f"{input.limit} is out of range: use 0 to {LIMIT_MAX}.")
-        account = await settings.set_following_limit(scope, user, input.limit)
+        told: dict[str, Any]
+        try:
+            user = arguments.user_id("userId", input.user_id)
+            limit = _limit(arguments.given(input.limit))
+            key = idempotency_key(input.idempotency_key)
+        except BadInput as bad:
+            told = {"user": None, "settings": None, **_refused(bad)}
+        else:
+            result = await settings.set_following_limit(scope, user, limit, key)
+            told = {"user": user, "settings": result.account, **_told(result)}
         return SetFollowingLimitPayload(
-            user=cast("User", user),
-            settings=cast("RelationshipSettings", account),
-            client_mutation_id=input.client_mutation_id,
+            client_mutation_id=arguments.given(input.client_mutation_id), **told
         )
 
 
+def _told(result: Result) -> dict[str, Any]:
+    errors = refusals(result, INPUT)
+    return {
+        "outcome": SettingsOutcome["REFUSED" if errors else result.outcome.name],
+        "changed": result.is_changed,
+        "user_errors": errors,
+    }
+
+
+def _refused(bad: BadInput) -> dict[str, Any]:
+    return {
+        "outcome": SettingsOutcome.REFUSED,
+        "changed": False,
+        "user_errors": [invalid_input(bad, INPUT)],
+    }
+
+
+def _limit(limit: int | None) -> int | None:
+    if limit is not None and limit < 0:
+        raise BadInput("limit", f"{limit} is out of range: use 0 to {LIMIT_MAX}.")
+    return limit
+
+
 def _audience(audience: Audience | None) -> visibility.Audience | None:
-    return None if audience is None else visibility.Audience[audience.name]
+    # UNSET is false, and so is no audience.
+    return visibility.Audience[audience.name] if audience else None

@@ -13,7 +13,7 @@ from schema.arguments import Paging
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
 from schema.context import Info, scope_of
 from schema.node import Node
-from schema.order import FollowerFilter, FriendOrder, ListOrder
+from schema.order import FollowerFilter, FriendOrder, FriendOrderField, ListOrder
 from schema.paging import paged
 from schema.rows import UserRow
 from schema.user_relations import Related
@@ -79,12 +79,18 @@ class User(Related, Node):
             rows = await lists.pages(info, ListKind.FOLLOWERS, users, paging, order_by)
         return cast("list[Outcome[FollowerConnection]]", rows)
 
-    @batched(description="Who this user follows and is followed by, newest friendship first.")
+    @batched(
+        description="Who this user follows and is followed by, newest friendship first. The "
+        "viewer's own friends can be read closest first."
+    )
     @paged
     async def friends(
         users: Parents[UserRow], info: Info, paging: Paging, order_by: FriendsOrder = UNSET
     ) -> list[Outcome[FriendConnection]]:
-        rows = await lists.pages(info, ListKind.FRIENDS, users, paging, order_by)
+        if order_by and order_by.field is FriendOrderField.AFFINITY:
+            rows = await lists.closest_friends(info, users, paging, order_by)
+        else:
+            rows = await lists.pages(info, ListKind.FRIENDS, users, paging, order_by)
         return cast("list[Outcome[FriendConnection]]", rows)
 
     @batched(

@@ -1,14 +1,15 @@
 """Who is asking, and the lists that are theirs alone. Knows nothing of stores."""
 
 from datetime import datetime
-from typing import cast
+from typing import Annotated, cast
 
 import strawberry
+from strawberry import UNSET
 
 from engine import Outcome, Parents, batched, of_rows
 from graph.edge import Pair
 from graph.page import OwnListKind
-from schema import lists
+from schema import arguments, lists
 from schema.arguments import Paging
 from schema.connection import (
     EDGES,
@@ -21,11 +22,16 @@ from schema.connection import (
     entries,
 )
 from schema.context import Info, scope_of
-from schema.paging import paged
+from schema.paging import After, paged
 from schema.request import FollowRequest, notes_of
 from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, date
 from schema.settings import RelationshipSettings
+from schema.suggestion import SuggestionConnection, suggestion_page
 from schema.user import User
+
+SuggestionsFirst = Annotated[
+    int | None, strawberry.argument(description="How many: 20 by default, at most 100.")
+]
 
 
 @strawberry.type(description="A user whom the viewer has muted.")
@@ -139,6 +145,18 @@ class Viewer:
     ) -> list[Outcome[FollowRequestConnection]]:
         rows = await lists.own_pages(info, OwnListKind.OUTGOING_REQUESTS, viewers, paging)
         return cast("list[Outcome[FollowRequestConnection]]", rows)
+
+    @batched(
+        description="Whom the viewer might want to follow: who follows them, and who is followed "
+        "by those whom they follow. Found anew for every page, which goes on after the user of the "
+        "cursor: while the graph changes, the order may change between two pages."
+    )
+    async def suggestions(
+        viewers: Parents[UserRow], info: Info, first: SuggestionsFirst = UNSET, after: After = UNSET
+    ) -> list[SuggestionConnection]:
+        size, cursor = arguments.given(first), arguments.given(after)
+        pages = [await suggestion_page(scope_of(info), viewer, size, cursor) for viewer in viewers]
+        return cast("list[SuggestionConnection]", pages)
 
 
 def _request(entry: EntryRow) -> RequestRow:

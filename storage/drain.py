@@ -1,4 +1,4 @@
-"""Drains one lane: the reverse rows first, then the caches, then the acknowledgement.
+"""Drains one lane: the reverse rows, then the caches, then the events, then the acknowledgement.
 
 Knows nothing of queues. It may be killed anywhere, and run twice at once: changes are applied
 once, because a lane is locked while they are; they may be published twice, which does no harm.
@@ -10,6 +10,7 @@ from prometheus_client import Histogram
 
 from graph.lane import Lane
 from storage.postgres.outbox import Applied, Outbox
+from storage.redis.events import RedisEvents
 from storage.redis.publish import RedisCaches
 
 BATCH = 1000
@@ -28,9 +29,10 @@ lag = Histogram(
 class Drain:
     """What workers do for everybody, and a request for itself when it cannot wait for them."""
 
-    def __init__(self, outbox: Outbox, caches: RedisCaches) -> None:
+    def __init__(self, outbox: Outbox, caches: RedisCaches, events: RedisEvents) -> None:
         self._outbox = outbox
         self._caches = caches
+        self._events = events
 
     async def lane(self, lane: Lane) -> None:
         """Applies and publishes what the lane holds, up to `BATCHES_MAX` batches.
@@ -39,15 +41,27 @@ class Drain:
             Unavailable: a server is; what was not acknowledged is drained again.
         """
         for _ in range(BATCHES_MAX):
-            applied = await self._outbox.apply(lane, BATCH)
-            if applied.ids:
-                await self.publish(lane, applied)
-            if len(applied.ids) < BATCH:
+            if await self.batch(lane) < BATCH:
                 return
 
+    async def batch(self, lane: Lane, *, waits: bool = True) -> int:
+        """Applies and publishes the oldest of it, and says how much that was.
+
+        Raises:
+            LaneTaken: somebody else drains the lane, and the caller would not wait for them.
+            Unavailable: as above.
+        """
+        applied = await self._outbox.apply(lane, BATCH, waits=waits)
+        if applied.ids:
+            await self.publish(lane, applied)
+        return len(applied.ids)
+
     async def publish(self, lane: Lane, applied: Applied) -> None:
-        """Tells the caches, then acknowledges: until that, the next drain does it again."""
+        """Tells the caches and then the log, and acknowledges: until that, the next drain does all
+        of it again.
+        """
         await self._caches.applied(applied.changes)
+        await self._events.publish(lane, applied.changes, time.time_ns() // 1_000_000)
         await self._outbox.acknowledge(lane, applied.ids)
         await self._caches.settled(change.pair.source for change in applied.changes)
         now = time.time()

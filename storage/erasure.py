@@ -14,6 +14,7 @@ from graph.lane import lane_of
 from graph.transitions import erase
 from storage.drain import Drain
 from storage.ports import Edges
+from storage.postgres.affinity import FORGOTTEN_BATCH, PostgresAffinity
 from storage.postgres.erasures import Erasures
 from storage.redis.publish import RedisCaches
 
@@ -47,12 +48,14 @@ class Erasure:
         erasures: Erasures,
         drain: Drain,
         caches: RedisCaches,
+        affinity: PostgresAffinity,
         in_flight_s: float = IN_FLIGHT_S,
     ) -> None:
         self._edges = edges
         self._erasures = erasures
         self._drain = drain
         self._caches = caches
+        self._affinity = affinity
         self._in_flight_s = in_flight_s
 
     async def turn(self, user: UserId) -> Turn:
@@ -80,6 +83,8 @@ class Erasure:
         return Turn.WAIT
 
     async def _end(self, user: UserId) -> Turn:
+        if await self._affinity.forget(user) == FORGOTTEN_BATCH:
+            return Turn.MORE
         if await self._erasures.on_its_way(user):
             return Turn.WAIT
         if not await self._erasures.finish(user, self._in_flight_s):

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
-from graph.account import Account, PrivacyChange
+from graph.account import Account, PrivacyChange, Saved
 from graph.account_state import AccountState, AccountStatus, StateOutcome
 from graph.counts import Counts
 from graph.decision import Decision, Rule
-from graph.edge import Edge, Kind, Millis, Pair, UserId
+from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId
 from graph.lane import Lane
+from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
-from graph.receipt import Kept, Note, no_receipt
+from graph.receipt import Kept, Note, Request, no_receipt
 from graph.relation import Relation
 
 
@@ -56,6 +57,8 @@ class EdgeChange:
     pair: Pair
     edge: Edge
     former: Kind = Kind.NONE
+    """What it was before: for the log, as the next two; a cache needs none of them."""
+    former_flags: Flags = Flags.PLAIN
     turned: bool = False
 
 
@@ -158,18 +161,30 @@ class CountsOf(Protocol):
 
 
 class Accounts(Protocol):
-    """What users say about themselves. Whoever has written here sees it at once, everywhere."""
+    """What users say about themselves. Whoever has written here sees it at once, everywhere.
+
+    The receipt of a request that has an idempotency key is written with the change, or neither is.
+    Both changes raise AlreadyNoted if there is one: then nothing was written.
+    """
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         """The account of every one of `users`; of those who never said anything, the default."""
         ...
 
-    async def set_privacy(self, user: UserId, change: PrivacyChange) -> Account:
-        """Changes what it names, durably, and returns the account as it is now."""
+    async def set_privacy(
+        self,
+        user: UserId,
+        change: PrivacyChange,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> Saved:
+        """Changes what it names, durably, unless the user changes more than `pace` allows."""
         ...
 
-    async def set_following_limit(self, user: UserId, limit: int | None) -> Account:
-        """Sets it, durably; None: as many as everybody. Returns the account as it is now."""
+    async def set_following_limit(
+        self, user: UserId, limit: int | None, request: Request | None = None
+    ) -> Saved:
+        """Sets it, durably; None: as many as everybody."""
         ...
 
 

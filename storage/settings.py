@@ -46,3 +46,12 @@ class StorageSettings:
     """Users of each kind of value."""
     hot_bytes_max: int = 64_000_000
     """All values together."""
+    events_max: int = 50_000
+    """Events of each lane that the change feed keeps: about 100 bytes each."""
+    events_kept_s: int = 86_400
+    feed_max: int = 1_000
+    """Events that are kept for one subscriber to come back to."""
+    feed_kept_s: int = 86_400
+    """For how long after they were last there."""
+    subscriptions_max: int = 20_000
+    """How many a process serves at once."""

@@ -5,9 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from storage.announced_edges import AnnouncedEdges
+from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.hot.memory import Memory, opened_memory
+from storage.interest import Interests
 from storage.ports import (
     Absences,
     Accounts,
@@ -25,7 +27,8 @@ from storage.ports import (
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
-from storage.postgres.counts import PostgresCounts
+from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.counts import PostgresCounts, is_empty
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
@@ -39,8 +42,10 @@ from storage.queue import ArqErasures, ArqLanes
 from storage.redis.account_states import AnnouncedStates
 from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
+from storage.redis.bell import BLOCK_MS, Bell
 from storage.redis.connection import GuardedRedis
 from storage.redis.counts import CachedCounts
+from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
@@ -72,9 +77,13 @@ class Stores:
     erasure: Erasure
     erasures: Erasures
     deletions: ArqErasures
+    affinity: PostgresAffinity
     outbox: Outbox
     drain: Drain
+    catch_up: CatchUp
     caches: RedisCaches
+    events: RedisEvents
+    interests: Interests
     audit: CacheAudit
     lanes: ArqLanes
     postgres: Postgres
@@ -82,11 +91,17 @@ class Stores:
     memory: Memory | None = None
     """Of hot users; None where this process remembers nothing."""
     unremembered: "Stores | None" = None
+    uncached: "Stores | None" = None
 
     @property
     def fresh(self) -> "Stores":
         """The same, for whoever must not be answered from this process's memory."""
         return self.unremembered or self
+
+    @property
+    def rows(self) -> "Stores":
+        """The same, for whoever must not be told of edges by any cache."""
+        return self.uncached or self
 
     @property
     def redis_round_trips(self) -> int:
@@ -96,7 +111,7 @@ class Stores:
 
     async def is_empty(self) -> bool:
         """Whether nobody has ever followed anybody."""
-        return await PostgresCounts(self.postgres).is_empty()
+        return await is_empty(self.postgres)
 
 
 @asynccontextmanager
@@ -106,10 +121,13 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
     memory = opened_memory(settings)
     lanes = ArqLanes(redis, settings.space)
+    interests = Interests(_bell(settings).listen, settings.subscriptions_max)
+    stores = _wired(settings, postgres, redis, lanes, interests)
     try:
-        stores = _wired(settings, postgres, redis, lanes)
         yield stores if memory is None else _remembering(stores, memory)
     finally:
+        await interests.close()
+        await stores.catch_up.close()
         if memory is not None:
             await memory.close()
         await lanes.close()
@@ -124,6 +142,11 @@ def _wire(settings: StorageSettings) -> Wire:
     return MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
 
 
+def _bell(settings: StorageSettings) -> Bell:
+    patient = replace(settings, redis_timeout_s=BLOCK_MS / 1000 + settings.redis_timeout_s)
+    return Bell(_wire(patient), Keys(settings.space), settings.redis_retry_after_s)
+
+
 def _remembering(stores: Stores, memory: Memory) -> Stores:
     return replace(
         stores,
@@ -136,7 +159,11 @@ def _remembering(stores: Stores, memory: Memory) -> Stores:
 
 
 def _wired(
-    settings: StorageSettings, postgres: Postgres, redis: GuardedRedis, lanes: ArqLanes
+    settings: StorageSettings,
+    postgres: Postgres,
+    redis: GuardedRedis,
+    lanes: ArqLanes,
+    interests: Interests,
 ) -> Stores:
     keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
     leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
@@ -146,9 +173,11 @@ def _wired(
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     accounts = PostgresAccounts(postgres)
     absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
-    drain = Drain(outbox, caches)
+    events = RedisEvents(redis, keys, _kept(settings))
+    drain = Drain(outbox, caches, events)
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)
-    return Stores(
+    affinity = PostgresAffinity(postgres)
+    stores = Stores(
         edges=AnnouncedEdges(edges, caches, lanes, drain),
         receipts=PostgresReceipts(postgres),
         mutes=PostgresMutes(postgres),
@@ -164,13 +193,21 @@ def _wired(
         states=AnnouncedStates(PostgresAccountStates(postgres), absences, redis, keys),
         absences=absences,
         erasure=Erasure(
-            AnnouncedEdges(edges, caches, lanes, drain, brings=False), erasures, drain, caches
+            AnnouncedEdges(edges, caches, lanes, drain, brings=False),
+            erasures,
+            drain,
+            caches,
+            affinity,
         ),
         erasures=erasures,
         deletions=ArqErasures(redis, settings.space),
+        affinity=affinity,
         outbox=outbox,
         drain=drain,
+        catch_up=CatchUp(outbox, drain),
         caches=caches,
+        events=events,
+        interests=interests,
         audit=CacheAudit(
             redis,
             keys,
@@ -185,4 +222,13 @@ def _wired(
         lanes=lanes,
         postgres=postgres,
         redis=redis,
+    )
+    return replace(
+        stores, uncached=replace(stores, relations=relations, lists=lists, counts=counts)
+    )
+
+
+def _kept(settings: StorageSettings) -> Kept:
+    return Kept(
+        settings.events_max, settings.events_kept_s, settings.feed_max, settings.feed_kept_s
     )

@@ -18,6 +18,18 @@ TOLD = (
     f"outcome changed relation {{ state followedAt followedByAt }} user {{ id }} undoToken {ERRORS}"
 )
 
+SAY = """
+mutation ($input: UpdateRelationshipSettingsInput!) {
+  updateRelationshipSettings(input: $input) {
+    outcome changed userErrors { __typename code field }
+    settings { ...all } viewer { relationshipSettings { ...all } user { id } } clientMutationId
+  }
+}
+fragment all on RelationshipSettings {
+  protected followingAudience followersAudience followingLimit
+}
+"""
+
 
 async def change(
     gateway: Gateway, viewer: int, mutation: str, target: int | str | None = None, **given: Any
@@ -51,6 +63,11 @@ async def change_many(gateway: Gateway, viewer: int, *changes: Any, key: str | N
     return (await gateway.data(query, viewer, input={"changes": given, "idempotencyKey": key}))[
         "payload"
     ]
+
+
+async def say(gateway: Gateway, viewer: int | None, **said: Any) -> Any:
+    """The payload of what a viewer says about who may see them."""
+    return (await gateway.data(SAY, viewer, input=said))["updateRelationshipSettings"]
 
 
 async def protect(stores: Stores, *users: int) -> None:

@@ -16,18 +16,18 @@ DEADLINE_S = 10
 @contextmanager
 def served(app: ASGIApp) -> Iterator[str]:
     """Serve `app` on the loopback; gives its address without a trailing slash."""
-    listener = _listener()
+    bound = listener()
     config = uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+    thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
     thread.start()
     try:
         wait_until(lambda: server.started)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join(DEADLINE_S)
-        listener.close()
+        bound.close()
         assert not thread.is_alive(), "uvicorn did not stop"
 
 
@@ -39,15 +39,16 @@ def wait_until(condition: Callable[[], bool]) -> None:
         threading.Event().wait(0.005)
 
 
-def _listener() -> socket.socket:
+def listener(port: int | None = None) -> socket.socket:
+    """A socket bound to `port`, or to a free one."""
     # Below the ephemeral ports (32768 and up): an outgoing connection cannot take it meanwhile.
     for _ in range(100):
-        listener = socket.socket()
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound = socket.socket()
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listener.bind(("127.0.0.1", random.randint(20_000, 32_000)))
+            bound.bind(("127.0.0.1", port or random.randint(20_000, 32_000)))
         except OSError:
-            listener.close()
+            bound.close()
             continue
-        return listener
+        return bound
     raise AssertionError("no free port")

@@ -145,4 +145,5 @@ async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
     purged = await purge(stores.postgres, TOMBSTONES_KEPT_S)
     receipts = await purge_receipts(stores.postgres, RECEIPTS_KEPT_S)
-    log.info("purged %s and %d receipts", purged, receipts)
+    affinities = await stores.affinity.prune()
+    log.info("purged %s, %d receipts and %d affinities", purged, receipts, affinities)

@@ -1,7 +1,8 @@
 // GraphiQL in the page that the gateway serves: its tabs come from the page, its data from /graphql.
 import { createRoot } from "react-dom/client";
 import { GraphiQL } from "graphiql";
-import { Kind, parse } from "graphql";
+import { Kind, OperationTypeNode, parse } from "graphql";
+import { listen } from "./listen.js";
 import "graphiql/style.css";
 import "./playground.css";
 
@@ -26,17 +27,29 @@ function withoutNeedlessName({ operationName, ...parameters }) {
   return { ...parameters, operationName };
 }
 
-async function ask(parameters, options) {
-  const response = await fetch(endpoint, {
-    method: "POST",
-    headers: {
-      accept: "application/graphql-response+json, application/json;q=0.9",
-      "content-type": "application/json",
-      ...options?.headers,
-    },
-    body: JSON.stringify(withoutNeedlessName(parameters)),
-  });
-  return response.json();
+function listens({ query }) {
+  try {
+    const { definitions } = parse(query);
+    return definitions.some(({ operation }) => operation === OperationTypeNode.SUBSCRIPTION);
+  } catch {
+    return false;
+  }
+}
+
+function ask(parameters, options) {
+  const send = (accept, signal) =>
+    fetch(endpoint, {
+      method: "POST",
+      headers: { accept, "content-type": "application/json", ...options?.headers },
+      body: JSON.stringify(withoutNeedlessName(parameters)),
+      signal,
+    });
+  if (listens(parameters)) {
+    return listen((signal) => send("text/event-stream", signal));
+  }
+  return send("application/graphql-response+json, application/json;q=0.9").then((response) =>
+    response.json(),
+  );
 }
 
 createRoot(document.getElementById("graphiql")).render(

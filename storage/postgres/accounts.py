@@ -1,23 +1,36 @@
 """Accounts, each a row of its own table. Knows nothing of caches."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from graph.account import DEFAULT, Account, PrivacyChange
-from graph.edge import UserId
+from graph.account import DEFAULT, Account, PrivacyChange, Saved
+from graph.decision import Outcome
+from graph.edge import Millis, UserId
+from graph.pace import Pace, retry_at
+from graph.receipt import Request
 from graph.visibility import Audience, Privacy
 from storage.postgres import sql
-from storage.postgres.pool import Postgres, Record
+from storage.postgres.pool import Connection, Postgres, Record
+from storage.postgres.receipts import write_receipt
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
     accounts: str
-    set_privacy: str
-    set_following_limit: str
+    ensure_account: str
+    lock_account: str
+    write_account: str
+    pay_for_change: str
 
 
 _SQL = sql.load(_Statements, "accounts")
+
+
+class _TooFast(Exception):
+    """Ends a transaction without a trace."""
+
+    def __init__(self, saved: Saved) -> None:
+        self.saved = saved
 
 
 class PostgresAccounts:
@@ -31,17 +44,73 @@ class PostgresAccounts:
         found = {UserId(row["user_id"]): _account(row) for row in rows}
         return {user: found.get(user, DEFAULT) for user in users}
 
-    async def set_privacy(self, user: UserId, change: PrivacyChange) -> Account:
-        said = (change.protected, change.following, change.followers)
-        return await self._written(_SQL.set_privacy, user, *said)
+    async def set_privacy(
+        self,
+        user: UserId,
+        change: PrivacyChange,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> Saved:
+        return await self._changed(user, change.of, request, pace)
 
-    async def set_following_limit(self, user: UserId, limit: int | None) -> Account:
-        return await self._written(_SQL.set_following_limit, user, limit)
+    async def set_following_limit(
+        self, user: UserId, limit: int | None, request: Request | None = None
+    ) -> Saved:
+        return await self._changed(user, lambda a: replace(a, following_limit=limit), request)
 
-    async def _written(self, statement: str, user: UserId, *said: int | None) -> Account:
-        row = await self._postgres.row(statement, user, *said)
-        assert row is not None
-        return _account(row)
+    async def _changed(
+        self,
+        user: UserId,
+        rule: Callable[[Account], Account],
+        request: Request | None,
+        pace: Pace | None = None,
+    ) -> Saved:
+        async with self._postgres.connection() as connection:
+            try:
+                async with connection.transaction():
+                    return await _change(connection, user, rule, request, pace)
+            except _TooFast as too_fast:
+                return too_fast.saved
+
+
+async def _change(
+    connection: Connection,
+    user: UserId,
+    rule: Callable[[Account], Account],
+    request: Request | None,
+    pace: Pace | None,
+) -> Saved:
+    await connection.fetch(_SQL.ensure_account, user)
+    row = await connection.row(_SQL.lock_account, user)
+    assert row is not None
+    was, now = _account(row), row["now"]
+    saved = _saved(was, rule(was))
+    if pace is not None and (request or saved.outcome is Outcome.UPDATED):
+        later = await _paid(connection, user, pace, now)
+        if later is not None:
+            raise _TooFast(Saved(Outcome.RATE_LIMITED, was, later))
+    if saved.outcome is Outcome.UPDATED:
+        await connection.fetch(_SQL.write_account, user, *_columns(saved.account))
+    if request is not None:
+        await write_receipt(connection, request, user, saved.outcome, now)
+    return saved
+
+
+def _saved(was: Account, account: Account) -> Saved:
+    return Saved(Outcome.UNCHANGED if account == was else Outcome.UPDATED, account)
+
+
+async def _paid(connection: Connection, user: UserId, pace: Pace, now: int) -> Millis | None:
+    """None: it is paid for; else when to try again, if the transaction is rolled back."""
+    row = await connection.row(_SQL.pay_for_change, user, now, pace.interval_us)
+    assert row is not None
+    return retry_at(pace, now, row["paced_until"] - pace.interval_us)
+
+
+def _columns(account: Account) -> tuple[bool, int, int, int | None]:
+    """An account as `write_account` takes it."""
+    privacy = account.privacy
+    return privacy.protected, privacy.following, privacy.followers, account.following_limit
 
 
 def _account(row: Record) -> Account:

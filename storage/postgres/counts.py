@@ -48,6 +48,7 @@ class PostgresCounts:
         rows = await self._postgres.fetch(statement, list(found), most)
         return {user: found[user]._replace(absent=Counts(*counts)) for user, *counts in rows}
 
-    async def is_empty(self) -> bool:
-        """Whether nobody has ever followed anybody."""
-        return await self._postgres.row(_SQL.any_edge) is None
+
+async def is_empty(postgres: Postgres) -> bool:
+    """Whether nobody has ever followed anybody."""
+    return await postgres.row(_SQL.any_edge) is None

@@ -1,7 +1,8 @@
 """Changes edges, on the shards of the two whose they are. Knows no rule and no cache."""
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import asyncpg
@@ -13,6 +14,7 @@ from graph.errors import Overloaded
 from graph.lane import lane_of
 from graph.receipt import AlreadyNoted, Note, Receipt, no_receipt
 from storage.postgres import locks, sql
+from storage.postgres.outbox import packed_former
 from storage.postgres.pool import PART, Connection, Postgres, Record
 from storage.postgres.receipts import receipt_columns
 
@@ -46,13 +48,14 @@ class PostgresEdges:
     async def change(self, pair: Pair, decide: Rule, note: Note = no_receipt) -> Decision:
         async with self._postgres.connection() as connection:
             for _ in range(TRIES):
+                began = time.monotonic()
                 before = await _before(connection, pair)
                 decision = decide(before)
                 receipt = note(before, decision)
                 if not (decision.steps or receipt):
-                    return decision
+                    return _found(before, decision)
                 if await _written(connection, pair, before, decision, receipt):
-                    return decision
+                    return _made(before, decision, time.monotonic() - began)
         raise Overloaded(PART, "Too many change the same at once; please try again.")
 
 
@@ -73,6 +76,17 @@ async def _before(connection: Connection, pair: Pair) -> Before:
         muted_until=row["muted_until"],
         paced_until=row["paced_until"],
     )
+
+
+def _found(before: Before, decision: Decision) -> Decision:
+    # What the statement has seen was written before its clock was read; or the clock was set back.
+    return replace(decision, at=max(before.now, decision.edge.version))
+
+
+def _made(before: Before, decision: Decision, took_s: float) -> Decision:
+    """The decision, and when it was written at the latest: nobody's clock but the database's."""
+    by_then = before.now + 1 + int(took_s * 1_000_000)
+    return replace(decision, at=max([by_then, *(step.edge.version for step in decision.steps)]))
 
 
 def _edge(row: Record, prefix: str) -> Edge:
@@ -130,7 +144,7 @@ def _columns(pair: Pair, step: Step) -> Iterator[Any]:
     edge = step.edge
     # A flag is a collection, which asyncpg would take for a dimension of the array.
     yield from (step.turned, edge.kind, int(edge.flags), edge.since, edge.version)
-    yield step.former.kind
+    yield packed_former(step.former)
     yield from (lane_of(pair.source if step.turned else pair.target), step.message)
     yield step.muted_until
     yield from counted(step.former, edge)

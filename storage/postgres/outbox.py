@@ -6,21 +6,24 @@ Knows nothing of caches, and nothing of who wakes it.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from graph.edge import Edge, Flags, Kind, Pair, UserId
+from graph.edge import Edge, Flags, Kind, Pair, UserId, Version
 from graph.lane import LANES, Lane
 from storage.ports import EdgeChange
 from storage.postgres import locks, sql
-from storage.postgres.pool import Postgres
+from storage.postgres.pool import Connection, Postgres
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
     lock_lane: str
+    try_lane: str
     apply_lane: str
     acknowledge: str
     pending: str
     unsettled: str
     dirty_lanes: str
+    arrived: str
+    unapplied: str
     outbox_state: str
 
 
@@ -30,6 +33,13 @@ ALL_LANES = tuple(map(Lane, range(LANES)))
 
 COUNTED_MAX = 100_000
 """How far waiting rows are counted: past that, the exact number no longer matters."""
+
+HEAD = 100
+"""How many of a lane's oldest changes tell how far it has come."""
+
+
+class LaneTaken(Exception):
+    """Somebody else drains the lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +58,53 @@ class Backlog:
     oldest_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """How far lanes had come by `now`: what was written before a lane's `oldest` has left it, or
+    all, where it has none. Versions, and the database's clock in microseconds.
+    """
+
+    oldest: Mapping[Lane, Version | None]
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unapplied:
+    """What the reverse rows of a lane lack: where in the outbox it begins, and since when."""
+
+    first_id: int
+    oldest: Version
+
+
 class Outbox:
     """One space's outbox. A lane has one drain at a time; drains of other lanes never meet."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def apply(self, lane: Lane, most: int) -> Applied:
-        """Applies the oldest changes of a lane, at most `most`.
+    async def apply(
+        self, lane: Lane, most: int, *, after_id: int = 0, waits: bool = True
+    ) -> Applied:
+        """Applies the oldest changes of a lane (after one of them), at most `most`.
 
         Returns them to be published, those with them that a worker applied before it died.
+
+        Raises:
+            LaneTaken: somebody else drains the lane, and the caller would not wait for them.
         """
         async with self._postgres.connection() as connection, connection.transaction():
-            await connection.row(_SQL.lock_lane, locks.LANE, lane)
-            rows = await connection.fetch(_SQL.apply_lane, lane, most)
+            if waits:
+                await connection.row(_SQL.lock_lane, locks.LANE, lane)
+            else:
+                await _take(connection, lane)
+            rows = await connection.fetch(_SQL.apply_lane, lane, most, after_id)
         return Applied(
             [row["id"] for row in rows],
             [
                 EdgeChange(
                     Pair(row["from_user_id"], row["to_user_id"]),
                     Edge(Kind(row["kind"]), Flags(row["flags"]), row["since"], row["version"]),
-                    Kind(row["former"]),
+                    *_former(row["former"]),
                     row["by_target"],
                 )
                 for row in rows
@@ -84,6 +120,16 @@ class Outbox:
         rows = await self._postgres.fetch(_SQL.dirty_lanes, list(lanes))
         return {Lane(row["lane"]): row["waited"] / 1_000_000 for row in rows}
 
+    async def arrived(self, lanes: Iterable[Lane] = ALL_LANES) -> Arrived:
+        """How far lanes have come with what is to be applied and published."""
+        rows = await self._postgres.fetch(_SQL.arrived, list(lanes), HEAD)
+        return Arrived({row["lane"]: row["version"] for row in rows}, rows[0]["now"])
+
+    async def unapplied(self, lane: Lane) -> Unapplied | None:
+        """What the reverse rows of a lane lack, if anything."""
+        row = await self._postgres.row(_SQL.unapplied, lane, HEAD)
+        return None if row is None or row["id"] is None else Unapplied(row["id"], row["version"])
+
     async def unsettled(self, users: Iterable[UserId]) -> set[UserId]:
         """Those of `users` whose caches may lawfully differ from their rows. For audits: slow."""
         rows = await self._postgres.fetch(_SQL.unsettled, list(users))
@@ -94,6 +140,22 @@ class Outbox:
         assert row is not None
         age = 0 if row["oldest"] is None else max(0, row["now"] - row["oldest"])
         return Backlog(row["waiting"], age / 1_000_000)
+
+
+async def _take(connection: Connection, lane: Lane) -> None:
+    row = await connection.row(_SQL.try_lane, locks.LANE, lane)
+    assert row is not None
+    if not row["held"]:
+        raise LaneTaken
+
+
+def packed_former(edge: Edge) -> int:
+    """What an edge was, as the outbox holds it: the kind in the first four bits, then the flags."""
+    return edge.kind | int(edge.flags) << 4
+
+
+def _former(packed: int) -> tuple[Kind, Flags]:
+    return Kind(packed & 15), Flags(packed >> 4)
 
 
 class PostgresPending:

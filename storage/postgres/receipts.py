@@ -1,21 +1,24 @@
-"""Finds receipts again; they are written with the changes that they are of. Knows no rule."""
+"""Receipts: found again, and written in the transactions of what they are of. Knows no rule."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import asyncpg
+
 from graph.decision import Outcome
 from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
-from graph.receipt import Kept, Receipt
+from graph.receipt import AlreadyNoted, Kept, Receipt, Request
 from graph.transitions import Taken
 from storage.postgres import sql
-from storage.postgres.pool import Postgres, Record
+from storage.postgres.pool import Connection, Postgres, Record
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
     find_receipts: str
+    write_receipt: str
 
 
 _SQL = sql.load(_Statements, "receipts")
@@ -30,6 +33,22 @@ class PostgresReceipts:
     async def of(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
         rows = await self._postgres.fetch(_SQL.find_receipts, actor, ids)
         return {kept.receipt.id: kept for kept in map(_kept, rows)}
+
+
+async def write_receipt(
+    connection: Connection, request: Request, other: UserId, outcome: Outcome, now: int
+) -> None:
+    """In the transaction of what was done to `other`, at `now` in microseconds.
+
+    Raises:
+        AlreadyNoted: there is one; the transaction can only be rolled back.
+    """
+    actor, receipt_id, asked = request
+    made = (actor, receipt_id, other, now, asked, outcome.name)
+    try:
+        await connection.fetch(_SQL.write_receipt, *made)
+    except asyncpg.UniqueViolationError:
+        raise AlreadyNoted from None
 
 
 def receipt_columns(receipt: Receipt) -> Iterator[Any]:

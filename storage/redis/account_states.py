@@ -14,14 +14,15 @@ from storage.ports import Absences
 from storage.postgres.account_states import PostgresAccountStates
 from storage.redis.accounts import CLOSED_MS
 from storage.redis.connection import Redis
+from storage.redis.events import rung
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import closed, forget
 
 NEIGHBOURS_MAX = 20_000
 """Of each kind and direction. The totals of others follow when their caches end, in an hour."""
 
-KEYS = 1_000
-"""Keys a command: none holds Redis up."""
+USERS = 1_000
+"""Users a pipeline: none holds Redis up."""
 
 
 class AnnouncedStates:
@@ -54,17 +55,19 @@ class AnnouncedStates:
             outcome = await self._worn.change(user, state)
         finally:
             self._absences.expire()
-            await self._forget([own])
+            await self._tell([own], [user])
         # Also where it was so already: who repeats a change may have been cut off right here.
         with contextlib.suppress(Unavailable):
             neighbours = await self._worn.neighbours(user, NEIGHBOURS_MAX)
-            await self._forget(list(map(self._keys.counts, [user, *neighbours])))
+            users = [user, *neighbours]
+            for first in range(0, len(users), USERS):
+                some = users[first : first + USERS]
+                await self._tell(list(map(self._keys.counts, some)), some)
         return outcome
 
-    async def _forget(self, keys: Sequence[str]) -> None:
-        for first in range(0, len(keys), KEYS):
-            some = keys[first : first + KEYS]
-            try:
-                await self._redis.pipe(forget(some))
-            except Unavailable:
-                self._redis.owe([*some, *map(lease, some)])
+    async def _tell(self, keys: Sequence[str], users: Sequence[UserId]) -> None:
+        """These keys are no longer true, and who waits for news of these users looks again."""
+        try:
+            await self._redis.pipe([*forget(keys), rung(self._keys, users)])
+        except Unavailable:
+            self._redis.owe([*keys, *map(lease, keys)])

@@ -4,12 +4,15 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from graph.account import Account, PrivacyChange
+from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
 from graph.errors import Unavailable
+from graph.pace import Pace
+from graph.receipt import Request
 from storage.ports import Accounts
 from storage.redis import packing
 from storage.redis.connection import PART, Redis
+from storage.redis.events import rung
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases, closed, forget
 from storage.redis.values import CachedValues, View, answers
@@ -34,7 +37,7 @@ class CachedAccounts:
         self._worn = worn
         self._redis = redis
         self._keys = keys
-        self._running: set[asyncio.Task[Account]] = set()
+        self._running: set[asyncio.Task[Saved]] = set()
         self._values = CachedValues[Account](
             redis,
             leases,
@@ -51,11 +54,19 @@ class CachedAccounts:
                 raise
             return await self._worn.of(users)
 
-    async def set_privacy(self, user: UserId, change: PrivacyChange) -> Account:
-        return await self._told(user, lambda: self._worn.set_privacy(user, change))
+    async def set_privacy(
+        self,
+        user: UserId,
+        change: PrivacyChange,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> Saved:
+        return await self._told(user, lambda: self._worn.set_privacy(user, change, request, pace))
 
-    async def set_following_limit(self, user: UserId, limit: int | None) -> Account:
-        return await self._told(user, lambda: self._worn.set_following_limit(user, limit))
+    async def set_following_limit(
+        self, user: UserId, limit: int | None, request: Request | None = None
+    ) -> Saved:
+        return await self._told(user, lambda: self._worn.set_following_limit(user, limit, request))
 
     async def _cached(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         found = answers(users, await self._redis.pipe(self._values.reads(users, _VIEW)), _VIEW)
@@ -64,19 +75,21 @@ class CachedAccounts:
             found | await self._values.filled(missing, _VIEW, self._worn.of) if missing else found
         )
 
-    async def _told(self, user: UserId, write: Callable[[], Awaitable[Account]]) -> Account:
+    async def _told(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
         # A caller who hangs up between the commit and the cache must not leave that behind.
-        task = asyncio.create_task(self._write(self._keys.account(user), write))
+        task = asyncio.create_task(self._write(user, write))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
-    async def _write(self, key: str, write: Callable[[], Awaitable[Account]]) -> Account:
+    async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
+        key = self._keys.account(user)
         with contextlib.suppress(Unavailable):
             await self._redis.pipe(closed([key], CLOSED_MS))
-        account = await write()
+        saved = await write()
         try:
-            await self._redis.pipe(forget([key]))
+            # Who may see what has changed: whoever waits for news of the user looks again.
+            await self._redis.pipe([*forget([key]), rung(self._keys, [user])])
         except Unavailable:
             self._redis.owe([key, lease(key)])
-        return account
+        return saved

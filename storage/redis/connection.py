@@ -67,6 +67,8 @@ class GuardedRedis:
         self._breaker = Breaker(retry_after_s)
         self._owed: dict[str, object] = {}
         """Keys, each with the mark of its latest debt."""
+        self.failures = 0
+        """How often it was not there for whoever asked."""
 
     @property
     def round_trips(self) -> int:
@@ -86,15 +88,19 @@ class GuardedRedis:
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         if not commands:
             return []
-        self._breaker.check()
         try:
+            self._breaker.check()
             if self._owed:
                 await self._pay()
             return await self._wire.send(commands)
         except WireError as error:
+            self.failures += 1
             if self._breaker.trip():
                 log.warning("Redis is left alone for a moment: %s", error)
             raise Unavailable(PART) from error
+        except Unavailable:
+            self.failures += 1
+            raise
 
     async def _pay(self) -> None:
         owed = dict(self._owed)

@@ -1,13 +1,14 @@
-"""Every key of the caches, made here and nowhere else. Knows nothing of values.
+"""Every key of the caches and the log, made here and nowhere else. Knows nothing of values.
 
 The number is the value's format: raise it with the format, and old values are never read.
-The braces keep a key and its lease in one slot of a Redis Cluster.
+The braces mark a cache: they keep a key and its lease in one slot of a Redis Cluster.
 """
 
 import re
 from dataclasses import dataclass
 
 from graph.edge import UserId
+from graph.lane import Lane
 from graph.page import ListKind
 
 _PARSED = re.compile(r"kith:[a-z0-9_]+:([a-z]+):1:\{([0-9]+)\}")
@@ -34,9 +35,20 @@ class Keys:
     def own_writes(self, user: UserId) -> str:
         return self._key("own", user)
 
+    def events(self, lane: Lane) -> str:
+        """A lane's part of the change feed, which is no cache: `pattern` does not mean it."""
+        return f"kith:{self.space}:events:{lane}"
+
+    def feed(self, user: UserId) -> str:
+        return f"kith:{self.space}:feed:{user}"
+
+    @property
+    def bell(self) -> str:
+        return f"kith:{self.space}:bell"
+
     @property
     def pattern(self) -> str:
-        """What all of the space's keys look like, leases included."""
+        """What all keys of the space's caches look like, leases included."""
         return f"kith:{self.space}:*:{{*"
 
     def _key(self, what: str, user: UserId) -> str:

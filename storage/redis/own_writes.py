@@ -60,6 +60,7 @@ class OwnWrites:
         `load` gets what the cache holds: the same for everybody. `read` answers the viewer from
         the tables, where the cache must not, or cannot tell, or cannot be reached.
         """
+        users = list(dict.fromkeys(users))
         if not users:
             return {}
         try:

@@ -141,6 +141,6 @@ def _held(reply: Reply) -> _Held | None:
 def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> list[Relation]:
     """Forward sides from one source, back sides from the other."""
     return [
-        Relation(a.kinds & 0x0F | b.kinds & 0xF0, a.since, b.back_since)
+        Relation(a.kinds & ~0xF0 | b.kinds & 0xF0, a.since, b.back_since)
         for a, b in zip(ahead, behind, strict=True)
     ]

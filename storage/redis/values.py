@@ -48,8 +48,9 @@ class CachedValues(Generic[V]):
     ) -> dict[UserId, A]:
         """The answers of users whose values are missing: two round trips and one load.
 
-        Who is not the first to miss a value waits a moment for whoever was.
+        Who is not the first to miss a value waits a moment for whoever was. Repeats are allowed.
         """
+        users = list(dict.fromkeys(users))
         tokens = await self.leases.take([self.key(user) for user in users])
         found: dict[UserId, A] = {}
         if len(tokens) < len(users):

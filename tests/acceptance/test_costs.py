@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from graph.edge import Kind
+from graph.edge import Kind, UserId
+from graph.lane import lane_of
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.edges import edges
@@ -146,7 +147,8 @@ async def test_a_change_is_few_statements(
     await change(gateway, 1, "acceptFollowRequest", 3)
     await drain_all(stores)
     query = f"""mutation ($input: {mutation[0].upper()}{mutation[1:]}Input!) {{
-        payload: {mutation}(input: $input) {{ outcome relation {{ state }} undoToken }} }}"""
+        payload: {mutation}(input: $input) {{
+            outcome relation {{ state }} undoToken consistencyToken }} }}"""
     before = await counters(gateway)
     answer = await gateway.data(query, viewer=1, input={"userId": str(target), **given})
     assert answer["payload"]["outcome"] == outcome
@@ -223,3 +225,50 @@ async def test_known_followers_of_fifty_users_are_one_statement(gateway: Gateway
     before = await counters(gateway)
     await gateway.data(query, 1, ids=ids)
     assert (await since(gateway, before)).statements == 1
+
+
+FRESHNESS = "freshness { asOf lagMs degraded }"
+EVERY_FRESHNESS = EVERYTHING.replace("(first: 3) {", f"(first: 3) {{ {FRESHNESS}")
+
+
+@pytest.mark.usefixtures("graph")
+async def test_how_fresh_any_number_of_lists_are_is_one_statement(gateway: Gateway) -> None:
+    ids = [str(user) for user in range(1, 51)]
+    costs = {}
+    for query in (EVERYTHING, EVERYTHING, EVERY_FRESHNESS):
+        before = await counters(gateway)
+        data = await gateway.data(query, viewer=1, ids=ids, others=ids[:20])
+        costs[query] = await since(gateway, before)
+    lists = [user[name] for user in data["users"] for name in ("following", "followers", "friends")]
+    assert len({shown["freshness"]["asOf"] for shown in lists}) == 1
+    asked, unasked = costs[EVERY_FRESHNESS], costs[EVERYTHING]
+    assert unasked.statements == 0
+    assert asked == Cost(unasked.statements + 1, unasked.round_trips)
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_token_of_what_has_arrived_is_one_statement(
+    gateway: Gateway, stores: Stores
+) -> None:
+    query = 'mutation { followUser(input: {userId: "60"}) { consistencyToken } }'
+    token = (await gateway.data(query, 59))["followUser"]["consistencyToken"]
+    await drain_all(stores)
+    page = PAGE.replace("$id: ID!", "$id: ID!, $t: String").replace(
+        "id: $id", "id: $id, atLeastAsFresh: $t"
+    )
+    for given, statements in ((None, 0), (token, 1)):
+        await gateway.data(page, 1, id="9", t=given)
+        before = await counters(gateway)
+        await gateway.data(page, 1, id="9", t=given)
+        assert await since(gateway, before) == Cost(statements, round_trips=1)
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_reader_who_helps_drains_once(gateway: Gateway) -> None:
+    query = 'mutation { followUser(input: {userId: "60"}) { consistencyToken } }'
+    token = (await gateway.data(query, 59))["followUser"]["consistencyToken"]
+    assert lane_of(UserId(59)) != lane_of(UserId(60))
+    before = await counters(gateway)
+    await gateway.data(f'{{ user(id: "60", atLeastAsFresh: "{token}") {{ id }} }}')
+    look = 1
+    assert (await since(gateway, before)).statements == look + DRAIN + look

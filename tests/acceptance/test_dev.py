@@ -8,8 +8,7 @@ import shlex
 import signal
 import socket
 import sys
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import httpx
 import pytest
 
 from gateway.embedded.state import State, find_running
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 90
@@ -119,13 +119,6 @@ async def running(state: State) -> AsyncIterator[Dev]:
     finally:
         if process.returncode is None:
             await dev.end()
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not await condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        await asyncio.sleep(0.05)
 
 
 async def cli(state: State, *arguments: str) -> tuple[int, str]:

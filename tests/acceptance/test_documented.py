@@ -10,6 +10,8 @@ from storage.stores import Stores
 from tests.gateway import Gateway
 from tests.relationships import protect
 
+TOKENS = ("undoToken", "consistencyToken")
+"""What an example is given of the one before it, in a variable of that name."""
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLE = re.compile(r"```graphql\n# as (\d+)\n(.*?)```", re.DOTALL)
 PROMISE = re.compile(r"\boutcome\b[^#\n]*# ([A-Z_ ]+)$", re.MULTILINE)
@@ -25,7 +27,7 @@ def found(answer: Any, name: str) -> list[Any]:
     return own + [value for item in answer.values() for value in found(item, name)]
 
 
-@pytest.mark.parametrize("document", ["relationship.md"])
+@pytest.mark.parametrize("document", ["relationship.md", "freshness.md"])
 async def test_every_example_runs_and_keeps_its_promise(
     gateway: Gateway, stores: Stores, document: str
 ) -> None:
@@ -33,10 +35,10 @@ async def test_every_example_runs_and_keeps_its_promise(
     text = (DOCS / document).read_text(encoding="utf-8")
     examples = EXAMPLE.findall(text)
     assert len(examples) == text.count("```graphql")
-    token = None
+    tokens: dict[str, str] = {}
     for viewer, query in examples:
-        given = {"undoToken": token} if "$undoToken" in query else {}
+        given = {name: token for name, token in tokens.items() if f"${name}" in query}
         data = await gateway.data(query, int(viewer), **given)
         promised = PROMISE.findall(query)
         assert found(data, "outcome") == " ".join(promised).split(), query
-        token = next(iter(found(data, "undoToken")), token)
+        tokens |= {name: token for name in TOKENS for token in found(data, name) if token}

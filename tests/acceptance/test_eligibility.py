@@ -105,15 +105,3 @@ async def test_who_may_follow_whom(
             assert not any(user[field] for field in names)
         own = (await gateway.data(CHECKS, A, id=str(A)))["user"]
         assert own["viewerFollowEligibility"]["code"] == "SELF"
-
-
-@pytest.mark.parametrize("hidden", [True, False])
-async def test_a_whisper_may_be_hidden_from_whom_it_is_about(
-    hidden: bool, stores: Stores, storage_settings: StorageSettings
-) -> None:
-    await edges(stores, {(B, A): Kind.WHISPER})
-    await drain_all(stores)
-    async with running_gateway(storage_settings, Limits(whispers_hidden=hidden)) as gateway:
-        user = (await gateway.data(CHECKS, A, id=str(B)))["user"]
-    assert user["isFollowingViewer"] == user["viewerRelation"]["followedBy"] == (not hidden)
-    assert user["viewerFollowEligibility"]["code"] == "ALLOWED"

@@ -206,6 +206,18 @@ async def test_every_list_ends_after_as_many_entries_as_it_says(
             assert walked == expected, (viewer, owner)
 
 
+async def test_a_user_who_is_asked_for_twice_is_answered_twice(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """Once this was an internal error, wherever the caches knew nothing yet."""
+    await edges(stores, {(3, 7): Kind.FOLLOW})
+    await drain_all(stores)
+    query = 'query { users(ids: ["7", "7"]) { followers(first: 5) { nodes { id } } } }'
+    for viewer in (NOBODY, 5):
+        users = (await gateway.data(query, viewer))["users"]
+        assert users == [{"followers": {"nodes": [{"id": "3"}]}}] * 2
+
+
 async def test_the_two_orders_are_each_others_reverse_and_share_no_cursor(
     gateway: Gateway, stores: Stores
 ) -> None:
@@ -216,3 +228,15 @@ async def test_the_two_orders_are_each_others_reverse_and_share_no_cursor(
     assert oldest["nodes"] == newest["nodes"][::-1]
     error = await gateway.error(query, id="1", way="ASC", after=newest["edges"][2]["cursor"])
     assert "does not belong to this following list" in error["message"]
+
+
+async def test_a_user_who_is_asked_for_twice_is_told_of_twice(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """Also while no cache knows any list of theirs."""
+    await random_world(stores, 11)
+    for viewer in VIEWERS:
+        query = LISTS % {"known": "null" if viewer in (NOBODY, SERVICE) else "false"}
+        variables = {"ids": list(map(str, [*USERS, *USERS])), "other": "1"}
+        users = (await ask(gateway, viewer, query, **variables))["users"]
+        assert users[: len(USERS)] == users[len(USERS) :]

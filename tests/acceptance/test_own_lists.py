@@ -129,25 +129,6 @@ async def test_what_the_viewer_does_shows_at_once_in_the_viewers_lists(
     assert users((await own(gateway, 1))["specialFollows"]) == []
 
 
-async def test_a_whisper_is_in_the_lists_of_its_two_ends_only(
-    gateway: Gateway, stores: Stores
-) -> None:
-    await follows(stores, (1, 3), (4, 2))
-    await changed(stores, 1, 2, follow(PLENTY, Kind.WHISPER))
-    await drain_all(stores)
-    assert await _follows(gateway, 1) == (["2", "3"], [])
-    assert await _follows(gateway, 2) == ([], ["1", "4"])
-    query = """query { users(ids: ["1", "2"]) {
-      following { totalCount nodes { id } } followers { totalCount nodes { id } }
-    } }"""
-    for viewer in (None, 3, 9):
-        one, two = (await gateway.data(query, viewer))["users"]
-        assert one["following"] == {"totalCount": 1, "nodes": [{"id": "3"}]}
-        assert two["followers"] == {"totalCount": 1, "nodes": [{"id": "4"}]}
-    one, two = (await gateway.as_service.data(query))["users"]
-    assert one["following"]["totalCount"] == two["followers"]["totalCount"] == 2
-
-
 @pytest.mark.usefixtures("asked")
 async def test_a_request_is_seen_by_its_two_ends_only(gateway: Gateway) -> None:
     (request,) = (await own(gateway, 1))["outgoingFollowRequests"]["edges"]

@@ -1,6 +1,7 @@
 """The playground in a real browser: it runs an example and asks nobody but the gateway."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,22 @@ from starlette.routing import Route
 
 from engine import Engine
 from gateway.authentication import Authentication, AuthenticationSettings
+from gateway.connections import Connections, StreamLimits
 from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
+from gateway.graphql_sse import GraphQLEventStream
+from gateway.graphql_streams import Streams
+from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
 from gateway.playground import Playground
+from gateway.transports import Transports
 from schema.errors import formatted
 from tests.acceptance.chromium import browser_page, chromium_path
-from tests.acceptance.playground_page import PlaygroundPage
+from tests.acceptance.playground_page import ANSWER, PlaygroundPage
 from tests.served import served
 from tests.small_graph import Context
+
+STOP = '.graphiql-execute-button[aria-label^="Stop"]'
 
 pytestmark = [
     pytest.mark.skipif(chromium_path() is None, reason="chromium is not installed"),
@@ -80,20 +88,74 @@ class Mutation:
         )
 
 
+@strawberry.type
+class Node:
+    id: strawberry.ID
+    follower_count: int = 4
+
+
+@strawberry.type
+class RelationshipEvent:
+    type: str
+    at: str
+    from_: Node = strawberry.field(name="from")
+    to: Node
+    relation: Relation
+
+
+@strawberry.type
+class Subscription:
+    @strawberry.subscription
+    async def relationship_events(
+        self, info: strawberry.Info[Context, None]
+    ) -> AsyncGenerator[RelationshipEvent, None]:
+        viewer = Node(id=strawberry.ID(str(info.context.identity.user_id)))
+        for number in (7, 8):
+            other = Node(id=strawberry.ID(str(number)))
+            yield RelationshipEvent(
+                type="FOLLOWED",
+                at="now",
+                from_=other,
+                to=viewer,
+                relation=Relation(state="FOLLOWED_BY"),
+            )
+        await asyncio.Event().wait()
+
+
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    schema = strawberry.Schema(Query, Mutation)
+    schema = strawberry.Schema(Query, Mutation, Subscription)
     secret = "a secret of at least thirty-two bytes"
     authentication = Authentication(AuthenticationSettings(secret, allow_x_viewer=True))
 
     def context_of(headers: Headers) -> Context:
         return Context(authentication.identify(headers))
 
-    playground = Playground(viewer_header=True)
-    executor = EngineExecutor(Engine(schema))
+    playground, executor = Playground(viewer_header=True), EngineExecutor(Engine(schema))
     endpoint = GraphQLEndpoint(executor, context_of, formatted, page=playground)
-    with served(Starlette(routes=[Route("/graphql", endpoint), *playground.routes()])) as url:
+    streams = Streams(executor, lambda identity, _: Context(identity), formatted, 10_000)
+
+    connections = Connections(StreamLimits())
+    identify = authentication.identify
+    transports = Transports(
+        endpoint,
+        GraphQLEventStream(endpoint.asked, identify, streams, connections),
+        GraphQLSockets(identify, streams, connections),
+    )
+    with served(Starlette(routes=[Route("/graphql", transports), *playground.routes()])) as url:
         yield url
+
+
+def test_the_tab_of_a_subscription_shows_what_comes(url: str, tmp_path: Path) -> None:
+    with browser_page(tmp_path) as page:
+        playground = PlaygroundPage(page)
+        playground.open(f"{url}/graphql")
+        playground.choose("Live")
+        playground.run()
+        page.wait_for(f"{ANSWER}.includes('FOLLOWED') && {ANSWER}.includes('8')")
+        page.click(STOP)
+        page.wait_for(f"!document.querySelector('{STOP}')")
+        assert page.complaints() == []
 
 
 def test_an_example_tab_runs_as_its_viewer_without_the_internet(url: str, tmp_path: Path) -> None:

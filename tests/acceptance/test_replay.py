@@ -20,8 +20,9 @@ from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.real_graphs import graph, needs_data, oracle
-from tests.acceptance.test_dev import free_port, until
+from tests.acceptance.test_dev import free_port
 from tests.gateway import DEVELOPMENT
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = 16

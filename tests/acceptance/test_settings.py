@@ -1,26 +1,19 @@
 """What users say about who may see them, and what services allow, over HTTP."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from graph.edge import Kind
+from graph.pace import Pace
+from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.edges import edges
 from tests.gateway import Gateway, running_gateway
 from tests.graphs import drain_all
-
-UPDATE = """
-mutation ($input: UpdateRelationshipSettingsInput!) {
-  updateRelationshipSettings(input: $input) {
-    settings { ...all } viewer { relationshipSettings { ...all } user { id } } clientMutationId
-  }
-}
-fragment all on RelationshipSettings {
-  protected followingAudience followersAudience followingLimit
-}
-"""
+from tests.relationships import SAY, change, say
 
 READ = """
 { viewer { relationshipSettings {
@@ -30,12 +23,14 @@ READ = """
 
 LIMIT = """
 mutation ($input: SetFollowingLimitInput!) { setFollowingLimit(input: $input) {
+  outcome changed userErrors { __typename code field }
   user { id } settings { followingLimit } clientMutationId
 } }
 """
 
 BETWEEN = '{ user(id: "1") { relationWith(ids: ["2"]) { state } } }'
 WISH = '{ user(id: "1") { viewerFollowEligibility { code } } }'
+TOKEN = {"undoToken": "A" * 22}
 FOLLOW = 'mutation { followUser(input: { userId: "2" }) { userErrors { code } } }'
 
 DEFAULTS = {
@@ -46,10 +41,28 @@ DEFAULTS = {
 }
 
 
-async def update(gateway: Gateway, viewer: int | None = 1, **said: Any) -> dict[str, Any]:
-    data = await gateway.data(UPDATE, viewer, input=said)
-    payload: dict[str, Any] = data["updateRelationshipSettings"]
+async def update(gateway: Gateway, viewer: int | None = 1, **said: Any) -> Any:
+    return await say(gateway, viewer, **said)
+
+
+async def limit(gateway: Gateway, viewer: int | None = None, **said: Any) -> dict[str, Any]:
+    data = await gateway.as_service.data(LIMIT, viewer, input=said)
+    payload: dict[str, Any] = data["setFollowingLimit"]
     return payload
+
+
+Told = tuple[str, bool, list[str]]
+
+
+def told(payload: dict[str, Any]) -> Told:
+    """What became of it, in short."""
+    codes = [error["code"] for error in payload["userErrors"]]
+    return payload["outcome"], payload["changed"], codes
+
+
+UPDATED: Told = ("UPDATED", True, [])
+UNCHANGED: Told = ("UNCHANGED", False, [])
+REUSED: Told = ("REFUSED", False, ["IDEMPOTENCY_KEY_REUSED"])
 
 
 async def read(gateway: Gateway, viewer: int = 1) -> Any:
@@ -65,6 +78,9 @@ async def test_settings_hold_at_once_through_any_gateway(
         payload = await update(gateway, **said, clientMutationId="c-1", idempotencyKey="k-1")
         now = DEFAULTS | said
         assert payload == {
+            "outcome": "UPDATED",
+            "changed": True,
+            "userErrors": [],
             "settings": now,
             "viewer": {"relationshipSettings": now, "user": {"id": "1"}},
             "clientMutationId": "c-1",
@@ -73,7 +89,9 @@ async def test_settings_hold_at_once_through_any_gateway(
         assert await read(other, viewer=2) == DEFAULTS
         await update(other, protected=False, followingAudience="ONLY_ME")
         assert await read(gateway) == {**now, "protected": False, "followingAudience": "ONLY_ME"}
-        assert (await update(other))["settings"] == await read(gateway)
+        again = await update(other, protected=False)
+        assert told(again) == told(await update(other)) == UNCHANGED
+        assert again["settings"] == await read(gateway)
 
 
 async def test_the_second_of_two_changes_in_one_request_sees_itself(gateway: Gateway) -> None:
@@ -82,8 +100,8 @@ async def test_the_second_of_two_changes_in_one_request_sees_itself(gateway: Gat
     }"""
     document = f"mutation {{ {change % ('one', 'true')} {change % ('two', 'false')} }}"
     data = await gateway.data(document, 1)
-    told = [data[name]["viewer"]["relationshipSettings"]["protected"] for name in ("one", "two")]
-    assert told == [True, False]
+    seen = [data[name]["viewer"]["relationshipSettings"]["protected"] for name in ("one", "two")]
+    assert seen == [True, False]
 
 
 async def test_what_is_hidden_is_hidden_at_once(
@@ -120,16 +138,17 @@ async def test_turning_protection_off_accepts_nobody(gateway: Gateway, stores: S
 
 async def test_settings_are_of_somebody(gateway: Gateway) -> None:
     for asked in (gateway, gateway.as_service):
-        error = await asked.error(UPDATE, input={"protected": True})
+        error = await asked.error(SAY, input={"protected": True})
         assert error["extensions"] == {"code": "UNAUTHENTICATED"}
     payload = await update(gateway.as_service, 1, protected=True)
     assert payload["viewer"]["user"]["id"] == "1"
 
 
 async def test_services_set_limits(gateway: Gateway) -> None:
-    given = {"userId": "1", "limit": 0, "clientMutationId": "c-1"}
-    payload = (await gateway.as_service.data(LIMIT, input=given))["setFollowingLimit"]
-    assert payload == {
+    assert await limit(gateway, userId="1", limit=0, clientMutationId="c-1") == {
+        "outcome": "UPDATED",
+        "changed": True,
+        "userErrors": [],
         "user": {"id": "1"},
         "settings": {"followingLimit": 0},
         "clientMutationId": "c-1",
@@ -137,7 +156,8 @@ async def test_services_set_limits(gateway: Gateway) -> None:
     assert (await read(gateway))["followingLimit"] == 0
     (error,) = (await gateway.data(FOLLOW, 1))["followUser"]["userErrors"]
     assert error["code"] == "FOLLOWING_LIMIT_REACHED"
-    await gateway.as_service.data(LIMIT, 5, input={"userId": "1", "limit": None})
+    assert told(await limit(gateway, userId="1", limit=0)) == UNCHANGED
+    assert told(await limit(gateway, 5, userId="1", limit=None)) == UPDATED
     assert (await read(gateway))["followingLimit"] == 1000
     assert (await gateway.data(FOLLOW, 1))["followUser"]["userErrors"] == []
 
@@ -150,9 +170,102 @@ async def test_only_services_set_limits(gateway: Gateway, viewer: int | None) ->
 
 
 @pytest.mark.parametrize(
-    ("argument", "given"),
-    [("limit", {"userId": "1", "limit": -1}), ("userId", {"userId": "x", "limit": 1})],
+    ("field", "given"),
+    [
+        ("limit", {"userId": "1", "limit": -1}),
+        ("userId", {"userId": "x", "limit": 1}),
+        ("idempotencyKey", {"userId": "1", "limit": 1, "idempotencyKey": ""}),
+    ],
 )
-async def test_a_wrong_limit_is_named(gateway: Gateway, argument: str, given: Any) -> None:
-    error = await gateway.as_service.error(LIMIT, input=given)
-    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": argument}
+async def test_what_is_wrong_with_a_limit_is_named(
+    gateway: Gateway, field: str, given: Any
+) -> None:
+    payload = await limit(gateway, **given)
+    assert told(payload) == ("REFUSED", False, ["INVALID_INPUT"])
+    assert [error["field"] for error in payload["userErrors"]] == [["input", field]]
+    assert (payload["user"], payload["settings"]) == (None, None)
+    assert (await read(gateway))["followingLimit"] == 1000
+
+
+async def test_a_wrong_key_is_named_and_nothing_is_changed(gateway: Gateway) -> None:
+    payload = await update(gateway, protected=True, idempotencyKey="x" * 65)
+    assert told(payload) == ("REFUSED", False, ["INVALID_INPUT"])
+    assert [error["field"] for error in payload["userErrors"]] == [["input", "idempotencyKey"]]
+    assert payload["settings"] == await read(gateway) == DEFAULTS
+
+
+async def test_a_repeat_does_not_overwrite_a_later_change(gateway: Gateway) -> None:
+    said: dict[str, Any] = {"protected": True, "idempotencyKey": "k"}
+    assert told(await update(gateway, **said)) == UPDATED
+    assert told(await update(gateway, protected=False)) == UPDATED
+    again = await update(gateway, **said)
+    assert told(again) == UPDATED, "as it was answered first"
+    assert again["settings"] == await read(gateway) == DEFAULTS, "as things stand now"
+
+    said = {"userId": "1", "limit": 5, "idempotencyKey": "k"}
+    assert told(await limit(gateway, **said)) == UPDATED
+    assert told(await limit(gateway, userId="1", limit=6)) == UPDATED
+    again = await limit(gateway, **said)
+    assert (told(again), again["settings"]) == (UPDATED, {"followingLimit": 6})
+
+
+async def test_what_changed_nothing_is_not_done_later_either(gateway: Gateway) -> None:
+    said: dict[str, Any] = {"protected": False, "idempotencyKey": "k"}
+    assert told(await update(gateway, **said)) == UNCHANGED
+    await update(gateway, protected=True)
+    assert told(await update(gateway, **said)) == UNCHANGED
+    assert (await read(gateway))["protected"]
+
+
+async def test_a_key_is_of_one_request(gateway: Gateway) -> None:
+    await update(gateway, protected=True, idempotencyKey="k")
+    payload = await update(gateway, protected=True, followingAudience="FRIENDS", idempotencyKey="k")
+    assert told(payload) == REUSED
+    (error,) = payload["userErrors"]
+    assert error["__typename"] == "IdempotencyKeyReused"
+    assert error["field"] == ["input", "idempotencyKey"]
+    assert payload["settings"] == await read(gateway) == DEFAULTS | {"protected": True}
+    for mutation, given in (("followUser", {"userId": "2"}), ("undoRelationshipChange", TOKEN)):
+        assert told(await change(gateway, 1, mutation, **given, idempotencyKey="k")) == REUSED
+    await change(gateway, 1, "followUser", 2, idempotencyKey="other")
+    assert told(await update(gateway, protected=False, idempotencyKey="other")) == REUSED
+    assert told(await update(gateway, 2, protected=False, idempotencyKey="k")) == UNCHANGED
+
+
+async def test_services_share_their_keys_with_nobody(gateway: Gateway) -> None:
+    await update(gateway, protected=True, idempotencyKey="k")
+    assert told(await limit(gateway, userId="1", limit=5, idempotencyKey="k")) == UPDATED
+    for user, most in (("1", 6), ("2", 5)):
+        payload = await limit(gateway, 9, userId=user, limit=most, idempotencyKey="k")
+        assert told(payload) == REUSED
+        assert payload["user"] == {"id": user}
+    assert (await read(gateway))["followingLimit"] == 5
+
+
+async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway) -> None:
+    payloads = await asyncio.gather(
+        *(update(gateway, protected=True, idempotencyKey="k") for _ in range(12))
+    )
+    assert all(payload == payloads[0] for payload in payloads)
+    assert told(payloads[0]) == UPDATED
+    payloads = await asyncio.gather(
+        *(
+            update(gateway, followingAudience=audience, idempotencyKey="other")
+            for audience in ("FOLLOWERS", "FRIENDS", "ONLY_ME")
+        )
+    )
+    assert sorted(map(told, payloads)) == [REUSED, REUSED, UPDATED]
+
+
+async def test_settings_are_changed_at_the_pace_of_everything_else(
+    storage_settings: StorageSettings,
+) -> None:
+    limits = Limits(pace=Pace(interval_us=60_000_000, burst=2))
+    async with running_gateway(storage_settings, limits) as gateway:
+        assert (await change(gateway, 1, "followUser", 2))["outcome"] == "FOLLOWED"
+        assert told(await update(gateway, protected=True, idempotencyKey="k")) == UPDATED
+        refused = ("REFUSED", False, ["RATE_LIMITED"])
+        assert told(await update(gateway, protected=False)) == refused
+        assert told(await update(gateway, protected=True, idempotencyKey="new")) == refused
+        assert told(await update(gateway, protected=True, idempotencyKey="k")) == UPDATED
+        assert told(await limit(gateway, userId="1", limit=5)) == UPDATED, "it is the service's"

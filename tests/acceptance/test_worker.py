@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.graphs import as_pair, follows
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30
@@ -55,13 +56,6 @@ async def worker(storage_settings: StorageSettings) -> AsyncIterator[Worker]:
     await made.start()
     yield made
     await made.end(signal.SIGKILL)
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    deadline = time.monotonic() + DEADLINE_S
-    while not await condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        await asyncio.sleep(0.02)
 
 
 async def nothing_waits(stores: Stores) -> bool:

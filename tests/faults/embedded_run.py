@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ import asyncpg
 
 from gateway.embedded.process import Identity, identity_of
 from gateway.embedded.state import State, read_json
+from tests.waiting import until
 
 CHECKOUT = Path(__file__).parents[2]
 DEADLINE_S = 60.0
@@ -46,18 +47,6 @@ async def embedded_run(
             process.terminate()
         async with asyncio.timeout(DEADLINE_S):
             await process.communicate()
-
-
-async def until(condition: Callable[[], Awaitable[bool]], what: str) -> None:
-    """Waits for a condition, and fails with `what` when its deadline has passed."""
-    try:
-        async with asyncio.timeout(DEADLINE_S):
-            while True:
-                if await condition():
-                    return
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        raise AssertionError(f"waited in vain until {what}") from None
 
 
 async def until_gone(state: State) -> None:

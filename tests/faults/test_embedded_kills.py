@@ -24,9 +24,9 @@ from tests.faults.embedded_run import (
     embedded_run,
     processes_of,
     rows,
-    until,
     until_gone,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
 

@@ -12,7 +12,7 @@ from gateway.embedded.command import Command
 from gateway.embedded.errors import ChildFailed
 from gateway.embedded.process import Step, identity_of
 from gateway.embedded.supervisor import Patience, Supervisor
-from tests.faults.embedded_run import until
+from tests.waiting import until
 
 IMPATIENT = Patience(deaths=3, deaths_at_start=2, within_ms=30_000, delay_ms=1, delay_max_ms=5)
 

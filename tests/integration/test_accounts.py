@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from graph.account import DEFAULT, Account, PrivacyChange
+from graph.account import DEFAULT, Account, PrivacyChange, Saved
+from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import Unavailable
+from graph.pace import Pace
+from graph.receipt import AlreadyNoted, Request, keyed_id
 from graph.visibility import OPEN, Audience, Privacy
 from storage.ports import Accounts
 from storage.postgres.accounts import PostgresAccounts
@@ -48,17 +51,63 @@ async def test_nearly_everybody_has_said_nothing(accounts: Accounts) -> None:
 async def test_what_is_not_named_stays_as_it_was(accounts: Accounts) -> None:
     await accounts.of([ONE])
     only_me = PrivacyChange(following=Audience.ONLY_ME, followers=Audience.FRIENDS)
-    first = await accounts.set_privacy(ONE, only_me)
+    first = (await accounts.set_privacy(ONE, only_me)).account
     assert first.privacy == Privacy(following=Audience.ONLY_ME, followers=Audience.FRIENDS)
-    limited = await accounts.set_following_limit(ONE, 0)
+    limited = (await accounts.set_following_limit(ONE, 0)).account
     assert limited == Account(first.privacy, following_limit=0)
-    then = await accounts.set_privacy(ONE, PROTECTED)
+    then = (await accounts.set_privacy(ONE, PROTECTED)).account
     assert then == Account(replace(first.privacy, protected=True), following_limit=0)
     assert await accounts.of([ONE, TWO]) == {ONE: then, TWO: DEFAULT}
     await accounts.set_following_limit(ONE, None)
     opened = PrivacyChange(False, Audience.EVERYONE, Audience.EVERYONE)
-    assert await accounts.set_privacy(ONE, opened) == DEFAULT
+    assert await accounts.set_privacy(ONE, opened) == Saved(Outcome.UPDATED, DEFAULT)
     assert await accounts.of([ONE]) == {ONE: DEFAULT}
+    assert await accounts.set_privacy(ONE, opened) == Saved(Outcome.UNCHANGED, DEFAULT)
+
+
+async def test_of_many_changes_at_once_each_keeps_the_others(accounts: Accounts) -> None:
+    await asyncio.gather(
+        accounts.set_privacy(ONE, PROTECTED),
+        accounts.set_privacy(ONE, PrivacyChange(following=Audience.FRIENDS)),
+        accounts.set_privacy(ONE, PrivacyChange(followers=Audience.ONLY_ME)),
+        accounts.set_following_limit(ONE, 7),
+    )
+    privacy = Privacy(True, Audience.FRIENDS, Audience.ONLY_ME)
+    assert await accounts.of([ONE]) == {ONE: Account(privacy, 7)}
+
+
+async def test_a_receipt_is_written_with_its_change_or_neither_is(
+    accounts: Accounts, stores: Stores
+) -> None:
+    request = Request(ONE, keyed_id("k"), b"asked")
+    first = await accounts.set_privacy(ONE, PROTECTED, request)
+    kept = (await stores.receipts.of(ONE, [request.id]))[request.id]
+    assert (kept.receipt.asked, kept.receipt.outcome) == (b"asked", first.outcome)
+    assert (kept.other, kept.receipt.taken) == (ONE, None)
+    for again in (
+        accounts.set_privacy(ONE, PrivacyChange(protected=False), request),
+        accounts.set_following_limit(ONE, 7, request),
+    ):
+        with pytest.raises(AlreadyNoted):
+            await again
+    assert await accounts.of([ONE]) == {ONE: CLOSED}
+
+
+async def test_who_changes_too_much_too_fast_is_told_when_to_go_on(
+    accounts: Accounts, stores: Stores
+) -> None:
+    pace = Pace(interval_us=60_000_000, burst=2)
+    opened, request = PrivacyChange(protected=False), Request(ONE, keyed_id("k"), b"asked")
+    await accounts.set_privacy(ONE, PROTECTED, pace=pace)
+    unchanged = [await accounts.set_privacy(ONE, PROTECTED, pace=pace) for _ in range(3)]
+    assert unchanged == [Saved(Outcome.UNCHANGED, CLOSED)] * 3, "which costs nothing"
+    await accounts.set_privacy(ONE, opened, pace=pace)
+    for asked, change in ((None, PROTECTED), (request, PROTECTED), (request, opened)):
+        refused = await accounts.set_privacy(ONE, change, asked, pace)
+        assert (refused.outcome, refused.account) == (Outcome.RATE_LIMITED, DEFAULT)
+        assert refused.retry_at is not None
+    assert await accounts.of([ONE]) == {ONE: DEFAULT}
+    assert await stores.receipts.of(ONE, [request.id]) == {}
 
 
 @pytest.mark.parametrize("protected", [True, False])
@@ -92,20 +141,34 @@ class Gated:
         await self._stop()
         return found
 
-    async def set_privacy(self, user: UserId, change: PrivacyChange) -> Account:
-        account = await self._worn.set_privacy(user, change)
+    async def set_privacy(
+        self,
+        user: UserId,
+        change: PrivacyChange,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> Saved:
+        saved = await self._worn.set_privacy(user, change, request, pace)
         await self._stop()
-        return account
+        return saved
 
-    async def set_following_limit(self, user: UserId, limit: int | None) -> Account:
+    async def set_following_limit(
+        self, user: UserId, limit: int | None, request: Request | None = None
+    ) -> Saved:
         raise NotImplementedError
 
 
 class Broken(Gated):
     """Accounts of which a writer never hears whether they were written."""
 
-    async def set_privacy(self, user: UserId, change: PrivacyChange) -> Account:
-        await self._worn.set_privacy(user, change)
+    async def set_privacy(
+        self,
+        user: UserId,
+        change: PrivacyChange,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> Saved:
+        await self._worn.set_privacy(user, change, request, pace)
         raise Unavailable("PostgreSQL")
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from storage.postgres.counts import PostgresCounts
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+from tests.waiting import until
 from workers import sweep as sweeping
 from workers.sweep import sweep
 
@@ -79,14 +80,6 @@ async def all_of(work: list[Coroutine[Any, Any, None]], at_once: int = 6) -> Non
             await one
 
     await asyncio.gather(*map(placed, work))
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while True:
-            if await condition():
-                return
-            await asyncio.sleep(0.002)
 
 
 async def drain_until(stores: Stores, over: asyncio.Event, most: int) -> None:

@@ -46,6 +46,7 @@ UNION ALL SELECT 'follower' FROM follower
 WHERE $1 IN (from_user_id, to_user_id) AND (kind <> 0 OR flags <> 0)
 UNION ALL SELECT 'following_count' FROM following_count WHERE user_id = $1
 UNION ALL SELECT 'follower_count' FROM follower_count WHERE user_id = $1
+UNION ALL SELECT 'affinity' FROM affinity WHERE $1 IN (user_id, other_id)
 UNION ALL SELECT 'receipt' FROM receipt WHERE actor_id = $1
 """
 
@@ -57,7 +58,14 @@ def at_once(stores: Stores) -> Erasure:
 
 
 def eraser(stores: Stores, edges: Edges | None = None, in_flight_s: float = 0.0) -> Erasure:
-    return Erasure(edges or stores.edges, stores.erasures, stores.drain, stores.caches, in_flight_s)
+    return Erasure(
+        edges or stores.edges,
+        stores.erasures,
+        stores.drain,
+        stores.caches,
+        stores.affinity,
+        in_flight_s,
+    )
 
 
 async def delete(stores: Stores, user: UserId = GONE) -> None:
@@ -85,6 +93,7 @@ async def test_nothing_is_left_of_a_deleted_account(
 ) -> None:
     await edges(stores, AROUND)
     await stores.edges.change(as_pair(8, GONE), mute())
+    await stores.affinity.record({as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0})
     await drain_all(stores)
     assert await left(stores)
     await delete(stores)

@@ -1,7 +1,7 @@
 """Memory of hot users, beside other gateways: who may see what when messages are late or lost."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,20 +25,14 @@ from tests.cable import Cable, cable_to
 from tests.gateway import running_gateway
 from tests.graphs import drain_all, follows, ids_of, unfollows, users
 from tests.valkey import own_valkey
+from tests.waiting import until
 
-DEADLINE_S = 20
 ONE, TWO, THREE = users(1, 2, 3)
 
 
 def hot(settings: StorageSettings) -> StorageSettings:
     """Everybody is hot, and remembered for longer than any test takes."""
     return replace(settings, hot_ttl_ms=60_000, hot_often=1)
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while not await condition():  # noqa: ASYNC110 - nobody is told when it is so
-            await asyncio.sleep(0.001)
 
 
 @dataclass(frozen=True)
@@ -188,6 +182,7 @@ async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering)
             check.user: relations[-1].kinds for check, relations in zip(checks, told, strict=True)
         }
         assert kinds == {user: {ONE: 1, TWO: 1 << 4, THREE: 0}[user] for user in kinds}
+    assert (await scope.ties.load(TWO)).kinds == 1
 
 
 async def heads(reader: Remembering, user: UserId, viewer: UserId | None) -> list[list[int]]:

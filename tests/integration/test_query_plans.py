@@ -29,6 +29,8 @@ STATEMENTS = {
     for file in (
         "absences",
         "account_states",
+        "accounts",
+        "affinity",
         "counts",
         "edges",
         "erasures",
@@ -53,6 +55,9 @@ FAN, STAR_LANE = WAITING + 1, LANES
 """A thousand users from this one on have written to the star, in a lane of their own."""
 OWNER = 3_000_000
 """Has 600 edges of every kind, and flags on some."""
+CROWDED = 100
+"""So many users have had to do with more others than are kept."""
+OTHERS = 2_300
 MIDDLE = 1_000_000 + USERS // 2
 """A date in the middle of the star's list."""
 
@@ -98,6 +103,14 @@ UPDATE account SET erased_at = user_id WHERE user_id % 100 = 1 AND user_id > 100
 
 INSERT INTO receipt (actor_id, id, asked, other_id, outcome, made_at)
 SELECT u, md5(u::text)::uuid, 'x', u + 1, 'FOLLOWED', u FROM generate_series(1, {USERS}) u;
+
+INSERT INTO affinity (user_id, other_id, rank)
+SELECT u, {USERS} + o, o FROM generate_series(1, {CROWDED}) u, generate_series(1, {OTHERS}) o
+UNION ALL
+SELECT u, {USERS} + o, o FROM generate_series({CROWDED} + 1, {USERS}) u, generate_series(1, 4) o;
+
+INSERT INTO affinity_count (user_id, others)
+SELECT user_id, count(*) FROM affinity GROUP BY 1;
 """
 
 
@@ -173,7 +186,8 @@ class Planner:
         await transaction.start()
         try:
             await self._connection.execute("SET LOCAL enable_bitmapscan = off")
-            assert await self._connection.fetchval(STATEMENTS[file][name], *args)
+            answer = await self._connection.fetchval(STATEMENTS[file][name], *args)
+            assert answer is not False, "it has refused to write"
             rows = await self._connection.fetch(TOUCHED)
         finally:
             await transaction.rollback()
@@ -443,7 +457,7 @@ async def test_a_pending_change_towards_a_star_is_counted_by_a_probe(planner: Pl
 
 
 async def test_a_drain_towards_a_star_is_a_probe_a_change(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_lane", STAR_LANE, 500)
+    steps = await planner.steps("outbox", "apply_lane", STAR_LANE, 500, 0)
     assert_probed(steps, "follower", 500)
 
 
@@ -499,6 +513,26 @@ async def test_a_receipt_is_found_by_a_probe(planner: Planner) -> None:
     assert looked_at(steps, "receipt") <= 1
 
 
+async def test_a_receipt_of_its_own_costs_no_read(planner: Planner) -> None:
+    receipt = (500, uuid4(), 500, 9, b"settings", "UPDATED")
+    touched = await planner.touched("receipts", "write_receipt", *receipt)
+    assert not any(reads.end_to_end or reads.rows for reads in touched.values())
+
+
+async def test_an_account_is_read_and_changed_by_its_key(planner: Planner) -> None:
+    steps = await planner.steps("accounts", "accounts", [500, READER])
+    assert_by_index(steps)
+    for touched in (
+        await planner.touched("accounts", "ensure_account", 500),
+        await planner.touched("accounts", "lock_account", 500),
+        await planner.touched("accounts", "write_account", 500, True, 0, 0, None),
+        await planner.touched("accounts", "pay_for_change", 500, 9, 1),
+    ):
+        assert not any(reads.end_to_end for reads in touched.values())
+        # PostgreSQL may count several transactions together: two probes a statement, at most.
+        assert sum(reads.rows for reads in touched.values()) <= 8
+
+
 async def test_the_mutes_that_are_over_are_a_range(planner: Planner) -> None:
     steps = await planner.steps("mutes", "mutes_over", 100)
     assert_by_index(steps)
@@ -506,11 +540,29 @@ async def test_the_mutes_that_are_over_are_a_range(planner: Planner) -> None:
 
 
 async def test_a_drain_reads_its_lane_and_probes_the_rest(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_lane", 5, 500)
+    steps = await planner.steps("outbox", "apply_lane", 5, 500, 0)
     assert_by_index(steps)
     assert looked_at(steps, "follower") <= 500
     # The head of the lane's own range, and each row once more.
     assert looked_at(steps, "outbox") <= 2 * 500
+
+
+async def test_a_drain_goes_on_behind_what_is_applied(planner: Planner) -> None:
+    steps = await planner.steps("outbox", "apply_lane", 5, 500, WAITING // 2)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") <= 2 * 500
+
+
+async def test_how_far_lanes_have_come_is_read_off_their_heads(planner: Planner) -> None:
+    steps = await planner.steps("outbox", "arrived", list(range(LANES)), 100)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") == LANES * 100
+
+
+async def test_what_reverse_rows_lack_is_read_off_the_head_too(planner: Planner) -> None:
+    steps = await planner.steps("outbox", "unapplied", 5, 100)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") <= 100 + 100
 
 
 async def test_acknowledging_is_a_probe_a_row(planner: Planner) -> None:
@@ -597,6 +649,43 @@ async def test_deletions_are_found_and_finished_by_probes(planner: Planner) -> N
         assert sum(step.rows for step in steps if step.relation) <= 10
 
 
+async def test_recording_interactions_is_two_probes_a_pair(planner: Planner) -> None:
+    given = range(1, 501)
+    others = [USERS + 1 + user % 10 for user in given]  # some of them are new
+    steps = await planner.steps("affinity", "record", list(given), others, [100] * len(given))
+    assert_by_index(steps)
+    assert_probed(steps, "affinity", len(given))
+    assert looked_at(steps, "affinity") <= len(given)
+
+
+async def test_the_closest_of_a_user_are_one_range_of_one_partition(planner: Planner) -> None:
+    steps = await planner.steps("affinity", "closest", 7, 2000)
+    assert_by_index(steps)
+    assert_one_partition(steps, "affinity")
+    assert looked_at(steps, "affinity") == OTHERS
+
+
+async def test_users_with_too_many_others_are_found_by_a_small_index(planner: Planner) -> None:
+    steps = await planner.steps("affinity", "take_crowded", 10, 2000)
+    assert_by_index(steps)
+    assert looked_at(steps, "affinity_count") <= 2 * 10
+    assert {step.index for step in scans(steps, "affinity_count")} >= {"affinity_crowded"}
+
+
+async def test_pruning_a_user_reads_nobody_elses_rows(planner: Planner) -> None:
+    steps = await planner.steps("affinity", "prune", 7, 2000)
+    assert_by_index(steps)
+    assert_one_partition(steps, "affinity")
+    assert looked_at(steps, "affinity") <= 3 * OTHERS
+
+
+async def test_forgetting_a_user_reads_a_bounded_batch_of_their_rows(planner: Planner) -> None:
+    for user in (7, USERS + 1):  # with many others, and with many to whom they are one
+        steps = await planner.steps("affinity", "forget", user, 100)
+        assert_by_index(steps)
+        assert looked_at(steps, "affinity") <= 5 * 100
+
+
 def test_every_query_of_the_request_path_is_planned_here() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     planned = set(re.findall(r'(?:steps|touched)\(\s*"(\w+)", "(\w+)"', text))
@@ -606,7 +695,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         for name in statements
         if (file, name) not in planned and file != "lists"  # those are made of kinds and orders
     }
-    others = {"lock_lane", "unsettled", "any_edge"}
+    others = {"lock_lane", "try_lane", "unsettled", "any_edge"}
     one_row = {"ensure_account", "lock_state", "write_state"}
     by_variable_names = {"ahead", "behind", "noted", "all_absent", "lately_changed"}
     by_variable_names |= {"is_unfinished", "clear_receipts", "finish"}

@@ -1,6 +1,5 @@
 """Waking the workers: what arq finds in the queue, and what putting it there costs."""
 
-import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -12,6 +11,7 @@ from storage.queue import DRAIN, arq_redis, job_id, queue_name
 from storage.redis.connection import GuardedRedis
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.waiting import until
 
 DEADLINE_S = 20
 ALL = [Lane(lane) for lane in range(LANES)]
@@ -31,9 +31,10 @@ def lanes_of(job: JobDef) -> list[object]:
 
 
 async def until_queued(stores: Stores, jobs: int) -> None:
-    async with asyncio.timeout(DEADLINE_S):
-        while await stores.lanes.queued() != jobs:  # noqa: ASYNC110 - another connection
-            await asyncio.sleep(0.002)
+    async def queued() -> bool:
+        return await stores.lanes.queued() == jobs
+
+    await until(queued, f"{jobs} jobs are queued")
 
 
 async def test_arq_reads_what_was_queued_as_if_it_had_queued_it(

@@ -10,12 +10,12 @@ import pytest
 
 from graph.counts import NO_COUNTS, Counts
 from graph.decision import Outcome
-from graph.edge import UserId
+from graph.edge import Flags, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Position, Window
 from graph.relation import FRIENDS, STRANGERS, Relation
 from graph.relation import follows as follows_now
-from graph.transitions import follow, unfollow
+from graph.transitions import follow, mute, unfollow
 from storage.ports import Check, CountsOf, Lists, Relations
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.lists import PostgresLists
@@ -277,6 +277,18 @@ async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> Non
     assert relation.since == ahead.edge.since
     assert relation.back_since == behind.edge.since
     assert relation.kinds == FRIENDS
+
+
+async def test_relations_carry_what_their_first_user_says(reads: Reads) -> None:
+    """Of whales too, whose followers are found from the other side."""
+    await follows(reads.stores, (1, 2), *((other, 1) for other in range(2, 7)))
+    await reads.stores.edges.change(as_pair(1, 2), mute())
+    await settled(reads)
+    for _ in range(2):  # cold, then warm
+        ((relation,), (turned,)) = await reads.relations.between(
+            [Check(UserId(1), users(2)), Check(UserId(2), users(1))]
+        )
+        assert (relation.flags, turned.flags) == (Flags.MUTED, Flags.PLAIN)
 
 
 async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> None:

@@ -41,6 +41,12 @@ fragment all on Relation {
 }
 """
 
+SUGGESTIONS = """
+{ viewer { suggestions(first: 100) {
+  nodes { user { id } reason knownFollowers(first: 50) { id } knownFollowerCount }
+} } }
+"""
+
 said = st.tuples(st.sampled_from(Kind), st.sampled_from([Flags.PLAIN, *Flags]))
 graphs = st.dictionaries(st.sampled_from(ENDS), said, max_size=len(ENDS))
 audiences = st.none() | st.sampled_from(Audience)
@@ -134,10 +140,13 @@ class Kith:
         self, users: Sequence[int], viewer: int | None, *, whispers_hidden: bool
     ) -> list[dict[str, Any]]:
         """Everything that the viewer is told of everybody, but for the dates themselves."""
-        asker = None if viewer is None else users[viewer]
-        ids = list(map(str, users))
-        data = await self.doors[whispers_hidden].data(EVERYTHING, asker, ids=ids)
-        return [_undated(user) for user in data["users"]]
+        asker, door = None if viewer is None else users[viewer], self.doors[whispers_hidden]
+        data = await door.data(EVERYTHING, asker, ids=list(map(str, users)))
+        told = [_undated(user) for user in data["users"]]
+        if viewer is not None:
+            whom = (await door.data(SUGGESTIONS, asker))["viewer"]["suggestions"]["nodes"]
+            told[viewer]["suggestions"] = _unordered(whom, users)
+        return told
 
 
 def _moved(world: Mapping[Ends, Said], first: int) -> dict[Ends, Said]:
@@ -154,6 +163,23 @@ def _undated(told: Any) -> Any:
         name: value is not None if name in dates else _undated(value)
         for name, value in told.items()
     }
+
+
+def _unordered(suggestions: Any, users: Sequence[int]) -> list[tuple[object, ...]]:
+    """Suggestions by place: those of equal worth stand in the order of dates, as the reasons do."""
+
+    def place(user: Any) -> int:
+        return users.index(int(user["id"]))
+
+    return sorted(
+        (
+            place(suggestion["user"]),
+            suggestion["reason"],
+            sorted(map(place, suggestion["knownFollowers"])),
+            suggestion["knownFollowerCount"],
+        )
+        for suggestion in suggestions
+    )
 
 
 @pytest.fixture

@@ -5,11 +5,14 @@ A longer run: `pytest --hypothesis-profile=long tests/property/test_service_agai
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterator, Sequence
+from base64 import b64decode
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from itertools import permutations
+from struct import unpack
 from typing import Any, TypeVar, cast
 
 import pytest
@@ -23,8 +26,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from graph.edge import MAX_USER_ID, UserId
+from graph.decision import CHANGES, REFUSALS, Decision
+from graph.edge import FOLLOWS, MAX_USER_ID, NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
 from graph.lane import Lane, lane_of
+from graph.transitions import Taken
+from graph.visibility import Access, Audience, Privacy
+from resolvers import actions
+from resolvers.actions import Action
 from resolvers.scope import Limits
 from storage import announced_edges
 from storage.settings import StorageSettings
@@ -33,56 +41,129 @@ from tests import relationships
 from tests.gateway import Gateway, running_gateway
 from tests.graphs import drain_all
 from tests.property.lagging_model import (
+    LISTS,
+    SERVICE,
     Arrow,
     Entry,
     Model,
     Onlooker,
     State,
-    Taken,
+    Viewer,
     check_list,
     check_total,
+    date_of,
 )
 
 T = TypeVar("T")
 
 USERS = (1, 2, 3, 7, 64, MAX_USER_ID)
-KINDS = ("following", "followers", "friends")
-LIMITS = Limits(following_max=4)
-ACTIONS = ("removeFollower", "blockUser", "unblockUser", "muteUser", "unmuteUser")
+LIMITS = Limits(following_max=4, blocks_max=2)
 
-TABLES = ("following", "follower", "following_count", "follower_count", "outbox", "receipt")
+WHISPER = {"visibility": "WHISPER"}
+ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
+    "follow": ("followUser", {}, actions.follow(LIMITS)),
+    "follow closely": ("followUser", {"special": True}, actions.follow(LIMITS, special=True)),
+    "whisper": ("followUser", WHISPER, actions.follow(LIMITS, Kind.WHISPER)),
+    "speak up": (
+        "updateFollow",
+        {"visibility": "PUBLIC", "special": True},
+        actions.update_follow(Kind.FOLLOW, True),
+    ),
+    "hush": (
+        "updateFollow",
+        {**WHISPER, "special": False},
+        actions.update_follow(Kind.WHISPER, False),
+    ),
+    "unfollow": ("unfollowUser", {}, actions.unfollow(LIMITS)),
+    "remove": ("removeFollower", {}, actions.remove_follower(LIMITS)),
+    "accept": ("acceptFollowRequest", {}, actions.accept_request(LIMITS)),
+    "decline": ("declineFollowRequest", {}, actions.decline_request()),
+    "cancel": ("cancelFollowRequest", {}, actions.cancel_request()),
+    "block": ("blockUser", {}, actions.block(LIMITS)),
+    "unblock": ("unblockUser", {}, actions.unblock()),
+    "mute": ("muteUser", {}, actions.mute(None)),
+    "unmute": ("unmuteUser", {}, actions.unmute()),
+    "dismiss": ("dismissSuggestion", {}, actions.dismiss()),
+}
+FOLLOWING = ("follow", "follow", "follow closely", "whisper", "unfollow")
+OFTEN = ("block", "remove", "accept", "hush")
+"""What says the most, and needs something to be there before it."""
+
+TABLES = (
+    "following",
+    "follower",
+    "following_count",
+    "follower_count",
+    "outbox",
+    "receipt",
+    "account",
+)
 
 EVERYTHING = """
-query ($ids: [ID!]!, $others: [ID!]!, $own: Boolean!) { users(ids: $ids) {
-  id followingCount followerCount friendCount
-  following(first: 100) { totalCount edges { since: followedAt node { id } } }
-  followers(first: 100) { totalCount edges { since: followedAt node { id } } }
-  friends(first: 100) { totalCount edges { since: friendsSince node { id } } }
-  relationWith(ids: $others) { ...relation }
-  viewerRelation @include(if: $own) { ...relation }
-} }
+query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
+  users(ids: $ids) {
+    id followingCount followerCount friendCount
+    following(first: 100) { access totalCount edges { since: followedAt node { id } } }
+    followers(first: 100) { access totalCount edges { since: followedAt node { id } } }
+    friends(first: 100) { access totalCount edges { since: friendsSince node { id } } }
+    relationWith(ids: $others) { ...relation }
+    relationMask(ids: $others)
+    viewerRelation { ...relation }
+    followersYouKnow(first: 100) @include(if: $signedIn) {
+      access totalCount edges { since: followedAt node { id } }
+    }
+  }
+  viewer @include(if: $signedIn) {
+    specialFollows(first: 100) { totalCount edges { since: followedAt node { id } } }
+    blockedUsers(first: 100) { totalCount edges { since: blockedAt node { id } } }
+    mutedUsers(first: 100) { totalCount edges { node { id } } }
+    outgoingFollowRequests(first: 100) {
+      totalCount edges { since: requestedAt node { to { id } } }
+    }
+    incomingFollowRequests(first: 100) {
+      totalCount edges { since: requestedAt node { from { id } } }
+    }
+  }
+}
 fragment relation on Relation {
   from { id } to { id } state following followedBy followedAt followedByAt friendsSince
+  requestedAt whispering requested requestedBy blocking muted special
 }
 """
 
-CHANGE = """
-mutation ($id: ID!) { change: %s(input: { userId: $id }) {
-  outcome relation { following followedAt } userErrors { code }
-} }
+SETTINGS = """
+mutation ($protected: Boolean!, $following: Audience!, $followers: Audience!) {
+  updateRelationshipSettings(input: {
+    protected: $protected, followingAudience: $following, followersAudience: $followers
+  }) { settings { protected followingAudience followersAudience } }
+}
 """
 
 PAGE = """
 query ($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
   user(id: $id) { page: %s(first: $first, after: $after, last: $last, before: $before) {
-    edges { since: %s node { id } }
+    access edges { since: %s node { id } }
     pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
   } }
 }
 """
 
+MARKS = {
+    "following": 1 << 0,
+    "followedBy": 1 << 1,
+    "whispering": 1 << 3,
+    "requested": 1 << 4,
+    "requestedBy": 1 << 5,
+    "blocking": 1 << 6,
+    "muted": 1 << 7,
+    "special": 1 << 8,
+}
+STATES = {"FRIENDS": 1 << 2, "SELF": 1 << 9}
+"""What a mask says, bit by bit: the contract, said once more."""
+
 users = st.sampled_from((1, 1, 1, 2, 2, *USERS))  # some meet often
-viewers = st.none() | users
+viewers = st.none() | st.just(SERVICE) | users
+audiences = st.sampled_from((*[Audience.EVERYONE] * 3, *Audience))
 some_users = st.lists(users, min_size=1, max_size=len(USERS), unique=True)
 arrows = st.builds(Arrow, users, users).filter(lambda arrow: arrow.source != arrow.target)
 
@@ -114,13 +195,21 @@ doors = st.sampled_from(["usual", "small caches", "no Redis"]).map(
 
 @dataclass(frozen=True)
 class Question:
-    """Who asks where about whom; `own`: also for how they stand to all of them."""
+    """Who asks where about whom."""
 
     door: int
-    viewer: int | None
+    viewer: Viewer
     ids: Sequence[int] = USERS
     others: Sequence[int] = USERS
-    own: bool = True
+
+
+@dataclass(frozen=True)
+class Undo:
+    """A token, who may use it, and what it must give back."""
+
+    token: str
+    arrow: Arrow
+    taken: Taken
 
 
 @dataclass
@@ -129,7 +218,7 @@ class Walk:
 
     kind: str
     owner: int
-    viewer: int | None
+    viewer: Viewer
     backward: bool
     must: dict[int, datetime]
     """Who stood in the list when the walk began, and has not moved since."""
@@ -144,9 +233,9 @@ class Service(RuleBasedStateMachine):
     def __init__(self, world: World) -> None:
         super().__init__()
         self.world = world
-        self.model = Model(USERS, LIMITS.following_max)
+        self.model = Model(USERS)
         self.walk: Walk | None = None
-        self.tokens: list[tuple[str, Taken]] = []
+        self.undos: list[Undo] = []
 
     @initialize()
     def begin(self) -> None:
@@ -154,82 +243,95 @@ class Service(RuleBasedStateMachine):
 
     @rule(
         changes=st.lists(
-            st.tuples(doors, arrows, st.sampled_from([True, True, False])),
+            st.tuples(doors, arrows, st.sampled_from(FOLLOWING)),
             min_size=1,
             max_size=4,
             unique_by=lambda change: change[1].source,
         ),
         readers=st.lists(st.tuples(doors, viewers), max_size=2),
     )
-    def change(
-        self, changes: list[tuple[int, Arrow, bool]], readers: list[tuple[int, int | None]]
+    def follow(
+        self, changes: list[tuple[int, Arrow, str]], readers: list[tuple[int, Viewer]]
     ) -> None:
         """Several viewers write at once, while others read: those only fill caches as they race."""
-        told = [self.model.outcome(arrow, wanted=wanted) for _, arrow, wanted in changes]
-        answers = self.world.run(
+        decided = [self.model.decided(arrow, ACTIONS[name][2].rule) for _, arrow, name in changes]
+        payloads = self.world.run(
             together(
                 *(self._write(*change) for change in changes),
-                *(self._read(Question(door, viewer)) for door, viewer in readers),
+                *(self._read(Question(*reader)) for reader in readers),
             )
         )
-        for (door, arrow, _), outcome, answer in zip(changes, told, answers, strict=False):
-            payload = answer["change"]
-            assert payload["outcome"] == outcome
-            relation = payload["relation"]
-            state = moment(relation["followedAt"])
-            assert relation["following"] == (state is not None)
-            if outcome not in ("FOLLOWED", "UNFOLLOWED"):
-                assert state == self.model.now(arrow)
-                continue
-            assert (outcome == "FOLLOWED") == (state is not None)
-            self.model.change(arrow, state, told=self.world.doors[door].cached)
-            self._moved(arrow)
+        for (door, arrow, _), decision, payload in zip(changes, decided, payloads, strict=False):
+            check_outcome(payload, decision)
+            self._became(door, arrow, decision.edge)
 
     @rule(
         door=doors,
         arrow=arrows,
-        action=st.sampled_from(ACTIONS),
+        name=st.sampled_from([*ACTIONS, *OFTEN]),
         readers=st.lists(st.tuples(doors, viewers), max_size=2),
     )
-    def act(
-        self, door: int, arrow: Arrow, action: str, readers: list[tuple[int, int | None]]
-    ) -> None:
-        """What touches both edges of a pair, or neither; others read meanwhile."""
-        before = (self.model.now(arrow), self.model.now(arrow.turned))
-        told = self.model.act(action, arrow, told=self.world.doors[door].cached)
-        gateway = self.world.doors[door].gateway
+    def act(self, door: int, arrow: Arrow, name: str, readers: list[tuple[int, Viewer]]) -> None:
+        """What touches either edge of a pair, or both; others read meanwhile."""
+        action = ACTIONS[name][2]
+        before, decision = self.model.before(arrow), self.model.decided(arrow, action.rule)
         payload, *_ = self.world.run(
             together(
-                relationships.change(gateway, arrow.source, action, arrow.target),
+                self._write(door, arrow, name),
                 *(self._read(Question(*reader)) for reader in readers),
             )
         )
-        self._told(door, arrow, payload, told, before)
+        self._told(door, arrow, payload, decision)
+        assert bool(payload["undoToken"]) == bool(action.takes and decision.steps)
         if payload["undoToken"]:
-            taken = self.model.taken(arrow, before)
-            self.tokens = [*self.tokens[-2:], (payload["undoToken"], taken)]
+            edge, back = self.model.now(arrow), self.model.now(arrow.turned)
+            taken = Taken(edge.version, back.version, before.edge, before.back)
+            self.undos = [*self.undos[-2:], Undo(payload["undoToken"], arrow, taken)]
 
-    @precondition(lambda self: bool(self.tokens))
+    @precondition(lambda self: bool(self.undos))
     @rule(door=doors, which=st.integers(0, 2), viewer=st.none() | users)
     def undo(self, door: int, which: int, viewer: int | None) -> None:
         """By whoever did it, or by somebody else, who cannot."""
-        token, taken = self.tokens[which % len(self.tokens)]
-        arrow = taken.arrow
+        undo = self.undos[which % len(self.undos)]
         gateway = self.world.doors[door].gateway
-        if viewer not in (None, arrow.source):
-            refused = self.world.run(
-                relationships.change(gateway, viewer, "undoRelationshipChange", undoToken=token)
-            )
+        asker = viewer or undo.arrow.source
+        answer = relationships.change(
+            gateway, asker, "undoRelationshipChange", undoToken=undo.token
+        )
+        if asker != undo.arrow.source:
+            refused = self.world.run(answer)
             assert (refused["outcome"], refused["relation"]) == ("REFUSED", None)
             return
-        before = (self.model.now(arrow), self.model.now(arrow.turned))
-        told = self.model.undo(taken, told=self.world.doors[door].cached)
-        payload = self.world.run(
-            relationships.change(gateway, arrow.source, "undoRelationshipChange", undoToken=token)
-        )
-        self._told(door, arrow, payload, told, before)
+        action = actions.undo(LIMITS, undo.taken, undo.token)
+        decision = self.model.decided(undo.arrow, action.rule)
+        self._told(door, undo.arrow, self.world.run(answer), decision)
 
-    @rule(question=st.builds(Question, doors, viewers, some_users, some_users, st.booleans()))
+    @rule(
+        door=doors,
+        user=users,
+        privacy=st.builds(Privacy, st.booleans(), audiences, audiences),
+    )
+    def say_who_may_look(self, door: int, user: int, privacy: Privacy) -> None:
+        said = {
+            "protected": privacy.protected,
+            "followingAudience": privacy.following.name,
+            "followersAudience": privacy.followers.name,
+        }
+        data = self.world.run(
+            self.world.doors[door].gateway.data(
+                SETTINGS,
+                user,
+                protected=privacy.protected,
+                following=privacy.following.name,
+                followers=privacy.followers.name,
+            )
+        )
+        assert data["updateRelationshipSettings"]["settings"] == said
+        self.model.say(user, privacy, told=self.world.doors[door].cached)
+        if self.walk and self.walk.owner == user:
+            self.walk.must.clear()
+
+    @rule(question=st.builds(Question, doors, viewers, some_users, some_users))
     def look(self, question: Question) -> None:
         self._compare(question)
 
@@ -276,15 +378,9 @@ class Service(RuleBasedStateMachine):
         self.world.run(work())
 
     @precondition(lambda self: self.walk is None)
-    @rule(kind=st.sampled_from(KINDS), owner=users, viewer=viewers, backward=st.booleans())
-    def begin_a_walk(self, kind: str, owner: int, viewer: int | None, backward: bool) -> None:
-        possible = Onlooker(self.model, None, cached=True).entries(kind, owner)
-        must = {
-            user: state
-            for user, states in possible.items()
-            for state in states
-            if len(states) == 1 and state is not None
-        }
+    @rule(kind=st.sampled_from(list(LISTS)), owner=users, viewer=viewers, backward=st.booleans())
+    def begin_a_walk(self, kind: str, owner: int, viewer: Viewer, backward: bool) -> None:
+        must = Onlooker(self.model, viewer, cached=True).certain(kind, owner)
         self.walk = Walk(kind, owner, viewer, backward, must)
 
     @precondition(lambda self: self.walk is not None)
@@ -304,7 +400,7 @@ class Service(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.drain_everything()
         for door in range(len(self.world.doors)):
-            for viewer in (None, *USERS[:2]):
+            for viewer in (None, SERVICE, *USERS[:2]):
                 self._compare(Question(door, viewer))
 
     def _compare(self, question: Question) -> None:
@@ -313,52 +409,66 @@ class Service(RuleBasedStateMachine):
         answer = self.world.run(self._read(question))
         for user, shown in zip(question.ids, answer["users"], strict=True):
             assert shown["id"] == str(user)
-            for kind, total in zip(KINDS, ("following", "follower", "friend"), strict=True):
+            for kind, total in zip(LISTS, ("following", "follower", "friend"), strict=True):
                 compare_list(onlooker, kind, user, shown[kind], shown[f"{total}Count"])
             for other, relation in zip(question.others, shown["relationWith"], strict=True):
                 compare_relation(onlooker, user, other, relation)
-            if question.own and viewer is not None:
+            assert masks_of(shown["relationMask"]) == list(map(mask_of, shown["relationWith"]))
+            if viewer:
                 compare_relation(onlooker, viewer, user, shown["viewerRelation"])
-            elif question.own:
+                compare_known(onlooker, user, shown["followersYouKnow"])
+            else:
                 assert shown["viewerRelation"] is None
+        if viewer:
+            compare_own_lists(onlooker, answer["viewer"])
 
-    def _told(
-        self, door: int, arrow: Arrow, payload: Any, told: str, before: tuple[State, State]
-    ) -> None:
-        """The answer is right, and what it took from, or gave to, the actor's side is there."""
-        relation = payload["relation"]
-        assert payload["outcome"] == told
-        assert moment(relation["followedAt"]) == self.model.now(arrow)
-        assert moment(relation["followedByAt"]) == self.model.now(arrow.turned)
-        if before[0] != self.model.now(arrow):
-            self._moved(arrow)
-        if before[1] != self.model.now(arrow.turned):
-            self._moved(arrow.turned)
-            if self.world.doors[door].cached:
-                lane = lane_of(UserId(arrow.source))
-                self.model.settle([user for user in USERS if lane_of(UserId(user)) == lane])
+    def _told(self, door: int, arrow: Arrow, payload: Any, decision: Decision) -> None:
+        """The answer is right, and what was done to the other's edge is done for the actor."""
+        check_outcome(payload, decision)
+        self._became(door, arrow, decision.edge)
+        self._became(door, arrow.turned, decision.back)
+        edge, back = self.model.now(arrow), self.model.now(arrow.turned)
+        told = (payload["relation"]["followedAt"], payload["relation"]["followedByAt"])
+        assert tuple(map(moment, told)) == (followed_at(edge), followed_at(back))
+        if any(step.turned for step in decision.steps) and self.world.doors[door].cached:
+            lane = lane_of(UserId(arrow.source))
+            self.model.settle([user for user in USERS if lane_of(UserId(user)) == lane])
+
+    def _became(self, door: int, arrow: Arrow, edge: Edge) -> None:
+        """An edge is what a rule has said, in the database and in the model."""
+        former = self.model.now(arrow)
+        stored = self.world.run(stored_edge(self.world.stores, arrow))
+        self.model.become(arrow, edge, stored, told=self.world.doors[door].cached)
+        if stored != former:
+            self._moved(arrow, Kind.BLOCK in (stored.kind, former.kind))
 
     async def _read(self, question: Question) -> Any:
-        return await self.world.doors[question.door].gateway.data(
+        gateway, viewer = self._asked(question.door, question.viewer)
+        return await gateway.data(
             EVERYTHING,
-            question.viewer,
+            viewer,
             ids=[str(user) for user in question.ids],
             others=[str(user) for user in question.others],
-            own=question.own,
+            signedIn=viewer is not None,
         )
 
-    async def _write(self, door: int, arrow: Arrow, wanted: bool) -> Any:
-        query = CHANGE % ("followUser" if wanted else "unfollowUser")
+    async def _write(self, door: int, arrow: Arrow, name: str) -> Any:
+        mutation, given, _ = ACTIONS[name]
         gateway = self.world.doors[door].gateway
-        return await gateway.data(query, arrow.source, id=str(arrow.target))
+        return await relationships.change(gateway, arrow.source, mutation, arrow.target, **given)
+
+    def _asked(self, door: int, viewer: Viewer) -> tuple[Gateway, int | None]:
+        gateway = self.world.doors[door].gateway
+        return (gateway.as_service, None) if viewer == SERVICE else (gateway, viewer)
 
     async def _turn_page(self, walk: Walk, door: int, size: int) -> None:
         date = "friendsSince" if walk.kind == "friends" else "followedAt"
         ends = ("last", "before") if walk.backward else ("first", "after")
+        gateway, viewer = self._asked(door, walk.viewer)
         page = (
-            await self.world.doors[door].gateway.data(
+            await gateway.data(
                 PAGE % (walk.kind, date),
-                walk.viewer,
+                viewer,
                 id=str(walk.owner),
                 **dict(zip(ends, (size, walk.cursor), strict=True)),
             )
@@ -372,7 +482,8 @@ class Service(RuleBasedStateMachine):
         walk.ended = not info["hasPreviousPage" if walk.backward else "hasNextPage"]
         assert walk.ended or len(entries) == size, "a short page says that more comes"
 
-    def _moved(self, arrow: Arrow) -> None:
+    def _moved(self, arrow: Arrow, blocks: bool) -> None:
+        """Whom the walk need not find any more, now that this edge has changed."""
         walk = self.walk
         if walk is None:
             return
@@ -380,42 +491,151 @@ class Service(RuleBasedStateMachine):
             walk.must.pop(arrow.target, None)
         if arrow.target == walk.owner and walk.kind != "following":
             walk.must.pop(arrow.source, None)
+        for viewer, other in permutations(arrow):
+            if viewer == walk.viewer and other == walk.owner:
+                walk.must.clear()
+            elif viewer == walk.viewer and blocks:
+                walk.must.pop(other, None)
 
 
-def compare_list(onlooker: Onlooker, kind: str, user: int, page: Any, total: int) -> None:
+def check_outcome(payload: Any, decision: Decision) -> None:
+    """The outcome is what the rule says, or the reason why not."""
+    refused = decision.outcome in REFUSALS
+    assert payload["outcome"] == ("REFUSED" if refused else decision.outcome.name)
+    assert payload["changed"] == (decision.outcome in CHANGES)
+    codes = [error["code"] for error in payload["userErrors"]]
+    assert codes == ([decision.outcome.name] if refused else [])
+
+
+def compare_list(onlooker: Onlooker, kind: str, user: int, page: Any, total: int | None) -> None:
+    assert Access[page["access"]] in onlooker.accesses(kind, user)
+    if page["access"] != "VISIBLE":
+        assert (page["edges"], page["totalCount"], total) == ([], 0, None)
+        return
+    assert total is not None
+    assert page["totalCount"] == total
     possible = onlooker.entries(kind, user)
     check_list(entries_of(page), possible)
-    assert page["totalCount"] == total
     if kind != "friends" or onlooker.knows_all_of(user):
-        check_total(total, possible.values())
+        check_total(total, possible.values(), onlooker.astray(kind, user))
     else:
         # The sum of what both sides added: while one lags, it may be off by what is on its way.
         assert total >= 0
 
 
+def compare_known(onlooker: Onlooker, user: int, page: Any) -> None:
+    assert Access[page["access"]] in onlooker.accesses("followers", user)
+    entries = entries_of(page)
+    assert page["totalCount"] == len(entries)
+    if page["access"] == "VISIBLE":
+        check_list(entries, onlooker.known_followers(user))
+    else:
+        assert not entries
+
+
+def compare_own_lists(onlooker: Onlooker, shown: Any) -> None:
+    wanted = {
+        "specialFollows": lambda edge: edge.kind in FOLLOWS and Flags.SPECIAL in edge.flags,
+        "blockedUsers": lambda edge: edge.kind is Kind.BLOCK,
+        "mutedUsers": lambda edge: Flags.MUTED in edge.flags,
+        "outgoingFollowRequests": lambda edge: edge.kind is Kind.REQUEST,
+    }
+    lists = {name: onlooker.own(wants) for name, wants in wanted.items()}
+    lists["incomingFollowRequests"] = onlooker.asked()
+    for name, possible in lists.items():
+        page = shown[name]
+        check_total(page["totalCount"], possible.values())
+        if name == "mutedUsers":  # which says no dates, but keeps to their order
+            muted = [int(edge["node"]["id"]) for edge in page["edges"]]
+            dates = {user: date for user, states in possible.items() for date in states if date}
+            check_list([(dates[user], user) for user in muted], possible)
+        else:
+            check_list(entries_of(page), possible)
+
+
 def compare_relation(onlooker: Onlooker, user: int, other: int, shown: Any) -> None:
     assert (shown["from"]["id"], shown["to"]["id"]) == (str(user), str(other))
-    since, back_since = moment(shown["followedAt"]), moment(shown["followedByAt"])
-    both = [since, back_since] if since and back_since else []
-    assert shown["following"] == (since is not None)
-    assert shown["followedBy"] == (back_since is not None)
-    assert moment(shown["friendsSince"]) == max(both, default=None)
+    told = {name: value for name, value in shown.items() if name not in ("from", "to")}
     if user == other:
-        assert (shown["state"], since, back_since) == ("SELF", None, None)
+        assert told.pop("state") == "SELF"
+        assert not any(told.values())
         return
-    names = {(True, True): "FRIENDS", (True, False): "FOLLOWING", (False, True): "FOLLOWED_BY"}
-    assert shown["state"] == names.get((bool(since), bool(back_since)), "NONE")
-    ahead, behind = onlooker.relation(user, other)
-    assert since in ahead, (user, other, since, ahead)
-    assert back_since in behind, (user, other, back_since, behind)
+    faces = [face(edge, back) for edge, back in onlooker.relation(user, other)]
+    assert told in faces, (user, other, told, faces)
+
+
+def face(edge: Edge, back: Edge) -> dict[str, Any]:
+    """How a relation looks to somebody who may know both of its edges."""
+    since, back_since = followed_at(edge), followed_at(back)
+    friends = edge.kind is back.kind is Kind.FOLLOW
+    asks, asked = edge.kind is Kind.REQUEST, back.kind is Kind.REQUEST
+    return {
+        "state": (
+            "FRIENDS"
+            if friends
+            else "FOLLOWING"
+            if since
+            else "FOLLOWED_BY"
+            if back_since
+            else "NONE"
+        ),
+        "following": since is not None,
+        "followedBy": back_since is not None,
+        "followedAt": text(since),
+        "followedByAt": text(back_since),
+        "friendsSince": text(max(since, back_since)) if friends and since and back_since else None,
+        "requestedAt": text(date_of(edge) if asks else None),
+        "whispering": edge.kind is Kind.WHISPER,
+        "requested": asks,
+        "requestedBy": asked,
+        "blocking": edge.kind is Kind.BLOCK,
+        "muted": Flags.MUTED in edge.flags,
+        "special": edge.kind in FOLLOWS and Flags.SPECIAL in edge.flags,
+    }
+
+
+def mask_of(relation: Any) -> int:
+    """The mask that says what a relation says."""
+    said = sum(bit for name, bit in MARKS.items() if relation[name])
+    return said | STATES.get(relation["state"], 0)
+
+
+def masks_of(mask: str) -> list[int]:
+    numbers = b64decode(mask)
+    return list(unpack(f"<{len(numbers) // 2}H", numbers))
 
 
 def entries_of(page: Any) -> list[Entry]:
-    return [(datetime.fromisoformat(e["since"]), int(e["node"]["id"])) for e in page["edges"]]
+    return [(datetime.fromisoformat(e["since"]), user_in(e["node"])) for e in page["edges"]]
+
+
+def user_in(node: Any) -> int:
+    """The user of an entry, or at the other end of a request."""
+    (end,) = node.values()
+    return int(end) if isinstance(end, str) else user_in(end)
+
+
+def followed_at(edge: Edge) -> State:
+    return date_of(edge) if edge.kind in FOLLOWS else None
 
 
 def moment(text: str | None) -> State:
     return None if text is None else datetime.fromisoformat(text)
+
+
+def text(moment: State) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+async def stored_edge(stores: Stores, arrow: Arrow) -> Edge:
+    rows = await stores.postgres.fetch(
+        "SELECT kind, flags, since, version FROM following "
+        f"WHERE from_user_id = {arrow.source} AND to_user_id = {arrow.target}"
+    )
+    if not rows:
+        return NO_EDGE
+    ((kind, flags, since, version),) = rows
+    return Edge(Kind(kind), Flags(flags), Millis(since), Version(version))
 
 
 def lanes_of(targets: list[int]) -> set[Lane]:
@@ -428,14 +648,7 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 
 async def empty(stores: Stores) -> None:
     """A graph without edges: cheaper than a new database for every example."""
-    for table in (
-        "following",
-        "follower",
-        "following_count",
-        "follower_count",
-        "outbox",
-        "receipt",
-    ):
+    for table in TABLES:
         await stores.postgres.fetch(f"DELETE FROM {table}")
     await stores.redis.pipe([("FLUSHDB",)])
 

@@ -6,6 +6,7 @@ import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication
 from gateway.config import ConfigurationError, database_url, read_config, signing_secret
+from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace
 from resolvers.scope import Limits
 
@@ -46,6 +47,10 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
         ("KITH_FOLLOWING_LIMIT", "many"),
         ("KITH_POOL_MAX", "-1"),
         ("KITH_POOL_MAX", "101"),
+        ("KITH_EVENTS_MAX", "99"),
+        ("KITH_FEED_MAX", "100001"),
+        ("KITH_SEND_DEADLINE_MS", "0"),
+        ("KITH_SUBSCRIPTIONS_MAX", "0"),
         ("KITH_METRICS_PORT", "65536"),
         ("KITH_HOT_TTL_MS", "60001"),
         ("KITH_HOT_MB", "0"),
@@ -61,6 +66,29 @@ def test_memory_is_told_in_milliseconds_and_megabytes() -> None:
     environ = {**SERVERS, "KITH_HOT_TTL_MS": "0", "KITH_HOT_MB": "3"}
     storage = read_config(NOWHERE, "public", environ=environ).storage
     assert (storage.hot_ttl_ms, storage.hot_bytes_max) == (0, 3_000_000)
+
+
+def test_the_weights_of_interactions_are_given_one_by_one() -> None:
+    environ = {
+        **SERVERS,
+        "KITH_AFFINITY_WEIGHTS": "LIKED=3, MESSAGED=7.5",
+        "KITH_AFFINITY_HALF_LIFE_DAYS": "7",
+    }
+    scale = read_config(NOWHERE, "public", environ=environ).affinity
+    assert scale.half_life_days == 7
+    assert scale.weights == {
+        **DEFAULT_WEIGHTS,
+        InteractionKind.LIKED: 3,
+        InteractionKind.MESSAGED: 7.5,
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["LIKED", "LIKED=", "LIKED=0", "LIKED=-1", "LIKED=1e9", "HUGGED=1"]
+)
+def test_a_weight_that_cannot_be_stops_the_start_with_what_can(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"KITH_AFFINITY_WEIGHTS holds '{text}'.*MESSAGED"):
+        read_config(NOWHERE, "public", environ={**SERVERS, "KITH_AFFINITY_WEIGHTS": text})
 
 
 @pytest.mark.parametrize("space", ["", "Shop", "1shop", "pg_shop", "shop;drop", "s" * 32])
@@ -92,6 +120,7 @@ def test_how_relationships_change_is_configured() -> None:
         "KITH_MUTUAL_APPROVAL": "on",
         "KITH_WHISPERS_HIDDEN_FROM_TARGET": "on",
         "KITH_UNDO_S": "60",
+        "KITH_FRESHNESS_WAIT_MS": "0",
     }
     limits = read_config(NOWHERE, "public", environ={**SERVERS, **environ}).limits
     assert limits == Limits(
@@ -101,6 +130,7 @@ def test_how_relationships_change_is_configured() -> None:
         mutual_approval=True,
         whispers_hidden=True,
         undo_s=60,
+        freshness_wait_ms=0,
     )
     assert read_config(NOWHERE, "public", environ=SERVERS).limits == Limits()
 

@@ -26,7 +26,7 @@ ALTER TABLE follower_count
 
 -- What the event of a change tells.
 ALTER TABLE outbox
-    ADD COLUMN former    smallint NOT NULL DEFAULT 0, -- the kind before
+    ADD COLUMN former    smallint NOT NULL DEFAULT 0, -- kind + 16 * flags before
     ADD COLUMN by_target boolean  NOT NULL DEFAULT false; -- to_user_id has made the change
 
 -- What an account says about itself. No row: the defaults. Audiences: 0 everyone, 1 followers,

@@ -4,20 +4,25 @@ SELECT user_id, protected, following_audience, followers_audience, state = 0 AS 
        following_limit
 FROM account WHERE user_id = ANY ($1::bigint[])
 
--- name: set_privacy
--- What the user $1 says anew, where $2 to $4 are not null: one row.
-INSERT INTO account AS a (user_id, protected, following_audience, followers_audience)
-VALUES ($1, coalesce($2, false), coalesce($3, 0), coalesce($4, 0))
-ON CONFLICT (user_id) DO UPDATE
-SET protected = coalesce($2, a.protected),
-    following_audience = coalesce($3, a.following_audience),
-    followers_audience = coalesce($4, a.followers_audience)
-RETURNING user_id, protected, following_audience, followers_audience, state = 0 AS present,
-          following_limit
+-- name: ensure_account
+-- There is a row of the user $1: what the next statement locks.
+INSERT INTO account (user_id) VALUES ($1) ON CONFLICT (user_id) DO NOTHING
 
--- name: set_following_limit
--- How many users the user $1 may follow, null for as many as everybody: one row.
-INSERT INTO account AS a (user_id, following_limit) VALUES ($1, $2)
-ON CONFLICT (user_id) DO UPDATE SET following_limit = excluded.following_limit
-RETURNING user_id, protected, following_audience, followers_audience, state = 0 AS present,
-          following_limit
+-- name: lock_account
+-- The row of the user $1, which nobody else changes until the transaction ends, and the time now.
+SELECT protected, following_audience, followers_audience, state = 0 AS present, following_limit,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
+FROM account WHERE user_id = $1 FOR UPDATE
+
+-- name: write_account
+-- What holds for the user $1 from now on.
+UPDATE account
+SET protected = $2, following_audience = $3, followers_audience = $4, following_limit = $5
+WHERE user_id = $1
+
+-- name: pay_for_change
+-- One change more of the user $1, at $2, which costs $3: up to when theirs are paid for, all in
+-- microseconds (see graph/pace.py). One row.
+INSERT INTO following_count AS c (user_id, paced_until) VALUES ($1, $2::bigint + $3::bigint)
+ON CONFLICT (user_id) DO UPDATE SET paced_until = greatest(c.paced_until, $2) + $3
+RETURNING paced_until

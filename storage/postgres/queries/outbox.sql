@@ -2,13 +2,17 @@
 -- A statement of its own, so that the next has a snapshot that is newer than the last drain.
 SELECT pg_advisory_xact_lock($1, $2)
 
+-- name: try_lane
+-- The same for who would rather do without: whether nobody else has it.
+SELECT pg_try_advisory_xact_lock($1, $2) AS held
+
 -- name: apply_lane
--- The oldest $2 changes of the lane $1, applied to the reverse rows and their counts, all but those
+-- The oldest $2 changes of the lane $1 after the id $3, applied to the reverse rows and their counts, all but those
 -- that a drain applied before it died. Of a pair only the newest change counts, and only where it is
 -- newer than the row: so the counts move by what really changed, in whatever order changes arrive.
 WITH batch AS MATERIALIZED (
     SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
-    FROM outbox WHERE lane = $1 ORDER BY id LIMIT $2
+    FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
 ), taken AS ( -- not a join: PostgreSQL takes a batch for a tenth of its lane, and reads the table
     UPDATE outbox SET applied = true
     WHERE lane = $1 AND id = ANY (ARRAY(SELECT id FROM batch WHERE NOT applied)) AND NOT applied
@@ -73,6 +77,26 @@ FROM unnest($1::smallint[]) AS lane
 CROSS JOIN LATERAL (
     SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1
 ) o
+
+-- name: arrived
+-- The least version among the oldest $2 changes that wait in each of the lanes $1, and the clock before
+-- they were read, in microseconds. Ids are drawn in the order of insertion, and a version is never
+-- later than its insertion: so of all that was written before that version, nothing waits. More than
+-- one change is read for the days when the clock was set back.
+SELECT lane.lane, o.version, (extract(epoch FROM now()) * 1000000)::bigint AS now
+FROM unnest($1::smallint[]) AS lane
+CROSS JOIN LATERAL (
+    SELECT min(version) AS version
+    FROM (SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT $2) head
+) o
+
+-- name: unapplied
+-- The same of the lane $1 and of what its reverse rows lack, and where that begins. It steps over all
+-- that is applied and not published, which are many only while the caches cannot be told.
+SELECT min(id) AS id, min(version) AS version
+FROM (
+    SELECT id, version FROM outbox WHERE lane = $1 AND NOT applied ORDER BY id LIMIT $2
+) head
 
 -- name: outbox_state
 -- How much waits (counted up to $2), and since when in microseconds: one probe each of $1 lanes.

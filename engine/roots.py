@@ -1,0 +1,38 @@
+"""What the fields of an operation's root are given. Knows syntax, no schema and no values."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+
+from graphql import (
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    InlineFragmentNode,
+    SelectionSetNode,
+    ValueNode,
+)
+
+
+def root_arguments(
+    selections: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]
+) -> Mapping[str, list[ValueNode]]:
+    """All arguments of the fields of a valid operation's root, by their names."""
+    found: defaultdict[str, list[ValueNode]] = defaultdict(list)
+    for field in _fields(selections, fragments, set()):
+        for argument in field.arguments or ():
+            found[argument.name.value].append(argument.value)
+    return dict(found)
+
+
+def _fields(
+    selections: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode], seen: set[str]
+) -> Iterator[FieldNode]:
+    """The fields, those of a fragment once, however often it is spread."""
+    for node in selections.selections:
+        if isinstance(node, FieldNode):
+            yield node
+        elif isinstance(node, InlineFragmentNode):
+            yield from _fields(node.selection_set, fragments, seen)
+        elif isinstance(node, FragmentSpreadNode) and node.name.value not in seen:
+            seen.add(node.name.value)
+            yield from _fields(fragments[node.name.value].selection_set, fragments, seen)

@@ -1,0 +1,38 @@
+"""Where the events of a subscription come from: graphql-core says. Knows nothing of transports."""
+
+from collections.abc import AsyncIterable
+from typing import Any
+
+from graphql import ExecutionResult, GraphQLError, create_source_event_stream
+from strawberry.execution import optimized_is_awaitable
+
+from engine.fallback import CountingExecutor
+from engine.run import Run
+
+
+async def source_of(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
+    """The events of a subscription, each the root of one execution; or why there are none."""
+    executor = CountingExecutor.build(
+        run.schema,
+        run.operation.document,
+        run.root,
+        run.context,
+        dict(run.values.raw),
+        run.operation.name,
+        max_rows=run.max_rows,
+    )
+    if isinstance(executor, list):
+        return executor
+    source: Any = create_source_event_stream(executor)
+    if optimized_is_awaitable(source):
+        source = await source
+    if isinstance(source, ExecutionResult):
+        return source.errors or []
+    events: AsyncIterable[Any] = source
+    return events
+
+
+def failed(run: Run, error: Exception) -> GraphQLError:
+    """The error of a source that broke off."""
+    nodes = list(run.operation.node.selection_set.selections)
+    return GraphQLError(str(error), nodes=nodes, original_error=error)

@@ -1,0 +1,34 @@
+"""What a request says about the freshness of its answer: in its header, and in its document.
+
+Knows nothing of what tokens hold.
+"""
+
+from collections.abc import Awaitable, Mapping
+from typing import Any
+
+from engine import Operation
+from gateway.headers import Headers
+from schema.context import Context
+from schema.freshness import ARGUMENT, FIELD, HEADER, begin
+
+_NAME = HEADER.lower().encode()
+
+
+def tokens_in(headers: Headers) -> list[str]:
+    """The tokens of a request's header, which may come more than once, and hold several."""
+    return [
+        token.strip()
+        for value in headers.every(_NAME)
+        for token in value.decode("latin-1").split(",")
+    ]
+
+
+def before(
+    operation: Operation, variables: Mapping[str, Any], context: Context
+) -> Awaitable[None] | None:
+    """What is to be awaited before the operation is run: nearly always nothing."""
+    arguments = operation.given(ARGUMENT, variables)
+    looks = operation.asks_for(FIELD)
+    if not (context.tokens or arguments or looks):
+        return None
+    return begin(context.scope, header=context.tokens, arguments=arguments, looks=looks)

@@ -1,0 +1,126 @@
+"""GraphQL over server-sent events: one request, one stream of answers.
+
+Follows the "distinct connections mode" of the GraphQL-over-SSE protocol: every answer is an event
+`next`, the last event is `complete`. A stream that ends without it broke off: ask again.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+import orjson
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from gateway.authentication import Identity
+from gateway.connections import GONE, Connection, Connections
+from gateway.graphql_request import GraphQLRequest, RequestRefused
+from gateway.graphql_streams import Streams, Told
+from gateway.headers import Headers
+from gateway.http_refusal import ClientGone, HttpRefusal, body_late
+
+EVENT_STREAM = b"text/event-stream"
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"vary", b"accept"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-accel-buffering", b"no"),  # or nginx gathers events until they fill a buffer
+]
+Answers = AsyncGenerator[Told, None]
+_COMPLETE = b"event: complete\ndata: \n\n"
+_KEEP_ALIVE = b":\n\n"
+
+
+def wants_events(scope: Scope) -> bool:
+    """Whether a request asks for an event stream. Looked at before any parsing: most do not."""
+    return any(EVENT_STREAM in value for name, value in scope["headers"] if name == b"accept")
+
+
+class GraphQLEventStream:
+    """The ASGI application behind /graphql for those who accept text/event-stream."""
+
+    def __init__(
+        self,
+        asked: Callable[[Scope, Headers, Receive], Awaitable[GraphQLRequest]],
+        identify: Callable[[Headers], Identity],
+        streams: Streams,
+        connections: Connections,
+    ) -> None:
+        self._asked = asked
+        self._identify = identify
+        self._streams = streams
+        self._connections = connections
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope["headers"])
+        try:
+            asked = await self._arrived(scope, headers, receive)
+            identity = self._identify(headers)
+            with self._connections.opened("sse", send) as connection:
+                connection.end_at(identity.expires_at)
+                answers = self._streams.answers(asked, identity, headers)
+                await self._serve(connection, answers, receive)
+        except ClientGone:
+            return
+        except HttpRefusal as refusal:
+            await _refusal(refusal)(scope, receive, send)
+
+    async def _arrived(self, scope: Scope, headers: Headers, receive: Receive) -> GraphQLRequest:
+        deadline_ms = self._connections.limits.body_deadline_ms
+        try:
+            async with asyncio.timeout(deadline_ms / 1000):
+                return await self._asked(scope, headers, receive)
+        except TimeoutError:
+            raise body_late(deadline_ms) from None
+
+    async def _serve(self, connection: Connection, answers: Answers, receive: Receive) -> None:
+        await connection.send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        tasks = [
+            asyncio.create_task(self._answer(connection, answers)),
+            asyncio.create_task(self._keep_alive(connection)),
+            asyncio.create_task(_watch(connection, receive)),
+        ]
+        try:
+            await connection.until_ended_or(tasks[0])
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        await connection.send_last(_body(b"", more=False))
+
+    async def _answer(self, connection: Connection, answers: Answers) -> None:
+        try:
+            async with aclosing(answers):
+                async for answer in answers:
+                    await connection.send(_next(answer))
+        except RequestRefused as refused:
+            await connection.send(_next({"errors": self._streams.told(refused)}))
+        await connection.send(_body(_COMPLETE))
+
+    async def _keep_alive(self, connection: Connection) -> None:
+        """A comment now and then: proxies close what is silent, and a dead client shows itself."""
+        while True:
+            await asyncio.sleep(self._connections.limits.keep_alive_ms / 1000)
+            await connection.send(_body(_KEEP_ALIVE))
+
+
+async def _watch(connection: Connection, receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    connection.end(GONE)
+
+
+def _next(answer: object) -> Message:
+    return _body(b"event: next\ndata: " + orjson.dumps(answer) + b"\n\n")
+
+
+def _body(body: bytes, *, more: bool = True) -> Message:
+    return {"type": "http.response.body", "body": body, "more_body": more}
+
+
+def _refusal(refusal: HttpRefusal) -> Response:
+    error = {"message": refusal.message, "extensions": {"code": refusal.code}}
+    headers = {"cache-control": "no-store", "vary": "accept", **refusal.headers}
+    body = orjson.dumps({"errors": [error]})
+    return Response(body, refusal.status, headers, "application/json")

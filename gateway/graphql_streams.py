@@ -1,0 +1,80 @@
+"""Runs operations that may be answered many times. Knows no transport."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+
+from graphql import ExecutionResult, GraphQLError, OperationType
+from prometheus_client import Counter, Gauge
+
+from engine import Operation
+from gateway.authentication import Identity
+from gateway.graphql_execution import EngineExecutor
+from gateway.graphql_request import GraphQLRequest, RequestRefused
+from gateway.headers import NO_HEADERS, Headers
+
+_subscriptions = Gauge("kith_subscriptions", "Subscriptions that are being served.")
+_events = Counter("kith_events_sent", "Answers to subscriptions.")
+
+Told = dict[str, Any]
+"""An answer, or an error, as it goes out."""
+
+
+class Streams:
+    """Answers operations of clients that stay. `context_of` makes a fresh context."""
+
+    def __init__(
+        self,
+        executor: EngineExecutor,
+        context_of: Callable[[Identity, Headers], object],
+        format_error: Callable[[GraphQLError], Told],
+        request_deadline_ms: int,
+    ) -> None:
+        self._executor = executor
+        self._context_of = context_of
+        self._format_error = format_error
+        self._deadline_s = request_deadline_ms / 1000
+
+    async def answers(
+        self, asked: GraphQLRequest, identity: Identity, headers: Headers = NO_HEADERS
+    ) -> AsyncGenerator[Told, None]:
+        """One answer to a query or a mutation, one a piece of news to a subscription.
+
+        Raises RequestRefused for what fails before anything runs; `told` says what of it.
+        """
+        operation = self._executor.prepared(asked)
+
+        def context_of() -> object:
+            return self._context_of(identity, headers)
+
+        if operation.kind is not OperationType.SUBSCRIPTION:
+            yield await self._once(operation, asked, context_of())
+            return
+        results = self._executor.subscribe(operation, asked, context_of, self._deadline_s)
+        with _subscriptions.track_inprogress():
+            async with aclosing(results):
+                async for result in results:
+                    yield self._answer(result)
+                    _events.inc()
+
+    def told(self, refused: RequestRefused) -> list[Told]:
+        """The errors of a refusal, as they go out."""
+        return [self._format_error(error) for error in refused.errors]
+
+    async def _once(self, operation: Operation, asked: GraphQLRequest, context: object) -> Told:
+        deadline = asyncio.get_running_loop().time() + self._deadline_s
+        try:
+            result = await self._executor.run(operation, asked, context, deadline)
+        except RequestRefused:
+            raise
+        except Exception as bug:
+            error = GraphQLError(str(bug), original_error=bug)
+            return {"data": None, "errors": [self._format_error(error)]}
+        return self._answer(result)
+
+    def _answer(self, result: ExecutionResult) -> Told:
+        answer: Told = {"data": result.data}
+        if result.errors:
+            answer["errors"] = [self._format_error(error) for error in result.errors]
+        return answer

@@ -1,0 +1,206 @@
+"""GraphQL over web sockets, by the protocol graphql-transport-ws. Knows no schema.
+
+The protocol itself is Strawberry's. What stands here is what surrounds it: the socket, who asks,
+what is answered, and how it ends.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from datetime import timedelta
+from typing import Any, cast
+
+import orjson
+from graphql import GraphQLError
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+from strawberry.exceptions import ConnectionRejectionError
+from strawberry.http.async_base_view import AsyncWebSocketAdapter
+from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
+from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import (
+    BaseGraphQLTransportWSHandler,
+)
+from strawberry.types.execution import ExecutionResult, PreExecutionError
+from strawberry.types.unset import UNSET, UnsetType
+
+from gateway.authentication import Identity
+from gateway.connections import GONE, INTERNAL, Connection, Connections, Ending
+from gateway.graphql_request import GraphQLRequest, RequestRefused
+from gateway.graphql_streams import Streams, Told
+from gateway.headers import Headers, RawHeaders
+from gateway.http_refusal import HttpRefusal
+from gateway.ws_messages import read_message
+
+log = logging.getLogger(__name__)
+
+NOT_ACCEPTABLE = Ending(4406, "Subprotocol not acceptable: speak graphql-transport-ws")
+FULL = Ending(1013, "Too many clients listen to this server; try again")
+INVALID = Ending(4400, "Invalid message")
+
+_CREDENTIALS = ("authorization", "x-viewer")
+
+
+class GraphQLSockets:
+    """The ASGI application behind /graphql for web sockets.
+
+    Credentials are those of the `connection_init`, or else of the handshake. A browser adds none by
+    itself, so a page of another site can do no more than its visitor could without signing in: that
+    is why no origin is refused.
+    """
+
+    def __init__(
+        self,
+        identify: Callable[[Headers], Identity],
+        streams: Streams,
+        connections: Connections,
+    ) -> None:
+        self._identify = identify
+        self._streams = streams
+        self._connections = connections
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        socket = WebSocket(scope, receive, send)
+        if GRAPHQL_TRANSPORT_WS_PROTOCOL not in scope["subprotocols"]:
+            await socket.accept()
+            return await _close(socket, NOT_ACCEPTABLE)
+        await socket.accept(GRAPHQL_TRANSPORT_WS_PROTOCOL)
+        try:
+            with self._connections.opened("websocket", send) as connection:
+                await self._serve(connection, socket)
+        except HttpRefusal:
+            await _close(socket, FULL)
+        return None
+
+    async def _serve(self, connection: Connection, socket: WebSocket) -> None:
+        limits = self._connections.limits
+        session: Any = _Session(self._identify, self._streams, connection, socket.scope["headers"])
+        handler = BaseGraphQLTransportWSHandler[Any, Any](
+            view=session,
+            websocket=_Adapter(session, connection, socket.receive),
+            context=session,
+            root_value=None,
+            schema=session,
+            connection_init_wait_timeout=timedelta(milliseconds=limits.init_deadline_ms),
+            max_subscriptions_per_connection=limits.subscriptions_per_connection_max,
+        )
+        handling = asyncio.create_task(handler.handle())
+        try:
+            await connection.until_ended_or(handling)
+        finally:
+            handling.cancel()
+            (outcome,) = await asyncio.gather(handling, return_exceptions=True)
+        if isinstance(outcome, Exception):
+            log.error("a web socket's protocol failed", exc_info=outcome)
+            connection.end(INTERNAL)
+        connection.end(GONE)
+        ending = connection.ended.result()
+        if ending.code is not None:
+            await connection.send_last(
+                {"type": "websocket.close", "code": ending.code, "reason": ending.reason}
+            )
+
+
+class _Adapter(AsyncWebSocketAdapter):
+    """The socket, as Strawberry's protocol sees it. All that is closed here ends the connection."""
+
+    def __init__(self, view: Any, connection: Connection, receive: Receive) -> None:
+        super().__init__(view)
+        self._connection = connection
+        self._receive = receive
+
+    async def iter_json(
+        self, *, ignore_parsing_errors: bool = False
+    ) -> AsyncGenerator[object, None]:
+        while not self._connection.ended.done():
+            event = await self._receive()
+            if event["type"] != "websocket.receive":
+                self._connection.end(GONE)
+                return
+            message = read_message(event.get("text"))
+            if message is None:
+                self._connection.end(INVALID)
+                return
+            yield message
+
+    async def send_json(self, message: Mapping[str, object]) -> None:
+        text = orjson.dumps(message).decode()
+        await self._connection.send({"type": "websocket.send", "text": text})
+
+    async def close(self, code: int, reason: str) -> None:
+        self._connection.end(Ending(code, reason[:100]))
+
+
+class _Session:
+    """Strawberry's view, context and schema in one: who asks on a socket, and what is answered."""
+
+    def __init__(
+        self,
+        identify: Callable[[Headers], Identity],
+        streams: Streams,
+        connection: Connection,
+        handshake: RawHeaders,
+    ) -> None:
+        self._identify = identify
+        self._streams = streams
+        self._connection = connection
+        self._handshake = handshake
+        self._identity = Identity()
+        self.connection_params: dict[str, object] = {}
+
+    async def on_ws_connect(self, _: object) -> UnsetType:
+        try:
+            self._identity = self._identify(self._credentials())
+        except (HttpRefusal, UnicodeEncodeError):
+            raise ConnectionRejectionError from None
+        self._connection.end_at(self._identity.expires_at)
+        return cast("UnsetType", UNSET)
+
+    def _credentials(self) -> Headers:
+        """Those of the first message; what it does not name, as the handshake had it."""
+        given = {name.lower(): value for name, value in self.connection_params.items()}
+        named = {name: given[name] for name in _CREDENTIALS if given.get(name) is not None}
+        if not all(isinstance(value, str) for value in named.values()):
+            raise ConnectionRejectionError
+        raw = [(name.encode(), str(value).encode("latin-1")) for name, value in named.items()]
+        others = [name.encode() for name in _CREDENTIALS if name not in given]
+        return Headers([*raw, *(pair for pair in self._handshake if pair[0] in others)])
+
+    async def stream(
+        self,
+        query: str,
+        *,
+        variable_values: dict[str, Any] | None,
+        operation_name: str | None,
+        **_: object,
+    ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
+        return self._results(GraphQLRequest(query, variable_values or {}, operation_name))
+
+    async def _results(
+        self, asked: GraphQLRequest
+    ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
+        try:
+            async with aclosing(self._streams.answers(asked, self._identity)) as answers:
+                async for answer in answers:
+                    errors = [_ToldError(error) for error in answer.get("errors", ())]
+                    yield ExecutionResult(answer["data"], list(errors) or None)
+        except RequestRefused as refused:
+            told = self._streams.told(refused)
+            yield PreExecutionError(None, [_ToldError(error) for error in told])
+
+
+class _ToldError(GraphQLError):
+    """An error that goes out exactly as it was told."""
+
+    def __init__(self, told: Told) -> None:
+        super().__init__(told["message"])
+        self._told = told
+
+    @property
+    def formatted(self) -> Any:
+        return self._told
+
+
+async def _close(socket: WebSocket, ending: Ending) -> None:
+    assert ending.code is not None
+    await socket.close(ending.code, ending.reason)

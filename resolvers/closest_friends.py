@@ -1,0 +1,66 @@
+"""The viewer's friends, closest first. Knows nothing of how close anybody is in numbers.
+
+The ranks are the viewer's own: what somebody else did orders nothing that others see.
+"""
+
+import asyncio
+from dataclasses import replace
+
+from graph.affinity import NEVER
+from graph.page import EMPTY_PAGE, OLDEST, ListKind, Page, Position, Window
+from resolvers.pages import pages_of
+from resolvers.scope import Scope
+
+ORDERED_MAX = 5_000
+"""As many friends as are cached; older friendships than these come after, by their dates."""
+
+
+async def closest_friends(scope: Scope, window: Window) -> Page:
+    """A window of the viewer's own friends, whose first are the closest, and of these the newest.
+
+    A position holds a date and an id: where it stands is looked up anew, also when it is no friend
+    any more.
+
+    Raises:
+        Unauthenticated: nobody asks.
+    """
+    viewer = scope.must_have_viewer()
+    head, ranks = await asyncio.gather(
+        _friends(scope, Window(ORDERED_MAX)), scope.stores.affinity.closest(viewer)
+    )
+    oldest = head.entries[-1] if head.more else OLDEST
+
+    def place(entry: Position) -> tuple[bool, float, Position]:
+        _, user = entry
+        ordered = entry >= oldest
+        return ordered, ranks.get(user, NEVER) if ordered else NEVER, entry
+
+    inside = sorted(head.entries, key=place, reverse=True)
+    if window.has_after:
+        inside = [entry for entry in inside if place(entry) < place(window.after)]
+    if window.has_before:
+        inside = [entry for entry in inside if place(entry) > place(window.before)]
+    ends_before = not head.more or window.before >= oldest
+    older = None if ends_before else replace(window, after=min(oldest, window.after))
+    joined = _last if window.backward else _first
+    return await joined(scope, inside, older, window.size)
+
+
+async def _first(scope: Scope, inside: list[Position], older: Window | None, size: int) -> Page:
+    kept = inside[:size]
+    if older is None or len(inside) > size:
+        return Page(tuple(kept), len(inside) > size)
+    rest = await _friends(scope, replace(older, size=size - len(kept)))
+    return Page((*kept, *rest.entries), rest.more)
+
+
+async def _last(scope: Scope, inside: list[Position], older: Window | None, size: int) -> Page:
+    rest = EMPTY_PAGE if older is None else await _friends(scope, older)
+    room = size - len(rest.entries)
+    kept = inside[max(len(inside) - room, 0) :]
+    return Page((*kept, *rest.entries), rest.more or len(inside) > room)
+
+
+async def _friends(scope: Scope, window: Window) -> Page:
+    ((_, page),) = await pages_of(scope, ListKind.FRIENDS, [scope.must_have_viewer()], window)
+    return page

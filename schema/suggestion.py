@@ -1,0 +1,122 @@
+"""Whom the viewer might want to follow, as a connection. Knows nothing of how it is found out."""
+
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
+
+import strawberry
+
+from engine import Parents, batched, of_rows
+from graph.cursor import read_cursor, write_cursors
+from graph.edge import Millis, UserId
+from graph.errors import BadInput
+from graph.page import ListOf, Page, Position, Ranking
+from graph.suggestion import Suggestion as SuggestionRow
+from resolvers.scope import Scope
+from resolvers.suggestions import SuggestionPage, suggested
+from schema import arguments
+from schema.connection import PageInfo, entries
+from schema.rows import ConnectionRow, EntryRow
+
+if TYPE_CHECKING:
+    from schema.user import User
+
+LazyUser = Annotated["User", strawberry.lazy("schema.user")]
+
+KNOWN_MAX = 50
+"""No more of those whom the viewer follows are looked at."""
+
+KnownFirst = Annotated[
+    int, strawberry.argument(description="How many at most: 3 by default, at most 50.")
+]
+
+
+@strawberry.enum(description="Why a user is suggested.")
+class SuggestionReason(Enum):
+    FOLLOWS_YOU = strawberry.enum_value(
+        "FOLLOWS_YOU", description="The user follows the viewer, who does not follow back."
+    )
+    FRIENDS_OF_FRIENDS = strawberry.enum_value(
+        "FRIENDS_OF_FRIENDS", description="Users whom the viewer follows follow this user."
+    )
+
+
+@strawberry.type(description="A user whom the viewer might want to follow, and why.")
+@of_rows(SuggestionRow)
+class Suggestion:
+    @batched(description="The user.")
+    def user(rows: Parents[SuggestionRow]) -> list[LazyUser]:
+        return cast("list[User]", [row.user for row in rows])
+
+    @batched(description="Why the user is suggested; the first reason that holds.")
+    def reason(rows: Parents[SuggestionRow]) -> list[SuggestionReason]:
+        return [SuggestionReason[row.reason.name] for row in rows]
+
+    @batched(
+        description="Those of whom the viewer follows who follow this user, as far as was looked; "
+        "whom the viewer followed last comes first."
+    )
+    def known_followers(
+        rows: Parents[SuggestionRow], first: KnownFirst = 3
+    ) -> list[list[LazyUser]]:
+        if not 0 <= first <= KNOWN_MAX:
+            raise BadInput("first", f"{first} is out of range: use 0 to {KNOWN_MAX}.")
+        return cast("list[list[User]]", [list(row.known[:first]) for row in rows])
+
+    @batched(
+        description="How many of whom the viewer follows are known to follow this user. There may "
+        "be more: only the newest 100 follows of at most 50 users are looked at."
+    )
+    def known_follower_count(rows: Parents[SuggestionRow]) -> list[int]:
+        return [len(row.known) for row in rows]
+
+
+SuggestionEntry: TypeAlias = tuple[EntryRow, SuggestionRow]
+"""A suggestion, and what its cursor is made of."""
+
+
+@strawberry.type(description="A suggestion in its list.")
+class SuggestionEdge:
+    @batched(description="Where this edge is, for `after`. Opaque.")
+    def cursor(rows: Parents[SuggestionEntry]) -> list[str]:
+        return write_cursors([entry for entry, _ in rows])
+
+    @batched(description="The suggestion.")
+    def node(rows: Parents[SuggestionEntry]) -> list[Suggestion]:
+        return cast("list[Suggestion]", [suggestion for _, suggestion in rows])
+
+
+@strawberry.type(description="A page of suggestions for the viewer, best first.")
+@of_rows(SuggestionPage)
+class SuggestionConnection:
+    @batched(description="The page's suggestions: for those who need no cursors.")
+    def nodes(rows: Parents[SuggestionPage]) -> list[list[Suggestion]]:
+        return cast("list[list[Suggestion]]", [list(row.entries) for row in rows])
+
+    @batched(description="The page's suggestions with their cursors.")
+    def edges(rows: Parents[SuggestionPage]) -> list[list[SuggestionEdge]]:
+        found = [list(zip(entries(_as_list(row)), row.entries, strict=True)) for row in rows]
+        return cast("list[list[SuggestionEdge]]", found)
+
+    @batched(description="Where this page lies in the list.")
+    def page_info(rows: Parents[SuggestionPage]) -> list[PageInfo]:
+        return cast("list[PageInfo]", list(map(_as_list, rows)))
+
+
+async def suggestion_page(
+    scope: Scope, viewer: UserId, first: int | None, after: str | None
+) -> SuggestionPage:
+    """The page of the viewer's suggestions that Relay's arguments mean."""
+    size = arguments.page_size("first", first, scope.limits)
+    last = None if after is None else read_cursor("after", after, _list_of(viewer)).id
+    return await suggested(scope, size, last)
+
+
+def _list_of(viewer: UserId) -> ListOf:
+    return ListOf(Ranking.SUGGESTIONS, viewer)
+
+
+def _as_list(page: SuggestionPage) -> ConnectionRow:
+    """The page without reasons. A cursor names the user, and nothing that decides the order."""
+    places = tuple(Position(Millis(0), suggestion.user) for suggestion in page.entries)
+    bounds = not page.first, False
+    return ConnectionRow(_list_of(page.viewer), Page(places, page.more), True, bounds)

@@ -1,0 +1,85 @@
+-- name: record
+-- Adds the ranks $3[i] to those of the pairs ($1[i], $2[i]), each pair given once: two probes a
+-- pair. In the order of the pairs, so that two batches never wait for each other for ever. The sum
+-- is one of logarithms; what is e^700 times less changes nothing, and would only underflow.
+-- A pair that two batches bring at once is counted twice: the count is a hint for the purge.
+WITH given AS MATERIALIZED (
+    SELECT g.user_id, g.other_id, g.rank
+    FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS g (user_id, other_id, rank)
+), new AS MATERIALIZED (
+    SELECT g.user_id
+    FROM given g
+    LEFT JOIN LATERAL (
+        SELECT true AS found FROM affinity a
+        WHERE a.user_id = g.user_id AND a.other_id = g.other_id
+        OFFSET 0 -- keeps this a probe
+    ) a ON true
+    WHERE a.found IS NULL
+), counted AS (
+    INSERT INTO affinity_count AS c (user_id, others)
+    SELECT user_id, count(*) FROM new GROUP BY user_id ORDER BY user_id
+    ON CONFLICT (user_id) DO UPDATE SET others = c.others + excluded.others
+)
+INSERT INTO affinity AS a (user_id, other_id, rank)
+SELECT user_id, other_id, rank FROM given ORDER BY user_id, other_id
+ON CONFLICT (user_id, other_id) DO UPDATE
+SET rank = greatest(a.rank, excluded.rank)
+         + ln(1 + exp(-least(abs(a.rank - excluded.rank), 700)))
+
+-- name: closest
+-- The $2 closest to the user $1: one range of as many rows as the purge leaves, sorted.
+SELECT other_id, rank FROM affinity WHERE user_id = $1 ORDER BY rank DESC, other_id DESC LIMIT $2
+
+-- name: take_crowded
+-- At most $1 users who have too many others, no longer counted as such: one range of a small index.
+-- They are a tenth over what is kept, so nobody is pruned for each newcomer.
+UPDATE affinity_count c SET others = $2
+FROM (
+    SELECT user_id FROM affinity_count WHERE others > 2200
+    ORDER BY user_id LIMIT $1 FOR UPDATE SKIP LOCKED
+) crowded
+WHERE c.user_id = crowded.user_id
+RETURNING c.user_id
+
+-- name: prune
+-- Forgets all but the $2 closest to the user $1. Rows that somebody holds, or has raised meanwhile,
+-- are passed over: so this never waits.
+WITH surplus AS MATERIALIZED (
+    SELECT other_id, rank FROM affinity WHERE user_id = $1
+    ORDER BY rank DESC, other_id DESC OFFSET $2
+), held AS MATERIALIZED (
+    SELECT a.other_id FROM affinity a
+    WHERE a.user_id = $1 AND a.other_id = ANY (ARRAY(SELECT other_id FROM surplus)::bigint[])
+      AND a.rank <= (SELECT max(rank) FROM surplus)
+    FOR UPDATE SKIP LOCKED
+), gone AS (
+    DELETE FROM affinity
+    WHERE user_id = $1 AND other_id = ANY (ARRAY(SELECT other_id FROM held)::bigint[])
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+
+-- name: forget
+-- At most $2 rows of the user $1, or towards them: one range of the primary key, and one of another
+-- index of each partition, each asked for in its order, so that nothing else can answer it. Locked
+-- in the order of the pairs, as batches are recorded. Who has none left is counted no more.
+WITH chosen AS MATERIALIZED (
+    (SELECT user_id, other_id FROM affinity WHERE user_id = $1 ORDER BY other_id LIMIT $2)
+    UNION ALL
+    (SELECT user_id, other_id FROM affinity
+     WHERE other_id BETWEEN $1 AND $1 -- an equality would make the order void
+     ORDER BY other_id LIMIT $2)
+    LIMIT $2
+), held AS MATERIALIZED (
+    SELECT a.user_id, a.other_id
+    FROM chosen c JOIN affinity a ON a.user_id = c.user_id AND a.other_id = c.other_id
+    ORDER BY a.user_id, a.other_id
+    FOR UPDATE OF a
+), gone AS (
+    DELETE FROM affinity a USING held h
+    WHERE a.user_id = h.user_id AND a.other_id = h.other_id
+), uncounted AS (
+    DELETE FROM affinity_count
+    WHERE user_id = $1 AND (SELECT count(*) FROM chosen) < $2
+)
+SELECT count(*) FROM chosen

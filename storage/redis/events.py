@@ -1,0 +1,223 @@
+"""The log of what happened, in streams: one a lane for services, one a user for themselves.
+
+Knows nothing of who may hear what. Everything is told at least once, and in order per target.
+
+* `events(lane)`: the change feed. Trimmed by length and by age.
+* `feed(user)`: what concerns one user, from their first subscription until a while after the
+  last: of all others nothing is kept, which is nearly everybody.
+* `bell`: which users there is news of, one entry a batch. It wakes the subscribers everywhere.
+
+Every command names one key, and the bell is rung last: whoever hears it finds the rest.
+"""
+
+import re
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from struct import Struct
+
+from graph.edge import Flags, Kind, UserId
+from graph.errors import BadCursor
+from graph.event import Event
+from graph.lane import Lane
+from storage.ports import EdgeChange
+from storage.redis.connection import Redis
+from storage.redis.keys import Keys
+from storage.redis.wire import Command
+
+BELL_MAX = 1_000
+"""Batches that the bell remembers: whoever is further behind wakes everybody."""
+
+_CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
+_PACKED = Struct("<5q4B")
+_EVENT = b"event"
+_OPENED = (b"opened", 1)
+"""What a feed begins with: a position to go on from, and no event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How much of the log is kept: entries a lane and a feed (a little more), and for how long."""
+
+    lane_entries: int
+    lane_s: int
+    feed_entries: int
+    feed_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An event of a feed, and where it stands there."""
+
+    cursor: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The next events of a feed, and where they end; `lost` if some before that are gone."""
+
+    told: Sequence[Told]
+    cursor: str
+    more: bool = False
+    """Whether there may be others after them."""
+    lost: bool = False
+
+
+class RedisEvents:
+    """The log's writer and reader."""
+
+    def __init__(self, redis: Redis, keys: Keys, kept: Kept) -> None:
+        self._redis = redis
+        self._keys = keys
+        self._kept = kept
+
+    async def publish(self, lane: Lane, changes: Sequence[EdgeChange], now_ms: int) -> None:
+        """Appends changes of one lane, in their order. May be told twice.
+
+        Raises:
+            Unavailable: Redis is; some may have been appended.
+        """
+        events = list(map(event_of, changes))
+        if not events:
+            return
+        key, kept = self._keys.events(lane), self._kept
+        commands: list[Command] = []
+        for event in events:
+            commands.append(("XADD", key, "MAXLEN", "~", kept.lane_entries, "*", *_fields(event)))
+            packed = _packed(event)
+            commands += [self._to_feed(end, packed) for end in event.ends]
+        oldest_ms = max(0, now_ms - kept.lane_s * 1000)
+        commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
+        commands.append(rung(self._keys, [end for event in events for end in event.ends]))
+        await self._redis.pipe(commands)
+
+    def _to_feed(self, user: UserId, packed: bytes) -> Command:
+        feed, most = self._keys.feed(user), self._kept.feed_entries
+        # NOMKSTREAM: a feed that nobody has opened is not begun.
+        return ("XADD", feed, "NOMKSTREAM", "MAXLEN", "~", most, "*", _EVENT, packed)
+
+    async def open(self, user: UserId) -> str:
+        """Where the user's feed ends now; from here on it is kept.
+
+        Raises:
+            Unavailable: Redis is.
+        """
+        feed = self._keys.feed(user)
+        last, _ = await self._redis.pipe(
+            [("XREVRANGE", feed, "+", "-", "COUNT", 1), self._prolonged(feed)]
+        )
+        if last:
+            return _text(last[0][0])
+        opened, _ = await self._redis.pipe(
+            [
+                ("XADD", feed, "MAXLEN", "~", self._kept.feed_entries, "*", *_OPENED),
+                self._prolonged(feed),
+            ]
+        )
+        return _text(opened)
+
+    async def after(self, user: UserId, cursor: str, most: int) -> Batch:
+        """At most `most` events of the user's feed that came after `cursor`.
+
+        The entry at the cursor is read too: streams are trimmed from the old end, so as long as it
+        stands nothing behind it is missing.
+
+        Raises:
+            Unavailable: Redis is.
+        """
+        feed = self._keys.feed(user)
+        entries, _ = await self._redis.pipe(
+            [("XRANGE", feed, cursor, "+", "COUNT", most + 1), self._prolonged(feed)]
+        )
+        if not entries or _text(entries[0][0]) != cursor:
+            return Batch((), await self.open(user), lost=True)
+        told = list(_told(entries[1:]))
+        return Batch(told, _text(entries[-1][0]), more=len(entries) > most)
+
+    def _prolonged(self, feed: str) -> Command:
+        return ("EXPIRE", feed, self._kept.feed_s)
+
+
+def rung(keys: Keys, users: Iterable[UserId]) -> Command:
+    """Tells every process that there is news of these users."""
+    told = array("q", dict.fromkeys(users)).tobytes()
+    return ("XADD", keys.bell, "MAXLEN", "~", BELL_MAX, "*", "users", told)
+
+
+def checked_cursor(argument: str, cursor: str) -> str:
+    """`cursor`, if it can be one of a feed.
+
+    Raises:
+        BadCursor: it cannot.
+    """
+    if not (_CURSOR.fullmatch(cursor) and max(map(int, cursor.split("-"))) < 2**64):
+        raise BadCursor(argument, "not a cursor of this API; give one back exactly as you got it.")
+    return cursor
+
+
+def event_of(change: EdgeChange) -> Event:
+    """The event that a change is."""
+    (source, target), edge = change.pair, change.edge
+    actor = target if change.turned else source
+    return Event(
+        edge.version,
+        actor,
+        source,
+        target,
+        change.former,
+        edge.kind,
+        edge.since,
+        change.former_flags,
+        edge.flags,
+    )
+
+
+def _fields(event: Event) -> tuple[str | int, ...]:
+    """An entry of the change feed: for people and for programs in any language."""
+    return (
+        *("id", event.id, "version", event.version, "actor", event.actor),
+        *("source", event.source, "target", event.target),
+        *("before", event.before.name, "after", event.after.name, "since", event.since),
+        *("flags_before", int(event.flags_before), "flags_after", int(event.flags_after)),
+    )
+
+
+def _packed(event: Event) -> bytes:
+    """An entry of a feed, which nobody else reads: most are sent in vain, so they are short."""
+    return _PACKED.pack(
+        event.version,
+        event.actor,
+        event.source,
+        event.target,
+        event.since,
+        event.before,
+        event.after,
+        event.flags_before,
+        event.flags_after,
+    )
+
+
+def _told(entries: Iterable[tuple[bytes, Sequence[bytes]]]) -> Iterator[Told]:
+    for at, (name, packed) in entries:
+        if name == _EVENT:
+            version, actor, source, target, since, *said = _PACKED.unpack(packed)
+            before, after, flags_before, flags_after = said
+            yield Told(
+                _text(at),
+                Event(
+                    version,
+                    actor,
+                    source,
+                    target,
+                    Kind(before),
+                    Kind(after),
+                    since,
+                    Flags(flags_before),
+                    Flags(flags_after),
+                ),
+            )
+
+
+def _text(entry_id: bytes) -> str:
+    return entry_id.decode()

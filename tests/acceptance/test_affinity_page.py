@@ -1,0 +1,32 @@
+"""What docs/affinity.md shows can be asked just so."""
+
+import re
+
+import pytest
+
+from graph.affinity import DEFAULT_WEIGHTS
+from storage.stores import Stores
+from tests.gateway import Gateway
+from tests.graphs import drain_all, follows
+from tests.pages import examples, page
+
+
+@pytest.fixture
+async def world(stores: Stores) -> None:
+    """What the page tells of."""
+    await follows(stores, (1, 2), (1, 3), (2, 1), (3, 1), (2, 5), (3, 5), (2, 6), (9, 1))
+    await drain_all(stores)
+
+
+@pytest.mark.usefixtures("world")
+async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> None:
+    shown = examples("affinity")
+    assert len(shown) == 4
+    for example in shown:
+        assert await example.ask(gateway) == example.data, example.document
+
+
+def test_the_page_tells_the_weights() -> None:
+    rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (\d+) \|$", page("affinity"), re.MULTILINE)
+    told = {kind: int(weight) for kinds, weight in rows for kind in re.findall(r"\w+", kinds)}
+    assert told == {kind.value: weight for kind, weight in DEFAULT_WEIGHTS.items()}

@@ -1,0 +1,115 @@
+"""The npm clients graphql-ws and graphql-sse against this server: `make clients-test`."""
+
+import asyncio
+import json
+import shutil
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.authentication import DEVELOPMENT_SECRET, mint
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.graphs import drain_all, follows
+from tests.live import DEADLINE_S, LiveGateway, live_gateway
+from tests.waiting import until
+
+CLIENTS = Path(__file__).parent / "clients"
+EVENTS = "subscription { relationshipEvents { type from { id } relation { state } } }"
+COUNTS = 'subscription { countsChanged(userId: "7") { followerCount } }'
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("node") is None or not (CLIENTS / "node_modules").is_dir(),
+    reason="the clients are not installed: make clients-test",
+)
+
+
+class Client:
+    """A Node process that listens."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    async def line(self) -> str:
+        assert self._process.stdout is not None
+        async with asyncio.timeout(DEADLINE_S):
+            line = (await self._process.stdout.readline()).decode().strip()
+        assert line, await self.complaints()
+        return line
+
+    async def data(self) -> Any:
+        answer = json.loads(await self.line())
+        assert "errors" not in answer
+        return answer["data"]
+
+    async def complaints(self) -> str:
+        assert self._process.stderr is not None
+        return (await self._process.stderr.read()).decode()
+
+
+@asynccontextmanager
+async def client(way: str, live: LiveGateway, query: str, count: int) -> AsyncIterator[Client]:
+    token = mint(DEVELOPMENT_SECRET, 7)
+    command = ("node", "follow.mjs", way, live.http, token, query, str(count))
+    process = await asyncio.create_subprocess_exec(*command, cwd=CLIENTS, stdout=PIPE, stderr=PIPE)
+    try:
+        yield Client(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+@pytest.mark.parametrize("way", ["ws", "sse"])
+async def test_a_client_hears_the_viewers_events(
+    storage_settings: StorageSettings, stores: Stores, way: str
+) -> None:
+    async def is_open() -> bool:
+        return bool((await stores.redis.pipe([("EXISTS", "kith:public:feed:7")]))[0])
+
+    async with live_gateway(storage_settings) as live, client(way, live, EVENTS, 2) as listener:
+        await until(is_open)
+        await follows(stores, (1, 7))
+        await drain_all(stores)
+        first = (await listener.data())["relationshipEvents"]
+        assert first == {
+            "type": "FOLLOWED",
+            "from": {"id": "1"},
+            "relation": {"state": "FOLLOWED_BY"},
+        }
+        await follows(stores, (7, 1))
+        await drain_all(stores)
+        second = (await listener.data())["relationshipEvents"]
+        assert (second["from"], second["relation"]) == ({"id": "7"}, {"state": "FRIENDS"})
+        assert await listener.line() == "done"
+
+
+@pytest.mark.parametrize("way", ["ws", "sse"])
+async def test_a_client_runs_a_query_to_its_end(
+    storage_settings: StorageSettings, way: str
+) -> None:
+    query = "{ viewer { user { id } } }"
+    async with live_gateway(storage_settings) as live, client(way, live, query, 0) as asker:
+        assert (await asker.data()) == {"viewer": {"user": {"id": "7"}}}
+        assert await asker.line() == "done"
+
+
+@pytest.mark.parametrize("way", ["ws", "sse"])
+async def test_a_client_comes_back_to_a_server_that_was_started_again(
+    storage_settings: StorageSettings, way: str
+) -> None:
+    async with live_gateway(storage_settings) as live:
+        port = live.port
+        listening = client(way, live, COUNTS, 2)
+        listener = await listening.__aenter__()
+        assert (await listener.data())["countsChanged"]["followerCount"] == 0
+    try:
+        async with live_gateway(storage_settings, port=port):
+            assert (await listener.data())["countsChanged"]["followerCount"] == 0
+            assert await listener.line() == "done"
+    finally:
+        await listening.__aexit__(None, None, None)

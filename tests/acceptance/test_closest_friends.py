@@ -1,0 +1,103 @@
+"""Friends in the order of closeness, asked as front ends ask for them."""
+
+from typing import Any
+
+import pytest
+
+from graph.edge import Kind
+from storage.stores import Stores
+from tests.edges import edges
+from tests.gateway import Gateway
+from tests.graphs import drain_all, follows
+from tests.services import interaction, record
+
+CLOSEST = """
+query ($ids: [ID!]!, $first: Int, $after: String, $last: Int, $before: String,
+       $direction: OrderDirection! = DESC) {
+  users(ids: $ids) {
+    friends(first: $first, after: $after, last: $last, before: $before,
+            orderBy: {field: AFFINITY, direction: $direction}) {
+      totalCount access nodes { id } edges { cursor friendsSince }
+      pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    }
+  }
+}
+"""
+
+
+@pytest.fixture
+async def graph(gateway: Gateway, stores: Stores) -> None:
+    """1 has the friends 2 to 6, and has most to do with 4, then with 2."""
+    friends = range(2, 7)
+    await follows(stores, *((1, friend) for friend in friends), *((f, 1) for f in friends))
+    await drain_all(stores)
+    await record(gateway, interaction(1, 4, count=3), interaction(1, 2), interaction(1, 99))
+
+
+async def closest(gateway: Gateway, **paging: Any) -> Any:
+    return (await gateway.data(CLOSEST, 1, ids=["1"], **paging))["users"][0]["friends"]
+
+
+def ids(page: Any) -> list[int]:
+    return [int(node["id"]) for node in page["nodes"]]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_friends_are_read_from_either_end_and_in_either_direction(gateway: Gateway) -> None:
+    order = [4, 2, 6, 5, 3]
+    for direction, whole in (("DESC", order), ("ASC", order[::-1])):
+        page = await closest(gateway, direction=direction)
+        assert (ids(page), page["totalCount"], page["access"]) == (whole, 5, "VISIBLE")
+        ends = page["edges"][0]["cursor"], page["edges"][-1]["cursor"]
+        assert (page["pageInfo"]["startCursor"], page["pageInfo"]["endCursor"]) == ends
+        page = await closest(gateway, direction=direction, first=2)
+        assert (ids(page), page["pageInfo"]["hasNextPage"]) == (whole[:2], True)
+        end = page["pageInfo"]["endCursor"]
+        page = await closest(gateway, direction=direction, first=3, after=end)
+        assert (ids(page), page["pageInfo"]["hasNextPage"]) == (whole[2:], False)
+        start = page["pageInfo"]["startCursor"]
+        page = await closest(gateway, direction=direction, last=1, before=start)
+        assert (ids(page), page["pageInfo"]["hasPreviousPage"]) == (whole[1:2], True)
+
+
+@pytest.mark.usefixtures("graph")
+async def test_of_nobody_else_is_it_told(gateway: Gateway) -> None:
+    answer = await gateway.answer(CLOSEST, 1, ids=["2", "1", "3"])
+    assert answer["data"]["users"][0] is None
+    assert [error["extensions"] for error in answer["errors"]] == [
+        {"code": "BAD_USER_INPUT", "argument": "orderBy"}
+    ] * 2
+    assert ids(answer["data"]["users"][1]["friends"]) == [4, 2, 6, 5, 3]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_service_is_told_it_only_for_a_user(gateway: Gateway) -> None:
+    for asked in (gateway, gateway.as_service):
+        error = await asked.error(CLOSEST, ids=["1"])
+        assert error["extensions"] == {"code": "UNAUTHENTICATED"}
+    data = await gateway.as_service.data(CLOSEST, 1, ids=["1"])
+    assert ids(data["users"][0]["friends"]) == [4, 2, 6, 5, 3]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_whispers_and_blocks_make_no_friends_however_close(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await edges(stores, {(1, 4): Kind.WHISPER, (2, 1): Kind.BLOCK, (1, 2): Kind.NONE})
+    assert ids(await closest(gateway)) == [6, 5, 3]
+    await drain_all(stores)
+    page = await closest(gateway)
+    assert (ids(page), page["totalCount"]) == ([6, 5, 3], 3)
+
+
+@pytest.mark.usefixtures("graph")
+async def test_bad_paging_is_named(gateway: Gateway) -> None:
+    dated = "{ viewer { user { friends { edges { cursor } } } } }"
+    friends = (await gateway.data(dated, 1))["viewer"]["user"]["friends"]
+    for given, argument in (
+        ({"first": 101}, "first"),
+        ({"first": 1, "last": 1}, "first"),
+        ({"after": friends["edges"][0]["cursor"]}, "after"),
+    ):
+        error = await gateway.error(CLOSEST, 1, ids=["1"], **given)
+        assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": argument}

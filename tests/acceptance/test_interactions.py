@@ -1,0 +1,82 @@
+"""Recording interactions, asked as services ask it, and as others may not."""
+
+from datetime import UTC, datetime, timedelta
+from math import isclose
+from typing import Any
+
+import pytest
+
+from graph.affinity import DEFAULT_SCALE
+from graph.edge import Millis, UserId
+from storage.stores import Stores
+from tests.gateway import Gateway
+from tests.services import RECORD, interaction, record
+
+
+async def strength(stores: Stores, user: int, other: int, now: datetime) -> float:
+    rank = (await stores.affinity.closest(UserId(user)))[UserId(other)]
+    return DEFAULT_SCALE.strength(rank, Millis(int(now.timestamp() * 1000)))
+
+
+async def test_a_service_records_what_users_did(gateway: Gateway, stores: Stores) -> None:
+    now = datetime.now(UTC)
+    month = timedelta(days=DEFAULT_SCALE.half_life_days)
+    given = [
+        interaction(1, 2, "LIKED", at=now.isoformat(), count=3),
+        interaction(1, 2, "MESSAGED", at=(now - month).isoformat()),
+        interaction(1, 1, "LIKED"),
+        interaction(2, 1, "VIEWED_PROFILE"),
+    ]
+    data = await gateway.as_service.data(RECORD, interactions=given)
+    assert data == {"recordInteractions": {"recorded": 3, "clientMutationId": "c-1"}}
+    assert isclose(await strength(stores, 1, 2, now), 3 * 2 + 8 / 2, rel_tol=1e-6)
+    assert isclose(await strength(stores, 2, 1, now), 1, rel_tol=1e-3)
+
+
+async def test_a_service_may_record_while_it_asks_for_a_user(gateway: Gateway) -> None:
+    data = await gateway.as_service.data(RECORD, viewer=9, interactions=[interaction(1, 2)])
+    assert data["recordInteractions"]["recorded"] == 1
+
+
+async def test_an_empty_batch_records_nothing(gateway: Gateway) -> None:
+    assert await record(gateway) == 0
+
+
+@pytest.mark.parametrize("viewer", [None, 1])
+async def test_nobody_else_may_record(gateway: Gateway, stores: Stores, viewer: int | None) -> None:
+    error = await gateway.error(RECORD, viewer, interactions=[interaction(1, 2)])
+    assert error["extensions"] == {"code": "FORBIDDEN"}
+    assert await stores.affinity.closest(UserId(1)) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "argument"),
+    [
+        ([interaction(1, 2), interaction(1, 0)], "interactions[1].to"),
+        ([{**interaction(1, 2), "from": "ann"}], "interactions[0].from"),
+        ([interaction(1, 2, count=0)], "interactions[0].count"),
+        ([interaction(1, 2, count=1001)], "interactions[0].count"),
+        ([interaction(1, 2, at="2026-01-01T00:00:00")], "interactions[0].at"),
+        ([interaction(1, 2, at="1969-12-31T23:59:59Z")], "interactions[0].at"),
+        ([interaction(1, 2, at="9000-01-01T00:00:00Z")], "interactions[0].at"),
+        ([interaction(1, 2)] * 501, "interactions"),
+    ],
+)
+async def test_a_batch_with_bad_input_is_refused_as_a_whole(
+    gateway: Gateway, stores: Stores, given: list[dict[str, Any]], argument: str
+) -> None:
+    error = await gateway.as_service.error(RECORD, interactions=given)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": argument}
+    assert await stores.affinity.closest(UserId(1)) == {}
+
+
+async def test_a_full_batch_is_one_statement(gateway: Gateway, stores: Stores) -> None:
+    async def statements() -> int:
+        text = (await gateway.http.get("/metrics")).text
+        (line,) = (of for of in text.splitlines() if of.startswith("kith_postgres_statements "))
+        return int(float(line.split()[1]))
+
+    before = await statements()
+    batch = [interaction(user % 50 + 1, user % 7 + 51) for user in range(500)]
+    assert await record(gateway, *batch) == 500
+    assert await statements() - before == 2  # the other asks for these very metrics

@@ -1,0 +1,84 @@
+"""What subscribers cost, counted in connections and round trips, never in seconds."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
+from typing import Any
+
+import pytest
+
+from graph.edge import UserId
+from resolvers import live
+from resolvers.scope import Limits, Scope
+from storage.redis import bell
+from storage.stores import Stores
+from tests.graphs import drain_all, follows
+from tests.waiting import until
+
+SUBSCRIBERS = 1_000
+BLOCK_MS = 20
+
+
+def heard(stores: Stores, user: int) -> AsyncGenerator[live.Heard, None]:
+    return live.relationship_events(Scope(stores, UserId(user), Limits()), None, None)
+
+
+async def readers(stores: Stores) -> int:
+    """How many connections wait at the bell."""
+    (clients,) = await stores.redis.pipe([("CLIENT", "LIST")])
+    return int(clients.count(b"name=kith-bell"))
+
+
+async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bell, "BLOCK_MS", BLOCK_MS)
+    ear = Ear(monkeypatch)
+    async with AsyncExitStack() as stack:
+        waiting = []
+        for user in range(1, SUBSCRIBERS + 1):
+            events = await stack.enter_async_context(aclosing(heard(stores, user)))
+            waiting.append(asyncio.ensure_future(anext(events)))
+        await until(lambda: all_read(stores))
+        ear.reads = 0
+        before, tasks = stores.redis.round_trips, len(asyncio.all_tasks())
+        await until(lambda: has_waited_again(ear))
+        assert stores.redis.round_trips == before
+        assert len(asyncio.all_tasks()) == tasks
+        assert await readers(stores) == 1
+
+        await follows(stores, (5000, 77))
+        await drain_all(stores)
+        before = stores.redis.round_trips
+        await waiting[76]
+        assert stores.redis.round_trips - before <= 1
+        assert sum(one.done() for one in waiting) == 1
+        for one in waiting:
+            one.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+class Ear:
+    """Counts how often the reader has waited to the end."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.reads = 0
+        hear = bell.Bell._heard
+
+        async def heard(*args: Any) -> bytes:
+            self.reads += 1
+            return await hear(*args)
+
+        monkeypatch.setattr(bell.Bell, "_heard", heard)
+
+
+async def has_waited_again(ear: Ear) -> bool:
+    return ear.reads > 5
+
+
+async def all_read(stores: Stores) -> bool:
+    """Whether everybody has looked once, and the reader is there."""
+    waiting = stores.interests._waiting.values()
+    looked = not any(one._news.is_set() for interests in waiting for one in interests)
+    opened = (await stores.redis.pipe([("EXISTS", f"kith:public:feed:{SUBSCRIBERS}")]))[0]
+    return bool(opened) and looked and await readers(stores) == 1

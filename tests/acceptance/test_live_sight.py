@@ -1,0 +1,217 @@
+"""What subscribers hear of other people's doings: as much as they could see, and no more."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.graphs import drain_all, follows
+from tests.live import LiveGateway, Socket, live_gateway
+from tests.relationships import protect
+from tests.waiting import until
+
+ANNA, BEN, THIRD = 1, 7, 9
+EVENTS = "subscription { relationshipEvents { type from { id } to { id } relation { state } } }"
+RELATION = "subscription ($id: ID!) { relationChanged(ids: [$id]) { state blocking muted } }"
+COUNTS = "subscription ($id: ID!) { countsChanged(userId: $id) { followerCount followingCount } }"
+
+
+@pytest.fixture
+async def live(storage_settings: StorageSettings) -> AsyncIterator[LiveGateway]:
+    async with live_gateway(storage_settings) as running:
+        yield running
+
+
+class Ear:
+    """One user, who does things and hears of things over one socket."""
+
+    def __init__(self, socket: Socket, user: int) -> None:
+        self.socket = socket
+        self.user = user
+
+    async def does(self, mutation: str, other: int, extra: str = "") -> None:
+        query = f'mutation {{ {mutation}(input: {{ userId: "{other}"{extra} }}) {{ changed }} }}'
+        await self.socket.subscribe(query, id=f"{mutation}{other}")
+        assert (await self.socket.data())[mutation] == {"changed": True}
+        assert (await self.socket.receive())["type"] == "complete"
+
+    async def hears(self) -> str:
+        """The next event, in three words."""
+        event = (await self.socket.data())["relationshipEvents"]
+        return f"{event['type']} {event['from']['id']} {event['to']['id']}"
+
+
+@asynccontextmanager
+async def ears(live: LiveGateway, stores: Stores, *users: int) -> AsyncIterator[list[Ear]]:
+    """Listeners to their own events."""
+    async with AsyncExitStack() as stack:
+        opened = []
+        for user in users:
+            socket = await stack.enter_async_context(live.socket(viewer=user))
+            await socket.subscribe(EVENTS, id="events")
+            opened.append(Ear(socket, user))
+
+        async def all_open() -> bool:
+            feeds = [("EXISTS", f"kith:public:feed:{user}") for user in users]
+            return all(await stores.redis.pipe(feeds))
+
+        await until(all_open)
+        yield opened
+
+
+async def done(
+    live: LiveGateway, stores: Stores, user: int, mutation: str, other: int, extra: str = ""
+) -> None:
+    """A user does something elsewhere, and a worker carries it on."""
+    async with live.socket(viewer=user) as socket:
+        await Ear(socket, user).does(mutation, other, extra)
+    await drain_all(stores)
+
+
+async def heard_by(ear: Ear, count: int) -> set[str]:
+    return {await ear.hears() for _ in range(count)}
+
+
+async def marked(live: LiveGateway, stores: Stores, *listeners: Ear) -> None:
+    """Everybody hears of one more thing next: so of nothing before it."""
+    for ear in listeners:
+        mark = 5_000 + ear.user
+        await done(live, stores, mark, "followUser", ear.user)
+        assert await ear.hears() == f"FOLLOWED {mark} {ear.user}"
+
+
+async def test_a_block_is_heard_by_the_blocker_alone(live: LiveGateway, stores: Stores) -> None:
+    await follows(stores, (ANNA, BEN), (BEN, ANNA))
+    await drain_all(stores)
+    async with ears(live, stores, ANNA, BEN, THIRD) as (anna, ben, third):
+        await done(live, stores, BEN, "blockUser", ANNA)
+        assert await heard_by(ben, 2) == {"BLOCKED 7 1", "FOLLOWER_REMOVED 1 7"}
+        assert await heard_by(anna, 2) == {"UNFOLLOWED 1 7", "UNFOLLOWED 7 1"}
+        await done(live, stores, BEN, "unblockUser", ANNA)
+        assert await ben.hears() == "UNBLOCKED 7 1"
+        await marked(live, stores, anna, ben, third)
+
+
+async def test_the_blocked_see_relation_and_counts_as_if_they_were_strangers(
+    live: LiveGateway, stores: Stores
+) -> None:
+    await follows(stores, (ANNA, BEN), (THIRD, BEN))
+    await drain_all(stores)
+    async with (
+        live.socket(viewer=ANNA) as relation,
+        live.socket(viewer=ANNA) as counts,
+        live.socket(viewer=THIRD) as others,
+    ):
+        await subscribed(relation, RELATION, BEN)
+        assert (await relation.data())["relationChanged"][0]["state"] == "FOLLOWING"
+        for socket in (counts, others):
+            await subscribed(socket, COUNTS, BEN)
+            assert await counted(socket) == (2, 0)
+        await done(live, stores, BEN, "blockUser", ANNA)
+        seen = (await relation.data())["relationChanged"]
+        assert seen == [{"state": "NONE", "blocking": False, "muted": False}]
+        # The end of the follow and the block arrive one after the other, in either order.
+        told = [await counted(counts)]
+        while told[-1] != (None, None):
+            told.append(await counted(counts))
+        assert set(told) <= {(1, 0), (None, None)}
+        assert await counted(others) == (1, 0)
+
+
+async def test_a_request_is_between_two(live: LiveGateway, stores: Stores) -> None:
+    await protect(stores, BEN)
+    async with ears(live, stores, ANNA, BEN, THIRD) as (anna, ben, third):
+        for mutation, actor in (
+            ("cancelFollowRequest", ANNA),
+            ("declineFollowRequest", BEN),
+            ("acceptFollowRequest", BEN),
+        ):
+            await done(live, stores, ANNA, "followUser", BEN)
+            await done(live, stores, actor, mutation, ANNA + BEN - actor)
+            kind = {"cancel": "CANCELLED", "declin": "DECLINED", "accept": "ACCEPTED"}[mutation[:6]]
+            for ear in (anna, ben):
+                assert await ear.hears() == "REQUESTED 1 7"
+                assert await ear.hears() == f"REQUEST_{kind} 1 7"
+        await marked(live, stores, third)
+
+
+async def test_a_mute_is_heard_by_whoever_mutes(live: LiveGateway, stores: Stores) -> None:
+    async with ears(live, stores, ANNA, BEN) as (anna, ben):
+        await done(live, stores, ANNA, "muteUser", BEN)
+        await done(live, stores, ANNA, "muteUser", BEN, ', until: "2999-01-01T00:00:00Z"')
+        await done(live, stores, ANNA, "unmuteUser", BEN)
+        await done(live, stores, ANNA, "followUser", BEN, ", special: true")
+        await done(live, stores, ANNA, "updateFollow", BEN, ", special: false")
+        heard = [(await anna.hears()).split()[0] for _ in range(5)]
+        assert heard == ["MUTED", "MUTED", "UNMUTED", "FOLLOWED", "FOLLOW_CHANGED"]
+        assert await ben.hears() == "FOLLOWED 1 7"
+        await marked(live, stores, ben)
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+async def test_a_whisper_is_heard_by_its_two_ends_at_most(
+    storage_settings: StorageSettings, stores: Stores, hidden: bool
+) -> None:
+    limits = replace(Limits(), counts_every_s=0.01, whispers_hidden=hidden)
+    async with (
+        live_gateway(storage_settings, limits=limits) as live,
+        ears(live, stores, ANNA, BEN, THIRD) as (anna, ben, third),
+        live.socket(viewer=THIRD) as others,
+        live.socket(viewer=BEN) as own,
+    ):
+        for socket in (others, own):
+            await subscribed(socket, COUNTS, BEN)
+            assert await counted(socket) == (0, 0)
+        await done(live, stores, ANNA, "followUser", BEN, ", visibility: WHISPER")
+        assert await anna.hears() == "FOLLOWED 1 7"
+        if not hidden:
+            assert await ben.hears() == "FOLLOWED 1 7"
+            assert await counted(own) == (1, 0)
+        await marked(live, stores, ben, third)
+        assert await counted(others) == (1, 0), "the mark's follow, and never the whisper"
+        await done(live, stores, ANNA, "updateFollow", BEN, ", visibility: PUBLIC")
+        assert await ben.hears() == ("FOLLOWED 1 7" if hidden else "FOLLOW_CHANGED 1 7")
+        assert await counted(others) == (2, 0)
+
+
+async def test_a_list_that_its_owner_hides_takes_its_count_along(
+    live: LiveGateway, stores: Stores
+) -> None:
+    await follows(stores, (ANNA, BEN))
+    await drain_all(stores)
+    hide = """mutation { updateRelationshipSettings(input: { followersAudience: ONLY_ME }) {
+        settings { followersAudience } } }"""
+    async with live.socket() as nobody, live.socket(viewer=BEN) as ben:
+        await subscribed(nobody, COUNTS, BEN)
+        assert await counted(nobody) == (1, 0)
+        await ben.subscribe(hide)
+        await ben.data()
+        assert await counted(nobody) == (None, 0)
+
+
+async def test_who_mutes_a_user_while_counts_are_followed_tells_nobody(
+    live: LiveGateway, stores: Stores
+) -> None:
+    async with live.socket(viewer=THIRD) as others:
+        await subscribed(others, COUNTS, BEN)
+        assert await counted(others) == (0, 0)
+        await done(live, stores, ANNA, "muteUser", BEN)
+        await done(live, stores, BEN, "blockUser", ANNA)
+        await done(live, stores, 5000, "followUser", BEN)
+        assert await counted(others) == (1, 0)
+
+
+async def subscribed(socket: Socket, query: str, user: int) -> None:
+    payload = {"query": query, "variables": {"id": str(user)}}
+    await socket.send(type="subscribe", id="live", payload=payload)
+
+
+async def counted(socket: Socket) -> tuple[Any, Any]:
+    """The next counts that are told."""
+    user = (await socket.data())["countsChanged"]
+    return user["followerCount"], user["followingCount"]

@@ -1,0 +1,305 @@
+"""The viewer's suggestions, asked as front ends ask them: over HTTP, on real stores."""
+
+from typing import Any
+
+import pytest
+
+from graph.account import PrivacyChange
+from graph.edge import Flags, Kind, UserId
+from graph.visibility import Audience
+from resolvers import suggestions as resolver
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.acceptance.test_costs import counters
+from tests.edges import Said, edges
+from tests.gateway import Gateway, running_gateway
+from tests.graphs import drain_all, follows, unfollows
+from tests.relationships import change, outcome, put_away
+from tests.services import interaction, record
+
+SUGGESTIONS = """
+query Suggestions($first: Int, $after: String) {
+  viewer {
+    suggestions(first: $first, after: $after) {
+      edges {
+        cursor
+        node {
+          user { id followerCount viewerRelation { state } } reason
+          knownFollowers { id } knownFollowerCount
+        }
+      }
+      nodes { user { id } }
+      pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    }
+  }
+}
+"""
+
+
+async def suggested(gateway: Gateway, viewer: int = 1, **paging: Any) -> Any:
+    return (await gateway.data(SUGGESTIONS, viewer, **paging))["viewer"]["suggestions"]
+
+
+async def ids(gateway: Gateway, viewer: int = 1, **paging: Any) -> list[int]:
+    page = await suggested(gateway, viewer, **paging)
+    return [int(edge["node"]["user"]["id"]) for edge in page["edges"]]
+
+
+@pytest.fixture
+async def graph(stores: Stores) -> None:
+    """1 follows 2, 3 and 4; 9 follows 1; 5 is followed by all three, 6 by one."""
+    await follows(stores, (1, 2), (1, 3), (1, 4), (2, 5), (3, 5), (4, 5), (2, 6), (9, 1), (2, 1))
+    await follows(stores, (2, 3), (7, 8))
+    await drain_all(stores)
+
+
+@pytest.mark.usefixtures("graph")
+async def test_suggestions_say_who_and_why(gateway: Gateway) -> None:
+    page = await suggested(gateway)
+    nodes = [edge["node"] for edge in page["edges"]]
+    assert nodes == [
+        {
+            "user": {"id": "9", "followerCount": 0, "viewerRelation": {"state": "FOLLOWED_BY"}},
+            "reason": "FOLLOWS_YOU",
+            "knownFollowers": [],
+            "knownFollowerCount": 0,
+        },
+        {
+            "user": {"id": "5", "followerCount": 3, "viewerRelation": {"state": "NONE"}},
+            "reason": "FRIENDS_OF_FRIENDS",
+            "knownFollowers": [{"id": "4"}, {"id": "3"}, {"id": "2"}],
+            "knownFollowerCount": 3,
+        },
+        {
+            "user": {"id": "6", "followerCount": 1, "viewerRelation": {"state": "NONE"}},
+            "reason": "FRIENDS_OF_FRIENDS",
+            "knownFollowers": [{"id": "2"}],
+            "knownFollowerCount": 1,
+        },
+    ]
+    assert page["nodes"] == [{"user": {"id": node["user"]["id"]}} for node in nodes]
+    assert page["pageInfo"] == {
+        "hasNextPage": False,
+        "hasPreviousPage": False,
+        "startCursor": page["edges"][0]["cursor"],
+        "endCursor": page["edges"][-1]["cursor"],
+    }
+
+
+@pytest.mark.usefixtures("graph")
+async def test_whom_the_viewer_has_to_do_with_comes_first(gateway: Gateway) -> None:
+    await record(gateway, interaction(1, 6, "MESSAGED"))
+    assert await ids(gateway) == [6, 9, 5]
+    await record(gateway, interaction(5, 1, "MESSAGED", count=1000))  # not the viewer's doing
+    assert await ids(gateway) == [6, 9, 5]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_following_a_suggestion_ends_it_and_opens_others(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await follows(stores, (9, 10))
+    await follows(stores, (1, 9))
+    assert await ids(gateway) == [5, 10, 6]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_pages_of_suggestions_join(gateway: Gateway) -> None:
+    walked, cursor = [], None
+    for place in range(3):
+        page = await suggested(gateway, first=1, after=cursor)
+        walked += [edge["node"]["user"]["id"] for edge in page["edges"]]
+        cursor = page["pageInfo"]["endCursor"]
+        assert page["pageInfo"]["hasNextPage"] is (place < 2)
+        assert page["pageInfo"]["hasPreviousPage"] is (place > 0)
+    assert walked == ["9", "5", "6"]
+    assert await ids(gateway, after=cursor) == []
+    assert await ids(gateway, first=0) == []
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_page_goes_on_after_a_suggestion_that_was_taken(
+    gateway: Gateway, stores: Stores
+) -> None:
+    cursor = (await suggested(gateway, first=2))["pageInfo"]["endCursor"]
+    await follows(stores, (1, 5))
+    assert await ids(gateway, after=cursor) == [6]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_cursor_belongs_to_the_suggestions_of_one_viewer(gateway: Gateway) -> None:
+    cursor = (await suggested(gateway))["pageInfo"]["endCursor"]
+    following = '{ user(id: "1") { following { pageInfo { endCursor } } } }'
+    other = (await gateway.data(following))["user"]["following"]["pageInfo"]["endCursor"]
+    for viewer, wrong in ((1, other), (2, cursor)):
+        error = await gateway.error(SUGGESTIONS, viewer, after=wrong)
+        assert "does not belong to this suggestions list" in error["message"]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_cursor_of_whom_nothing_suggests_any_more_is_an_error(
+    gateway: Gateway, stores: Stores
+) -> None:
+    cursor = (await suggested(gateway, first=1))["pageInfo"]["endCursor"]
+    await unfollows(stores, (9, 1))
+    await drain_all(stores)
+    error = await gateway.error(SUGGESTIONS, 1, after=cursor)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "after"}
+    assert "begin again" in error["message"]
+
+
+async def test_who_knows_nobody_is_suggested_nobody(gateway: Gateway) -> None:
+    page = await suggested(gateway)
+    assert page["edges"] == page["nodes"] == []
+    assert set(page["pageInfo"].values()) == {False, None}
+
+
+@pytest.mark.usefixtures("graph")
+async def test_nobody_gets_no_suggestions(gateway: Gateway) -> None:
+    assert await gateway.data(SUGGESTIONS) == {"viewer": None}
+
+
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize(
+    ("source", "target", "edge", "rest"),
+    [
+        (1, 5, Kind.WHISPER, [9, 6]),
+        (1, 5, Kind.REQUEST, [9, 6]),
+        (1, 5, Kind.BLOCK, [9, 6]),
+        (1, 5, (Kind.NONE, Flags.MUTED), [9, 6]),
+        (5, 1, Kind.BLOCK, [9, 6]),
+        (9, 1, Kind.BLOCK, [5, 6]),
+        (5, 1, Kind.REQUEST, [9, 5, 6]),
+        (5, 1, (Kind.NONE, Flags.DISMISSED), [9, 5, 6]),
+    ],
+)
+async def test_whom_the_viewer_has_to_do_with_already_is_not_suggested(
+    gateway: Gateway, stores: Stores, source: int, target: int, edge: Kind | Said, rest: list[int]
+) -> None:
+    await edges(stores, {(source, target): edge})
+    await drain_all(stores)
+    assert await ids(gateway) == rest
+
+
+@pytest.mark.usefixtures("graph")
+async def test_who_was_dismissed_is_not_suggested_again(gateway: Gateway) -> None:
+    cursor = (await suggested(gateway, first=1))["pageInfo"]["endCursor"]
+    assert await outcome(gateway, 1, "dismissSuggestion", 9) == ("DISMISSED", "FOLLOWED_BY")
+    assert await ids(gateway) == [5, 6]
+    assert await ids(gateway, after=cursor) == [5, 6]
+    await record(gateway, interaction(1, 9, count=1000))
+    assert await ids(gateway) == [5, 6]
+
+
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize(("gone", "rest"), [(9, [5, 6]), (5, [9, 6]), (2, [9, 5])])
+async def test_who_is_away_is_not_suggested_and_is_no_reason(
+    gateway: Gateway, stores: Stores, gone: int, rest: list[int]
+) -> None:
+    await put_away(stores, gone)
+    assert await ids(gateway) == rest
+
+
+@pytest.mark.usefixtures("graph")
+async def test_a_page_is_refilled_behind_those_who_are_left_out(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "CHECKED_AT_ONCE", 1)
+    await change(gateway, 1, "dismissSuggestion", 9)
+    assert await ids(gateway, first=1) == [5]
+    assert (await suggested(gateway, first=2))["pageInfo"]["hasNextPage"] is False
+
+
+@pytest.mark.usefixtures("graph")
+async def test_nothing_is_derived_from_lists_that_the_viewer_may_not_open(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await stores.accounts.set_privacy(UserId(2), PrivacyChange(following=Audience.ONLY_ME))
+    await stores.accounts.set_privacy(UserId(3), PrivacyChange(following=Audience.FRIENDS))
+    nodes = [edge["node"] for edge in (await suggested(gateway))["edges"]]
+    assert [(node["user"]["id"], node["knownFollowers"]) for node in nodes] == [
+        ("9", []),
+        ("5", [{"id": "4"}]),
+    ]
+    await follows(stores, (3, 1))  # a friend now
+    await drain_all(stores)
+    nodes = [edge["node"] for edge in (await suggested(gateway))["edges"]]
+    assert nodes[1]["knownFollowers"] == [{"id": "4"}, {"id": "3"}]
+
+
+@pytest.mark.usefixtures("graph")
+async def test_whispers_of_others_are_no_reason(gateway: Gateway, stores: Stores) -> None:
+    before = await suggested(gateway)
+    await edges(stores, {(2, 20): Kind.WHISPER, (4, 6): Kind.WHISPER, (20, 2): Kind.WHISPER})
+    await drain_all(stores)
+    assert await suggested(gateway) == before
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+async def test_a_whisper_to_the_viewer_is_a_reason_where_they_may_know_of_it(
+    stores: Stores, storage_settings: StorageSettings, hidden: bool
+) -> None:
+    await edges(stores, {(9, 1): Kind.WHISPER})
+    await drain_all(stores)
+    async with running_gateway(storage_settings, Limits(whispers_hidden=hidden)) as gateway:
+        assert await ids(gateway) == ([] if hidden else [9])
+
+
+@pytest.mark.usefixtures("graph")
+async def test_whom_the_viewer_follows_by_a_whisper_is_a_reason_for_the_viewer_alone(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await follows(stores, (30, 31))
+    await edges(stores, {(1, 30): Kind.WHISPER})
+    await drain_all(stores)
+    assert await ids(gateway) == [9, 5, 31, 6]
+    assert 30 not in await ids(gateway, viewer=9)  # who follows 1
+
+
+@pytest.mark.parametrize("first", [-1, 101])
+async def test_a_page_has_a_bound(gateway: Gateway, first: int) -> None:
+    error = await gateway.error(SUGGESTIONS, 1, first=first)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "first"}
+
+
+@pytest.mark.usefixtures("graph")
+async def test_known_followers_are_told_as_far_as_asked(gateway: Gateway) -> None:
+    query = """query ($first: Int!) { viewer { suggestions(first: 2) { nodes {
+        knownFollowers(first: $first) { id } knownFollowerCount } } } }"""
+    nodes = (await gateway.data(query, 1, first=1))["viewer"]["suggestions"]["nodes"]
+    assert nodes[1] == {"knownFollowers": [{"id": "4"}], "knownFollowerCount": 3}
+    error = await gateway.error(query, 1, first=51)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "first"}
+
+
+async def test_suggestions_cost_the_same_however_many_are_followed(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """Viewer 1 follows two users, viewer 2 sixty, all of whom follow others."""
+    await follows(stores, *((1, fan) for fan in (101, 102)), *((2, u) for u in range(101, 161)))
+    await follows(stores, *((u, u + step) for u in range(101, 161) for step in (100, 101)))
+    await drain_all(stores)
+    query = "{ viewer { suggestions { nodes { reason } } } }"
+    costs = []
+    for viewer in (1, 2):
+        await gateway.data(query, viewer)
+        before = await counters(gateway)
+        assert (await gateway.data(query, viewer))["viewer"]["suggestions"]["nodes"]
+        after = await counters(gateway)
+        costs.append((after.statements - before.statements, after.round_trips - before.round_trips))
+    assert costs[0] == costs[1]
+    statements, round_trips = costs[0]
+    assert statements == 2  # the viewer's ranks; and the question of /metrics itself
+    assert round_trips <= 7  # three reads of lists, each with the viewer's own writes; the checks
+
+
+async def test_only_so_many_lists_are_looked_into(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolver, "MIDDLES_MAX", 2)
+    await follows(stores, (1, 2), (1, 3), (1, 4), (2, 12), (3, 13), (4, 14))
+    await drain_all(stores)
+    assert set(await ids(gateway)) == {13, 14}  # of the newest two
+    await record(gateway, interaction(1, 2))
+    assert set(await ids(gateway)) == {12, 14}  # of the closest, then the newest

@@ -1,0 +1,162 @@
+"""Subscribers while something breaks: Redis goes away, a client does not read, a log is lost."""
+
+import contextlib
+import socket as sockets
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed
+
+from gateway.connections import StreamLimits
+from storage.redis import bell
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.cable import cable_to
+from tests.graphs import drain_all, follows
+from tests.live import Socket, live_gateway
+from tests.waiting import until
+
+EVENTS = "subscription { relationshipEvents { type from { id } } }"
+RELATIONS = 'subscription { relationChanged(ids: ["1"]) { state } }'
+COUNTS = "subscription { countsChanged(userId: 7) { followerCount } }"
+PAGE = "followers(first: 100) { edges { cursor followedAt node { id followerCount } } }"
+PAGES = " ".join(f"page{number}: {PAGE}" for number in range(10))
+LONG = f"subscription {{ countsChanged(userId: 7) {{ {PAGES} }} }}"
+"""An answer of more than 100 kB: fifty are more than any buffer on the way takes."""
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bell, "PAUSE_S_MAX", 0.05)
+
+
+async def test_what_happens_while_redis_cannot_be_reached_is_heard_afterwards(
+    storage_settings: StorageSettings, stores: Stores, tmp_path: Path
+) -> None:
+    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, near):
+        settings = replace(storage_settings, redis_url=near)
+        async with live_gateway(settings) as live, live.socket(viewer=7) as socket:
+            await socket.subscribe(RELATIONS)
+            assert (await socket.data())["relationChanged"] == [{"state": "NONE"}]
+            await socket.subscribe(EVENTS, id="events")
+            await until(lambda: is_open(stores))
+            await cable.cut()
+            await follows(stores, (1, 7))
+            await drain_all(stores)
+            await cable.mend()
+            heard = [await socket.data() for _ in range(2)]
+    assert {"relationChanged": [{"state": "FOLLOWED_BY"}]} in heard
+    assert {"relationshipEvents": {"type": "FOLLOWED", "from": {"id": "1"}}} in heard
+
+
+async def test_a_redis_that_comes_back_empty_gives_a_resync(
+    storage_settings: StorageSettings, stores: Stores, tmp_path: Path
+) -> None:
+    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, near):
+        settings = replace(storage_settings, redis_url=near)
+        async with live_gateway(settings) as live, live.socket(viewer=7) as socket:
+            await socket.subscribe(EVENTS)
+            await until(lambda: is_open(stores))
+            await cable.cut()
+            await stores.redis.pipe([("FLUSHDB",)])
+            await cable.mend()
+            assert (await socket.data())["relationshipEvents"]["type"] == "RESYNC"
+            await follows(stores, (1, 7))
+            await drain_all(stores)
+            assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
+
+
+async def test_a_bell_that_was_trimmed_wakes_everybody(
+    storage_settings: StorageSettings, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bell, "BELL_MAX", 1)
+    async with live_gateway(storage_settings) as live, live.socket() as socket:
+        await socket.subscribe(COUNTS)
+        assert (await socket.data())["countsChanged"]["followerCount"] == 0
+        await follows(stores, (1, 7))
+        await drain_all(stores)
+        await stores.redis.pipe([("XADD", "kith:public:bell", "*", "users", b"")])
+        assert (await socket.data())["countsChanged"]["followerCount"] == 1
+
+
+async def test_without_redis_a_feed_is_unavailable_and_the_rest_is_live_from_the_start(
+    storage_settings: StorageSettings,
+) -> None:
+    settings = replace(storage_settings, redis_url="unix:///nowhere.sock")
+    async with live_gateway(settings) as live, live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS)
+        answer = await socket.receive()
+        assert answer["payload"]["errors"][0]["extensions"]["code"] == "UNAVAILABLE"
+        assert (await socket.receive())["type"] == "complete"
+        await socket.subscribe(RELATIONS)
+        assert (await socket.data())["relationChanged"] == [{"state": "NONE"}]
+
+
+async def test_a_client_that_does_not_read_is_sent_away_and_the_others_are_served(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    await follows(stores, *((follower, 7) for follower in range(100, 200)))
+    await drain_all(stores)
+    limits = StreamLimits(send_deadline_ms=200)
+    async with (
+        live_gateway(storage_settings, limits) as live,
+        live.socket(sock=small(live.port), max_queue=1) as slow,
+        live.socket() as quick,
+    ):
+        for number in range(50):
+            await slow.subscribe(LONG, id=str(number))
+        await quick.subscribe(COUNTS)
+        await quick.data()
+        await until(lambda: dropped(live.http))
+        await follows(stores, (1, 7))
+        await drain_all(stores)
+        assert (await quick.data())["countsChanged"]["followerCount"] == 101
+        # As soon as it reads again it learns why, if it is not too late even for that.
+        code, _ = await drained(slow)
+        assert code in (4413, 1006)
+
+
+async def test_a_worker_in_another_process_wakes_subscribers_here(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    async with (
+        live_gateway(storage_settings) as live,
+        live.socket() as socket,
+        open_stores(storage_settings) as worker,
+    ):
+        await socket.subscribe(COUNTS)
+        await socket.data()
+        await follows(stores, (1, 7))
+        await drain_all(worker)
+        assert (await socket.data())["countsChanged"]["followerCount"] == 1
+
+
+async def is_open(stores: Stores) -> bool:
+    return bool((await stores.redis.pipe([("EXISTS", "kith:public:feed:7")]))[0])
+
+
+async def dropped(url: str) -> bool:
+    async with httpx.AsyncClient() as client:
+        text = (await client.get(url.replace("/graphql", "/metrics"))).text
+    return any(
+        line.startswith("kith_slow_consumers_dropped_total") and not line.endswith(" 0.0")
+        for line in text.splitlines()
+    )
+
+
+async def drained(socket: Socket) -> tuple[int, str]:
+    """Reads all that is left, and says how it ends."""
+    with contextlib.suppress(ConnectionClosed):
+        while True:
+            await socket.receive()
+    return await socket.closed()
+
+
+def small(port: int) -> sockets.socket:
+    """A connection that takes little before somebody reads."""
+    end = sockets.socket()
+    end.setsockopt(sockets.SOL_SOCKET, sockets.SO_RCVBUF, 4096)
+    end.connect(("127.0.0.1", port))
+    return end

@@ -1,0 +1,181 @@
+"""Ranks as PostgreSQL keeps them: the same sums, from many at once, and no more than are kept."""
+
+import asyncio
+from math import inf, isclose, log
+from random import Random
+
+import pytest
+
+from graph.affinity import added
+from graph.edge import Pair, UserId
+from storage.postgres import affinity
+from storage.postgres.affinity import KEPT, PostgresAffinity
+from storage.postgres.pool import Postgres
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.graphs import as_pair
+from tests.loads import execute, fetch
+from workers import main
+
+ONE = UserId(1)
+
+
+@pytest.fixture
+def store(postgres: Postgres) -> PostgresAffinity:
+    return PostgresAffinity(postgres)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-9, 0.5, 30.0, 699.0, 800.0, 1e6])
+@pytest.mark.parametrize("base", [-1e4, 0.0, 470.0, 3e5])
+async def test_ranks_are_added_as_the_heart_adds_them(
+    store: PostgresAffinity, base: float, apart: float
+) -> None:
+    for first, second in ((2, 3), (3, 2)):
+        await store.record({as_pair(1, first): base, as_pair(1, second): base + apart})
+    expected = added(base, base + apart)
+    ranks = await store.closest(ONE)
+    assert all(isclose(rank, expected, rel_tol=1e-12, abs_tol=1e-9) for rank in ranks.values())
+    assert ranks.keys() == {2, 3}
+
+
+async def test_nothing_is_recorded_of_nothing(store: PostgresAffinity, postgres: Postgres) -> None:
+    before = postgres.statements
+    await store.record({})
+    assert postgres.statements == before
+    assert await store.closest(ONE) == {}
+
+
+async def test_a_batch_is_one_statement(store: PostgresAffinity, postgres: Postgres) -> None:
+    before = postgres.statements
+    await store.record({as_pair(user, user + 1): 1.0 for user in range(1, 501)})
+    assert postgres.statements - before == 1
+
+
+async def test_the_closest_come_first(store: PostgresAffinity) -> None:
+    await store.record({as_pair(1, 2): 5.0, as_pair(1, 3): -7.0, as_pair(1, 4): 9.0})
+    await store.record({as_pair(2, 1): 100.0})
+    assert list((await store.closest(ONE)).items()) == [(4, 9.0), (2, 5.0), (3, -7.0)]
+
+
+async def test_batches_at_once_neither_lose_anything_nor_wait_for_ever(
+    store: PostgresAffinity, storage_settings: StorageSettings
+) -> None:
+    """Every batch holds all the pairs, each in an order of its own."""
+    pairs = [as_pair(user, other) for user in range(1, 21) for other in range(21, 36)]
+
+    async def record(seed: int) -> None:
+        shuffled = list(pairs)
+        Random(seed).shuffle(shuffled)
+        await store.record(dict.fromkeys(shuffled, 0.0))
+
+    await asyncio.gather(*map(record, range(24)))
+    ranks = await fetch(storage_settings, "SELECT rank FROM affinity")
+    assert len(ranks) == len(pairs)
+    assert all(isclose(rank, log(24), rel_tol=1e-9) for (rank,) in ranks)
+
+
+async def counted(settings: StorageSettings, user: int) -> int:
+    ((others,),) = await fetch(
+        settings, f"SELECT others FROM affinity_count WHERE user_id = {user}"
+    )
+    return others
+
+
+async def test_others_are_counted_once(
+    store: PostgresAffinity, storage_settings: StorageSettings
+) -> None:
+    for _ in range(3):
+        await store.record({as_pair(1, 2): 1.0, as_pair(1, 3): 1.0, as_pair(2, 3): 1.0})
+    assert await counted(storage_settings, 1) == 2
+    assert await counted(storage_settings, 2) == 1
+
+
+async def acquainted(store: PostgresAffinity, user: int, others: int) -> None:
+    """The greater the other's id, the closer."""
+    await store.record({as_pair(user, other): float(other) for other in range(10, 10 + others)})
+
+
+async def test_only_the_closest_of_a_user_with_too_many_are_kept(
+    store: PostgresAffinity, storage_settings: StorageSettings
+) -> None:
+    await acquainted(store, 1, KEPT + 250)
+    await acquainted(store, 2, KEPT + 50)
+    assert await store.prune() == 250
+    assert await store.prune() == 0
+    ((kept, least),) = await fetch(
+        storage_settings, "SELECT count(*), min(other_id) FROM affinity WHERE user_id = 1"
+    )
+    assert (kept, least) == (KEPT, 260)
+    assert await counted(storage_settings, 1) == KEPT
+    assert await counted(storage_settings, 2) == KEPT + 50  # not enough to be worth it
+    assert len(await store.closest(UserId(2))) == KEPT
+
+
+async def test_a_purge_takes_all_users_in_bounded_steps(
+    store: PostgresAffinity,
+    storage_settings: StorageSettings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(affinity, "CROWDED_BATCH", 2)
+    await execute(
+        storage_settings,
+        f"INSERT INTO affinity SELECT u, 10 + o, o FROM generate_series(1, 5) u,"
+        f" generate_series(1, {KEPT + 1}) o",
+        "INSERT INTO affinity_count SELECT u, 2201 FROM generate_series(1, 5) u",
+    )
+    assert await store.prune(most=2) == 2
+    assert await store.prune() == 3
+
+
+async def test_the_workers_purge_prunes_too(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    await acquainted(stores.affinity, 1, KEPT + 250)
+    await main._purge({"stores": stores})
+    assert await fetch(storage_settings, "SELECT count(*) FROM affinity") == [(KEPT,)]
+
+
+async def test_a_purge_waits_for_nobody(store: PostgresAffinity, postgres: Postgres) -> None:
+    await acquainted(store, 1, KEPT + 250)
+    async with postgres.connection() as other, other.transaction():
+        await other.fetch("SELECT FROM affinity WHERE user_id = 1 AND other_id = 10 FOR UPDATE")
+        async with asyncio.timeout(3):
+            assert await store.prune() == 249
+
+
+async def test_a_purge_amid_batches_keeps_who_is_close(
+    store: PostgresAffinity, storage_settings: StorageSettings
+) -> None:
+    await acquainted(store, 1, KEPT + 250)
+    pairs: dict[Pair, float] = {as_pair(1, other): 5000.0 for other in range(10, 310)}
+    await asyncio.gather(*(store.record(pairs) for _ in range(4)), store.prune(), store.prune())
+    rows = await fetch(
+        storage_settings, "SELECT rank FROM affinity WHERE user_id = 1 AND rank >= 5000"
+    )
+    assert len(rows) == 300
+    assert max((await store.closest(ONE)).values(), default=-inf) > 5000
+
+
+async def test_who_goes_away_is_forgotten_in_both_directions_in_bounded_steps(
+    store: PostgresAffinity, storage_settings: StorageSettings
+) -> None:
+    await acquainted(store, 1, 25)
+    await store.record({as_pair(user, 1): 1.0 for user in range(10, 25)})
+    await store.record({as_pair(10, 11): 1.0})
+    assert [await store.forget(ONE, most=20) for _ in range(3)] == [20, 20, 0]
+    assert await fetch(storage_settings, "SELECT user_id, other_id FROM affinity") == [(10, 11)]
+    counted = await fetch(storage_settings, "SELECT user_id FROM affinity_count")
+    assert (1,) not in counted
+
+
+async def test_who_is_forgotten_amid_batches_is_forgotten_next_time(
+    store: PostgresAffinity, storage_settings: StorageSettings
+) -> None:
+    pairs: dict[Pair, float] = {as_pair(1, other): 1.0 for other in range(10, 310)}
+    back = {pair.turned: 1.0 for pair in pairs}
+    await asyncio.gather(
+        *(store.record(pairs | back) for _ in range(4)), *(store.forget(ONE, 100) for _ in range(4))
+    )
+    while await store.forget(ONE, 100) == 100:
+        pass
+    assert await fetch(storage_settings, "SELECT 1 FROM affinity") == []

@@ -1,0 +1,137 @@
+"""The viewer's friends in the order of closeness: every friend once, whatever the page size."""
+
+from itertools import combinations
+
+import pytest
+
+from graph.affinity import DEFAULT_SCALE
+from graph.cursor import read_cursor, write_cursors
+from graph.edge import Millis, UserId
+from graph.errors import BadCursor, Unauthenticated
+from graph.page import EMPTY_PAGE, NEWEST, OLDEST, ListKind, ListOf, Page, Position, Ranking, Window
+from resolvers import closest_friends as resolver
+from resolvers.closest_friends import closest_friends
+from resolvers.scope import Limits, Scope
+from storage.stores import Stores
+from tests.graphs import as_pair, drain_all, follows, ids_of, unfollows
+
+ONE = UserId(1)
+FRIENDS = range(2, 12)
+CLOSENESS = {4: 9.0, 7: 3.0, 2: 1.0, 99: 50.0}
+CLOSEST_FIRST = [4, 7, 2, 11, 10, 9, 8, 6, 5, 3]
+"""Whom user 1 is close to, then the newest friends."""
+
+
+@pytest.fixture
+async def scope(stores: Stores) -> Scope:
+    await follows(stores, *((1, friend) for friend in FRIENDS), *((f, 1) for f in FRIENDS))
+    await drain_all(stores)
+    await stores.affinity.record({as_pair(1, other): r for other, r in CLOSENESS.items()})
+    return Scope(stores, ONE, Limits())
+
+
+async def closest(scope: Scope, size: int, after: Position = NEWEST) -> Page:
+    return await closest_friends(scope, Window(size, after))
+
+
+async def walk(scope: Scope, size: int) -> list[int]:
+    walked: list[int] = []
+    after = NEWEST
+    while True:
+        page = await closest(scope, size, after)
+        walked += ids_of(page.entries)
+        if not page.more:
+            return walked
+        assert len(page.entries) == size
+        after = page.entries[-1]
+
+
+async def walk_back(scope: Scope, size: int) -> list[int]:
+    walked: list[int] = []
+    before = OLDEST
+    while True:
+        page = await closest_friends(scope, Window(size, before=before, backward=True))
+        walked = ids_of(page.entries) + walked
+        if not page.more:
+            return walked
+        assert len(page.entries) == size
+        before = page.entries[0]
+
+
+@pytest.mark.parametrize("size", [1, 3, 9, 10, 11])
+async def test_the_closest_come_first_then_the_newest(scope: Scope, size: int) -> None:
+    assert await walk(scope, size) == await walk_back(scope, size) == CLOSEST_FIRST
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7, 10])
+@pytest.mark.parametrize("ordered", [1, 3, 9, 10])
+async def test_older_friends_than_are_ordered_come_after_by_date(
+    scope: Scope, monkeypatch: pytest.MonkeyPatch, size: int, ordered: int
+) -> None:
+    monkeypatch.setattr(resolver, "ORDERED_MAX", ordered)
+    newest = list(reversed(FRIENDS))[:ordered]
+    head = [friend for friend in CLOSEST_FIRST if friend in newest]
+    rest = [friend for friend in reversed(FRIENDS) if friend not in newest]
+    assert await walk(scope, size) == await walk_back(scope, size) == head + rest
+
+
+@pytest.mark.parametrize("ordered", [3, 10])
+@pytest.mark.parametrize("backward", [True, False])
+async def test_a_window_holds_what_lies_between_two_friends(
+    scope: Scope, monkeypatch: pytest.MonkeyPatch, ordered: int, backward: bool
+) -> None:
+    monkeypatch.setattr(resolver, "ORDERED_MAX", ordered)
+    whole = (await closest(scope, 10)).entries
+    for start, end in combinations(range(10), 2):
+        between = whole[start + 1 : end]
+        for size in (1, 3, 10):
+            window = Window(size, whole[start], whole[end], backward)
+            kept = between[-size:] if backward else between[:size]
+            assert await closest_friends(scope, window) == Page(kept, len(between) > size)
+
+
+async def test_a_page_goes_on_after_a_friend_who_is_none_any_more(scope: Scope) -> None:
+    last = (await closest(scope, 2)).entries[-1]
+    assert ids_of([last]) == [7]
+    await unfollows(scope.stores, (1, 7))
+    assert ids_of((await closest(scope, 3, last)).entries) == [2, 11, 10]
+
+
+async def test_who_has_no_friends_gets_an_empty_page(stores: Stores) -> None:
+    assert await closest(Scope(stores, ONE, Limits()), 3) == EMPTY_PAGE
+
+
+async def test_nobody_has_no_closest_friends(scope: Scope) -> None:
+    with pytest.raises(Unauthenticated):
+        await closest(Scope(scope.stores, None, Limits()), 3)
+
+
+async def test_a_page_costs_two_reads(scope: Scope) -> None:
+    await closest(scope, 3)
+    stores = scope.stores
+    before = (stores.postgres.statements, stores.redis.round_trips)
+    await closest(scope, 3)
+    assert stores.postgres.statements - before[0] == 1
+    assert stores.redis.round_trips - before[1] <= 2  # the viewer's own writes, and the list
+
+
+async def test_a_position_says_nothing_of_closeness(scope: Scope) -> None:
+    before = set((await closest(scope, 20)).entries)
+    await scope.stores.affinity.record({as_pair(1, 5): DEFAULT_SCALE.half_life_days * 1e3})
+    after = (await closest(scope, 20)).entries
+    assert ids_of(after[:1]) == [5]
+    assert set(after) == before
+
+
+def test_a_cursor_of_one_order_is_none_of_the_other() -> None:
+    here = Position(Millis(1_700_000_000_000), UserId(7))
+    ranked, dated = ListOf(Ranking.FRIENDS, ONE), ListOf(ListKind.FRIENDS, ONE)
+    for of, other in (
+        (ranked, dated),
+        (dated, ranked),
+        (ranked, ranked._replace(oldest_first=True)),
+    ):
+        (cursor,) = write_cursors([(here, of)])
+        assert read_cursor("after", cursor, of) == here
+        with pytest.raises(BadCursor, match="does not belong to this friends list"):
+            read_cursor("after", cursor, other)

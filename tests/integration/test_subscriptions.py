@@ -1,0 +1,443 @@
+"""Subscriptions as clients meet them, over web sockets and event streams, on real servers."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from gateway import authentication
+from gateway.authentication import DEVELOPMENT_SECRET, mint
+from gateway.connections import EXPIRED, StreamLimits
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.graphs import drain_all, follows, unfollows
+from tests.live import LiveGateway, Socket, live_gateway
+from tests.waiting import until
+
+EVENTS = """
+subscription ($types: [RelationshipEventType!], $after: String) {
+  relationshipEvents(types: $types, after: $after) {
+    id type cursor at from { id } to { id followerCount } relation { state to { id } }
+  }
+}
+"""
+RELATIONS = "subscription ($ids: [ID!]!) { relationChanged(ids: $ids) { to { id } state } }"
+FOLLOW = 'mutation { followUser(input: { userId: "7" }) { outcome } }'
+COUNTS = "subscription { countsChanged(userId: 7) { id followerCount followingCount } }"
+
+
+@pytest.fixture
+async def live(storage_settings: StorageSettings) -> AsyncIterator[LiveGateway]:
+    async with live_gateway(storage_settings) as running:
+        yield running
+
+
+async def settled(stores: Stores, *pairs: tuple[int, int]) -> None:
+    await follows(stores, *pairs)
+    await drain_all(stores)
+
+
+async def opened(stores: Stores, user: int) -> None:
+    """Returns when somebody listens to the user's feed: from then on nothing is missed."""
+
+    async def is_open() -> bool:
+        (exists,) = await stores.redis.pipe([("EXISTS", f"kith:public:feed:{user}")])
+        return bool(exists)
+
+    await until(is_open)
+
+
+async def test_a_viewer_hears_of_a_new_follower(live: LiveGateway, stores: Stores) -> None:
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS)
+        await opened(stores, 7)
+        await settled(stores, (1, 7), (7, 9))
+        heard = [(await socket.data())["relationshipEvents"] for _ in range(2)]
+    by_type = {event["from"]["id"]: event for event in heard}
+    assert by_type["1"]["type"] == by_type["7"]["type"] == "FOLLOWED"
+    assert by_type["1"]["to"] == {"id": "7", "followerCount": 1}
+    assert by_type["1"]["relation"] == {"state": "FOLLOWED_BY", "to": {"id": "1"}}
+    assert by_type["7"]["relation"] == {"state": "FOLLOWING", "to": {"id": "9"}}
+
+
+async def test_only_the_wanted_types_are_heard(live: LiveGateway, stores: Stores) -> None:
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS, types=["UNFOLLOWED"])
+        await opened(stores, 7)
+        await settled(stores, (1, 7), (2, 7))
+        await unfollows(stores, (1, 7))
+        await drain_all(stores)
+        heard = (await socket.data())["relationshipEvents"]
+    assert (heard["type"], heard["from"]["id"]) == ("UNFOLLOWED", "1")
+
+
+async def test_a_subscriber_resumes_behind_a_cursor(live: LiveGateway, stores: Stores) -> None:
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS)
+        await opened(stores, 7)
+        await settled(stores, (1, 7))
+        first = (await socket.data())["relationshipEvents"]
+    await settled(stores, *((follower, 7) for follower in range(100, 350)))
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS, after=first["cursor"])
+        heard = [(await socket.data())["relationshipEvents"] for _ in range(250)]
+    assert [int(event["from"]["id"]) for event in heard] == list(range(100, 350))
+    assert len({event["id"] for event in heard}) == 250
+
+
+@pytest.mark.parametrize("cursor", ["1-1", "0-0", f"{2**64 - 1}-0"])
+async def test_a_cursor_that_is_not_kept_gives_a_resync_and_then_what_follows(
+    live: LiveGateway, stores: Stores, cursor: str
+) -> None:
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS, after=cursor, types=["FOLLOWED"])
+        resync = (await socket.data())["relationshipEvents"]
+        assert resync["type"] == "RESYNC"
+        assert resync["id"] is resync["at"] is resync["from"] is resync["relation"] is None
+        await settled(stores, (1, 7))
+        assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
+    await settled(stores, (2, 7))
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS, after=resync["cursor"])
+        heard = [(await socket.data())["relationshipEvents"]["from"]["id"] for _ in range(2)]
+    assert heard == ["1", "2"]
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "1-", f"{2**64}-0", "1-1 "])
+async def test_what_is_no_cursor_is_refused(live: LiveGateway, cursor: str) -> None:
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS, after=cursor)
+        error = await only_error(socket)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "after"}
+
+
+async def test_live_relations_begin_with_all_and_go_on_with_changes(
+    live: LiveGateway, stores: Stores
+) -> None:
+    await settled(stores, (7, 1))
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(RELATIONS, ids=["1", "2", "2", "3"])
+        first = await socket.data()
+        assert states(first) == {"1": "FOLLOWING", "2": "NONE", "3": "NONE"}
+        await settled(stores, (2, 7))
+        assert states(await socket.data()) == {"2": "FOLLOWED_BY"}
+        await settled(stores, (1, 7), (8, 9), (7, 500))
+        assert states(await socket.data()) == {"1": "FRIENDS"}
+
+
+async def test_live_relations_are_of_a_hundred_users_at_most(live: LiveGateway) -> None:
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(RELATIONS, ids=[str(user) for user in range(1, 102)])
+        assert (await only_error(socket))["extensions"]["argument"] == "ids"
+
+
+async def test_live_counts_are_told_to_anybody_and_end_right(
+    live: LiveGateway, stores: Stores
+) -> None:
+    async with live.socket() as socket:
+        await socket.subscribe(COUNTS)
+        assert (await socket.data())["countsChanged"]["followerCount"] == 0
+        for follower in range(100, 120):
+            await settled(stores, (follower, 7))
+        told = [(await socket.data())["countsChanged"]]
+        while told[-1]["followerCount"] != 20:
+            told.append((await socket.data())["countsChanged"])
+    counts = [user["followerCount"] for user in told]
+    assert counts == sorted(counts)
+    assert max(map(counts.count, counts)) <= 2, "what is told may be newer than what it is told for"
+
+
+async def test_news_that_change_no_count_are_not_told(live: LiveGateway, stores: Stores) -> None:
+    async with live.socket() as socket, live.socket(viewer=7) as witness:
+        await socket.subscribe(COUNTS)
+        await socket.data()
+        await witness.subscribe(EVENTS)
+        await opened(stores, 7)
+        await follows(stores, (1, 7))
+        await unfollows(stores, (1, 7))
+        await drain_all(stores)
+        types = [(await witness.data())["relationshipEvents"]["type"] for _ in range(2)]
+        assert types == ["FOLLOWED", "UNFOLLOWED"]
+        await settled(stores, (2, 7))
+        assert (await socket.data())["countsChanged"]["followerCount"] == 1
+
+
+async def test_counts_that_never_stand_still_are_coalesced(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    """What changes while the subscriber pauses is told as one change: the first, then the last."""
+    limits = replace(Limits(), counts_every_s=0.5)
+    async with live_gateway(storage_settings, limits=limits) as live, live.socket() as socket:
+        await socket.subscribe(COUNTS)
+        assert (await socket.data())["countsChanged"]["followerCount"] == 0
+        await settled(stores, *((follower, 7) for follower in range(100, 103)))
+        assert (await socket.data())["countsChanged"]["followerCount"] == 3
+
+
+async def test_one_socket_carries_queries_mutations_and_many_subscriptions(
+    live: LiveGateway, stores: Stores
+) -> None:
+    async with live.socket(viewer=1) as socket:
+        await socket.subscribe(COUNTS, id="counts")
+        assert (await socket.receive())["id"] == "counts"
+        await socket.subscribe(FOLLOW, id="follow")
+        answers = [await socket.receive() for _ in range(2)]
+        assert [answer["type"] for answer in answers] == ["next", "complete"]
+        assert {answer["id"] for answer in answers} == {"follow"}
+        await drain_all(stores)
+        assert (await socket.receive())["payload"]["data"]["countsChanged"]["followerCount"] == 1
+        await socket.send(type="complete", id="counts")
+        await socket.subscribe("{ user(id: 7) { followerCount } }", id="query")
+        assert (await socket.data())["user"]["followerCount"] == 1
+
+
+async def test_errors_go_out_as_over_http(live: LiveGateway) -> None:
+    async with live.socket() as socket:
+        await socket.subscribe(EVENTS)
+        error = await only_error(socket)
+        assert error["extensions"] == {"code": "UNAUTHENTICATED"}
+        for query, code in (
+            ("subscription {", "GRAPHQL_PARSE_FAILED"),
+            ("subscription { nothing }", "GRAPHQL_VALIDATION_FAILED"),
+            ("query A { viewer { user { id } } } query B { __typename }", "OPERATION_RESOLUTION"),
+        ):
+            await socket.subscribe(query)
+            message = await socket.receive()
+            assert message["type"] == "error"
+            assert message["payload"][0]["extensions"]["code"].startswith(code)
+
+
+# Who asks, and until when.
+
+
+async def test_the_token_of_the_first_message_says_who_asks(
+    live: LiveGateway, stores: Stores
+) -> None:
+    payload = {"Authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5)}"}
+    async with live.socket(viewer=7, payload=payload) as socket:
+        await socket.subscribe("{ viewer { user { id } } }")
+        assert (await socket.data())["viewer"]["user"]["id"] == "5"
+
+
+@pytest.mark.parametrize("authorization", ["Bearer nonsense", "Basic x", "Bearer \u2605", 7])
+async def test_a_wrong_token_is_forbidden(live: LiveGateway, authorization: object) -> None:
+    async with live.raw_socket() as raw:
+        socket = Socket(raw)
+        await socket.send(type="connection_init", payload={"authorization": authorization})
+        assert await socket.closed() == (4403, "Forbidden")
+
+
+async def test_a_socket_ends_with_its_token(
+    live: LiveGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "LEEWAY_S", 0)
+    payload = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5, ttl_s=3)}"}
+    async with live.socket(payload=payload) as socket:
+        await socket.subscribe(COUNTS)
+        await socket.data()
+        assert (await socket.closed())[0] == EXPIRED.code == 4403
+
+
+async def test_an_event_stream_ends_with_its_token_and_is_not_complete(
+    live: LiveGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(authentication, "LEEWAY_S", 0)
+    token = f"Bearer {mint(DEVELOPMENT_SECRET, 5, ttl_s=3)}"
+    async with live.events(COUNTS, authorization=token) as events:
+        names = [name async for name, _ in events]
+    assert names == ["next"]
+
+
+# The protocols.
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        ("no json", 4400),
+        ("[]", 4400),
+        ("{}", 4400),
+        ('{"type": "nonsense"}', 4400),
+        ('{"type": "subscribe", "id": 1, "payload": {"query": "{a}"}}', 4400),
+        ('{"type": "subscribe", "id": "1", "payload": "{a}"}', 4400),
+        ('{"type": "subscribe", "id": "1", "payload": {"query": 1}}', 4400),
+        ('{"type": "subscribe", "id": "1", "payload": {"query": "", "variables": []}}', 4400),
+        ('{"type": "complete", "id": {}}', 4400),
+        ('{"type": "connection_init"}', 4429),
+        (b"bytes", 4400),
+    ],
+)
+async def test_what_the_protocol_does_not_know_ends_the_socket(
+    live: LiveGateway, frame: str | bytes, code: int
+) -> None:
+    async with live.socket() as socket:
+        await socket.raw.send(frame)
+        assert (await socket.closed())[0] == code
+
+
+async def test_nothing_is_answered_before_the_first_message(live: LiveGateway) -> None:
+    async with live.raw_socket() as raw:
+        socket = Socket(raw)
+        await socket.subscribe("{ __typename }")
+        assert (await socket.closed())[0] == 4401
+
+
+async def test_whoever_never_says_the_first_message_is_sent_away(
+    storage_settings: StorageSettings,
+) -> None:
+    limits = StreamLimits(init_deadline_ms=20)
+    async with live_gateway(storage_settings, limits) as live, live.raw_socket() as raw:
+        assert (await Socket(raw).closed())[0] == 4408
+
+
+async def test_another_protocol_is_not_acceptable(live: LiveGateway) -> None:
+    for offered in (["graphql-ws"], None):
+        async with live.raw_socket(subprotocols=offered) as raw:
+            assert (await Socket(raw).closed())[0] == 4406
+
+
+async def test_a_ping_is_answered_and_an_id_is_used_once(live: LiveGateway) -> None:
+    async with live.socket() as socket:
+        await socket.send(type="ping")
+        assert await socket.receive() == {"type": "pong"}
+        await socket.subscribe(COUNTS)
+        await socket.data()
+        await socket.subscribe(COUNTS)
+        assert (await socket.closed())[0] == 4409
+
+
+async def test_a_socket_has_so_many_subscriptions_and_a_process_so_many_clients(
+    storage_settings: StorageSettings,
+) -> None:
+    limits = StreamLimits(connections_max=1, subscriptions_per_connection_max=1)
+    async with live_gateway(storage_settings, limits) as live, live.socket() as socket:
+        await socket.subscribe(COUNTS)
+        await socket.data()
+        await socket.subscribe(COUNTS, id="2")
+        refused = await socket.receive()
+        assert (refused["id"], refused["type"]) == ("2", "error")
+        async with live.raw_socket() as raw:
+            assert (await Socket(raw).closed())[0] == 1013
+        async with httpx.AsyncClient() as client:
+            headers = {"accept": "text/event-stream"}
+            response = await client.post(live.http, json={"query": COUNTS}, headers=headers)
+        assert response.status_code == 503
+        assert response.json()["errors"][0]["extensions"]["code"] == "OVERLOADED"
+
+
+async def test_a_server_that_stops_closes_sockets_and_streams(
+    storage_settings: StorageSettings,
+) -> None:
+    async with live_gateway(storage_settings) as live, live.socket() as socket:
+        await socket.subscribe(COUNTS)
+        await socket.data()
+        async with live.events(COUNTS) as events:
+            assert (await anext(events))[0] == "next"
+            live.server.should_exit = True
+            assert (await socket.closed())[0] == 1001
+            assert [event async for event in events] == []
+
+
+async def test_an_event_stream_carries_a_subscription(live: LiveGateway, stores: Stores) -> None:
+    async with live.events(EVENTS, viewer=7) as events:
+        await opened(stores, 7)
+        await settled(stores, (1, 7))
+        name, answer = await anext(events)
+    assert name == "next"
+    assert answer["data"]["relationshipEvents"]["from"] == {"id": "1"}
+    await until_no_subscriber(live)
+
+
+async def test_an_event_stream_of_a_query_is_complete(live: LiveGateway) -> None:
+    async with live.events("{ user(id: 7) { id } }") as events:
+        told = [event async for event in events]
+    assert told == [("next", {"data": {"user": {"id": "7"}}}), ("complete", None)]
+    async with live.events("{ nothing }") as events:
+        ((name, answer), last) = [event async for event in events]
+    assert (name, last) == ("next", ("complete", None))
+    assert answer["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
+    assert "data" not in answer
+
+
+async def test_an_event_stream_by_get_reads_and_never_writes(live: LiveGateway) -> None:
+    headers = {"accept": "text/event-stream", "x-viewer": "1"}
+    async with httpx.AsyncClient(headers=headers) as client:
+        read = await client.get(live.http, params={"query": "{ viewer { user { id } } }"})
+        written = await client.get(live.http, params={"query": FOLLOW})
+        refused = await client.get(live.http, headers={"authorization": "Bearer x"})
+    assert read.text.startswith('event: next\ndata: {"data":{"viewer":{"user":{"id":"1"}}}}\n\n')
+    assert "METHOD_NOT_ALLOWED" in written.text
+    assert refused.status_code in (400, 401)
+
+
+async def test_a_silent_stream_shows_that_it_lives(storage_settings: StorageSettings) -> None:
+    async with (
+        live_gateway(storage_settings, StreamLimits(keep_alive_ms=10)) as live,
+        httpx.AsyncClient(headers={"accept": "text/event-stream"}) as client,
+        client.stream("POST", live.http, json={"query": COUNTS}) as response,
+    ):
+        lines = response.aiter_lines()
+        while await anext(lines) != ":":
+            pass
+
+
+async def test_a_client_that_leaves_ends_its_subscriptions(live: LiveGateway) -> None:
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(COUNTS)
+        await socket.data()
+    await until_no_subscriber(live)
+
+
+async def until_no_subscriber(live: LiveGateway) -> None:
+    async def nobody() -> bool:
+        async with httpx.AsyncClient() as client:
+            text = (await client.get(live.http.replace("/graphql", "/metrics"))).text
+        return "\nkith_subscriptions 0.0" in text
+
+    await until(nobody)
+
+
+async def only_error(socket: Socket) -> Any:
+    """The only error of a subscription that broke off at once."""
+    answer = await socket.receive()
+    assert answer["payload"]["data"] is None
+    assert (await socket.receive())["type"] == "complete"
+    (error,) = answer["payload"]["errors"]
+    return error
+
+
+def states(data: Any) -> dict[str, str]:
+    return {one["to"]["id"]: one["state"] for one in data["relationChanged"]}
+
+
+FOLLOWED = """
+mutation { payload: followUser(input: { userId: "7" }) { consistencyToken } }
+"""
+AS_FRESH = """
+query ($token: String) { user(id: 7, atLeastAsFresh: $token) { followerCount } }
+"""
+HOW_FRESH = "subscription { countsChanged(userId: 7) { followers { freshness { degraded } } } }"
+
+
+async def test_a_token_holds_on_every_transport(live: LiveGateway) -> None:
+    """Though no worker runs."""
+    async with live.socket(viewer=1) as socket:
+        await socket.subscribe(FOLLOWED)
+        token = (await socket.data())["payload"]["consistencyToken"]
+    async with live.socket(viewer=9) as socket:
+        await socket.subscribe(AS_FRESH, token=token)
+        assert await socket.data() == {"user": {"followerCount": 1}}
+    async with live.events(AS_FRESH, viewer=9, token="none") as events:
+        (name, answer), *_ = [event async for event in events]
+        assert (name, answer["data"]) == ("next", None)
+        assert answer["errors"][0]["extensions"]["code"] == "BAD_USER_INPUT"
+
+
+async def test_an_event_tells_how_fresh_it_is(live: LiveGateway) -> None:
+    async with live.socket() as socket:
+        await socket.subscribe(HOW_FRESH)
+        told = (await socket.data())["countsChanged"]
+        assert told == {"followers": {"freshness": {"degraded": False}}}

@@ -1,0 +1,51 @@
+"""What an answer says of two users: the same by every field of a relation, and by the mask."""
+
+from typing import Any
+
+from graph.relation_mask import Mark
+
+RELATION = """fragment relation on Relation {
+  from { id } to { id } state following followedBy whispering requested requestedBy blocking muted
+  special followedAt followedByAt requestedAt friendsSince
+}"""
+
+_FLAGS = {
+    "following": Mark.FOLLOWING,
+    "followedBy": Mark.FOLLOWED_BY,
+    "whispering": Mark.WHISPERING,
+    "requested": Mark.REQUESTED,
+    "requestedBy": Mark.REQUESTED_BY,
+    "blocking": Mark.BLOCKING,
+    "muted": Mark.MUTED,
+    "special": Mark.SPECIAL,
+}
+_DATES = {
+    "followedAt": "following",
+    "followedByAt": "followedBy",
+    "requestedAt": "requested",
+    "friendsSince": "friends",
+}
+
+
+def said_of(relation: Any, mark: int | None = None) -> set[str]:
+    """Which fields of a relation say yes; its state, its dates and its mask must say the same."""
+    said = {name for name in _FLAGS if relation[name]}
+    is_friends = {"following", "followedBy"} <= said and relation["state"] == "FRIENDS"
+    dated = said | ({"friends"} if is_friends else set())
+    for date, name in _DATES.items():
+        assert (relation[date] is not None) == (name in dated)
+    assert relation["state"] == _state(said, is_friends=is_friends)
+    if mark is not None:
+        expected = Mark.FRIENDS if is_friends else Mark(0)
+        for name in said:
+            expected |= _FLAGS[name]
+        assert mark == expected
+    return said
+
+
+def _state(said: set[str], *, is_friends: bool) -> str:
+    if is_friends:
+        return "FRIENDS"
+    if "following" in said:
+        return "FOLLOWING"
+    return "FOLLOWED_BY" if "followedBy" in said else "NONE"

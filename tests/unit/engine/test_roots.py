@@ -1,0 +1,61 @@
+"""What can be known of an operation before it is run: what its root is given, what it asks for."""
+
+from typing import Any
+
+import pytest
+import strawberry
+
+from engine import Engine
+
+
+@strawberry.type
+class Leaf:
+    fresh: str | None = None
+
+
+@strawberry.type
+class Query:
+    @strawberry.field
+    def leaf(self, token: str | None = None, size: int = 1) -> Leaf:
+        return Leaf(fresh=token)
+
+
+ENGINE = Engine(strawberry.Schema(Query))
+
+
+@pytest.mark.parametrize(
+    ("query", "variables", "given"),
+    [
+        ("{ leaf { fresh } }", {}, []),
+        ('{ leaf(token: "a") { fresh } }', {}, ["a"]),
+        ('{ leaf(token: """a""", size: 2) { fresh } }', {}, ["a"]),
+        ("{ leaf(token: null) { fresh } }", {}, []),
+        ('{ a: leaf(token: "a") { fresh } b: leaf(token: "b") { fresh } }', {}, ["a", "b"]),
+        ('{ ... { leaf(token: "a") { fresh } } }', {}, ["a"]),
+        ('{ ...F ...F } fragment F on Query { leaf(token: "a") { fresh } }', {}, ["a"]),
+        ('fragment F on Query { leaf(token: "a") { fresh } } { ...F }', {}, ["a"]),
+        ('{ leaf(token: "a") @skip(if: true) { fresh } }', {}, ["a"]),
+        ("query ($t: String) { leaf(token: $t) { fresh } }", {"t": "a"}, ["a"]),
+        ("query ($t: String) { leaf(token: $t) { fresh } }", {"t": None}, []),
+        ("query ($t: String) { leaf(token: $t) { fresh } }", {}, []),
+        ('query ($t: String = "a") { leaf(token: $t) { fresh } }', {}, ["a"]),
+        ("query ($t: String) { leaf(token: $t) { fresh } }", {"t": [7]}, []),
+    ],
+)
+def test_what_the_root_is_given_is_known_before(
+    query: str, variables: dict[str, Any], given: list[str]
+) -> None:
+    operation = ENGINE.prepare(query)
+    assert operation.given("token", variables) == given
+    assert operation.given("another", variables) == []
+
+
+def test_operations_are_given_what_is_theirs() -> None:
+    document = 'query A { leaf(token: "a") { fresh } } query B { leaf(token: "b") { fresh } }'
+    assert ENGINE.prepare(document, "B").given("token", {}) == ["b"]
+
+
+def test_what_a_document_asks_for_is_known_before() -> None:
+    operation = ENGINE.prepare("{ ...F } fragment F on Query { leaf { again: fresh } }")
+    assert operation.asks_for("fresh")
+    assert not operation.asks_for("again")

@@ -1,0 +1,58 @@
+"""Clients that stay: who does not read is sent away, and nothing is kept for them."""
+
+import asyncio
+
+import pytest
+from starlette.types import Message
+
+from gateway.connections import GOING_AWAY, SLOW, Connections, StreamLimits
+from gateway.http_refusal import HttpRefusal
+
+LIMITS = StreamLimits(connections_max=2, send_deadline_ms=20)
+MESSAGE = {"type": "websocket.send", "text": "{}"}
+
+
+async def never(_: Message) -> None:
+    await asyncio.Event().wait()
+
+
+async def taken(_: Message) -> None:
+    return None
+
+
+async def test_a_client_that_does_not_read_in_time_is_too_slow() -> None:
+    with Connections(LIMITS).opened("websocket", never) as connection:
+        await connection.send(MESSAGE)
+        assert connection.ended.result() is SLOW
+        await connection.send(MESSAGE)  # is not even tried
+
+
+async def test_the_first_reason_counts() -> None:
+    connections = Connections(LIMITS)
+    with connections.opened("websocket", never) as connection:
+        connection.end(GOING_AWAY)
+        await connection.send(MESSAGE)
+        assert connection.ended.result() is GOING_AWAY
+
+
+async def test_no_more_connections_than_allowed_and_none_while_stopping() -> None:
+    connections = Connections(LIMITS)
+    with (
+        connections.opened("sse", taken),
+        connections.opened("sse", taken),
+        pytest.raises(HttpRefusal),
+        connections.opened("sse", taken),
+    ):
+        raise AssertionError
+    await connections.hang_up()
+    with pytest.raises(HttpRefusal), connections.opened("sse", taken):
+        raise AssertionError
+
+
+async def test_a_server_that_stops_tells_everybody_and_waits_for_them() -> None:
+    connections = Connections(StreamLimits())
+    with connections.opened("sse", taken) as connection:
+        hanging_up = asyncio.create_task(connections.hang_up())
+        assert await connection.ended is GOING_AWAY
+        assert not hanging_up.done()
+    await hanging_up

@@ -1,0 +1,106 @@
+"""Tokens give back the moment that went in, tell nothing else, and are never taken for another."""
+
+from base64 import urlsafe_b64encode
+from binascii import crc32
+from struct import pack
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from graph.consistency import (
+    AT_MAX,
+    LENGTH,
+    VERSION,
+    Moment,
+    by_lane,
+    joined,
+    moment_of,
+    read_tokens,
+    write_token,
+)
+from graph.edge import MAX_USER_ID, Pair, UserId
+from graph.errors import BadToken
+from graph.lane import LANES, Lane, lane_of
+
+lanes = st.frozensets(st.integers(0, LANES - 1).map(Lane), min_size=1)
+moments = st.builds(Moment, lanes, st.integers(1, AT_MAX))
+user_ids = st.integers(1, MAX_USER_ID).map(UserId)
+
+SOME = Moment(frozenset({Lane(1), Lane(7)}), 1_700_000_000_123_456)
+
+
+def forged(version: int, lanes: int, at: int, of_lanes: int = LANES) -> str:
+    """A token whose check is right, whatever it says."""
+    body = pack(">BHQ", version, lanes, at)
+    return urlsafe_b64encode(body + crc32(body, of_lanes).to_bytes(4, "big")).decode()
+
+
+@given(moment=moments)
+def test_a_token_gives_back_its_moment(moment: Moment) -> None:
+    token = write_token(moment)
+    assert read_tokens("atLeastAsFresh", [token]) == [moment]
+    assert len(token) == LENGTH
+    assert token.replace("-", "").replace("_", "").isalnum(), "it needs no quoting in a header"
+
+
+@given(several=st.lists(moments, min_size=1, max_size=50))
+def test_one_moment_stands_for_many(several: list[Moment]) -> None:
+    one = joined(several)
+    assert one is not None
+    assert all(
+        moment.lanes <= one.lanes and by_lane([one])[lane] >= at
+        for moment in several
+        for lane, at in by_lane([moment]).items()
+    )
+    assert len(write_token(one)) == LENGTH
+    assert joined([]) is None
+
+
+@given(one=user_ids, other=user_ids)
+def test_a_moment_is_the_same_from_both_sides(one: UserId, other: UserId) -> None:
+    assert moment_of(Pair(one, other), 5) == moment_of(Pair(other, one), 5)
+    assert moment_of(Pair(one, other), 5).lanes == {lane_of(one), lane_of(other)}
+
+
+def test_each_lane_has_to_come_as_far_as_the_latest_of_its_moments() -> None:
+    early, late = Moment(frozenset({Lane(0), Lane(1)}), 5), Moment(frozenset({Lane(1)}), 9)
+    assert by_lane([late, early]) == {Lane(0): 5, Lane(1): 9}
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "",
+        "x",
+        "not-a-token-at-all--",
+        "é" * LENGTH,
+        "\ud800" * LENGTH,
+        write_token(SOME)[:-1],
+        write_token(SOME) + "A",
+        write_token(SOME) * 1000,
+        " " + write_token(SOME)[1:],
+        "+" + write_token(SOME)[1:],
+        forged(VERSION + 1, 2, 5),
+        forged(VERSION, 0, 5),
+        forged(VERSION, 1 << LANES, 5),
+        forged(VERSION, 2, 0),
+        forged(VERSION, 2, AT_MAX + 1),
+        forged(VERSION, 2, 5, of_lanes=LANES * 8),
+    ],
+)
+def test_what_is_no_token_is_named(token: str) -> None:
+    with pytest.raises(BadToken, match="atLeastAsFresh: not a consistency token") as refused:
+        read_tokens("atLeastAsFresh", [write_token(SOME), token])
+    assert refused.value.argument == "atLeastAsFresh"
+    assert len(str(refused.value)) < 200
+
+
+@given(place=st.integers(0, LENGTH - 1), letter=st.sampled_from("ABab019-_"))
+def test_a_bent_token_is_refused(place: int, letter: str) -> None:
+    token = write_token(SOME)
+    bent = token[:place] + letter + token[place + 1 :]
+    if bent == token:
+        return
+    with pytest.raises(BadToken):
+        read_tokens("X-Consistency-Token", [bent])

@@ -1,0 +1,169 @@
+"""What of an event is told to whom: every kind before and after, every actor, every viewer."""
+
+from dataclasses import replace
+from itertools import product
+
+import pytest
+
+from graph.decision import Before, Step
+from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
+from graph.event import Event, EventType, told
+from graph.relation import relation_of
+from graph.visibility import seen_by_first
+from tests.states import ACTIONS
+
+SOURCE, TARGET, THIRD = UserId(1), UserId(2), UserId(3)
+CHANGES = [change for change in product(Kind, Kind, (SOURCE, TARGET)) if change[0] is not change[1]]
+"""Of kinds. Of flags see below."""
+
+
+def event(before: Kind, after: Kind, actor: UserId = SOURCE) -> Event:
+    return Event(Version(5), actor, SOURCE, TARGET, before, after, Millis(0))
+
+
+def test_an_events_id_is_of_one_change_of_one_edge() -> None:
+    assert event(Kind.NONE, Kind.FOLLOW).id == "5-1-2"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "actor", "source_hears", "target_hears"),
+    [
+        (Kind.NONE, Kind.FOLLOW, SOURCE, "FOLLOWED", "FOLLOWED"),
+        (Kind.NONE, Kind.WHISPER, SOURCE, "FOLLOWED", "FOLLOWED"),
+        (Kind.FOLLOW, Kind.NONE, SOURCE, "UNFOLLOWED", "UNFOLLOWED"),
+        (Kind.WHISPER, Kind.FOLLOW, SOURCE, "FOLLOW_CHANGED", "FOLLOW_CHANGED"),
+        (Kind.FOLLOW, Kind.WHISPER, SOURCE, "FOLLOW_CHANGED", "FOLLOW_CHANGED"),
+        (Kind.FOLLOW, Kind.NONE, TARGET, "UNFOLLOWED", "FOLLOWER_REMOVED"),
+        (Kind.NONE, Kind.REQUEST, SOURCE, "REQUESTED", "REQUESTED"),
+        (Kind.REQUEST, Kind.FOLLOW, SOURCE, "FOLLOWED", "FOLLOWED"),
+        (Kind.REQUEST, Kind.FOLLOW, TARGET, "REQUEST_ACCEPTED", "REQUEST_ACCEPTED"),
+        (Kind.REQUEST, Kind.NONE, TARGET, "REQUEST_DECLINED", "REQUEST_DECLINED"),
+        (Kind.REQUEST, Kind.NONE, SOURCE, "REQUEST_CANCELLED", "REQUEST_CANCELLED"),
+        (Kind.NONE, Kind.BLOCK, SOURCE, "BLOCKED", None),
+        (Kind.FOLLOW, Kind.BLOCK, SOURCE, "BLOCKED", "UNFOLLOWED"),
+        (Kind.REQUEST, Kind.BLOCK, SOURCE, "BLOCKED", "REQUEST_CANCELLED"),
+        (Kind.BLOCK, Kind.NONE, SOURCE, "UNBLOCKED", None),
+        (Kind.BLOCK, Kind.FOLLOW, SOURCE, "UNBLOCKED", "FOLLOWED"),
+    ],
+)
+def test_each_end_hears_of_the_edge_that_it_sees(
+    before: Kind, after: Kind, actor: UserId, source_hears: str | None, target_hears: str | None
+) -> None:
+    happened = event(before, after, actor)
+    hears = [told(happened, viewer) for viewer in (SOURCE, TARGET)]
+    assert [kind.name if kind else None for kind in hears] == [source_hears, target_hears]
+
+
+@pytest.mark.parametrize(("before", "after", "actor"), CHANGES)
+@pytest.mark.parametrize("whispers", [True, False])
+def test_nobody_else_hears_anything(
+    before: Kind, after: Kind, actor: UserId, whispers: bool
+) -> None:
+    assert told(event(before, after, actor), THIRD, whispers=whispers) is None
+
+
+@pytest.mark.parametrize(("before", "after", "actor"), CHANGES)
+def test_a_block_sounds_like_nothing_to_the_blocked(
+    before: Kind, after: Kind, actor: UserId
+) -> None:
+    was, became = (Kind.NONE if kind is Kind.BLOCK else kind for kind in (before, after))
+    heard = told(event(before, after, actor), TARGET)
+    assert heard == told(event(was, became, actor), TARGET)
+    assert heard not in (EventType.BLOCKED, EventType.UNBLOCKED)
+
+
+@pytest.mark.parametrize("before", [Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST])
+def test_to_the_removed_a_block_sounds_like_a_removal(before: Kind) -> None:
+    """A block ends the other's follow in a step of its own, which is that of a removal."""
+    removed = told(event(before, Kind.NONE, TARGET), SOURCE)
+    assert removed in (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED)
+
+
+@pytest.mark.parametrize(("before", "after", "actor"), CHANGES)
+def test_a_hidden_whisper_sounds_like_nothing_to_its_target(
+    before: Kind, after: Kind, actor: UserId
+) -> None:
+    happened = event(before, after, actor)
+    was, became = (Kind.NONE if kind is Kind.WHISPER else kind for kind in (before, after))
+    expected = told(event(was, became, actor), TARGET)
+    if before is Kind.REQUEST and after is Kind.WHISPER and actor == TARGET:
+        expected = EventType.REQUEST_ACCEPTED  # by this very viewer
+    assert told(happened, TARGET, whispers=False) == expected
+
+
+@pytest.mark.parametrize(("before", "after", "actor"), CHANGES)
+@pytest.mark.parametrize("viewer", [SOURCE, TARGET])
+def test_a_change_that_is_seen_is_told(
+    before: Kind, after: Kind, actor: UserId, viewer: UserId
+) -> None:
+    sees = [Kind.NONE if viewer == TARGET and k is Kind.BLOCK else k for k in (before, after)]
+    assert (told(event(before, after, actor), viewer) is None) == (sees[0] is sees[1])
+
+
+@pytest.mark.parametrize("kind", Kind)
+@pytest.mark.parametrize(
+    ("before", "after", "hears"),
+    [
+        (Flags.PLAIN, Flags.MUTED, "MUTED"),
+        (Flags.MUTED, Flags.MUTED, "MUTED"),
+        (Flags.MUTED | Flags.DISMISSED, Flags.DISMISSED, "UNMUTED"),
+        (Flags.PLAIN, Flags.SPECIAL, "FOLLOW_CHANGED"),
+        (Flags.SPECIAL | Flags.MUTED, Flags.MUTED, "FOLLOW_CHANGED"),
+        (Flags.PLAIN, Flags.DISMISSED, "SUGGESTION_DISMISSED"),
+    ],
+)
+def test_of_a_note_nobody_hears_but_who_made_it(
+    kind: Kind, before: Flags, after: Flags, hears: str
+) -> None:
+    noted = replace(event(kind, kind), flags_before=before, flags_after=after)
+    assert told(noted, SOURCE) is EventType[hears]
+    assert told(noted, TARGET) is told(noted, THIRD) is None
+
+
+STATES = list(product(Kind, Kind))
+
+
+@pytest.mark.parametrize(("kind", "back_kind"), STATES)
+@pytest.mark.parametrize("whispers", [True, False])
+@pytest.mark.parametrize("action", ACTIONS)
+def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(
+    action: str, kind: Kind, back_kind: Kind, whispers: bool
+) -> None:
+    """Whoever hears something could see it, and whoever could see it hears something."""
+    rule, protected = ACTIONS[action]
+    before = Before(of_kind(kind), of_kind(back_kind), 1, 5, protected=protected)
+    decision = rule(before)
+    heard = {
+        viewer: [
+            heard
+            for step in decision.steps
+            if (heard := told(event_of_step(step), viewer, whispers=whispers))
+        ]
+        for viewer in (SOURCE, TARGET)
+    }
+    ends = {
+        SOURCE: [relation_of(before.edge, before.back), relation_of(decision.edge, decision.back)],
+        TARGET: [relation_of(before.back, before.edge), relation_of(decision.back, decision.edge)],
+    }
+    for viewer, (was, became) in ends.items():
+        seen = [seen_by_first(one, whispers=whispers).kinds for one in (was, became)]
+        assert bool(heard[viewer]) == (seen[0] != seen[1])
+    if action == "blockUser":
+        assert set(heard[TARGET]) <= set(UNTOLD)
+
+
+UNTOLD = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CANCELLED)
+"""What may be heard without any block."""
+
+
+def of_kind(kind: Kind) -> Edge:
+    return Edge(kind, Flags.PLAIN, Millis(1), Version(1)) if kind else NO_EDGE
+
+
+def event_of_step(step: Step) -> Event:
+    """The event of a step of the actor `SOURCE`."""
+    ends = (TARGET, SOURCE) if step.turned else (SOURCE, TARGET)
+    edge, former = step.edge, step.former
+    return Event(
+        edge.version, SOURCE, *ends, former.kind, edge.kind, edge.since, former.flags, edge.flags
+    )
