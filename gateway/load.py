@@ -62,6 +62,6 @@ def _say(report: LoadReport) -> None:
         return
     resumed = f" (resumed after line {report.resumed_after:,})" if report.resumed_after else ""
     typer.echo(
-        f"{report.loaded:,} edges loaded, {report.present:,} were there already, "
-        f"{report.bad:,} bad lines skipped{resumed}."
+        f"{report.loaded:,} edges loaded, {report.present:,} were there already, {report.kept:,} "
+        f"may not be, {report.bad:,} bad lines skipped{resumed}."
     )

@@ -1,6 +1,6 @@
 """How many edges a user has. Knows nothing of who may see them."""
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from graph.edge import FOLLOWS, Edge, Flags, Kind
 
@@ -22,6 +22,21 @@ class Counts(NamedTuple):
     """How many block this user: nobody is told."""
     specials: int = 0
     mutes: int = 0
+    absent: "Counts | None" = None
+    """How many of each these are whose accounts are not here; None: nobody."""
+
+    @property
+    def shown(self) -> "Counts":
+        """The totals of what anybody but a service can page through."""
+        if self.absent is None:
+            return self
+        pairs = zip(self.numbers, self.absent.numbers, strict=True)
+        return Counts._make([*(max(0, of_all - absent) for of_all, absent in pairs), None])
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """All but what is absent of them, in their order."""
+        return cast("tuple[int, ...]", self[:-1])
 
 
 NO_COUNTS = Counts(0, 0, 0)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from graph.counts import Limit
-from graph.edge import Edge, Millis
+from graph.edge import Edge, Kind, Millis
 from graph.relation import Relation, relation_of
 
 
@@ -52,6 +52,10 @@ class Outcome(Enum):
     UNDO_EXPIRED = "UNDO_EXPIRED"
     UNDO_UNKNOWN = "UNDO_UNKNOWN"
     IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
+    ACCOUNT_NOT_ACTIVE = "ACCOUNT_NOT_ACTIVE"
+    """The actor's own account is switched off or deleted."""
+    ERASED = "ERASED"
+    """The actor's account is deleted, and with it what it was to the other and back."""
 
 
 CHANGES = frozenset(
@@ -70,6 +74,7 @@ CHANGES = frozenset(
         Outcome.UNMUTED,
         Outcome.DISMISSED,
         Outcome.RESTORED,
+        Outcome.ERASED,
     }
 )
 
@@ -85,6 +90,7 @@ REFUSALS = frozenset(
         Outcome.UNDO_EXPIRED,
         Outcome.UNDO_UNKNOWN,
         Outcome.IDEMPOTENCY_KEY_REUSED,
+        Outcome.ACCOUNT_NOT_ACTIVE,
     }
 )
 """What was asked for is not so now: it may be asked for again."""
@@ -109,7 +115,11 @@ class Before:
     protected: bool = False
     """Whether the other approves who follows them."""
     present: bool = True
-    """Whether neither account is going away."""
+    """Whether both accounts are here: neither switched off nor deleted."""
+    active: bool = True
+    """Whether the actor's own account is."""
+    erased: bool = False
+    """Whether one of the two accounts is deleted: nothing begins between them any more."""
     muted_until: Millis | None = None
     """When the actor's mute of the other ends by itself."""
     paced_until: int = 0
@@ -132,6 +142,12 @@ class Step:
     message: str | None = None
     """What a request says to the one who is asked."""
     muted_until: Millis | None = None
+
+    @property
+    def begins(self) -> bool:
+        """Whether there is something afterwards that was not there before."""
+        is_new = self.edge.kind not in (Kind.NONE, self.former.kind)
+        return is_new or bool(self.edge.flags & ~self.former.flags)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,16 @@ def follow(
 
     def decide(before: Before) -> Decision:
         edge = before.edge
+        if not before.present and edge.kind is not Kind.BLOCK:
+            # What there was with whoever is not here, looks as if it had never been.
+            return _as_it_was(Outcome.NOT_ALLOWED, before)
         if edge.kind in FOLLOWS:
             return _as_it_was(Outcome.ALREADY_FOLLOWING, before)
         if edge.kind is Kind.REQUEST and before.protected:
             return _as_it_was(Outcome.ALREADY_REQUESTED, before)
         if edge.kind is Kind.BLOCK:
             return _as_it_was(Outcome.UNBLOCK_FIRST, before)
-        if before.back.kind is Kind.BLOCK or not before.present:
+        if before.back.kind is Kind.BLOCK:
             return _as_it_was(Outcome.NOT_ALLOWED, before)
         if edge.kind is Kind.NONE and before.following >= _most(limit, before):
             return _too_many(limit, before)
@@ -59,7 +62,7 @@ def update_follow(kind: Kind | None = None, special: bool | None = None) -> Rule
 
     def decide(before: Before) -> Decision:
         edge = before.edge
-        if edge.kind not in FOLLOWS:
+        if edge.kind not in FOLLOWS or not before.present:
             return _as_it_was(Outcome.NOT_FOLLOWING, before)
         flags = edge.flags
         if special is not None:
@@ -96,12 +99,10 @@ def accept_request(limit: int, *, mutual: bool = False) -> Rule:
 
     def decide(before: Before) -> Decision:
         edge, back = before.edge, before.back
-        if back.kind is not Kind.REQUEST:
+        if back.kind is not Kind.REQUEST or not before.present:
             return _as_it_was(Outcome.NO_REQUEST, before)
         if edge.kind is Kind.BLOCK:
             return _as_it_was(Outcome.UNBLOCK_FIRST, before)
-        if not before.present:
-            return _as_it_was(Outcome.NOT_ALLOWED, before)
         secret = back.flags & Flags.SECRET and not mutual
         kind = Kind.WHISPER if secret else Kind.FOLLOW
         accepted = _begun(before, back, kind, back.flags & Flags.SPECIAL)
@@ -212,6 +213,35 @@ def end_mute() -> Rule:
         if before.muted_until is None or before.muted_until > before.now // 1000:
             return _as_it_was(Outcome.NOT_MUTED, before)
         return unmute()(before)
+
+    return decide
+
+
+def among_active(rule: Rule) -> Rule:
+    """The same rule for those whose account is here; of who is deleted, things only end."""
+
+    def decide(before: Before) -> Decision:
+        if not before.active:
+            return _as_it_was(Outcome.ACCOUNT_NOT_ACTIVE, before)
+        decision = rule(before)
+        if before.erased and any(step.begins for step in decision.steps):
+            return _as_it_was(Outcome.NOT_ALLOWED, before)
+        return decision
+
+    return decide
+
+
+def erase() -> Rule:
+    """What becomes of what a deleted account was to another, its notes included, and back.
+
+    What the other has noted about it is the other's edge still: that is erased from their side.
+    """
+
+    def decide(before: Before) -> Decision:
+        plain = replace(_ended(before, before.edge), flags=Flags.PLAIN)
+        edge = plain if before.edge.kind or before.edge.flags else None
+        back = _ended(before, before.back) if before.back.kind else None
+        return _done(Outcome.ERASED, before, edge, back)
 
     return decide
 

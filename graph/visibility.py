@@ -117,8 +117,12 @@ class Doors(NamedTuple):
 
 @cache  # both have few values
 def doors(privacy: Privacy, viewer: Standing) -> Doors | None:
-    """None: there is a block between the two, and nothing of either is shown to the other."""
+    """None: nothing of the user is shown to the viewer, even by others' lists: there is a block
+    between the two, or the account is not here.
+    """
     if viewer in (Standing.BLOCKER, Standing.BLOCKED):
+        return None
+    if not privacy.present and viewer not in (Standing.OWNER, Standing.SERVICE):
         return None
     kinds = (ListKind.FOLLOWING, ListKind.FOLLOWERS)
     return Doors(*(access(kind, privacy, viewer) is Access.VISIBLE for kind in kinds))
@@ -138,6 +142,14 @@ def seen_by_first(relation: Relation, *, whispers: bool = True) -> Relation:
 def seen_by_second(relation: Relation, *, whispers: bool = True) -> Relation:
     """What the second of two users may know, told from the first one's side."""
     return seen_by_first(relation.turned, whispers=whispers).turned
+
+
+def seen_of_absent(relation: Relation) -> Relation:
+    """What anybody may know of how they stand to somebody who is not here: what they have noted."""
+    kind = relation.kind if relation.kind is Kind.BLOCK else Kind.NONE
+    flags = relation.flags & (Flags.MUTED | Flags.DISMISSED)
+    kinds = kinds_of(kind, Kind.NONE, flags)
+    return Relation(kinds, relation.since if kind else Millis(0), Millis(0)) if kinds else STRANGERS
 
 
 _ALL_OPEN = {kinds_of(Kind.FOLLOW, Kind.NONE), kinds_of(Kind.NONE, Kind.FOLLOW), FRIENDS}

@@ -20,6 +20,7 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list
     """How many entries the viewer can page through; None where a list may not be opened."""
     accounts, counts = await Facts(scope, owners, [*owners, *askers(scope)]).read()
     blocks = blocks_in(scope, counts)
+    counts = _shown(scope, counts)
     if not blocks and are_open(accounts) and not _sees_own(scope, owners):
         return list(map(_TOTALS[kind], counts[: len(owners)]))
     accesses = await accesses_of(scope, kind, owners, accounts, blocks)
@@ -104,6 +105,22 @@ def knows_whispers(scope: Scope, owner: UserId) -> bool:
     if scope.sees_everything:
         return True
     return owner == scope.viewer and not scope.limits.whispers_hidden
+
+
+async def own_totals(scope: Scope, kind: OwnListKind, owners: Sequence[UserId]) -> list[int]:
+    """The same of a list that is its owner's alone."""
+    counts = _shown(scope, await scope.counts.load_many(owners))
+    return list(map(_TOTALS[kind], counts))
+
+
+def _shown(scope: Scope, counts: list[Counts]) -> list[Counts]:
+    """Without who is absent, unless that may be known."""
+    if scope.sees_everything or not any(map(_ABSENT_OF, counts)):
+        return counts  # nearly always
+    return [count.shown for count in counts]
+
+
+_ABSENT_OF = attrgetter("absent")
 
 
 def _sees_own(scope: Scope, owners: Sequence[UserId]) -> bool:

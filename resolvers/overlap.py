@@ -14,7 +14,7 @@ from graph.page import EMPTY_PAGE, ListKind, Position, Window, cut, since
 from graph.relation import Relation
 from graph.visibility import Access
 from resolvers.access import Facts, accesses_of, askers, blocks_in, knows_whispers, totals
-from resolvers.pages import Omission, Opened, is_barred, pages_of, without
+from resolvers.pages import Omission, Opened, is_barred, pages_of, present_only, without
 from resolvers.scope import Scope
 from storage.ports import Side, Whispers
 
@@ -83,7 +83,8 @@ async def filtered_followers(
     )
     most = counts.following + counts.whispers + counts.blocks + counts.blocked
     opened = [o for o, access in zip(owners, accesses, strict=True) if access is Access.VISIBLE]
-    omission = Omission(_is_followed_or_barred, most)
+    absent = await scope.absent()
+    omission = Omission(_is_followed_or_barred, most + len(absent), absent)
     pages = await without(scope, ListKind.FOLLOWERS, opened, narrow, omission)
     return [
         Opened(access, pages.get(owner, EMPTY_PAGE))
@@ -112,6 +113,7 @@ async def _overlaps(
 ) -> list[Overlap]:
     """Who in the owners' lists is followed by the other."""
     accesses = await _accesses(scope, kind, owners)
+    absent = await scope.absent()
     entries: dict[UserId, Sequence[Position]] = {}
     for listed in (False, True):
         group = [
@@ -123,7 +125,7 @@ async def _overlaps(
             whispers = Whispers(listed, _shows_whispers(scope, ListKind.FOLLOWING, other))
             entries |= await scope.stores.overlaps.followed(kind, group, other, whispers)
     return [
-        Overlap(access, entries.get(owner, ()))
+        Overlap(access, present_only(entries.get(owner, ()), absent))
         for owner, access in zip(owners, accesses, strict=True)
     ]
 

@@ -2,21 +2,22 @@
 
 Whom there is a block with, the viewer finds in nobody's list: so pages are read a little longer
 than they are shown, by as many entries as there are blocks. That way a page is short only at the
-end of its list, and one read is nearly always enough.
+end of its list, and one read is nearly always enough. Who is absent is in nobody's list either: as
+that is nearly nobody, only pages that hold one are read again.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from graph.counts import Counts
 from graph.edge import Kind, UserId
-from graph.page import EMPTY_PAGE, ListKind, Page, Position, Window, cut
+from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
 from graph.relation import Relation
 from graph.visibility import Access
 from resolvers.access import Facts, accesses_of, askers, blocks_in, own_kind
-from resolvers.scope import Scope
+from resolvers.scope import NOBODY, Scope
 
 CHUNK = 500
 """As many entries more than a page shows are read at once, at most."""
@@ -26,6 +27,9 @@ CHUNKS_MAX = 50
 
 Leaves = Callable[[Relation], bool]
 """Whether an entry is left out, by what the viewer is to them."""
+
+
+AnyList: TypeAlias = ListKind | OwnListKind
 
 
 class Opened(NamedTuple):
@@ -38,8 +42,10 @@ class Opened(NamedTuple):
 class Omission(NamedTuple):
     """Who is left out of pages, and how many these are at most."""
 
-    leaves: Leaves
+    leaves: Leaves | None
+    """None: nobody for what the viewer is to them."""
     most: int
+    absent: Set[UserId] = NOBODY
 
 
 async def pages_of(
@@ -47,9 +53,11 @@ async def pages_of(
 ) -> list[Opened]:
     """The same window of every owner's list, as the viewer may see it."""
     whose = owners if scope.sees_everything else askers(scope)
+    absent = await scope.absent()
+    read = _one_more(window) if absent else window
     # Asked for before the pages are, these go out with them: all are one round trip.
     asked = Facts(scope, owners, whose)
-    pages = await scope.stores.lists.pages(kind, owners, window, scope.viewer)
+    pages = await scope.stores.lists.pages(kind, owners, read, scope.viewer)
     accounts, counts = await asked.read()
     blocks = blocks_in(scope, counts)
     accesses = await accesses_of(scope, kind, owners, accounts, blocks)
@@ -58,14 +66,18 @@ async def pages_of(
         for owner, access in zip(owners, accesses, strict=True)
     ]
     theirs = {user: count for user, count in zip(whose, counts, strict=True) if user in pages}
-    replaced = await _own(scope, kind, window, theirs)
+    replaced = await _own(scope, kind, read, theirs)
     if blocks:
         others = [
             owner
             for owner, (access, _) in zip(owners, found, strict=True)
             if access is Access.VISIBLE and owner != scope.viewer
         ]
-        replaced |= await without(scope, kind, others, window, Omission(is_barred, blocks))
+        omission = Omission(is_barred, blocks + len(absent), absent)
+        replaced |= await without(scope, kind, others, window, omission)
+    if absent:
+        read_pages = {owner: opened.page for owner, opened in zip(owners, found, strict=True)}
+        replaced = await _present(scope, kind, read_pages | replaced, window, absent)
     if not replaced:
         return found
     return [
@@ -74,8 +86,23 @@ async def pages_of(
     ]
 
 
+_NOTED = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
+
+
+async def own_pages_of(
+    scope: Scope, kind: OwnListKind, owners: Sequence[UserId], window: Window
+) -> list[Opened]:
+    """The same of a list that is the viewer's alone. What they have noted, they go on seeing."""
+    absent = NOBODY if kind in _NOTED else await scope.absent()
+    read = _one_more(window) if absent else window
+    pages = await _read(scope, kind, owners, read)
+    if absent:
+        pages = await _present(scope, kind, pages, window, absent)
+    return [Opened(Access.VISIBLE, pages[owner]) for owner in owners]
+
+
 async def without(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window, omission: Omission
+    scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window, omission: Omission
 ) -> dict[UserId, Page]:
     """The same window of every owner's list, refilled where entries are left out."""
     if not owners:
@@ -86,6 +113,47 @@ async def without(
         *(_kept(scope, kind, owner, window, wide, pages[owner], omission) for owner in owners)
     )
     return dict(zip(owners, kept, strict=True))
+
+
+def present_only(entries: Sequence[Position], absent: Set[UserId]) -> Sequence[Position]:
+    """The entries but for those who are absent."""
+    if not absent or absent.isdisjoint(user for _, user in entries):
+        return entries
+    return [entry for entry in entries if entry[1] not in absent]
+
+
+async def _present(
+    scope: Scope,
+    kind: AnyList,
+    pages: Mapping[UserId, Page],
+    window: Window,
+    absent: Set[UserId],
+) -> dict[UserId, Page]:
+    """Pages that may be read by one entry more, as the window has them, refilled where anybody in
+    them is absent.
+    """
+    held = [
+        owner
+        for owner, page in pages.items()
+        if not absent.isdisjoint(user for _, user in page.entries)
+    ]
+    refilled = await without(scope, kind, held, window, Omission(None, len(absent), absent))
+    return {
+        owner: refilled[owner] if owner in refilled else _without_one_more(page, window)
+        for owner, page in pages.items()
+    }
+
+
+def _one_more(window: Window) -> Window:
+    """So that the last page of a list is known for it, though only absent ones follow."""
+    return replace(window, size=window.size + 1)
+
+
+def _without_one_more(page: Page, window: Window) -> Page:
+    if len(page.entries) <= window.size:
+        return page
+    shown = page.entries[1:] if window.backward else page.entries[: window.size]
+    return Page(shown, more=True)
 
 
 def is_barred(relation: Relation) -> bool:
@@ -110,7 +178,7 @@ async def _own(
 
 async def _kept(
     scope: Scope,
-    kind: ListKind,
+    kind: AnyList,
     owner: UserId,
     window: Window,
     wide: Window,
@@ -119,18 +187,23 @@ async def _kept(
 ) -> Page:
     kept: list[Position] = []
     for _ in range(CHUNKS_MAX):
-        relations = await scope.ties.load_many([user for _, user in page.entries])
-        kept += [
-            entry
-            for entry, relation in zip(page.entries, relations, strict=True)
-            if not omission.leaves(relation)
-        ]
+        kept += await _shown(scope, page, omission)
         if len(kept) > window.size or not page.more:
             break
         wide = _beyond(wide, page)
         page = (await _read(scope, kind, [owner], wide))[owner]
     found = cut(kept, window)
     return Page(found.entries, found.more or page.more)
+
+
+async def _shown(scope: Scope, page: Page, omission: Omission) -> list[Position]:
+    present, leaves = present_only(page.entries, omission.absent), omission.leaves
+    if leaves is None:
+        return list(present)
+    relations = await scope.ties.load_many([user for _, user in present])
+    return [
+        entry for entry, relation in zip(present, relations, strict=True) if not leaves(relation)
+    ]
 
 
 def _beyond(window: Window, page: Page) -> Window:
@@ -141,9 +214,11 @@ def _beyond(window: Window, page: Page) -> Window:
 
 
 async def _read(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
+    scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window
 ) -> dict[UserId, Page]:
     """Pages as the owners themselves and services see them, and others all but the blocks."""
+    if isinstance(kind, OwnListKind):
+        return dict(await scope.stores.own_lists.pages(kind, owners, window))
     whose = owners if scope.sees_everything else [o for o in owners if o == scope.viewer]
     pages, counts = await asyncio.gather(
         scope.stores.lists.pages(kind, owners, window, scope.viewer),

@@ -19,7 +19,7 @@ async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[list[Relati
     """One list a check, one relation for each of its others, as far as the viewer may know it."""
     whole = await _whole(scope, checks)
     if len(checks) == 1 and checks[0].user == scope.viewer:
-        return [sight.to_first(scope, whole[0])]  # nearly all there are
+        return [await sight.own(scope, checks[0].others, whole[0])]  # nearly all there are
     return await sight.shown(scope, checks, whole)
 
 
@@ -37,7 +37,7 @@ async def of_viewer(scope: Scope, users: Sequence[UserId]) -> list[Relation]:
     """How the viewer stands to each of these, shown; nobody is a stranger to all."""
     if scope.viewer is None:
         return [STRANGERS] * len(users)
-    return sight.to_first(scope, await scope.ties.load_many(users))
+    return await sight.own(scope, users, await scope.ties.load_many(users))
 
 
 async def _whole(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:

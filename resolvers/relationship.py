@@ -26,9 +26,8 @@ from graph.receipt import (
     undo_token,
 )
 from graph.relation import SELF, Relation
-from graph.transitions import taken_by
-from graph.visibility import seen_by_first
-from resolvers import actions
+from graph.transitions import among_active, taken_by
+from resolvers import actions, sight
 from resolvers.actions import Action
 from resolvers.scope import Scope
 
@@ -142,13 +141,13 @@ async def _done(
     scope: Scope, pair: Pair, action: Action, receipt_id: UUID, *, keyed: bool
 ) -> Result:
     note = _note(action, pair.target, receipt_id, keyed=keyed)
-    rule = paced(action.rule, scope.limits.pace, noted=keyed)
+    rule = paced(among_active(action.rule), scope.limits.pace, noted=keyed)
     decision = await scope.stores.edges.change(pair, rule, note)
     scope.forget()
     return Result(
         decision.outcome,
         pair.target,
-        _seen(scope, decision),
+        await _seen(scope, pair.target, decision),
         undo_token(receipt_id) if action.takes and decision.steps else None,
         decision.limit,
         decision.retry_at,
@@ -168,7 +167,13 @@ async def _told(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = 
     if pair.source == pair.target:  # the key was used for something about oneself
         return Result(outcome, pair.target, SELF)
     now = await scope.stores.edges.change(pair, lambda b: Decision(outcome, (), b.edge, b.back))
-    return Result(outcome, pair.target, _seen(scope, now), token, moment=_moment(pair, now))
+    return Result(
+        outcome,
+        pair.target,
+        await _seen(scope, pair.target, now),
+        token,
+        moment=_moment(pair, now),
+    )
 
 
 def _note(action: Action, target: UserId, receipt_id: UUID, *, keyed: bool) -> Note:
@@ -193,5 +198,6 @@ def _moment(pair: Pair, decision: Decision) -> Moment | None:
     return None if decision.outcome in REFUSALS else moment_of(pair, decision.at)
 
 
-def _seen(scope: Scope, decision: Decision) -> Relation:
-    return seen_by_first(decision.relation, whispers=not scope.limits.whispers_hidden)
+async def _seen(scope: Scope, target: UserId, decision: Decision) -> Relation:
+    (seen,) = await sight.own(scope, [target], [decision.relation])
+    return seen

@@ -3,7 +3,7 @@
 Knows nothing of the protocol that the request came by.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ from resolvers.loader import Loader
 from storage.ports import Check
 from storage.postgres.outbox import Arrived
 from storage.stores import Stores
+
+NOBODY: Set[UserId] = frozenset()
 
 TWO_A_SECOND = Pace(interval_us=500_000, burst=300)
 
@@ -102,6 +104,10 @@ class Scope:
         if self._ties is None:
             self._ties = Loader(self._read_ties)
         return self._ties
+
+    async def absent(self) -> Set[UserId]:
+        """Whose accounts are not here, as far as that is to be hidden from who asks."""
+        return NOBODY if self.sees_everything else await self.stores.absences.now()
 
     def forget(self) -> None:
         """What was read is no longer sure, because this request has written."""

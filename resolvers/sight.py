@@ -6,7 +6,7 @@ viewer is to them: each in one batch, however many there are.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from operator import attrgetter
 
 from graph.edge import UserId
@@ -19,6 +19,7 @@ from graph.visibility import (
     doors,
     seen_by_first,
     seen_by_second,
+    seen_of_absent,
     seen_through,
     standing,
 )
@@ -36,13 +37,31 @@ async def shown(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
     if scope.sees_everything:
         return found
     opened = await opened_doors(scope, _public_ends(scope, checks, found))
+    absent = await scope.absent()
     return [
-        _shown(scope, check, relations, opened)
+        _shown(scope, check, relations, opened, absent)
         for check, relations in zip(checks, found, strict=True)
     ]
 
 
-def to_first(scope: Scope, relations: list[Relation]) -> list[Relation]:
+async def own(scope: Scope, others: Sequence[UserId], relations: list[Relation]) -> list[Relation]:
+    """How the viewer stands to others, as far as the viewer may know it."""
+    return _to_first(scope, without_absent(await scope.absent(), others, relations))
+
+
+def without_absent(
+    absent: Set[UserId], others: Sequence[UserId], relations: list[Relation]
+) -> list[Relation]:
+    """Of who is absent the viewer sees their own notes, and themselves as ever."""
+    if not absent or absent.isdisjoint(others):
+        return relations  # nearly always
+    return [
+        seen_of_absent(relation) if other in absent and relation is not SELF else relation
+        for other, relation in zip(others, relations, strict=True)
+    ]
+
+
+def _to_first(scope: Scope, relations: list[Relation]) -> list[Relation]:
     """Relations of the viewer's own, as far as the viewer may know them."""
     whispers = not scope.limits.whispers_hidden
     hiding = HIDING[whispers]
@@ -95,20 +114,23 @@ def _shown(
     check: Check,
     relations: list[Relation],
     opened: Mapping[UserId, Doors | None],
+    absent: Set[UserId],
 ) -> list[Relation]:
     """Relations of the viewer's, or of somebody else, some of these perhaps with the viewer."""
     user, viewer = check.user, scope.viewer
     if user == viewer:
-        return to_first(scope, relations)
-    whispers, own = not scope.limits.whispers_hidden, opened.get(user)
+        return _to_first(scope, without_absent(absent, check.others, relations))
+    whispers, first = not scope.limits.whispers_hidden, opened.get(user)
 
-    def seen(other: UserId, relation: Relation) -> Relation:
+    def shown(other: UserId, relation: Relation) -> Relation:
         if other == user:
             return SELF
         if other == viewer:
+            if user in absent:
+                return seen_of_absent(relation.turned).turned
             return seen_by_second(relation, whispers=whispers)
         if relation.kinds not in PUBLIC:
             return STRANGERS
-        return seen_through(relation, own, opened[other])
+        return seen_through(relation, first, opened[other])
 
-    return list(map(seen, check.others, relations))
+    return list(map(shown, check.others, relations))

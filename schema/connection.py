@@ -13,7 +13,7 @@ from engine import Parents, batched
 from graph.cursor import write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Ranking
-from resolvers.access import total, totals
+from resolvers.access import own_totals, totals
 from resolvers.freshness import freshness_of
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
@@ -214,8 +214,7 @@ async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[U
         kind = ListKind.FRIENDS  # in another order; suggestions have no total
     found: Sequence[int | None]
     if isinstance(kind, OwnListKind):
-        counts = await scope.counts.load_many(owners)
-        found = [total(kind, count) for count in counts]
+        found = await own_totals(scope, kind, owners)
     elif chosen is None:
         found = await totals(scope, kind, owners)
     else:

@@ -13,7 +13,7 @@ from graph.visibility import Access
 from resolvers import closest_friends as closest
 from resolvers import overlap
 from resolvers.overlap import Filter, Overlap
-from resolvers.pages import Opened, pages_of
+from resolvers.pages import Opened, own_pages_of, pages_of
 from schema import arguments
 from schema.arguments import Paging
 from schema.context import Info, scope_of
@@ -63,11 +63,10 @@ async def own_pages(
     info: Info, kind: OwnListKind, viewers: Parents[UserRow], paging: Paging
 ) -> Rows:
     """A page of a list that is the viewer's alone."""
-    store = scope_of(info).stores.own_lists
+    scope = scope_of(info)
 
-    async def read(owners: Sequence[UserId], window: Window) -> Sequence[Opened]:
-        found = await store.pages(kind, owners, window)
-        return [Opened(Access.VISIBLE, found[owner]) for owner in owners]
+    def read(owners: Sequence[UserId], window: Window) -> Awaitable[Sequence[Opened]]:
+        return own_pages_of(scope, kind, owners, window)
 
     return await _rows(info, [ListOf(kind, viewer) for viewer in viewers], paging, read, None)
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import strawberry
 
+from schema.account_mutations import AccountMutations
 from schema.block_mutations import BlockMutations
 from schema.changing import changed_many, undone
 from schema.context import Info
@@ -22,7 +23,12 @@ _INPUT = strawberry.argument(description="To whom, how, and what to give back.")
     "otherwise, and whoever changes something sees it at once."
 )
 class Mutation(
-    FollowMutations, RequestMutations, BlockMutations, SettingsMutations, InteractionMutations
+    FollowMutations,
+    RequestMutations,
+    BlockMutations,
+    SettingsMutations,
+    AccountMutations,
+    InteractionMutations,
 ):
     @strawberry.mutation(
         description="What an unfollow, a block or a removal took is there again, with its date: "

@@ -5,9 +5,10 @@ from typing import Annotated, cast
 import strawberry
 
 from engine import Parents, batched
-from resolvers import relations
+from resolvers import accounts, relations
 from resolvers.scope import Scope
 from schema import arguments
+from schema.account import Account, AccountRow
 from schema.context import Info, scope_of
 from schema.freshness import AtLeastAsFresh
 from schema.node import Node
@@ -110,6 +111,12 @@ class Query:
             for pair, relation in zip(between, found, strict=True)
         ]
         return cast("list[list[Relation]]", [rows] * len(roots))
+
+    @batched(description="For services: where the account of this user is. Others get `FORBIDDEN`.")
+    async def account(roots: Parents[None], info: Info, id: UserIdArgument) -> list[Account]:  # noqa: A002
+        user = arguments.user_id("id", id)
+        (status,) = await accounts.statuses(scope_of(info), [user])
+        return cast("list[Account]", [AccountRow(user, status)] * len(roots))
 
 
 async def _nodes(

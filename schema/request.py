@@ -62,7 +62,12 @@ def pair_of(text: str) -> Pair | None:
 async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | None]:
     """Those requests that there are, and of which the viewer is one end; a service sees all."""
     viewer = scope.viewer
-    seen = [pair for pair in pairs if scope.sees_everything or viewer in pair]
+    absent = await scope.absent()
+    seen = [
+        pair
+        for pair in pairs
+        if scope.sees_everything or (viewer in pair and absent.isdisjoint({*pair} - {viewer}))
+    ]
     checks = [_check(pair, viewer) for pair in seen]
     found = await scope.stores.relations.between(checks) if checks else []
     rows: dict[Pair, RequestRow] = {}

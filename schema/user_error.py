@@ -43,6 +43,14 @@ class UserErrorCode(Enum):
     IDEMPOTENCY_KEY_REUSED = strawberry.enum_value(
         "IDEMPOTENCY_KEY_REUSED", description="The key was used before, with another input."
     )
+    ACCOUNT_NOT_ACTIVE = strawberry.enum_value(
+        "ACCOUNT_NOT_ACTIVE",
+        description="The viewer's own account is switched off, or deleted: it reads, and changes "
+        "nothing.",
+    )
+    ACCOUNT_DELETED = strawberry.enum_value(
+        "ACCOUNT_DELETED", description="The account is deleted, and does not come back."
+    )
 
 
 @strawberry.enum(description="Why a change cannot be undone.")
@@ -112,6 +120,16 @@ class IdempotencyKeyReused(UserError):
     pass
 
 
+@strawberry.type(description="The viewer's own account is switched off, or deleted.")
+class AccountNotActive(UserError):
+    pass
+
+
+@strawberry.type(description="The account is deleted, and does not come back.")
+class AccountDeleted(UserError):
+    pass
+
+
 USER_ERRORS: tuple[type[UserError], ...] = (
     InvalidInput,
     CannotFollowSelf,
@@ -122,6 +140,8 @@ USER_ERRORS: tuple[type[UserError], ...] = (
     RateLimited,
     CannotUndo,
     IdempotencyKeyReused,
+    AccountNotActive,
+    AccountDeleted,
 )
 """All that implement the interface."""
 
@@ -164,6 +184,9 @@ def refusals(result: Result, path: Sequence[str]) -> list[UserError]:
         case Outcome.UNBLOCK_FIRST:
             message = "You block this user; unblock them first."
             return [UnblockFirst(code=code.UNBLOCK_FIRST, message=message, field=user)]
+        case Outcome.ACCOUNT_NOT_ACTIVE:
+            message = "Your account is not active; nothing can be changed with it."
+            return [AccountNotActive(code=code.ACCOUNT_NOT_ACTIVE, message=message, field=None)]
         case Outcome.IDEMPOTENCY_KEY_REUSED:
             message = "This key was used before, with another input."
             field = [*path, "idempotencyKey"]
@@ -176,6 +199,13 @@ def refusals(result: Result, path: Sequence[str]) -> list[UserError]:
             return [told]
         case _:
             return _bounds(result, user)
+
+
+def account_deleted(path: Sequence[str]) -> UserError:
+    """What a service is told that wants to bring back what is deleted."""
+    message = "This account is deleted, and does not come back."
+    code = UserErrorCode.ACCOUNT_DELETED
+    return AccountDeleted(code=code, message=message, field=[*path, "userId"])
 
 
 def _bounds(result: Result, user: list[str]) -> list[UserError]:

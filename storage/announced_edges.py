@@ -19,13 +19,19 @@ HELP_MAX_S = 1.0
 
 
 class AnnouncedEdges:
-    """Keeps `storage.ports.Edges` by wearing another."""
+    """Keeps `storage.ports.Edges` by wearing another.
 
-    def __init__(self, worn: Edges, caches: Caches, lanes: Lanes, drain: Drain) -> None:
+    Without `brings`, no actor waits to see the other's edge: a worker brings it.
+    """
+
+    def __init__(
+        self, worn: Edges, caches: Caches, lanes: Lanes, drain: Drain, *, brings: bool = True
+    ) -> None:
         self._worn = worn
         self._caches = caches
         self._lanes = lanes
         self._drain = drain
+        self._brings = brings
         self._running: set[asyncio.Task[Decision]] = set()
 
     async def change(self, pair: Pair, decide: Rule, note: Note = no_receipt) -> Decision:
@@ -48,8 +54,10 @@ class AnnouncedEdges:
         turned = {step.turned for step in decision.steps}
         if False in turned:
             self._lanes.wake([lane_of(pair.target)])
-        if True in turned:
+        if True in turned and self._brings:
             await self._bring(lane_of(pair.source))
+        elif True in turned:
+            self._lanes.wake([lane_of(pair.source)])
 
     async def _bring(self, lane: Lane) -> None:
         """Drains the actor's own lane, as a worker would: the other's edge is to reach the actor's

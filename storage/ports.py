@@ -4,12 +4,13 @@ Every method takes a batch and returns a batch, and may raise `graph.errors.Unav
 A `viewer` is whose own writes must show at once: implementations that lag make up for theirs.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
+from graph.account_state import AccountState, AccountStatus, StateOutcome
 from graph.counts import Counts
 from graph.decision import Decision, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId
@@ -184,6 +185,30 @@ class Accounts(Protocol):
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
         """Sets it, durably; None: as many as everybody."""
+        ...
+
+
+class AccountStates(Protocol):
+    """Whether accounts are here. Whoever has changed one sees it at once, everywhere."""
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
+        """The state of every one of `users`; those of whom nothing was said are here."""
+        ...
+
+    async def change(self, user: UserId, state: AccountState) -> StateOutcome:
+        """Makes it so, durably, unless it is so already or the account is deleted."""
+        ...
+
+
+class Absences(Protocol):
+    """Who is not here."""
+
+    async def now(self) -> Set[UserId]:
+        """All of them, as of some moments ago. Not to be changed, and not to be kept."""
+        ...
+
+    def expire(self) -> None:
+        """Who asks from now on is not told of moments ago."""
         ...
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,7 @@ from arq.constants import expires_extra_ms, job_key_prefix
 from arq.jobs import serialize_job
 from redis.exceptions import RedisError
 
+from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.redis.connection import PART, Redis
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 
 DRAIN = "drain"
 """The name of the job that drains one lane, whose number is its only argument."""
+
+ERASE = "erase"
+"""The name of the job that erases a part of one deleted account, whose id is its only argument."""
 
 GATHER_S = 0.02
 """How long wake-ups are gathered: many writes to one lane cost one job, many lanes one command.
@@ -50,6 +54,11 @@ def queue_name(space: str) -> str:
 def job_id(space: str, lane: Lane) -> str:
     """One job a dirty lane, however often it is woken: arq drops what is queued already."""
     return f"kith:{space}:lane:{lane}"
+
+
+def erasure_id(space: str, user: UserId) -> str:
+    """One job a deleted account, whoever finds it."""
+    return f"kith:{space}:erase:{user}"
 
 
 def arq_redis(settings: StorageSettings) -> ArqRedis:
@@ -112,14 +121,40 @@ class ArqLanes:
                 log.warning("lanes were not woken; the sweep will find them")
 
 
+class ArqErasures:
+    """Wakes the workers for deleted accounts. A hint, too: the sweep finds whatever it loses."""
+
+    def __init__(self, redis: Redis, space: str) -> None:
+        self._redis = redis
+        self._space = space
+
+    async def wake(self, users: Iterable[UserId]) -> None:
+        """Returns when they are queued, or cannot be."""
+        jobs = {erasure_id(self._space, user): user for user in users}
+        if not jobs:
+            return
+        try:
+            await self._redis.pipe([_enqueue(self._space, ERASE, jobs)])
+        except Unavailable:
+            log.warning("erasures were not queued; the sweep will find them")
+
+
 def enqueue(space: str, lanes: Iterable[Lane]) -> Command:
-    """Queues a job for each lane. None has a result that were kept, so none is looked for."""
+    """Queues a job for each lane."""
+    return _enqueue(space, DRAIN, {job_id(space, lane): lane for lane in lanes})
+
+
+def _enqueue(space: str, function: str, names: Mapping[str, int]) -> Command:
+    """Queues jobs with one argument each, by their names. None has a result that were kept, so none
+    is looked for."""
     now_ms = int(time.time() * 1000)
-    names = {job_id(space, lane): lane for lane in lanes}
     keys = (queue_name(space), *(job_key_prefix + name for name in names))
     jobs = (
         part
-        for name, lane in names.items()
-        for part in (name, serialize_job(DRAIN, (lane,), {}, None, now_ms, serializer=serialize))
+        for name, about in names.items()
+        for part in (
+            name,
+            serialize_job(function, (about,), {}, None, now_ms, serializer=serialize),
+        )
     )
     return ("EVAL", ENQUEUE, len(keys), *keys, now_ms, expires_extra_ms, *jobs)

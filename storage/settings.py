@@ -34,6 +34,9 @@ class StorageSettings:
     list_cache_max: int = 5000
     """Entries, newest first, in one packed list."""
 
+    absent_age_ms: int = 500
+    """How old may be what a process knows of who is not here."""
+
     hot_ttl_ms: int = 5000
     """How long a process remembers what it has read of a hot user; 0: it remembers nothing."""
     hot_often: int = 20

@@ -7,10 +7,13 @@ from dataclasses import dataclass, replace
 from storage.announced_edges import AnnouncedEdges
 from storage.catch_up import CatchUp
 from storage.drain import Drain
+from storage.erasure import Erasure
 from storage.hot.memory import Memory, opened_memory
 from storage.interest import Interests
 from storage.ports import (
+    Absences,
     Accounts,
+    AccountStates,
     CountsOf,
     Edges,
     Lists,
@@ -21,10 +24,13 @@ from storage.ports import (
     Relations,
     Remarks,
 )
+from storage.postgres.absences import PostgresAbsences
+from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.counts import PostgresCounts, is_empty
 from storage.postgres.edges import PostgresEdges
+from storage.postgres.erasures import Erasures
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
@@ -32,7 +38,8 @@ from storage.postgres.overlaps import PostgresOverlaps, PostgresRemarks
 from storage.postgres.pool import Postgres
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
-from storage.queue import ArqLanes
+from storage.queue import ArqErasures, ArqLanes
+from storage.redis.account_states import AnnouncedStates
 from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
 from storage.redis.bell import BLOCK_MS, Bell
@@ -65,6 +72,11 @@ class Stores:
     remarks: Remarks
     counts: CountsOf
     accounts: Accounts
+    states: AccountStates
+    absences: Absences
+    erasure: Erasure
+    erasures: Erasures
+    deletions: ArqErasures
     affinity: PostgresAffinity
     outbox: Outbox
     drain: Drain
@@ -160,10 +172,13 @@ def _wired(
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     accounts = PostgresAccounts(postgres)
+    absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
     events = RedisEvents(redis, keys, _kept(settings))
     drain = Drain(outbox, caches, events)
+    edges, erasures = PostgresEdges(postgres), Erasures(postgres)
+    affinity = PostgresAffinity(postgres)
     stores = Stores(
-        edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes, drain),
+        edges=AnnouncedEdges(edges, caches, lanes, drain),
         receipts=PostgresReceipts(postgres),
         mutes=PostgresMutes(postgres),
         relations=CachedRelations(
@@ -175,7 +190,18 @@ def _wired(
         remarks=PostgresRemarks(postgres),
         counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
         accounts=CachedAccounts(accounts, redis, leases, keys, ttl_s),
-        affinity=PostgresAffinity(postgres),
+        states=AnnouncedStates(PostgresAccountStates(postgres), absences, redis, keys),
+        absences=absences,
+        erasure=Erasure(
+            AnnouncedEdges(edges, caches, lanes, drain, brings=False),
+            erasures,
+            drain,
+            caches,
+            affinity,
+        ),
+        erasures=erasures,
+        deletions=ArqErasures(redis, settings.space),
+        affinity=affinity,
         outbox=outbox,
         drain=drain,
         catch_up=CatchUp(outbox, drain),

@@ -86,8 +86,11 @@ def redis_url(worker_number: int) -> Iterator[str]:
 
 @pytest.fixture
 def storage_settings(database_url: str, redis_url: str) -> StorageSettings:
-    """Without memory of hot users: a test that has not waited for its news would see the past."""
-    return StorageSettings(database_url, redis_url, hot_ttl_ms=0)
+    """Without memory of hot users: a test that has not waited for its news would see the past.
+
+    Who is absent is read once: tests of costs count statements.
+    """
+    return StorageSettings(database_url, redis_url, hot_ttl_ms=0, absent_age_ms=60_000)
 
 
 @pytest.fixture

@@ -9,12 +9,14 @@ from arq import cron, func
 from arq.worker import Worker
 from prometheus_client import start_http_server
 
+from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.postgres.purge import purge, purge_receipts
-from storage.queue import DRAIN, arq_redis, deserialize, queue_errors, queue_name, serialize
+from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_errors, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from workers.erasures import erase, wake_erasures
 from workers.mutes import end_mutes
 from workers.sweep import sweep
 
@@ -33,6 +35,9 @@ JOBS_MAX = 16
 
 TOMBSTONES_KEPT_S = 7 * 86_400
 """Far longer than any cache keeps an entry, and than a clock is ever set back."""
+
+ERASURES_S = 5
+"""How often unfinished deletions are looked for."""
 
 RECEIPTS_KEPT_S = 86_400
 """How long a request may be repeated."""
@@ -64,10 +69,11 @@ def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker
         await ctx["opened"].__aexit__(None, None, None)
 
     return Worker(
-        functions=[func(_drain, name=DRAIN)],
+        functions=[func(_drain, name=DRAIN), func(_erase, name=ERASE)],
         cron_jobs=[
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
             cron(_end_mutes, name=f"{name}:mutes", second=set(range(0, 60, 2))),
+            cron(_wake_erasures, name=f"{name}:erasures", second=set(range(0, 60, ERASURES_S))),
             cron(_purge, name=f"{name}:purge", minute=17, timeout=600),
         ],
         queue_name=queue_name(settings.space),
@@ -95,12 +101,22 @@ async def _drain(ctx: dict[str, Any], lane: int) -> None:
         log.warning("lane %d is left to the sweep: %s", lane, error)
 
 
+async def _erase(ctx: dict[str, Any], user: int) -> None:
+    try:
+        ctx["goes_on"] = await erase(ctx["stores"], UserId(user))
+    except Unavailable as error:
+        log.warning("the account %d is left to the sweep: %s", user, error)
+
+
 async def _rearm(ctx: dict[str, Any]) -> None:
     """arq drops a job that is enqueued while the same one ends, so what came late is looked for."""
+    stores: Stores = ctx["stores"]
+    _, is_erasure, user = str(ctx["job_id"]).rpartition(":erase:")
+    if is_erasure and ctx.get("goes_on"):
+        await stores.deletions.wake([UserId(int(user))])
     _, is_lane, number = str(ctx["job_id"]).rpartition(":lane:")
     if not is_lane:
         return
-    stores: Stores = ctx["stores"]
     try:
         stores.lanes.wake(await stores.outbox.dirty([Lane(int(number))]))
     except Unavailable:
@@ -112,6 +128,10 @@ async def _sweep(ctx: dict[str, Any]) -> None:
         await sweep(ctx["stores"])
     except Unavailable as error:
         log.warning("nothing was swept: %s", error)
+
+
+async def _wake_erasures(ctx: dict[str, Any]) -> None:
+    await wake_erasures(ctx["stores"])
 
 
 async def _end_mutes(ctx: dict[str, Any]) -> None:

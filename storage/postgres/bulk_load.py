@@ -1,9 +1,12 @@
 """Loads a file of edges into a graph that may be in use. Knows nothing of the caches.
 
 A load is a follow at load time, with the date that the file gives: an edge that exists keeps its
-date, a tombstone becomes an edge again, any other kind stays. Of several lines of one edge the
-first counts. Loading is safe to repeat; a load that was cut off goes on where it stopped when the
-same file is given again. The caches are not told: flush them when a load is done.
+date, and a tombstone becomes an edge again, its notes with it. A whisper, a request or a block
+stays what it is; nobody follows whom they are blocked by, or a deleted account, which follows
+nobody: such edges are kept from the graph, and counted. Protection and limits are not asked for.
+Of several lines of one edge the first counts. Loading is safe to repeat; a load that was cut off
+goes on where it stopped when the same file is given again. The caches are not told: flush them when
+a load is done.
 """
 
 import asyncio
@@ -88,6 +91,7 @@ class _Segment:
     rows: int = 0
     bad: int = 0
     loaded: int = 0
+    kept: int = 0
     last_line: int = 0
     merged: list[asyncio.Event] = field(
         default_factory=lambda: [asyncio.Event() for _ in range(load_segment.PARTS)]
@@ -95,7 +99,7 @@ class _Segment:
 
     @property
     def present(self) -> int:
-        return self.rows - self.loaded
+        return self.rows - self.loaded - self.kept
 
 
 class _Load:
@@ -157,15 +161,17 @@ class _Load:
         for part, slots in enumerate(load_segment.parts()):
             if segment.before is not None:
                 await segment.before.merged[part].wait()
-            loaded = await load_segment.merge(connection, slots, self._careful)
-            if loaded is None:
+            merged = await load_segment.merge(connection, slots, self._careful)
+            if merged is None:
                 self._careful = True
-                loaded = await load_segment.merge(connection, slots, careful=True) or 0
+                merged = await load_segment.merge(connection, slots, careful=True)
+                assert merged is not None
             segment.merged[part].set()
-            segment.loaded += loaded
-            await self._tally.merged(loaded)
+            segment.loaded += merged.loaded
+            segment.kept += merged.kept
+            await self._tally.merged(merged.loaded)
         segment.before = None
-        await self._tally.found(segment.present)
+        await self._tally.found(segment.present, segment.kept)
 
     async def _advance(self, ledger: Connection, name: str, segment: _Segment) -> None:
         """Behind the segment before it, whose parts were all merged before this one's last."""
@@ -176,5 +182,6 @@ class _Load:
                 segment.last_line,
                 segment.loaded,
                 segment.present,
+                segment.kept,
                 segment.bad,
             )

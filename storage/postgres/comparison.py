@@ -25,6 +25,7 @@ class _Statements:
     compare_reverse: str
     compare_counts: str
     next_users: str
+    compare_erased: str
 
 
 _SQL = sql.load(_Statements, "verify")
@@ -71,24 +72,32 @@ class Part:
     end: Key | None
 
 
+class Numbers(NamedTuple):
+    """All that is counted of a user, each of the two count tables' columns once."""
+
+    following: int
+    followers: int
+    friends: int
+    whispers: int
+    whispered: int
+    outgoing_requests: int
+    incoming_requests: int
+    blocks: int
+    blocked: int
+    specials: int
+    mutes: int
+
+
 class Tally(NamedTuple):
     """A user's counts as they are stored, and as the rows say."""
 
     user: UserId
-    following: int
-    true_following: int
-    followers: int
-    true_followers: int
-    friends: int
-    true_friends: int
+    stored: Numbers
+    true: Numbers
 
     @property
     def differs(self) -> bool:
-        return (self.following, self.followers, self.friends) != (
-            self.true_following,
-            self.true_followers,
-            self.true_friends,
-        )
+        return self.stored != self.true
 
 
 async def compare_rows(connection: Connection, direction: Direction, after: Key) -> Part:
@@ -108,12 +117,24 @@ async def compare_rows(connection: Connection, direction: Direction, after: Key)
 
 async def compare_counts(connection: Connection, users: Sequence[UserId]) -> list[Tally]:
     """What `users` have and should have, in one snapshot."""
-    return [Tally(*row) for row in await connection.fetch(_SQL.compare_counts, users)]
+    rows = await connection.fetch(_SQL.compare_counts, users)
+    return [Tally(user, Numbers(*both[::2]), Numbers(*both[1::2])) for user, *both in rows]
 
 
 async def next_users(connection: Connection, after: UserId) -> list[UserId]:
     """The next users behind `after` who have a count; none at the end."""
     return [row["user_id"] for row in await connection.fetch(_SQL.next_users, after, USERS)]
+
+
+async def compare_erased(
+    connection: Connection, after: UserId
+) -> tuple[list[UserId], UserId | None]:
+    """Those of the next erased accounts behind `after` of whom anything is there, and where to go
+    on; None at the end.
+    """
+    rows = await connection.fetch(_SQL.compare_erased, after, USERS)
+    wrong = [UserId(row["user_id"]) for row in rows if row["has_edges"]]
+    return wrong, UserId(rows[-1]["user_id"]) if rows else None
 
 
 def _row(columns: Sequence[int] | None) -> tuple[int, ...] | None:

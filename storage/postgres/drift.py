@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from storage.postgres.comparison import OddPair, Tally
+from graph.edge import UserId
+from storage.postgres.comparison import Numbers, OddPair, Tally
 
 
 class DriftKind(Enum):
@@ -18,6 +19,15 @@ class DriftKind(Enum):
     FOLLOWING_COUNT = "following count"
     FOLLOWER_COUNT = "follower count"
     FRIEND_COUNT = "friend count"
+    WHISPER_COUNT = "count of whispers"
+    WHISPERED_COUNT = "count of followers by a whisper"
+    OUTGOING_REQUEST_COUNT = "count of outgoing requests"
+    INCOMING_REQUEST_COUNT = "count of incoming requests"
+    BLOCK_COUNT = "count of blocks"
+    BLOCKED_COUNT = "count of being blocked"
+    SPECIAL_COUNT = "count of close follows"
+    MUTE_COUNT = "count of mutes"
+    ERASED_ACCOUNT = "edges of an erased account"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +64,10 @@ class Drifts:
             if stored != true:
                 self._note(kind, f"{tally.user}: {stored} instead of {true}")
 
+    def of_erased(self, user: UserId) -> None:
+        """Notes that something is left of an account that was erased."""
+        self._note(DriftKind.ERASED_ACCOUNT, f"{user}")
+
     def found(self) -> tuple[Drift, ...]:
         return tuple(
             Drift(kind, self._counts[kind], tuple(self._examples[kind]))
@@ -79,7 +93,21 @@ def _words(row: tuple[int, ...] | None) -> str:
     return "none" if row is None else "kind {} flags {} since {} version {}".format(*row)
 
 
+_OF_NUMBERS = {
+    "following": DriftKind.FOLLOWING_COUNT,
+    "followers": DriftKind.FOLLOWER_COUNT,
+    "friends": DriftKind.FRIEND_COUNT,
+    "whispers": DriftKind.WHISPER_COUNT,
+    "whispered": DriftKind.WHISPERED_COUNT,
+    "outgoing_requests": DriftKind.OUTGOING_REQUEST_COUNT,
+    "incoming_requests": DriftKind.INCOMING_REQUEST_COUNT,
+    "blocks": DriftKind.BLOCK_COUNT,
+    "blocked": DriftKind.BLOCKED_COUNT,
+    "specials": DriftKind.SPECIAL_COUNT,
+    "mutes": DriftKind.MUTE_COUNT,
+}
+
+
 def _counts(tally: Tally) -> Iterator[tuple[DriftKind, int, int]]:
-    yield DriftKind.FOLLOWING_COUNT, tally.following, tally.true_following
-    yield DriftKind.FOLLOWER_COUNT, tally.followers, tally.true_followers
-    yield DriftKind.FRIEND_COUNT, tally.friends, tally.true_friends
+    for name, stored, true in zip(Numbers._fields, tally.stored, tally.true, strict=True):
+        yield _OF_NUMBERS[name], stored, true

@@ -71,6 +71,8 @@ async def _before(connection: Connection, pair: Pair) -> Before:
         following_limit=row["following_limit"],
         protected=row["protected"],
         present=row["present"],
+        active=row["active"],
+        erased=row["erased"],
         muted_until=row["muted_until"],
         paced_until=row["paced_until"],
     )
@@ -119,6 +121,7 @@ async def _written(
         guards.paced_most,
         before.now,
         *(map(list, zip(*steps, strict=True)) if decision.steps else _NO_STEPS),
+        any(step.begins for step in decision.steps),
     )
     if receipt is None:
         row = await connection.row(_SQL.write_steps, *arguments)

@@ -37,14 +37,16 @@ OnProgress = Callable[[Progress], Awaitable[None]]
 class LoadReport:
     """What became of a file, with what an earlier load of it did before it was cut off.
 
-    `present` counts lines whose edge was there already, `bad_lines` are the first of this run, and
-    `resumed_after` is the line up to which nothing had to be done. Of a `refused` file nothing was
-    loaded.
+    `present` counts lines whose edge was there already, `kept` edges that must not be follows: for
+    a block, a whisper or a request between the two, or for a deleted account. `bad_lines` are the
+    first of this run, and `resumed_after` is the line up to which nothing had to be done. Of a
+    `refused` file nothing was loaded.
     """
 
     lines: int
     loaded: int
     present: int
+    kept: int
     bad: int
     bad_lines: tuple[BadLine, ...]
     resumed_after: int
@@ -56,14 +58,14 @@ class Tally:
 
     def __init__(self, bytes_total: int, on_progress: OnProgress | None, checking: bool) -> None:
         self._bytes_total, self._on_progress, self._checking = bytes_total, on_progress, checking
-        self._lines = self._bytes_read = self._present = 0
+        self._lines = self._bytes_read = self._present = self._kept = 0
         self._bad_lines: list[BadLine] = []
         self.resumed_after = self.loaded = self.bad = 0
 
-    def resume(self, lines: int, loaded: int, present: int, bad: int) -> None:
+    def resume(self, lines: int, loaded: int, present: int, kept: int, bad: int) -> None:
         """Begins with what an earlier load has done."""
         self.resumed_after = self._lines = lines
-        self.loaded, self._present, self.bad = loaded, present, bad
+        self.loaded, self._present, self._kept, self.bad = loaded, present, kept, bad
 
     async def read(self, batch: Batch) -> None:
         self._lines, self._bytes_read = batch.last_line, batch.bytes_read
@@ -75,8 +77,9 @@ class Tally:
         self.loaded += loaded
         await self._tell()
 
-    async def found(self, present: int) -> None:
+    async def found(self, present: int, kept: int) -> None:
         self._present += present
+        self._kept += kept
         await self._tell()
 
     def report(self) -> LoadReport:
@@ -84,6 +87,7 @@ class Tally:
             self._lines,
             self.loaded,
             self._present,
+            self._kept,
             self.bad,
             tuple(self._bad_lines),
             self.resumed_after,

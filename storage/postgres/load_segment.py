@@ -76,8 +76,15 @@ async def stage(connection: Connection, rows: AsyncIterator[bytes], columns: int
     await connection.execute(_SQL.index)
 
 
-async def merge(connection: Connection, slots: Slots, careful: bool) -> int | None:
-    """Loads one part of what was staged, all or nothing. Returns how many edges it made.
+class Merged(NamedTuple):
+    """How many edges a part has made, and how many it must not make."""
+
+    loaded: int
+    kept: int
+
+
+async def merge(connection: Connection, slots: Slots, careful: bool) -> Merged | None:
+    """Loads one part of what was staged, all or nothing. Returns what became of it.
 
     What is not `careful` takes it that no edge exists yet, which spares two probes an edge, and
     returns nothing, with nothing done, if one does.
@@ -90,10 +97,11 @@ async def merge(connection: Connection, slots: Slots, careful: bool) -> int | No
         return None
 
 
-async def _merge(connection: Connection, slots: Slots, careful: bool) -> int:
+async def _merge(connection: Connection, slots: Slots, careful: bool) -> Merged:
     async with connection.transaction():
         await connection.execute(_SQL.lock_slots, locks.PAIR, *slots)
-        picked = await connection.execute(_SQL.pick, *slots, careful)
+        picked = await connection.fetchrow(_SQL.pick, *slots, careful)
+        assert picked is not None
         await connection.execute(_SQL.write_forward)
         await connection.execute(_SQL.reopen_forward)
         await connection.execute(_SQL.lock_lanes, locks.LANE, LANES)
@@ -105,4 +113,4 @@ async def _merge(connection: Connection, slots: Slots, careful: bool) -> int:
             _SQL.count_followers,
         ):
             await connection.execute(statement)
-    return int(picked.rpartition(" ")[2])
+    return Merged(*picked)

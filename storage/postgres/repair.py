@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from graph.edge import Pair, UserId
 from graph.lane import Lane, lane_of
 from storage.postgres import locks, sql
-from storage.postgres.comparison import compare_counts
+from storage.postgres.comparison import Numbers, compare_counts
 from storage.postgres.connections import Connection
 from storage.postgres.session import again
 
@@ -25,6 +25,7 @@ class _Statements:
     ensure_counts: str
     hold_counts: str
     mend_counts: str
+    erase_again: str
 
 
 _SQL = sql.load(_Statements, "repair")
@@ -45,6 +46,12 @@ async def mend_users(connection: Connection, users: Sequence[UserId]) -> int:
     return len(users)
 
 
+async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
+    """Leaves deleted accounts to the workers once more; returns how many."""
+    await connection.execute(_SQL.erase_again, users)
+    return len(users)
+
+
 async def _mend_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
     async with connection.transaction():
         await _lock(connection, locks.PAIR, {locks.pair_key(pair) for pair in pairs})
@@ -59,13 +66,11 @@ async def _mend_users(connection: Connection, users: Sequence[UserId]) -> None:
         await connection.execute(_SQL.ensure_counts, sorted(users))
         await connection.execute(_SQL.hold_counts, users)
         tallies = [tally for tally in await compare_counts(connection, users) if tally.differs]
-        await connection.execute(
-            _SQL.mend_counts,
-            [tally.user for tally in tallies],
-            [tally.true_following for tally in tallies],
-            [tally.true_followers for tally in tallies],
-            [tally.true_friends - tally.friends for tally in tallies],
-        )
+        if tallies:
+            more_friends = [tally.true.friends - tally.stored.friends for tally in tallies]
+            true = zip(*(tally.true for tally in tallies), strict=True)
+            columns = Numbers(*true)._replace(friends=more_friends)  # type: ignore[arg-type]
+            await connection.execute(_SQL.mend_counts, [t.user for t in tallies], *columns)
 
 
 async def _lock(connection: Connection, subject: int, keys: set[int] | set[Lane]) -> None:

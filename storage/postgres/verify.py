@@ -15,6 +15,7 @@ from storage.postgres.comparison import (
     OddPair,
     Part,
     compare_counts,
+    compare_erased,
     compare_rows,
     next_users,
 )
@@ -76,6 +77,7 @@ async def verify(
         await proof.walk(Direction.FORWARD)
         await proof.walk(Direction.REVERSE)
         await proof.count()
+        await proof.erased()
         return proof.report()
 
 
@@ -137,6 +139,17 @@ class _Proof:
         async for users in _users(self._connection):
             self._users += len(users)
             await self._judge_counts(users)
+            await self._tell()
+
+    async def erased(self) -> None:
+        """Looks whether anything is left of accounts that were erased."""
+        after: UserId | None = BEFORE_ALL
+        while after is not None:
+            wrong, after = await compare_erased(self._connection, after)
+            for user in wrong:
+                self._drifts.of_erased(user)
+            if self._repair and wrong:
+                self._repaired += await mending.erase_again(self._connection, wrong)
             await self._tell()
 
     async def _judge_pairs(self, pairs: Sequence[OddPair]) -> None:

@@ -4,7 +4,8 @@ relation hash   field: the other user's id in decimals; value: two halves, forwa
                 each kind | flags << 4 (1 byte), since (8), version (8); zeros: no such edge.
                 field "*": as_of (8), then 1 = all forward edges are here, 2 = all back edges
 list            1 byte: whether it is the whole list; then (since, id) each (8, 8), newest first
-counts          following, followers, friends (8 each); then, for whom any is not 0, the others
+counts          following, followers, friends (8 each); then, for whom any is not 0, the others;
+                then, in whose lists anybody is absent, how many these are, all of them again
 own writes      one byte, for an empty value would look like none; then user ids (8 each)
 account         1 byte: protected, two audiences (2 bits each), gone; then, of whom a service has
                 set one, the following limit (4): of nearly everybody one zero
@@ -33,7 +34,7 @@ _HALF = Struct(">BQQ")
 _BOTH = Struct(">BQ8xBQ8x")
 _MARK = Struct(">QB")
 _ENTRY = Struct(">qq")
-_COUNTS = Struct(f">{len(NO_COUNTS)}q")
+_COUNTS = Struct(f">{len(NO_COUNTS.numbers)}q")
 _PUBLIC_COUNTS = Struct(">qqq")
 # A named tuple's own constructor is a Python function: a fifth of what unpacking one costs.
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
@@ -112,12 +113,19 @@ def bytes_of_entries(count: int) -> int:
 
 def counts_value(counts: Counts) -> bytes:
     public = _PUBLIC_COUNTS.size // 8
-    return _COUNTS.pack(*counts) if any(counts[public:]) else _PUBLIC_COUNTS.pack(*counts[:public])
+    if not any(counts[public:]):
+        return _PUBLIC_COUNTS.pack(*counts[:public])
+    absent = b"" if counts.absent is None else _COUNTS.pack(*counts.absent.numbers)
+    return _COUNTS.pack(*counts.numbers) + absent
 
 
 def counts_in(value: bytes) -> Counts:
-    short = len(value) == _PUBLIC_COUNTS.size
-    return Counts(*(_PUBLIC_COUNTS if short else _COUNTS).unpack(value))
+    if len(value) == _PUBLIC_COUNTS.size:
+        return Counts(*_PUBLIC_COUNTS.unpack(value))
+    if len(value) == _COUNTS.size:
+        return Counts(*_COUNTS.unpack(value))
+    absent = Counts(*_COUNTS.unpack_from(value, _COUNTS.size))
+    return Counts(*_COUNTS.unpack_from(value))._replace(absent=absent)
 
 
 def account_value(account: Account) -> bytes:

@@ -90,6 +90,21 @@ class RedisCaches:
             if cursor == b"0":
                 return
 
+    async def forget_user(self, user: UserId) -> None:
+        """Nothing is left of this user."""
+        keys = dict.fromkeys(
+            [
+                *self._owner_keys(user),
+                *self._reverse_keys(user),
+                self._keys.relations(user),
+                self._keys.account(user),
+            ]
+        )
+        try:
+            await self._redis.pipe(forget(keys))
+        except Unavailable:
+            self._redis.owe([*keys, *map(lease, keys)])
+
     def _forward_keys(self, user: UserId) -> list[str]:
         return [
             self._keys.entries(ListKind.FOLLOWING, user),

@@ -103,6 +103,7 @@ async def test_without_redis_everything_of_fifty_users_is_a_constant_number_of_s
 ) -> None:
     settings = replace(storage_settings, redis_url="unix:///nowhere.sock")
     async with running_gateway(settings) as gateway:
+        await cost(gateway, 1)
         costs = [await cost(gateway, users) for users in (2, 50)]
     assert max(of_some.statements for of_some in costs) <= UNCACHED.statements
 
@@ -164,6 +165,7 @@ async def test_an_undo_looks_for_its_receipt_first(gateway: Gateway) -> None:
 
 
 async def test_many_changes_cost_what_each_costs(gateway: Gateway) -> None:
+    await change(gateway, 1, "followUser", 99)
     before = await counters(gateway)
     await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 52)])
     assert (await since(gateway, before)).statements == 50 * (READ + WRITE)

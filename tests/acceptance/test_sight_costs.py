@@ -79,6 +79,7 @@ async def test_a_hundred_buttons_cost_what_two_do(gateway: Gateway) -> None:
 async def test_buttons_without_a_cache_are_a_constant_number_of_statements(
     gateway: Gateway, stores: Stores
 ) -> None:
+    await gateway.data(BUTTONS, 1, ids=["1"])
     for count in (2, 100):
         await stores.redis.pipe([("FLUSHDB",)])
         before = await counters(gateway)

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from graph.edge import Millis
+from graph.account_state import AccountState
+from graph.edge import Millis, UserId
 from graph.transitions import mute
+from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.graphs import as_pair, follows
@@ -101,6 +103,50 @@ async def test_a_mute_ends_by_itself(stores: Stores, worker: Worker) -> None:
 
     assert not await has_ended()
     await until(has_ended)
+
+
+async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
+    stores: Stores, worker: Worker, storage_settings: StorageSettings
+) -> None:
+    fans = range(100, 1600)
+    await stores.postgres.fetch(
+        "WITH made AS (INSERT INTO following (from_user_id, to_user_id, kind, since, version) "
+        "    SELECT u, 1, 1, u, 1 FROM generate_series($1::bigint, $2::bigint) u RETURNING *), "
+        "counted AS (INSERT INTO following_count (user_id, follows) "
+        "    SELECT from_user_id, 1 FROM made), "
+        "sum AS (INSERT INTO follower_count (user_id, follows) SELECT 1, count(*) FROM made) "
+        "INSERT INTO follower (to_user_id, from_user_id, kind, since, version) "
+        "SELECT to_user_id, from_user_id, kind, since, version FROM made",
+        fans.start,
+        fans.stop - 1,
+    )
+    await follows(stores, *((1, star) for star in range(2, 10)))
+    await stores.states.change(UserId(1), AccountState.DELETED)
+    await stores.deletions.wake([UserId(1)])
+
+    async def edges_left() -> int:
+        (status,) = (await stores.states.of([UserId(1)])).values()
+        assert status.deletion
+        return status.deletion.edges_left
+
+    for most in (1400, 700):
+
+        async def is_under_way(most: int = most) -> bool:
+            return await edges_left() < most
+
+        await until(is_under_way)
+        await worker.end(signal.SIGKILL)
+        assert await edges_left()
+        # The queue hides the job of a worker that was killed; the tables know what is left.
+        await stores.redis.pipe([("FLUSHDB",)])
+        await worker.start()
+
+    async def is_erased() -> bool:
+        return not await edges_left() and not await stores.outbox.dirty()
+
+    await until(is_erased)
+    report = await verify(storage_settings)
+    assert report.clean, report.drifts
 
 
 async def test_a_worker_stops_when_it_is_told_to(worker: Worker, stores: Stores) -> None:

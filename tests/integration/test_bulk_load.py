@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from graph.account_state import AccountState
 from graph.decision import Outcome
-from graph.edge import Pair, UserId
+from graph.edge import Flags, Kind, Pair, UserId
 from graph.errors import BadInput, Unavailable
 from graph.transitions import follow, unfollow
 from storage import edge_file
@@ -21,6 +22,9 @@ from storage.postgres.outbox import Outbox
 from storage.postgres.pool import Postgres
 from storage.postgres.session import session
 from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.edges import Edges, edges
+from tests.graphs import drain_all
 from tests.loads import (
     assert_whole,
     drain_reverse,
@@ -141,17 +145,65 @@ async def test_what_was_there_keeps_its_date_and_what_had_been_left_comes_back(
     await assert_whole(storage_settings)
 
 
-async def test_another_kind_than_follow_stays(
-    storage_settings: StorageSettings, tmp_path: Path
+WHAT_THERE_IS: Edges = {
+    (1, 2): (Kind.WHISPER, Flags.SPECIAL),
+    (1, 3): Kind.REQUEST,
+    (1, 4): (Kind.BLOCK, Flags.MUTED),
+    (5, 1): Kind.BLOCK,
+    (1, 6): (Kind.NONE, Flags.MUTED | Flags.DISMISSED),
+    (7, 1): Kind.FOLLOW,
+    (8, 1): Kind.WHISPER,
+    (1, 9): (Kind.FOLLOW, Flags.SPECIAL),
+}
+GONE = 10
+
+
+@pytest.mark.parametrize("drained", [True, False], ids=["drained", "lanes lag"])
+@pytest.mark.parametrize("fresh", [True, False], ids=["no edge of it is known", "some are"])
+async def test_only_what_may_be_a_follow_becomes_one(
+    stores: Stores, storage_settings: StorageSettings, tmp_path: Path, drained: bool, fresh: bool
 ) -> None:
-    await execute(
+    """A load respects what users are to each other, and whose account is deleted."""
+    await edges(stores, WHAT_THERE_IS)
+    if drained:
+        await drain_all(stores)
+    await stores.states.change(UserId(GONE), AccountState.DELETED)
+    new = [(1, 5, 5), (1, 7, 5), (1, 8, 5), (1, GONE, 5), (GONE, 1, 5)]
+    known = [] if fresh else [(1, other, 5) for other in (2, 3, 4, 6, 9)]
+    report = await bulk_load(storage_settings, write_edges(tmp_path / "e.csv", new + known))
+    assert report.kept == (3 if fresh else 6)
+    assert counted(report) == ((2, 0, 0) if fresh else (3, 1, 0))
+    rows = await fetch(
         storage_settings,
-        "INSERT INTO following VALUES (1, 2, 9, 9, 4)",
-        "INSERT INTO follower VALUES (2, 1, 9, 9, 4)",
+        "SELECT to_user_id, kind, flags FROM following WHERE from_user_id = 1 ORDER BY 1",
     )
-    path = write_edges(tmp_path / "edges.csv", [(1, 2, 5), (1, 3, 5)])
-    assert counted(await bulk_load(storage_settings, path)) == (1, 1, 0)
-    assert await follows_of(storage_settings) == [(1, 3, 5)]
+    noted = Flags.MUTED | Flags.DISMISSED
+    assert rows == [
+        (2, Kind.WHISPER, Flags.SPECIAL),
+        (3, Kind.REQUEST, 0),
+        (4, Kind.BLOCK, Flags.MUTED),
+        (6, Kind.NONE if fresh else Kind.FOLLOW, noted),
+        (7, Kind.FOLLOW, 0),
+        (8, Kind.FOLLOW, 0),
+        (9, Kind.FOLLOW, Flags.SPECIAL),
+    ]
+    await drain_all(stores)
+    await assert_whole(storage_settings)
+    again = await bulk_load(storage_settings, tmp_path / "e.csv")
+    assert (again.loaded, again.kept) == (0, report.kept)
+
+
+@pytest.mark.parametrize("kind", [Kind.WHISPER, Kind.REQUEST, Kind.BLOCK])
+async def test_what_was_left_a_moment_ago_is_counted_no_more(
+    stores: Stores, storage_settings: StorageSettings, tmp_path: Path, kind: Kind
+) -> None:
+    """The reverse side has not heard of it when the load writes the follow there."""
+    await edges(stores, {(1, 2): kind})
+    await drain_all(stores)
+    await edges(stores, {(1, 2): Kind.NONE})
+    path = write_edges(tmp_path / "edges.csv", [(1, 2, 5)])
+    assert counted(await bulk_load(storage_settings, path)) == (1, 0, 0)
+    await drain_all(stores)
     await assert_whole(storage_settings)
 
 

@@ -27,10 +27,13 @@ QUERIES = Path(sql.__file__).parent / "queries"
 STATEMENTS = {
     file: sql.parse((QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
     for file in (
+        "absences",
+        "account_states",
         "accounts",
         "affinity",
         "counts",
         "edges",
+        "erasures",
         "lists",
         "mutes",
         "outbox",
@@ -93,6 +96,10 @@ SELECT {STAR_LANE}, {FAN} + u, {STAR}, 1000000, 2, 0, 0, 0 FROM generate_series(
 UPDATE outbox SET applied = true WHERE id % 100 = 0;
 
 INSERT INTO account (user_id, protected) SELECT u, u % 10 = 0 FROM generate_series(1, {USERS}) u;
+UPDATE account SET state = user_id % 2 + 1, changed_at = user_id,
+    deleted_at = CASE WHEN user_id % 2 = 1 THEN user_id END
+WHERE user_id % 100 < 2;
+UPDATE account SET erased_at = user_id WHERE user_id % 100 = 1 AND user_id > 1000;
 
 INSERT INTO receipt (actor_id, id, asked, other_id, outcome, made_at)
 SELECT u, md5(u::text)::uuid, 'x', u + 1, 'FOLLOWED', u FROM generate_series(1, {USERS}) u;
@@ -372,16 +379,20 @@ async def test_notes_are_a_probe_a_pair(planner: Planner) -> None:
     assert looked_at(steps, "following") <= 2
 
 
+ABSENT = 201
+
+
 async def test_the_counts_of_a_hundred_users_are_probes(planner: Planner) -> None:
     asked = [STAR, *range(1, 100)]
-    steps = await planner.steps("counts", "counts", asked, 77)
+    steps = await planner.steps("counts", "counts", asked, 77, ABSENT)
     assert_by_index(steps)
+    assert looked_at(steps, "account") <= ABSENT
     assert looked_at(steps, "following_count", "follower_count") <= 2 * len(asked)
     assert looked_at(steps, "outbox") <= 3  # the asker's one change, and what comes the other way
 
 
 async def test_the_counts_of_a_writer_probe_what_is_pending(planner: Planner) -> None:
-    steps = await planner.steps("counts", "counts", [78, 79], 77)
+    steps = await planner.steps("counts", "counts", [78, 79], 77, ABSENT)
     assert_by_index(steps)
     assert looked_at(steps, "outbox") == 1
     assert looked_at(steps, "follower") <= 1
@@ -440,7 +451,7 @@ async def test_a_stars_friends_cost_a_probe_for_each_of_its_follows(
 
 
 async def test_a_pending_change_towards_a_star_is_counted_by_a_probe(planner: Planner) -> None:
-    steps = await planner.steps("counts", "counts", [STAR], FAN)
+    steps = await planner.steps("counts", "counts", [STAR], FAN, ABSENT)
     assert looked_at(steps, "outbox") == 1
     assert_probed(steps, "follower", 1)
 
@@ -474,7 +485,7 @@ ONE_ENDS = tuple(column[:1] for column in BOTH_END)
 async def test_a_change_writes_by_its_keys(
     planner: Planner, steps: tuple[object, ...], rows: int
 ) -> None:
-    touched = await planner.touched("edges", "write_steps", *UNFOLLOWS, *steps)
+    touched = await planner.touched("edges", "write_steps", *UNFOLLOWS, *steps, False)
     read = {table: reads for table, reads in touched.items() if reads.end_to_end or reads.rows}
     assert not any(reads.end_to_end for reads in read.values())
     assert {table.rstrip("_0123456789") for table in read} == {"following", "following_count"}
@@ -482,9 +493,15 @@ async def test_a_change_writes_by_its_keys(
     assert sum(reads.rows for reads in read.values()) <= rows, "probes, and what is updated"
 
 
+async def test_what_begins_something_looks_for_two_accounts_first(planner: Planner) -> None:
+    touched = await planner.touched("edges", "write_steps", *UNFOLLOWS, *ONE_ENDS, True)
+    assert not any(reads.end_to_end for reads in touched.values())
+    assert touched["account"].rows <= 2
+
+
 async def test_a_receipt_costs_no_read(planner: Planner) -> None:
     receipt = (uuid4(), b"unfollow", "UNFOLLOWED", [1] * 10)
-    write = (*UNFOLLOWS, *ONE_ENDS, *receipt)
+    write = (*UNFOLLOWS, *ONE_ENDS, False, *receipt)
     touched = await planner.touched("edges", "write_with_receipt", *write)
     assert not any(reads.end_to_end for reads in touched.values())
     assert sum(reads.rows for reads in touched.values()) <= 4
@@ -571,6 +588,67 @@ async def test_the_state_of_the_outbox_is_counted_no_further_than_asked(planner:
     assert looked_at(steps, "outbox") <= LANES + 1000
 
 
+async def test_few_who_are_absent_are_two_probes_a_list(planner: Planner) -> None:
+    asked, most = [STAR, OWNER, READER], 20
+    steps = await planner.steps("counts", "few_absent", asked, most)
+    assert_by_index(steps)
+    assert looked_at(steps, "account") == most
+    assert_probed(steps, "following", len(asked) * most)
+    assert_probed(steps, "follower", len(asked) * most)
+
+
+async def test_many_who_are_absent_are_looked_for_by_a_probe_an_entry(planner: Planner) -> None:
+    most = 500
+    steps = await planner.steps("counts", "many_absent", [STAR], most)
+    assert_by_index(steps)
+    assert looked_at(steps, "following", "follower") <= 2 * (most + STAR_FOLLOWS)
+    assert looked_at(steps, "account") <= most + STAR_FOLLOWS
+
+
+async def test_who_is_absent_is_read_from_an_index_of_them(planner: Planner) -> None:
+    for name, *args in (("all_absent", 500, 20), ("lately_changed", 500, 0, 20)):
+        steps = await planner.steps("absences", name, *args)
+        assert_by_index(steps)
+        # Of a thousand rows, a plan for given values may sort them all.
+        assert looked_at(steps, "account") <= (1000 if "Sort" in {s.node for s in steps} else 20)
+
+
+async def test_the_states_of_accounts_are_probes(planner: Planner) -> None:
+    steps = await planner.steps("account_states", "states", [500, 501, 1])
+    assert_by_index(steps)
+    assert looked_at(steps, "account") <= 3
+    assert looked_at(steps, "following_count", "follower_count") <= 6
+
+
+async def test_whom_a_star_concerns_is_read_no_further_than_asked(planner: Planner) -> None:
+    most = 100
+    steps = await planner.steps("account_states", "neighbours", STAR, most)
+    assert_by_index(steps)
+    assert looked_at(steps, "following", "follower") <= 2 * most
+
+
+@pytest.mark.parametrize("name", ["ahead", "behind", "noted"])
+async def test_what_is_left_of_a_deleted_account_is_read_no_further_than_asked(
+    planner: Planner, name: str
+) -> None:
+    most = 100
+    for user in (STAR, OWNER):
+        steps = await planner.steps("erasures", name, user, most)
+        assert_by_index(steps)
+        assert looked_at(steps, "following", "follower") <= 4 * most
+
+
+async def test_deletions_are_found_and_finished_by_probes(planner: Planner) -> None:
+    steps = await planner.steps("erasures", "unfinished", 5)
+    assert_by_index(steps)
+    assert looked_at(steps, "account") == 5
+    for name in ("is_unfinished", "finish", "clear_receipts"):
+        args = (1,) if name == "is_unfinished" else (1, 1000)
+        steps = await planner.steps("erasures", name, *args)
+        assert_by_index(steps)
+        assert sum(step.rows for step in steps if step.relation) <= 10
+
+
 async def test_recording_interactions_is_two_probes_a_pair(planner: Planner) -> None:
     given = range(1, 501)
     others = [USERS + 1 + user % 10 for user in given]  # some of them are new
@@ -618,4 +696,10 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         if (file, name) not in planned and file != "lists"  # those are made of kinds and orders
     }
     others = {"lock_lane", "try_lane", "unsettled", "any_edge"}
-    assert unplanned == others, "no tables; or only for audits and at a start"
+    one_row = {"ensure_account", "lock_state", "write_state"}
+    by_variable_names = {"ahead", "behind", "noted", "all_absent", "lately_changed"}
+    by_variable_names |= {"is_unfinished", "clear_receipts", "finish"}
+    lane_only = {"on_its_way"}
+    assert unplanned == others | one_row | by_variable_names | lane_only, (
+        "no tables; or only for audits and at a start"
+    )

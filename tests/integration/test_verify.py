@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from graph.edge import Pair, UserId
+from graph.edge import Flags, Kind, Pair, UserId
 from graph.errors import Unavailable
 from graph.lane import LANES, lane_of
 from graph.transitions import follow, unfollow
@@ -21,6 +21,9 @@ from storage.postgres.pool import Postgres
 from storage.postgres.session import session
 from storage.postgres.verify import VerifyProgress, users_of_graph, verify
 from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.edges import Edges, edges
+from tests.graphs import drain_all
 from tests.loads import assert_whole, drain_reverse, execute, fetch
 
 USERS = 12
@@ -86,6 +89,94 @@ async def test_a_whole_graph_is_clean_and_everything_was_looked_at(whole: Storag
 
 async def test_an_empty_graph_is_clean(storage_settings: StorageSettings) -> None:
     assert (await verify(storage_settings)).clean
+
+
+OF_EVERY_KIND: Edges = {
+    (20, 21): (Kind.WHISPER, Flags.SPECIAL | Flags.MUTED),
+    (21, 20): Kind.FOLLOW,
+    (20, 22): (Kind.FOLLOW, Flags.SPECIAL),
+    (22, 20): Kind.FOLLOW,
+    (20, 23): Kind.REQUEST,
+    (24, 20): Kind.REQUEST,
+    (20, 25): Kind.BLOCK,
+    (26, 20): Kind.BLOCK,
+    (27, 20): Kind.WHISPER,
+    (20, 28): (Kind.NONE, Flags.MUTED),
+    (29, 30): (Kind.NONE, Flags.MUTED),
+}
+
+COUNTS = {
+    DriftKind.WHISPER_COUNT: ("following_count", "whispers"),
+    DriftKind.OUTGOING_REQUEST_COUNT: ("following_count", "requests"),
+    DriftKind.BLOCK_COUNT: ("following_count", "blocks"),
+    DriftKind.SPECIAL_COUNT: ("following_count", "specials"),
+    DriftKind.MUTE_COUNT: ("following_count", "mutes"),
+    DriftKind.WHISPERED_COUNT: ("follower_count", "whispers"),
+    DriftKind.INCOMING_REQUEST_COUNT: ("follower_count", "requests"),
+    DriftKind.BLOCKED_COUNT: ("follower_count", "blocks"),
+}
+
+
+@pytest.fixture
+async def of_every_kind(stores: Stores, storage_settings: StorageSettings) -> StorageSettings:
+    """A graph that real writes have made, with edges of every kind, and notes."""
+    await edges(stores, OF_EVERY_KIND)
+    await drain_all(stores)
+    return storage_settings
+
+
+async def all_counts(settings: StorageSettings) -> list[tuple[Any, ...]]:
+    return await fetch(
+        settings,
+        "SELECT * FROM following_count FULL JOIN follower_count USING (user_id) ORDER BY user_id",
+    )
+
+
+@pytest.mark.parametrize("kind", list(COUNTS))
+async def test_counts_of_every_kind_are_compared_and_mended(
+    of_every_kind: StorageSettings, kind: DriftKind
+) -> None:
+    assert (await verify(of_every_kind)).clean
+    whole = await all_counts(of_every_kind)
+    table, column = COUNTS[kind]
+    right = 2 if kind in (DriftKind.SPECIAL_COUNT, DriftKind.MUTE_COUNT) else 1
+    await execute(of_every_kind, f"UPDATE {table} SET {column} = 9 WHERE user_id = 20")
+    ((drift),) = (await verify(of_every_kind)).drifts
+    assert (drift.kind, drift.count) == (kind, 1)
+    assert drift.examples == (f"20: 9 instead of {right}",)
+    assert (await verify(of_every_kind, repair=True)).repaired
+    assert await all_counts(of_every_kind) == whole
+    assert (await verify(of_every_kind)).clean
+
+
+@pytest.mark.parametrize("user", [20, 24, 25, 29])
+async def test_who_has_no_count_row_at_all_gets_one_again(
+    of_every_kind: StorageSettings, user: int
+) -> None:
+    await execute(
+        of_every_kind,
+        f"DELETE FROM following_count WHERE user_id = {user}",
+        f"DELETE FROM follower_count WHERE user_id = {user}",
+    )
+    assert not (await verify(of_every_kind)).clean
+    await verify(of_every_kind, repair=True)
+    assert (await verify(of_every_kind)).clean
+
+
+@pytest.mark.parametrize("other", [21, 22, 23, 25, 28])
+async def test_a_lost_reverse_row_of_any_kind_is_mended_with_its_count(
+    of_every_kind: StorageSettings, other: int
+) -> None:
+    whole = await all_counts(of_every_kind)
+    await execute(of_every_kind, f"DELETE FROM follower WHERE to_user_id = {other}")
+    await execute(
+        of_every_kind,
+        "UPDATE follower_count SET follows = 0, whispers = 0, requests = 0, blocks = 0 "
+        f"WHERE user_id = {other}",
+    )
+    await verify(of_every_kind, repair=True)
+    assert (await verify(of_every_kind)).clean
+    assert await all_counts(of_every_kind) == whole
 
 
 REVERSE_SIDE = """

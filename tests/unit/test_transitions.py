@@ -1,6 +1,7 @@
 """What every action does in every state of two users, and what holds of all of it."""
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -11,11 +12,13 @@ from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.relation import is_friends, relation
 from graph.transitions import (
     accept_request,
+    among_active,
     block,
     cancel_request,
     decline_request,
     dismiss,
     end_mute,
+    erase,
     follow,
     mute,
     remove_follower,
@@ -445,10 +448,61 @@ def test_blocks_have_a_limit_of_their_own() -> None:
     assert (refused.outcome, refused.limit) == (Outcome.BLOCK_LIMIT_REACHED, (3, 3))
 
 
-def test_nobody_begins_a_follow_with_an_account_that_is_gone() -> None:
-    gone = Before(NO_EDGE, edge(Kind.REQUEST), 0, NOW, present=False)
-    for rule in (follow(3), accept_request(3)):
-        assert rule(gone).outcome is Outcome.NOT_ALLOWED
+def test_what_there_was_with_an_account_that_is_not_here_looks_as_if_it_had_never_been() -> None:
+    for kind, back_kind in product(Kind, Kind):
+        gone = Before(edge(kind), edge(back_kind), 1, NOW, present=False)
+        told = Outcome.UNBLOCK_FIRST if kind is Kind.BLOCK else Outcome.NOT_ALLOWED
+        for rule in (follow(3), follow(3, Kind.WHISPER)):
+            for protected in (True, False):
+                assert rule(replace(gone, protected=protected)).outcome is told
+        assert update_follow(special=True)(gone).outcome is Outcome.NOT_FOLLOWING
+        assert accept_request(3)(gone).outcome is Outcome.NO_REQUEST
+
+
+EVERY_RULE = (
+    *(follow(3), unfollow(), update_follow(Kind.WHISPER), remove_follower(), accept_request(3)),
+    *(decline_request(), cancel_request(), block(3), unblock(), mute(), unmute(), dismiss()),
+)
+
+
+def test_whose_account_is_not_active_changes_nothing() -> None:
+    for rule, kind, back_kind in product(EVERY_RULE, Kind, Kind):
+        before = Before(edge(kind), edge(back_kind), 1, NOW, present=False, active=False)
+        decision = among_active(rule)(before)
+        assert (decision.outcome, decision.steps) == (Outcome.ACCOUNT_NOT_ACTIVE, ())
+
+
+def test_with_a_deleted_account_things_only_end() -> None:
+    changed = set()
+    for rule, kind, back_kind in product(EVERY_RULE, Kind, Kind):
+        before = Before(edge(kind), edge(back_kind), 1, NOW, present=False, erased=True)
+        decision = among_active(rule)(before)
+        after = {decision.edge.kind, decision.back.kind}
+        assert after <= {kind, back_kind, Kind.NONE}
+        assert not decision.edge.flags
+        changed |= {decision.outcome} if decision.steps else set()
+    assert changed == {
+        Outcome.UNFOLLOWED,
+        Outcome.FOLLOWER_REMOVED,
+        Outcome.REQUEST_DECLINED,
+        Outcome.REQUEST_CANCELLED,
+        Outcome.UNBLOCKED,
+    }
+
+
+def test_an_erasure_leaves_nothing_but_what_the_other_has_noted() -> None:
+    noted = Flags.MUTED | Flags.DISMISSED
+    for kind, back_kind, flags in product(Kind, Kind, (Flags.PLAIN, noted, Flags.SPECIAL)):
+        before = Before(edge(kind, flags), edge(back_kind, flags), 1, NOW, muted_until=Millis(5))
+        decision = erase()(before)
+        assert (decision.edge.kind, decision.edge.flags) == (Kind.NONE, Flags.PLAIN)
+        assert decision.back.kind is Kind.NONE
+        assert all(step.muted_until is None for step in decision.steps)
+        if back_kind:
+            assert decision.back.flags == flags & noted
+        friends = kind is back_kind is Kind.FOLLOW
+        assert sum(step.friends for step in decision.steps) == -friends
+        assert not erase()(replace(before, edge=decision.edge, back=decision.back)).steps
 
 
 def test_a_mute_can_be_given_another_end() -> None:

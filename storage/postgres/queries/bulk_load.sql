@@ -6,12 +6,14 @@ SELECT pg_advisory_lock($1, $2)
 -- How far the file $1 was loaded before, if a load of it was cut off.
 INSERT INTO bulk_load AS b (file) VALUES ($1)
 ON CONFLICT (file) DO UPDATE SET file = b.file
-RETURNING lines, loaded, present, bad
+RETURNING lines, loaded, present, kept, bad
 
 -- name: advance
--- The file $1 is done up to line $2: so many more edges were loaded, present, and bad.
+-- The file $1 is done up to line $2: so many more edges were loaded, present, kept from the
+-- graph, and bad.
 UPDATE bulk_load
-SET lines = greatest(lines, $2), loaded = loaded + $3, present = present + $4, bad = bad + $5
+SET lines = greatest(lines, $2), loaded = loaded + $3, present = present + $4, kept = kept + $5,
+    bad = bad + $6
 WHERE file = $1
 
 -- name: finish

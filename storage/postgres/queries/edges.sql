@@ -6,6 +6,8 @@ SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c
        b.kind AS back_kind, b.flags AS back_flags, b.since AS back_since, b.version AS back_version,
        own.following_limit, coalesce(other.protected, false) AS protected,
        coalesce(own.state, 0) = 0 AND coalesce(other.state, 0) = 0 AS present,
+       coalesce(own.state, 0) = 0 AS active,
+       2 IN (own.state, other.state) IS TRUE AS erased,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 FROM (SELECT) AS one
 LEFT JOIN following_count c ON c.user_id = $1
@@ -16,17 +18,27 @@ LEFT JOIN account other ON other.user_id = $2
 
 -- name: write_steps
 -- The edges, their owners' counts and the outbox rows, if the decision still holds: one row of each
--- a step, after two probes. The function is in migrations/0005_relationship.sql.
-SELECT write_steps($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-                   $19, $20, $21, $22, $23, $24, $25, $26, $27) AS written
+-- a step, after two probes. The function is in migrations/0005_relationship.sql. What begins
+-- something ($28) has a third probe before it: of a deleted account, things only end. It may be
+-- deleted a moment later all the same, so who erases it waits for longer than any statement takes.
+SELECT CASE WHEN $28::boolean AND EXISTS (
+           SELECT FROM account WHERE user_id IN ($3, $4) AND state = 2
+       ) THEN false
+       ELSE write_steps($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+                        $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)
+       END AS written
 
 -- name: write_with_receipt
--- The same, and with it a receipt ($28 to $31) for the actor: one row more. There may already be one.
+-- The same, and with it a receipt ($29 to $32) for the actor: one row more. There may already be one.
 WITH change AS MATERIALIZED (
-    SELECT write_steps($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                       $18, $19, $20, $21, $22, $23, $24, $25, $26, $27) AS written
+    SELECT CASE WHEN $28::boolean AND EXISTS (
+               SELECT FROM account WHERE user_id IN ($3, $4) AND state = 2
+           ) THEN false
+           ELSE write_steps($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+                            $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)
+           END AS written
 ), receipt AS (
     INSERT INTO receipt (actor_id, id, other_id, made_at, asked, outcome, taken)
-    SELECT $3, $28, $4, $11, $29, $30, $31 FROM change WHERE written
+    SELECT $3, $29, $4, $11, $30, $31, $32 FROM change WHERE written
 )
 SELECT written FROM change

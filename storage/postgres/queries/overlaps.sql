@@ -116,6 +116,9 @@ CROSS JOIN LATERAL (
     SELECT WHERE NOT $5
     LIMIT 1
 ) r
+WHERE NOT EXISTS ( -- who is absent is left out already
+    SELECT FROM account a WHERE a.user_id = b.id AND a.state <> 0 AND a.erased_at IS NULL
+)
 GROUP BY u.user_id
 
 -- name: notes

@@ -26,11 +26,16 @@ WITH truth AS MATERIALIZED (
     SET since = excluded.since, version = excluded.version,
         kind = excluded.kind, flags = excluded.flags
 ), counted AS (
-    INSERT INTO follower_count AS c (user_id, follows)
+    INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks)
     SELECT to_user_id,
-           sum((coalesce(kind, 0) = 1)::integer - (coalesce(former, 0) = 1)::integer)
+           sum((coalesce(kind, 0) = 1)::integer - (coalesce(former, 0) = 1)::integer),
+           sum((coalesce(kind, 0) = 2)::integer - (coalesce(former, 0) = 2)::integer),
+           sum((coalesce(kind, 0) = 3)::integer - (coalesce(former, 0) = 3)::integer),
+           sum((coalesce(kind, 0) = 4)::integer - (coalesce(former, 0) = 4)::integer)
     FROM truth GROUP BY to_user_id ORDER BY to_user_id
-    ON CONFLICT (user_id) DO UPDATE SET follows = c.follows + excluded.follows
+    ON CONFLICT (user_id) DO UPDATE
+    SET follows = c.follows + excluded.follows, whispers = c.whispers + excluded.whispers,
+        requests = c.requests + excluded.requests, blocks = c.blocks + excluded.blocks
 )
 SELECT count(*) FROM truth
 
@@ -46,15 +51,29 @@ FROM (
 ) held
 
 -- name: mend_counts
--- Sets the counts of the users $1 to ($2[i], $3[i], $4[i]): what `compare_counts` has found true
--- within this transaction. Friends are a sum of two counts, and this moves the second.
+-- Sets the counts of the users $1 to those of `comparison.Numbers` ($2[i] to $12[i]): what
+-- `compare_counts` has found true within this transaction. Friends are a sum of two counts: $4 says
+-- by how much it differs, and this moves the second.
 WITH truth AS (
-    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
-        AS t (user_id, following, followers, more_friends)
+    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
+                         $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
+                         $11::bigint[], $12::bigint[])
+        AS t (user_id, following, followers, more_friends, whispers, whispered, outgoing, incoming,
+              blocks, blocked, specials, mutes)
 ), own AS (
-    UPDATE following_count c SET follows = t.following FROM truth t WHERE c.user_id = t.user_id
+    UPDATE following_count c
+    SET follows = t.following, whispers = t.whispers, requests = t.outgoing, blocks = t.blocks,
+        specials = t.specials, mutes = t.mutes
+    FROM truth t WHERE c.user_id = t.user_id
 )
-INSERT INTO follower_count AS c (user_id, follows, friends)
-SELECT user_id, followers, more_friends FROM truth ORDER BY user_id
+INSERT INTO follower_count AS c (user_id, follows, friends, whispers, requests, blocks)
+SELECT user_id, followers, more_friends, whispered, incoming, blocked FROM truth ORDER BY user_id
 ON CONFLICT (user_id) DO UPDATE
-SET follows = excluded.follows, friends = c.friends + excluded.friends
+SET follows = excluded.follows, friends = c.friends + excluded.friends,
+    whispers = excluded.whispers, requests = excluded.requests, blocks = excluded.blocks
+
+-- name: erase_again
+-- The workers find the accounts $1 again, and erase them: a probe each.
+UPDATE account
+SET erased_at = NULL, changed_at = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+WHERE user_id = ANY ($1::bigint[]) AND state = 2

@@ -4,6 +4,7 @@
 -- row lags while a change is pending; a tombstone and no row are the same.
 WITH part AS MATERIALIZED (
     SELECT from_user_id, to_user_id, kind, ARRAY[kind, flags, since, version] AS edge,
+           kind <> 0 OR flags & 2 <> 0 AS counts,
            least(from_user_id, to_user_id) <= 0 OR from_user_id = to_user_id
                OR since NOT BETWEEN 0 AND 281474976710655 OR kind NOT BETWEEN 0 AND 4 AS invalid
     FROM following
@@ -31,7 +32,7 @@ SELECT 'edge' AS what, from_user_id, to_user_id, edge, mirror, invalid,
 FROM odd
 UNION ALL
 SELECT 'user', from_user_id, 0, NULL, NULL, false, false, 0
-FROM (SELECT DISTINCT from_user_id FROM part WHERE kind = 1) u
+FROM (SELECT DISTINCT from_user_id FROM part WHERE counts) u
 WHERE NOT EXISTS (SELECT FROM following_count c WHERE c.user_id = u.from_user_id)
   AND NOT EXISTS (SELECT FROM follower_count c WHERE c.user_id = u.from_user_id)
 UNION ALL
@@ -67,10 +68,13 @@ SELECT 'edge' AS what, from_user_id, to_user_id, NULL::bigint[] AS edge, edge AS
 FROM odd
 UNION ALL
 SELECT 'user', 0, to_user_id, NULL, NULL, false, false, 0
-FROM (SELECT DISTINCT to_user_id FROM part WHERE kind = 1) u
+FROM (SELECT DISTINCT to_user_id FROM part WHERE kind <> 0) u
 WHERE NOT EXISTS (SELECT FROM follower_count c WHERE c.user_id = u.to_user_id)
   AND NOT EXISTS (SELECT FROM following_count c WHERE c.user_id = u.to_user_id)
-  AND NOT EXISTS (SELECT FROM following f WHERE f.from_user_id = u.to_user_id AND f.kind = 1)
+  AND NOT EXISTS (
+      SELECT FROM following f
+      WHERE f.from_user_id = u.to_user_id AND (f.kind <> 0 OR f.flags & 2 <> 0)
+  )
 UNION ALL
 (SELECT 'end', from_user_id, to_user_id, NULL, NULL, false, false, (SELECT count(*) FROM part)
  FROM part ORDER BY to_user_id DESC, from_user_id DESC LIMIT 1)
@@ -84,31 +88,47 @@ WITH pending AS MATERIALIZED (
     GROUP BY to_user_id
 )
 SELECT u.user_id,
-       coalesce(a.follows, 0) AS following, f.follows AS true_following,
-       coalesce(b.follows, 0) AS followers, r.follows AS true_followers,
-       coalesce(a.friends, 0) + coalesce(b.friends, 0) + coalesce(p.friends, 0)::bigint AS friends,
-       f.friends AS true_friends
+       coalesce(a.follows, 0), f.follows,
+       coalesce(b.follows, 0), r.follows,
+       coalesce(a.friends, 0) + coalesce(b.friends, 0) + coalesce(p.friends, 0)::bigint, f.friends,
+       coalesce(a.whispers, 0), f.whispers,
+       coalesce(b.whispers, 0), r.whispers,
+       coalesce(a.requests, 0), f.requests,
+       coalesce(b.requests, 0), r.requests,
+       coalesce(a.blocks, 0), f.blocks,
+       coalesce(b.blocks, 0), r.blocks,
+       coalesce(a.specials, 0), f.specials,
+       coalesce(a.mutes, 0), f.mutes
 FROM unnest($1::bigint[]) AS u (user_id)
 LEFT JOIN pending p ON p.to_user_id = u.user_id
 LEFT JOIN LATERAL (
-    SELECT follows, friends FROM following_count c WHERE c.user_id = u.user_id OFFSET 0
+    SELECT * FROM following_count c WHERE c.user_id = u.user_id OFFSET 0
 ) a ON true
 LEFT JOIN LATERAL (
-    SELECT follows, friends FROM follower_count c WHERE c.user_id = u.user_id OFFSET 0
+    SELECT * FROM follower_count c WHERE c.user_id = u.user_id OFFSET 0
 ) b ON true
 CROSS JOIN LATERAL (
-    SELECT count(*) AS follows, count(back.kind) AS friends
+    SELECT count(*) FILTER (WHERE f.kind = 1) AS follows, count(back.kind) AS friends,
+           count(*) FILTER (WHERE f.kind = 2) AS whispers,
+           count(*) FILTER (WHERE f.kind = 3) AS requests,
+           count(*) FILTER (WHERE f.kind = 4) AS blocks,
+           count(*) FILTER (WHERE f.kind IN (1, 2) AND f.flags & 1 <> 0) AS specials,
+           count(*) FILTER (WHERE f.flags & 2 <> 0) AS mutes
     FROM following f
     LEFT JOIN LATERAL (
         SELECT back.kind FROM following back
-        WHERE back.from_user_id = f.to_user_id AND back.to_user_id = f.from_user_id
+        WHERE f.kind = 1 AND back.from_user_id = f.to_user_id AND back.to_user_id = f.from_user_id
           AND back.kind = 1
         OFFSET 0
     ) back ON true
-    WHERE f.from_user_id = u.user_id AND f.kind = 1
+    WHERE f.from_user_id = u.user_id AND (f.kind <> 0 OR f.flags <> 0)
 ) f
 CROSS JOIN LATERAL (
-    SELECT count(*) AS follows FROM follower r WHERE r.to_user_id = u.user_id AND r.kind = 1
+    SELECT count(*) FILTER (WHERE r.kind = 1) AS follows,
+           count(*) FILTER (WHERE r.kind = 2) AS whispers,
+           count(*) FILTER (WHERE r.kind = 3) AS requests,
+           count(*) FILTER (WHERE r.kind = 4) AS blocks
+    FROM follower r WHERE r.to_user_id = u.user_id AND r.kind <> 0
 ) r
 
 -- name: next_users
@@ -120,3 +140,27 @@ FROM (
     (SELECT user_id FROM follower_count WHERE user_id > $1 ORDER BY user_id LIMIT $2)
 ) u
 ORDER BY user_id LIMIT $2
+
+-- name: compare_erased
+-- The next $2 erased accounts behind $1, and whether anything of them is there after all: a probe a
+-- kind and direction.
+SELECT a.user_id,
+       EXISTS (
+           SELECT FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
+           CROSS JOIN LATERAL (
+               (SELECT FROM following f WHERE f.from_user_id = a.user_id AND f.kind = k.kind LIMIT 1)
+               UNION ALL
+               (SELECT FROM follower r WHERE r.to_user_id = a.user_id AND r.kind = k.kind LIMIT 1)
+           ) e
+       )
+       OR EXISTS (
+           SELECT FROM following f
+           WHERE f.from_user_id = a.user_id AND f.kind = 0 AND f.flags <> 0
+       )
+       OR EXISTS (
+           SELECT FROM follower r
+           WHERE r.to_user_id = a.user_id AND r.kind = 0 AND r.flags <> 0
+       ) AS has_edges
+FROM account a
+WHERE a.erased_at IS NOT NULL AND a.user_id > $1
+ORDER BY a.user_id LIMIT $2

@@ -1,0 +1,112 @@
+"""Who is not here, of all accounts, as a process knows it. Knows nothing of lists.
+
+Nearly nobody is absent, so each process knows all of them, and a page or a check of a thousand
+relations costs one look at a set. It asks PostgreSQL what has changed when what it knows is older
+than it may be: twice a second, not once a request.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
+from graph.edge import UserId
+from graph.errors import Unavailable
+from storage.postgres import sql
+from storage.postgres.pool import Postgres, Record
+
+log = logging.getLogger(__name__)
+
+ABSENT_MAX = 500_000
+"""So many take some 40 MB of a process; of more, those with the highest ids stay visible."""
+
+ROWS = 20_000
+"""Rows a statement: some tens of milliseconds."""
+
+OVERLAP_US = 15_000_000
+"""Looked at again each time: who was switched off in a transaction that was not yet committed then,
+or by the clock of a server that was a little behind."""
+
+WHOLE_S = 600
+"""How often all are read anew, in case clocks differ by more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    all_absent: str
+    lately_changed: str
+
+
+_SQL = sql.load(_Statements, "absences")
+
+
+class PostgresAbsences:
+    """Keeps `storage.ports.Absences`."""
+
+    def __init__(self, postgres: Postgres, age_s: float) -> None:
+        self._postgres = postgres
+        self._age_s = age_s
+        self._known: set[UserId] = set()
+        self._read_at: float | None = None
+        self._expired = False
+        self._whole_at = 0.0
+        self._after_us = 0
+        self._reading = asyncio.Lock()
+
+    async def now(self) -> Set[UserId]:
+        if self._is_old():
+            async with self._reading:  # one reads for all who wait
+                if self._is_old():
+                    await self._read()
+        return self._known
+
+    def expire(self) -> None:
+        """Somebody has come or gone: the next who asks must know."""
+        self._expired = True
+
+    def _is_old(self) -> bool:
+        if self._read_at is None or self._expired:
+            return True
+        return time.monotonic() - self._read_at >= self._age_s
+
+    async def _read(self) -> None:
+        started, self._expired = time.monotonic(), False
+        try:
+            if self._read_at is None or started - self._whole_at >= WHOLE_S:
+                await self._read_all()
+                self._whole_at = started
+            else:
+                await self._read_changes()
+        except Unavailable:
+            if self._read_at is None:
+                raise
+            # Nobody comes or goes while PostgreSQL is away.
+            log.warning("PostgreSQL does not say who is absent; what was known holds on")
+        self._read_at = started
+
+    async def _read_all(self) -> None:
+        clock, *rows = await self._postgres.fetch(_SQL.all_absent, 0, ROWS)
+        known = {UserId(row["user_id"]) for row in rows}
+        while len(rows) == ROWS and len(known) < ABSENT_MAX:
+            _, *rows = await self._postgres.fetch(_SQL.all_absent, max(known), ROWS)
+            known.update(row["user_id"] for row in rows)
+        if len(known) >= ABSENT_MAX:
+            log.warning("%d accounts are absent: any more are not left out", ABSENT_MAX)
+        self._known, self._after_us = known, clock["now"]
+
+    async def _read_changes(self) -> None:
+        place = (self._after_us - OVERLAP_US, 0)
+        while rows := await self._postgres.fetch(_SQL.lately_changed, *place, ROWS):
+            self._take(rows)
+            place = (rows[-1]["changed_at"], rows[-1]["user_id"])
+            self._after_us = max(self._after_us, place[0])
+            if len(rows) < ROWS:
+                return
+
+    def _take(self, rows: Sequence[Record]) -> None:
+        for user, _, absent in rows:
+            if not absent:
+                self._known.discard(user)
+            elif len(self._known) < ABSENT_MAX:
+                self._known.add(user)

@@ -1,0 +1,68 @@
+"""Whether accounts are here, switched off or deleted: rows of the account table. Knows no cache."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from graph.account_state import (
+    HERE,
+    STATE_CHANGES,
+    AccountState,
+    AccountStatus,
+    Deletion,
+    StateOutcome,
+    state_outcome,
+)
+from graph.edge import Millis, UserId
+from storage.postgres import sql
+from storage.postgres.pool import Postgres, Record
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    ensure_account: str
+    lock_state: str
+    write_state: str
+    states: str
+    neighbours: str
+
+
+_SQL = sql.load(_Statements, "account_states")
+
+
+class PostgresAccountStates:
+    """Keeps `storage.ports.AccountStates`."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
+        rows = await self._postgres.fetch(_SQL.states, list(users))
+        found = {UserId(row["user_id"]): _status(row) for row in rows}
+        return {user: found.get(user, HERE) for user in users}
+
+    async def change(self, user: UserId, state: AccountState) -> StateOutcome:
+        async with self._postgres.connection() as connection, connection.transaction():
+            await connection.fetch(_SQL.ensure_account, user)
+            row = await connection.row(_SQL.lock_state, user)
+            assert row is not None
+            outcome = state_outcome(AccountState(row["state"]), state)
+            if outcome in STATE_CHANGES:
+                await connection.fetch(_SQL.write_state, user, state)
+        return outcome
+
+    async def neighbours(self, user: UserId, most: int) -> Sequence[UserId]:
+        """In whose lists the user stands: the newest `most` of each kind and direction."""
+        return [row["id"] for row in await self._postgres.fetch(_SQL.neighbours, user, most)]
+
+
+def _status(row: Record) -> AccountStatus:
+    state = AccountState(row["state"])
+    if state is not AccountState.DELETED:
+        return AccountStatus(state)
+    started, finished = row["deleted_at"], row["erased_at"]
+    deletion = Deletion(
+        0 if finished else row["edges_left"],
+        Millis((started or 0) // 1000),
+        Millis(finished // 1000) if finished else None,
+    )
+    return AccountStatus(state, deletion)

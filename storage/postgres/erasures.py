@@ -1,0 +1,76 @@
+"""What is left of deleted accounts, and the end of the last of it. Knows nothing of who erases.
+
+Progress is in the tables alone: what is left is found again by whoever goes on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from graph.edge import UserId
+from graph.lane import lane_of
+from storage.postgres import sql
+from storage.postgres.pool import Postgres
+
+RECEIPTS = 1000
+"""Receipts a statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    unfinished: str
+    is_unfinished: str
+    ahead: str
+    behind: str
+    noted: str
+    on_its_way: str
+    clear_receipts: str
+    finish: str
+
+
+_SQL = sql.load(_Statements, "erasures")
+
+
+class Erasures:
+    """Of one space."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    async def unfinished(self, most: int) -> Sequence[UserId]:
+        """Deleted accounts of which something may be left."""
+        return [row["user_id"] for row in await self._postgres.fetch(_SQL.unfinished, most)]
+
+    async def is_unfinished(self, user: UserId) -> bool:
+        return await self._postgres.row(_SQL.is_unfinished, user) is not None
+
+    async def ahead(self, user: UserId, most: int) -> Sequence[UserId]:
+        """About `most` of those to whom the user is anything, or about whom they noted anything."""
+        return [row["id"] for row in await self._postgres.fetch(_SQL.ahead, user, most)]
+
+    async def behind(self, user: UserId, most: int) -> Sequence[UserId]:
+        """At most `most` of those who are anything to the user, as far as their lane is drained."""
+        return [row["id"] for row in await self._postgres.fetch(_SQL.behind, user, most)]
+
+    async def noted(self, user: UserId, most: int) -> Sequence[UserId]:
+        """The same of those who are nothing to the user, but have muted or dismissed them."""
+        return [row["id"] for row in await self._postgres.fetch(_SQL.noted, user, most)]
+
+    async def on_its_way(self, user: UserId) -> bool:
+        """Whether a change from or towards the user waits to be drained."""
+        return await self._postgres.row(_SQL.on_its_way, user, lane_of(user)) is not None
+
+    async def finish(self, user: UserId, age_s: float) -> bool:
+        """Ends it, of somebody without edges who was deleted more than `age_s` ago.
+
+        What else the tables hold of a user is cleared here: their receipts, counts and settings.
+        """
+        while await self._cleared(user) == RECEIPTS:
+            pass
+        row = await self._postgres.row(_SQL.finish, user, age_s)
+        assert row is not None
+        return bool(row["finished"])
+
+    async def _cleared(self, user: UserId) -> int:
+        row = await self._postgres.row(_SQL.clear_receipts, user, RECEIPTS)
+        assert row is not None
+        return int(row["count"])

@@ -1,0 +1,78 @@
+-- name: unfinished
+-- At most $1 deleted accounts of which something may be left, the first deleted first: one range of a
+-- small index.
+SELECT user_id FROM account WHERE state = 2 AND erased_at IS NULL ORDER BY deleted_at LIMIT $1
+
+-- name: is_unfinished
+-- One row if the user $1 is among them: one probe.
+SELECT FROM account WHERE user_id = $1 AND state = 2 AND erased_at IS NULL
+
+-- name: ahead
+-- At most $2 users to whom $1 is something, or about whom they have noted something: an index range a
+-- kind, and one of a small index.
+(SELECT e.id
+ FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
+ CROSS JOIN LATERAL (
+     SELECT f.to_user_id AS id FROM following f
+     WHERE f.from_user_id = $1::bigint AND f.kind = k.kind
+     ORDER BY f.since DESC, f.to_user_id DESC LIMIT $2::integer
+ ) e
+ LIMIT $2)
+UNION
+(SELECT f.to_user_id FROM following f
+ WHERE f.from_user_id = $1 AND f.kind = 0 AND f.flags <> 0
+ LIMIT $2)
+
+-- name: behind
+-- At most $2 users who are something to $1, as far as their edges have arrived: an index range a kind.
+SELECT e.id
+FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
+CROSS JOIN LATERAL (
+    SELECT r.from_user_id AS id FROM follower r
+    WHERE r.to_user_id = $1::bigint AND r.kind = k.kind
+    ORDER BY r.since DESC, r.from_user_id DESC LIMIT $2::integer
+) e
+LIMIT $2
+
+-- name: noted
+-- At most $2 users who are nothing to $1, but have noted something: one range of a small index.
+SELECT r.from_user_id AS id FROM follower r
+WHERE r.to_user_id = $1 AND r.kind = 0 AND r.flags <> 0
+LIMIT $2
+
+-- name: on_its_way
+-- One row if a change towards the user $1, in the lane $2, or one of theirs waits: what waits in one
+-- lane is read, and one index range.
+(SELECT FROM outbox WHERE lane = $2 AND to_user_id = $1 LIMIT 1)
+UNION ALL
+(SELECT FROM outbox WHERE from_user_id = $1 LIMIT 1)
+
+-- name: clear_receipts
+-- At most $2 receipts of the user $1: one index range.
+WITH gone AS (
+    DELETE FROM receipt WHERE (actor_id, id) IN (
+        SELECT actor_id, id FROM receipt WHERE actor_id = $1 LIMIT $2
+    )
+    RETURNING 1
+)
+SELECT count(*) FROM gone
+
+-- name: finish
+-- Nothing is left of the user $1, who was deleted more than $2 seconds ago: their count rows go, and
+-- what the account said. Three probes. Says whether it was so.
+WITH clock AS MATERIALIZED (
+    SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint AS now
+), finished AS (
+    UPDATE account
+    SET erased_at = clock.now, changed_at = clock.now, protected = false, following_audience = 0,
+        followers_audience = 0, following_limit = NULL
+    FROM clock
+    WHERE user_id = $1 AND state = 2 AND erased_at IS NULL
+      AND deleted_at < clock.now - ($2::float8 * 1000000)::bigint
+    RETURNING user_id
+), ahead AS (
+    DELETE FROM following_count WHERE user_id IN (SELECT user_id FROM finished)
+), behind AS (
+    DELETE FROM follower_count WHERE user_id IN (SELECT user_id FROM finished)
+)
+SELECT EXISTS (SELECT FROM finished) AS finished

@@ -1,0 +1,251 @@
+"""Two worlds: in one an account is not here, in the other it has no edge. Both look the same."""
+
+from typing import Any
+
+import pytest
+
+from graph.account import PrivacyChange
+from graph.edge import Flags, Kind, UserId
+from graph.transitions import follow
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.acceptance.test_account_states import put
+from tests.acceptance.test_hidden_in_lists import EVERYTHING
+from tests.edges import Edges, edges
+from tests.gateway import Gateway, running_gateway
+from tests.graphs import PLENTY, as_pair, drain_all
+from tests.relationships import change
+
+GONE = 9
+PEOPLE = ("1", "2", "3", "4", "5", "9")
+VIEWERS = (None, 1, 2, 3, 4, 5)
+
+OTHERS: Edges = {
+    (1, 2): Kind.FOLLOW,
+    (2, 1): Kind.FOLLOW,
+    (1, 3): (Kind.FOLLOW, Flags.SPECIAL),
+    (3, 2): Kind.FOLLOW,
+    (4, 1): Kind.FOLLOW,
+    (4, 2): Kind.WHISPER,
+    (5, 2): Kind.BLOCK,
+}
+ITS_OWN: Edges = {
+    (GONE, 1): Kind.FOLLOW,
+    (1, GONE): (Kind.FOLLOW, Flags.SPECIAL),
+    (GONE, 2): Kind.FOLLOW,
+    (2, GONE): Kind.WHISPER,
+    (3, GONE): Kind.FOLLOW,
+    (GONE, 3): Kind.WHISPER,
+    (4, GONE): Kind.REQUEST,
+    (GONE, 5): Kind.REQUEST,
+    (GONE, 4): Kind.BLOCK,
+}
+
+BETWEEN = """
+query ($ids: [ID!]!) { users(ids: $ids) {
+  relationWith(ids: $ids) { ...all } relationMask(ids: $ids)
+  viewerRelation { ...all } viewerIsFollowing isFollowingViewer
+  viewerCanFollow viewerFollowEligibility { code message }
+} }
+fragment all on Relation {
+  state following followedBy whispering requested requestedBy blocking muted special
+  followedAt followedByAt requestedAt friendsSince
+}
+"""
+OWN = """
+query { viewer {
+  specialFollows { totalCount nodes { id } }
+  incomingFollowRequests { totalCount nodes { id } }
+  outgoingFollowRequests { totalCount nodes { id } }
+  blockedUsers { totalCount nodes { id } } mutedUsers { totalCount nodes { id } }
+} nodes(ids: ["request:4:9", "request:9:5"]) { id } }
+"""
+
+
+async def seen(gateway: Gateway, viewer: int | None, *people: str) -> list[Any]:
+    """All that a viewer is shown of people, and of themselves."""
+    signed_in = viewer is not None
+    found = [await gateway.data(BETWEEN, viewer, ids=people)]
+    for other in ("2", "3"):
+        given = {"ids": people, "signedIn": signed_in, "with": other}
+        found.append(await gateway.data(EVERYTHING, viewer, **given))
+    return [*found, await gateway.data(OWN, viewer)]
+
+
+@pytest.mark.parametrize("how", ["deactivateAccount", "deleteAccount"])
+@pytest.mark.parametrize("redis", ["Redis is up", "Redis is down"])
+async def test_who_is_not_here_is_as_good_as_without_edges(
+    storage_settings: StorageSettings, stores: Stores, how: str, redis: str
+) -> None:
+    settings = storage_settings
+    if redis == "Redis is down":
+        settings = StorageSettings(settings.database_url, "unix:///nowhere.sock")
+    async with running_gateway(settings) as gateway:
+        await edges(stores, OTHERS)
+        await drain_all(stores)
+        # Its own lists are closed and nobody may follow it: so its own fields are not compared.
+        others = [person for person in PEOPLE if person != str(GONE)]
+        without = [await seen(gateway, viewer, *others) for viewer in VIEWERS]
+        strangers = [await gateway.data(BETWEEN, viewer, ids=PEOPLE) for viewer in VIEWERS]
+        await edges(stores, ITS_OWN)
+        await drain_all(stores)
+        here = [await seen(gateway, viewer, *others) for viewer in VIEWERS]
+        assert here != without
+        service = await seen(gateway.as_service, None, *PEOPLE)
+
+        await put(gateway, how, GONE)
+        assert [await seen(gateway, viewer, *others) for viewer in VIEWERS] == without
+        for viewer, before in zip(VIEWERS, strangers, strict=True):
+            now = await gateway.data(BETWEEN, viewer, ids=PEOPLE)
+            for told, earlier in zip(now["users"], before["users"], strict=True):
+                for name in ("relationWith", "relationMask", "viewerRelation"):
+                    assert told[name] == earlier[name]
+            its_own = now["users"][-1]["viewerFollowEligibility"]["code"]
+            assert its_own == ("SIGN_IN" if viewer is None else "NOT_ALLOWED")
+        assert await seen(gateway.as_service, None, *PEOPLE) == service, "services see everything"
+        if how == "deactivateAccount":
+            await put(gateway, "reactivateAccount", GONE)
+            assert [await seen(gateway, viewer, *others) for viewer in VIEWERS] == here
+
+
+async def test_its_lists_are_closed_to_all_but_itself(gateway: Gateway, stores: Stores) -> None:
+    await edges(stores, OTHERS)
+    await edges(stores, ITS_OWN)
+    await drain_all(stores)
+    query = """query { user(id: "9") {
+        followerCount followers { access totalCount nodes { id } }
+        following { access } friends { access } } }"""
+    before = (await gateway.data(query, GONE))["user"]
+    assert before["followerCount"] == 2 + 1
+    await put(gateway, "deactivateAccount", GONE)
+    for viewer in VIEWERS:
+        user = (await gateway.data(query, viewer))["user"]
+        assert user["followerCount"] is None
+        for name in ("followers", "following", "friends"):
+            assert user[name]["access"] == "HIDDEN_BY_OWNER"
+    assert (await gateway.data(query, GONE))["user"] == before
+
+
+async def test_what_a_viewer_has_noted_about_it_they_go_on_seeing(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await change(gateway, 1, "followUser", GONE)
+    await change(gateway, 1, "muteUser", GONE)
+    await change(gateway, 2, "blockUser", GONE)
+    await drain_all(stores)
+    await put(gateway, "deactivateAccount", GONE)
+    query = """query {
+        user(id: "9") { viewerRelation { state following muted blocking } }
+        viewer {
+            mutedUsers { totalCount nodes { id } }
+            blockedUsers { totalCount nodes { id } }
+        }
+    }"""
+    nobody, it = {"totalCount": 0, "nodes": []}, {"totalCount": 1, "nodes": [{"id": "9"}]}
+    told = {"state": "NONE", "following": False, "muted": True, "blocking": False}
+    assert await gateway.data(query, 1) == {
+        "user": {"viewerRelation": told},
+        "viewer": {"mutedUsers": it, "blockedUsers": nobody},
+    }
+    told = {"state": "NONE", "following": False, "muted": False, "blocking": True}
+    assert await gateway.data(query, 2) == {
+        "user": {"viewerRelation": told},
+        "viewer": {"mutedUsers": nobody, "blockedUsers": it},
+    }
+
+
+async def test_a_request_to_who_is_switched_off_is_refused_like_any(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await stores.accounts.set_privacy(UserId(GONE), PrivacyChange(protected=True))
+    assert (await change(gateway, 1, "followUser", GONE))["outcome"] == "REQUESTED"
+    await put(gateway, "deactivateAccount", GONE)
+    query = 'query { user(id: "9") { viewerFollowEligibility { code } } }'
+    assert (await gateway.data(query, 1))["user"]["viewerFollowEligibility"][
+        "code"
+    ] == "NOT_ALLOWED"
+    payload = await change(gateway, 1, "followUser", GONE)
+    assert payload["userErrors"][0]["code"] == "NOT_ALLOWED"
+    await put(gateway, "reactivateAccount", GONE)
+    assert (await change(gateway, 1, "followUser", GONE))["outcome"] == "ALREADY_REQUESTED"
+
+
+FOLLOWERS = """query ($after: String) { user(id: "1") {
+  followers(first: 3, after: $after) {
+    totalCount nodes { id } pageInfo { hasNextPage endCursor }
+  }
+} }"""
+NEWEST_LAST = """query ($before: String) { user(id: "1") {
+  followers(last: 3, before: $before) { nodes { id } pageInfo { hasPreviousPage startCursor } }
+} }"""
+
+
+async def test_pages_are_refilled_and_end_where_only_absent_ones_follow(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """Of thirty followers, all but each seventh are switched off, and so are the oldest."""
+    for fan in range(101, 131):
+        await stores.edges.change(as_pair(fan, 1), follow(PLENTY))
+    await drain_all(stores)
+    here = {107, 114, 121, 128}
+    for fan in range(101, 131):
+        if fan not in here:
+            await put(gateway, "deactivateAccount", fan)
+    first = (await gateway.data(FOLLOWERS))["user"]["followers"]
+    assert [node["id"] for node in first["nodes"]] == ["128", "121", "114"]
+    assert first["totalCount"] == len(here)
+    assert first["pageInfo"]["hasNextPage"]
+    after = first["pageInfo"]["endCursor"]
+    second = (await gateway.data(FOLLOWERS, after=after))["user"]["followers"]
+    assert [node["id"] for node in second["nodes"]] == ["107"]
+    assert not second["pageInfo"]["hasNextPage"], "though there are older ones, all absent"
+    last = (await gateway.data(NEWEST_LAST))["user"]["followers"]
+    assert [node["id"] for node in last["nodes"]] == ["121", "114", "107"]
+    assert last["pageInfo"]["hasPreviousPage"]
+    before = last["pageInfo"]["startCursor"]
+    rest = (await gateway.data(NEWEST_LAST, before=before))["user"]["followers"]
+    assert [node["id"] for node in rest["nodes"]] == ["128"]
+    assert not rest["pageInfo"]["hasPreviousPage"]
+
+
+async def test_totals_are_right_where_very_many_are_absent(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """More than are looked up in each list: so each list is looked up among them."""
+    await edges(stores, OTHERS)
+    await edges(stores, ITS_OWN)
+    await drain_all(stores)
+    query = """query { users(ids: ["1", "2", "3"]) { followingCount followerCount friendCount } }"""
+    await put(gateway, "deactivateAccount", GONE)
+    few = await gateway.data(query)
+    await stores.postgres.fetch(
+        "INSERT INTO account (user_id, state) SELECT u, 1 FROM generate_series(1000, 1500) u"
+    )
+    await stores.redis.pipe([("FLUSHDB",)])
+    assert await gateway.data(query) == few
+    assert few["users"][0] == {"followingCount": 2, "followerCount": 2, "friendCount": 1}
+
+
+async def test_other_gateways_hear_of_it(stores: Stores, storage_settings: StorageSettings) -> None:
+    await edges(stores, OTHERS)
+    await edges(stores, ITS_OWN)
+    await drain_all(stores)
+    soon = StorageSettings(
+        storage_settings.database_url, storage_settings.redis_url, absent_age_ms=0
+    )
+    async with running_gateway(soon) as one, running_gateway(soon) as other:
+        here = await seen(other, 1, "1", "2", "3")
+        await put(one, "deactivateAccount", GONE)
+        assert await seen(other, 1, "1", "2", "3") == await seen(one, 1, "1", "2", "3") != here
+        await put(one, "reactivateAccount", GONE)
+        assert await seen(other, 1, "1", "2", "3") == here
+
+
+async def test_while_postgresql_is_away_what_was_known_of_absences_holds_on(
+    storage_settings: StorageSettings,
+) -> None:
+    nowhere = StorageSettings("postgresql://nobody@127.0.0.1:1/none", storage_settings.redis_url)
+    async with open_stores(nowhere) as stores:
+        absences: Any = stores.absences
+        absences._read_at, absences._known = 0.0, {UserId(GONE)}
+        assert await stores.absences.now() == {GONE}

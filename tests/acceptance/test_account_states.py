@@ -1,0 +1,162 @@
+"""Accounts are switched off, on and deleted by services, and by nobody else."""
+
+from typing import Any
+
+import pytest
+
+from storage.stores import Stores
+from tests.gateway import Gateway
+from tests.graphs import drain_all, follows
+from tests.relationships import change, change_many
+
+STATUS = "state deletion { edgesLeft startedAt finishedAt } user { id }"
+ACCOUNT = f"query ($id: ID!) {{ account(id: $id) {{ {STATUS} }} }}"
+ALL = ("deactivateAccount", "reactivateAccount", "deleteAccount")
+
+
+def mutation(name: str) -> str:
+    kind = name[0].upper() + name[1:]
+    return f"""mutation ($input: {kind}Input!) {{ payload: {name}(input: $input) {{
+        outcome changed account {{ {STATUS} }} clientMutationId
+        userErrors {{ __typename code message field }}
+    }} }}"""
+
+
+async def put(gateway: Gateway, name: str, user: int | str, **given: Any) -> Any:
+    """The payload of one of the three, as a service asks for it."""
+    asked = {"userId": str(user), **given}
+    return (await gateway.as_service.data(mutation(name), input=asked))["payload"]
+
+
+async def outcomes(gateway: Gateway, user: int, *names: str) -> list[tuple[str, bool, str]]:
+    payloads = [await put(gateway, name, user) for name in names]
+    return [(p["outcome"], p["changed"], p["account"]["state"]) for p in payloads]
+
+
+async def test_each_state_is_made_once(gateway: Gateway) -> None:
+    off, on = "deactivateAccount", "reactivateAccount"
+    assert await outcomes(gateway, 1, on, off, off, on, on) == [
+        ("ALREADY_ACTIVE", False, "ACTIVE"),
+        ("DEACTIVATED", True, "DEACTIVATED"),
+        ("ALREADY_DEACTIVATED", False, "DEACTIVATED"),
+        ("REACTIVATED", True, "ACTIVE"),
+        ("ALREADY_ACTIVE", False, "ACTIVE"),
+    ]
+    assert await outcomes(gateway, 1, off, "deleteAccount", "deleteAccount") == [
+        ("DEACTIVATED", True, "DEACTIVATED"),
+        ("DELETED", True, "DELETED"),
+        ("ALREADY_DELETED", False, "DELETED"),
+    ]
+
+
+@pytest.mark.parametrize("name", ["deactivateAccount", "reactivateAccount"])
+async def test_what_is_deleted_does_not_come_back(gateway: Gateway, name: str) -> None:
+    await put(gateway, "deleteAccount", 1)
+    payload = await put(gateway, name, 1, clientMutationId="c-1")
+    (error,) = payload.pop("userErrors")
+    assert error.pop("message")
+    assert error == {
+        "__typename": "AccountDeleted",
+        "code": "ACCOUNT_DELETED",
+        "field": ["input", "userId"],
+    }
+    assert payload.pop("account")["state"] == "DELETED"
+    assert payload == {"outcome": "REFUSED", "changed": False, "clientMutationId": "c-1"}
+
+
+async def test_the_progress_of_a_deletion_is_read_by_services(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await follows(stores, (1, 2), (1, 3), (4, 1))
+    await drain_all(stores)
+    service = gateway.as_service
+    assert (await service.data(ACCOUNT, id="1"))["account"] == {
+        "state": "ACTIVE",
+        "deletion": None,
+        "user": {"id": "1"},
+    }
+    deletion = (await put(gateway, "deleteAccount", 1))["account"]["deletion"]
+    assert deletion.pop("startedAt").startswith("20")
+    assert deletion == {"edgesLeft": 3, "finishedAt": None}
+
+
+@pytest.mark.parametrize("viewer", [None, 1, 2])
+async def test_nobody_but_services_may_ask_for_it(gateway: Gateway, viewer: int | None) -> None:
+    errors = [await gateway.error(ACCOUNT, viewer, id="1")]
+    errors += [await gateway.error(mutation(name), viewer, input={"userId": "1"}) for name in ALL]
+    assert [error["extensions"] for error in errors] == [{"code": "FORBIDDEN"}] * 4
+    assert (await gateway.as_service.data(ACCOUNT, id="1"))["account"]["state"] == "ACTIVE"
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_an_id_that_is_none_is_named(gateway: Gateway, name: str) -> None:
+    payload = await put(gateway, name, "x")
+    (error,) = payload.pop("userErrors")
+    assert (error["code"], error["field"]) == ("INVALID_INPUT", ["input", "userId"])
+    assert payload["outcome"] == "REFUSED"
+    assert payload["account"] is None
+    error = await gateway.as_service.error(ACCOUNT, id="x")
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "id"}
+
+
+CHANGES = ("followUser", "unfollowUser", "blockUser", "muteUser", "acceptFollowRequest")
+
+
+@pytest.mark.parametrize("how", ["deactivateAccount", "deleteAccount"])
+async def test_who_is_not_active_reads_and_changes_nothing(
+    gateway: Gateway, stores: Stores, how: str
+) -> None:
+    await follows(stores, (1, 2), (3, 1))
+    await drain_all(stores)
+    token = (await change(gateway, 1, "unfollowUser", 2))["undoToken"]
+    await change(gateway, 1, "followUser", 2)
+    await put(gateway, how, 1)
+    query = 'query { user(id: "1") { following { totalCount nodes { id } } } }'
+    following = (await gateway.data(query, 1))["user"]["following"]
+    assert following == {"totalCount": 1, "nodes": [{"id": "2"}]}
+    payloads = [await change(gateway, 1, name, 5) for name in CHANGES]
+    payloads += (await change_many(gateway, 1, ("FOLLOW", 5), ("UNFOLLOW", 2)))["changes"]
+    payloads += [await change(gateway, 1, "undoRelationshipChange", undoToken=token)]
+    for payload in payloads:
+        (error,) = payload["userErrors"]
+        assert (payload["outcome"], payload["changed"]) == ("REFUSED", False)
+        assert error["__typename"] == "AccountNotActive"
+        assert (error["code"], error["field"]) == ("ACCOUNT_NOT_ACTIVE", None)
+    if how == "deactivateAccount":
+        await put(gateway, "reactivateAccount", 1)
+        assert (await change(gateway, 1, "followUser", 5))["outcome"] == "FOLLOWED"
+
+
+async def test_of_who_is_deleted_things_only_end(gateway: Gateway, stores: Stores) -> None:
+    await follows(stores, (2, 1), (1, 3))
+    await drain_all(stores)
+    await put(gateway, "deleteAccount", 1)
+    for name in ("followUser", "blockUser", "muteUser", "dismissSuggestion"):
+        (error,) = (await change(gateway, 4, name, 1))["userErrors"]
+        assert error["code"] == "NOT_ALLOWED", name
+    assert (await change(gateway, 2, "unfollowUser", 1))["outcome"] == "UNFOLLOWED"
+    assert (await change(gateway, 3, "removeFollower", 1))["outcome"] == "FOLLOWER_REMOVED"
+
+
+async def test_who_is_switched_off_can_be_blocked_and_left(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await follows(stores, (2, 1), (1, 3))
+    await change(gateway, 4, "blockUser", 1)
+    await drain_all(stores)
+    await put(gateway, "deactivateAccount", 1)
+    assert (await change(gateway, 2, "unfollowUser", 1))["outcome"] == "UNFOLLOWED"
+    assert (await change(gateway, 3, "blockUser", 1))["outcome"] == "BLOCKED"
+    (error,) = (await change(gateway, 4, "followUser", 1))["userErrors"]
+    assert error["code"] == "UNBLOCK_FIRST"
+    await drain_all(stores)
+    await put(gateway, "reactivateAccount", 1)
+    query = """query { user(id: "1") { followingCount followerCount
+        following { nodes { id } } followers { nodes { id } } } }"""
+    empty: dict[str, Any] = {"nodes": []}
+    assert (await gateway.data(query, 1))["user"] == {
+        "followingCount": 0,
+        "followerCount": 0,
+        "following": empty,
+        "followers": empty,
+    }

@@ -1,0 +1,327 @@
+"""Deleted accounts are erased in turns, which may be cut off anywhere, and nothing is left."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from graph.account_state import AccountState, StateOutcome
+from graph.decision import Before, Decision, Outcome
+from graph.edge import Flags, Kind, Millis, UserId
+from graph.transitions import among_active, end_mute, follow, mute
+from storage import erasure
+from storage.erasure import Erasure, Turn
+from storage.ports import Edges
+from storage.postgres.drift import DriftKind
+from storage.postgres.verify import verify
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.edges import Edges as Said
+from tests.edges import edges
+from tests.graphs import PLENTY, as_pair, drain_all, follows
+from workers.erasures import erase, wake_erasures
+
+GONE = UserId(50)
+AROUND: Said = {
+    (1, 2): Kind.FOLLOW,
+    (2, 1): Kind.FOLLOW,
+    (GONE, 1): Kind.FOLLOW,
+    (1, GONE): (Kind.FOLLOW, Flags.SPECIAL | Flags.MUTED),
+    (GONE, 2): (Kind.WHISPER, Flags.SPECIAL),
+    (2, GONE): Kind.WHISPER,
+    (GONE, 3): Kind.REQUEST,
+    (4, GONE): Kind.REQUEST,
+    (GONE, 5): Kind.BLOCK,
+    (6, GONE): Kind.BLOCK,
+    (GONE, 7): (Kind.NONE, Flags.MUTED),
+    (8, GONE): (Kind.NONE, Flags.DISMISSED | Flags.MUTED),
+    (9, GONE): Kind.FOLLOW,
+}
+LEFT = """
+SELECT 'following' FROM following
+WHERE $1 IN (from_user_id, to_user_id)
+  AND (kind <> 0 OR flags <> 0 OR message IS NOT NULL OR muted_until IS NOT NULL)
+UNION ALL SELECT 'follower' FROM follower
+WHERE $1 IN (from_user_id, to_user_id) AND (kind <> 0 OR flags <> 0)
+UNION ALL SELECT 'following_count' FROM following_count WHERE user_id = $1
+UNION ALL SELECT 'follower_count' FROM follower_count WHERE user_id = $1
+UNION ALL SELECT 'affinity' FROM affinity WHERE $1 IN (user_id, other_id)
+UNION ALL SELECT 'receipt' FROM receipt WHERE actor_id = $1
+"""
+
+
+@pytest.fixture
+def at_once(stores: Stores) -> Erasure:
+    """An erasure that is over when nothing is found: in here nothing is under way."""
+    return eraser(stores)
+
+
+def eraser(stores: Stores, edges: Edges | None = None, in_flight_s: float = 0.0) -> Erasure:
+    return Erasure(
+        edges or stores.edges,
+        stores.erasures,
+        stores.drain,
+        stores.caches,
+        stores.affinity,
+        in_flight_s,
+    )
+
+
+async def delete(stores: Stores, user: UserId = GONE) -> None:
+    assert await stores.states.change(user, AccountState.DELETED) is StateOutcome.DELETED
+
+
+async def turns(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[Turn]:
+    """All turns until nothing is left; the lanes are drained when it waits for them."""
+    taken = []
+    for _ in range(200):
+        taken.append(await eraser.turn(user))
+        if taken[-1] is Turn.DONE:
+            return taken
+        if taken[-1] is Turn.WAIT:
+            await drain_all(stores)
+    raise AssertionError("it does not end")
+
+
+async def left(stores: Stores, user: UserId = GONE) -> list[str]:
+    return [row[0] for row in await stores.postgres.fetch(LEFT, user)]
+
+
+async def test_nothing_is_left_of_a_deleted_account(
+    stores: Stores, storage_settings: StorageSettings, at_once: Erasure
+) -> None:
+    await edges(stores, AROUND)
+    await stores.edges.change(as_pair(8, GONE), mute())
+    await stores.affinity.record({as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0})
+    await drain_all(stores)
+    assert await left(stores)
+    await delete(stores)
+    await turns(stores, at_once)
+    await drain_all(stores)
+    assert await left(stores) == []
+    report = await verify(storage_settings)
+    assert report.clean, report.drifts
+    counts = await stores.counts.of([UserId(u) for u in (1, 2, 3, 4, 5, 6, 8, 9)], None)
+    assert counts[UserId(1)].numbers[:3] == counts[UserId(2)].numbers[:3] == (1, 1, 1)
+    assert not any(any(counts[UserId(u)].numbers) for u in (3, 4, 5, 6, 8, 9))
+    (status,) = (await stores.states.of([GONE])).values()
+    assert status.state is AccountState.DELETED
+    assert status.deletion
+    assert (status.deletion.edges_left, bool(status.deletion.finished_at)) == (0, True)
+    assert GONE not in await stores.absences.now(), "nobody need look out for it any more"
+
+
+class StopError(Exception):
+    """The worker is killed right here."""
+
+
+class Stopping:
+    """Edges of which only so many more are changed; and one more, which nobody hears of."""
+
+    def __init__(self, worn: Edges, more: int) -> None:
+        self._worn, self.more = worn, more
+
+    async def change(self, *args: Any) -> Decision:
+        self.more -= 1
+        if self.more < 0:
+            raise StopError
+        decision = await self._worn.change(*args)
+        if self.more == 0:
+            raise StopError
+        return decision
+
+
+@pytest.mark.parametrize("drained", [True, False], ids=["drained", "lanes lag"])
+@pytest.mark.parametrize("turn", range(1, 4))
+async def test_it_may_be_killed_after_any_step_and_goes_on(
+    stores: Stores,
+    storage_settings: StorageSettings,
+    monkeypatch: pytest.MonkeyPatch,
+    turn: int,
+    drained: bool,
+) -> None:
+    monkeypatch.setattr(erasure, "BATCH", turn)
+    monkeypatch.setattr(erasure, "AT_ONCE", 1)
+    await edges(stores, AROUND)
+    if drained:
+        await drain_all(stores)
+    await delete(stores)
+    kills = 0
+    for _ in range(200):
+        killed = eraser(stores, Stopping(stores.edges, 1))
+        try:
+            ended = await killed.turn(GONE)
+        except StopError:
+            kills += 1
+            continue
+        if ended is Turn.DONE:
+            break
+        await drain_all(stores)
+    assert kills >= len([ends for ends in AROUND if GONE in ends]) - 2  # two pairs in one step each
+    await drain_all(stores)
+    assert await left(stores) == []
+    assert (await verify(storage_settings)).clean
+
+
+async def test_two_workers_may_erase_the_same_account(
+    stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure, "BATCH", 20)
+    fans = [(fan, GONE) for fan in range(100, 180)]
+    await follows(stores, *fans, *((GONE, star) for star in range(200, 240)))
+    await drain_all(stores)
+    await delete(stores)
+    both = [eraser(stores), eraser(stores)]
+    await asyncio.gather(*(turns(stores, one) for one in both))
+    await drain_all(stores)
+    assert await left(stores) == []
+    assert (await verify(storage_settings)).clean
+
+
+async def test_a_follower_whose_lane_lags_is_not_missed(stores: Stores, at_once: Erasure) -> None:
+    await follows(stores, (1, GONE))
+    await delete(stores)
+    assert await stores.outbox.dirty()
+    assert await at_once.turn(GONE) is Turn.MORE
+    await turns(stores, at_once)
+    await drain_all(stores)
+    assert await left(stores) == []
+
+
+async def test_what_was_decided_before_is_not_written_after(stores: Stores) -> None:
+    """Whoever has read the account as it was, and writes when it is deleted, decides anew."""
+    await delete(stores)
+    asked = 0
+
+    def decided_before(before: Before) -> Decision:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            return follow(PLENTY)(replace(before, present=True, erased=False))
+        return among_active(follow(PLENTY))(before)
+
+    decision = await stores.edges.change(as_pair(1, GONE), decided_before)
+    assert (decision.outcome, asked) == (Outcome.NOT_ALLOWED, 2)
+    assert await left(stores) == []
+
+
+async def test_it_is_not_finished_while_a_write_may_be_under_way(stores: Stores) -> None:
+    await follows(stores, (1, GONE))
+    await drain_all(stores)
+    await delete(stores)
+    patient = eraser(stores, in_flight_s=3600)
+    assert await patient.turn(GONE) is Turn.MORE
+    assert await patient.turn(GONE) is Turn.WAIT
+    # A statement that had begun before the account was deleted.
+    await edges(stores, {(2, GONE): (Kind.NONE, Flags.PLAIN)})
+    await stores.postgres.fetch(
+        "UPDATE following SET kind = 1 WHERE from_user_id = 2 AND to_user_id = $1", GONE
+    )
+    await stores.postgres.fetch("UPDATE outbox SET kind = 1 WHERE from_user_id = 2")
+    await stores.postgres.fetch("UPDATE following_count SET follows = 1 WHERE user_id = 2")
+    assert await patient.turn(GONE) is Turn.MORE
+    await drain_all(stores)
+    assert await patient.turn(GONE) is Turn.WAIT
+    await turns(stores, eraser(stores))
+    assert await left(stores) == []
+
+
+async def test_a_timed_mute_of_a_deleted_account_does_not_stop_the_clock(stores: Stores) -> None:
+    await follows(stores, (1, GONE))
+    await stores.edges.change(as_pair(1, GONE), mute(Millis(1)))
+    await drain_all(stores)
+    await delete(stores)
+    decision = await stores.edges.change(as_pair(1, GONE), end_mute())
+    assert decision.outcome is Outcome.UNMUTED
+    assert not await stores.mutes.over(10)
+
+
+async def test_drift_is_left_to_a_repair_and_told(
+    stores: Stores, storage_settings: StorageSettings, at_once: Erasure
+) -> None:
+    await stores.postgres.fetch("INSERT INTO follower VALUES ($1, 1, 1, 1, 1)", GONE)
+    await stores.postgres.fetch(
+        "INSERT INTO follower_count (user_id, follows) VALUES ($1, 1)", GONE
+    )
+    await delete(stores)
+    assert await at_once.turn(GONE) is Turn.WAIT
+    assert (await verify(storage_settings, repair=True)).repaired
+    assert await turns(stores, at_once) == [Turn.DONE]
+
+
+async def test_what_is_left_of_an_erased_account_is_found_and_erased_again(
+    stores: Stores, storage_settings: StorageSettings, at_once: Erasure
+) -> None:
+    await delete(stores)
+    assert await turns(stores, at_once) == [Turn.DONE]
+    await edges(stores, {(2, 3): Kind.FOLLOW})
+    await stores.postgres.fetch("UPDATE account SET state = 0 WHERE user_id = $1", GONE)
+    await edges(stores, {(1, GONE): Kind.FOLLOW})
+    await stores.postgres.fetch("UPDATE account SET state = 2 WHERE user_id = $1", GONE)
+    await drain_all(stores)
+    (drift,) = (await verify(storage_settings)).drifts
+    assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(GONE),))
+    assert await at_once.turn(GONE) is Turn.DONE, "nobody has said that there is anything"
+    await verify(storage_settings, repair=True)
+    await turns(stores, at_once)
+    await drain_all(stores)
+    assert (await verify(storage_settings)).clean
+    assert await left(stores) == []
+
+
+async def test_a_worker_takes_some_turns_and_gives_its_place_back(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure, "BATCH", 1)
+    await follows(stores, *((GONE, star) for star in range(1, 8)))
+    await drain_all(stores)
+    await delete(stores)
+    assert await erase(stores, GONE)
+    (status,) = (await stores.states.of([GONE])).values()
+    assert status.deletion
+    assert status.deletion.edges_left == 7 - 4
+    assert not await erase(stores, GONE), "nothing is left, but something may be under way"
+    assert not await erase(stores, UserId(51)), "who is not deleted is not erased"
+
+
+async def test_unfinished_deletions_are_found_and_queued_once(stores: Stores) -> None:
+    await delete(stores)
+    await delete(stores, UserId(51))
+    for _ in range(2):
+        await wake_erasures(stores)
+        assert await stores.lanes.queued() == 2
+
+
+async def test_writing_goes_on_while_a_star_is_erased(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    """Of two thousand followers: others follow meanwhile, and nobody waits for the whole of it."""
+    await stores.postgres.fetch(
+        "INSERT INTO following (from_user_id, to_user_id, kind, flags, since, version) "
+        "SELECT u, $1, 1, 0, u, 1 FROM generate_series(1000, 2999) u",
+        GONE,
+    )
+    await stores.postgres.fetch(
+        "INSERT INTO follower (to_user_id, from_user_id, kind, flags, since, version) "
+        "SELECT to_user_id, from_user_id, kind, flags, since, version FROM following"
+    )
+    await stores.postgres.fetch(
+        "INSERT INTO following_count (user_id, follows) "
+        "SELECT u, 1 FROM generate_series(1000, 2999) u"
+    )
+    await stores.postgres.fetch(
+        "INSERT INTO follower_count (user_id, follows) VALUES ($1, 2000)", GONE
+    )
+    await delete(stores)
+    erasing = asyncio.create_task(turns(stores, eraser(stores)))
+    written = 0
+    while not erasing.done():
+        await follows(stores, (1000 + written, 60))
+        written += 1
+        await asyncio.sleep(0)
+    assert len(await erasing) >= 4 + 1
+    assert written > 10
+    await drain_all(stores)
+    assert await left(stores) == []
+    assert (await verify(storage_settings)).clean
