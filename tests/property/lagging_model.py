@@ -16,6 +16,7 @@ from graph.decision import Before, Decision, Rule
 from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind
 from graph.page import ListKind
 from graph.relation import kinds_of
+from graph.transitions import among_active
 from graph.visibility import (
     OPEN,
     Access,
@@ -88,6 +89,9 @@ class Model:
     def others(self, user: int) -> list[int]:
         return [other for other in self.users if other != user]
 
+    def is_here(self, user: int) -> bool:
+        return self.privacy[user][-1].present
+
     def before(self, arrow: Arrow) -> Before:
         """What a rule is asked about, at a moment that is known to be none."""
         own = [self.now(Arrow(arrow.source, other)).kind for other in self.others(arrow.source)]
@@ -98,10 +102,12 @@ class Model:
             now=NOW * 1000,
             blocks=own.count(Kind.BLOCK),
             protected=self.privacy[arrow.target][-1].protected,
+            present=all(map(self.is_here, arrow)),
+            active=self.is_here(arrow.source),
         )
 
     def decided(self, arrow: Arrow, rule: Rule) -> Decision:
-        return rule(self.before(arrow))
+        return among_active(rule)(self.before(arrow))
 
     def become(self, arrow: Arrow, told_by_rule: Edge, stored: Edge, *, told: bool) -> None:
         """The edge is what the database says; and that is what the rule has said."""
@@ -117,6 +123,7 @@ class Model:
             self.untold.add(arrow)
 
     def say(self, user: int, privacy: Privacy, *, told: bool) -> None:
+        """Of their lists; or, of the account, whether it is here."""
         self.privacy[user] = [privacy] if told else [*self.privacy[user], privacy]
 
     def settle(self, targets: Collection[int]) -> None:
@@ -182,12 +189,18 @@ class Onlooker:
         """Whether, for all this onlooker may know, there is a block between them and `user`."""
         return {each in (Standing.BLOCKER, Standing.BLOCKED) for each in self.standings(user)}
 
+    def misses(self, user: int) -> bool:
+        """Whether `user` is not here for this onlooker, and in nobody's lists."""
+        return self.viewer != SERVICE and not self.model.is_here(user)
+
     def entries(self, kind: str, owner: int) -> dict[int, set[State]]:
         """Since when each other user may stand in a list that this onlooker may open; None where
         they may be missing.
         """
         return {
-            other: {
+            other: {None}
+            if self.misses(other)
+            else {
                 None if walled else state
                 for state in self._entry(kind, owner, other)
                 for walled in self.walls(other)
@@ -195,13 +208,30 @@ class Onlooker:
             for other in self.model.others(owner)
         }
 
+    def noted(self, wanted: Callable[[Edge], bool]) -> dict[int, set[State]]:
+        """A list of what the viewer has noted of others, whether these are here or not."""
+        assert self.viewer
+        arrows = {other: Arrow(self.viewer, other) for other in self.model.others(self.viewer)}
+        return {
+            other: {date_of(edge) if wanted(edge) else None for edge in self.ahead(arrow)}
+            for other, arrow in arrows.items()
+        }
+
     def own(self, wanted: Callable[[Edge], bool]) -> dict[int, set[State]]:
         """A list of the viewer's own edges, whatever they are wanted for."""
-        return self._own(self.ahead, wanted, turned=False)
+        noted = self.noted(wanted)
+        return {other: {None} if self.misses(other) else noted[other] for other in noted}
 
     def asked(self) -> dict[int, set[State]]:
         """Who has asked to follow the viewer."""
-        return self._own(self.behind, lambda edge: edge.kind is Kind.REQUEST, turned=True)
+        assert self.viewer
+        arrows = {other: Arrow(other, self.viewer) for other in self.model.others(self.viewer)}
+        return {
+            other: {None}
+            if self.misses(other)
+            else {since(edge, {Kind.REQUEST}) for edge in self.behind(arrow)}
+            for other, arrow in arrows.items()
+        }
 
     def known_followers(self, user: int) -> dict[int, set[State]]:
         """Who follows `user`, and is followed by the viewer."""
@@ -233,12 +263,20 @@ class Onlooker:
         }
 
     def astray(self, kind: str, owner: int) -> int:
-        """By how much a total may be off: it is reduced by who stands behind a block, as they are
-        stored, while what it is reduced from may not know yet that they came, or went.
+        """By how much a total may be off: it is reduced by who stands behind a block or is not
+        here, as that is stored, while what it is reduced from may not know yet that they came, or
+        went.
         """
-        return sum(
-            True in self.walls(other) and len(self._entry(kind, owner, other)) > 1
+        return self.unsure_of() + sum(
+            (True in self.walls(other) or self.misses(other))
+            and len(self._entry(kind, owner, other)) > 1
             for other in self.model.others(owner)
+        )
+
+    def unsure_of(self) -> int:
+        """Of how many users the totals of others may not know whether they are here."""
+        return sum(
+            len({said.present for said in self.privacies(user)}) > 1 for user in self.model.users
         )
 
     def knows_all_of(self, user: int) -> bool:
@@ -251,6 +289,8 @@ class Onlooker:
     def relation(self, user: int, other: int) -> Iterator[tuple[Edge, Edge]]:
         """What both directions may be for the viewer: what they may not see is no edge."""
         there, back = Arrow(user, other), Arrow(other, user)
+        if self.viewer in (user, other) and self.misses(other if self.viewer == user else user):
+            return self._relation_to_absent(user, other)
         if self.viewer == other:
             pairs = product(self.behind(there), self.ahead(back))
             return ((_unblocking(edge), _to_its_owner(mine)) for edge, mine in pairs)
@@ -266,6 +306,13 @@ class Onlooker:
             for seen in [_through(edge, theirs, first, second)]
         )
 
+    def _relation_to_absent(self, user: int, other: int) -> Iterator[tuple[Edge, Edge]]:
+        """What the viewer has noted, and nothing of what there is besides."""
+        if self.viewer == user:
+            return ((_note(edge), NO_EDGE) for edge in self.ahead(Arrow(user, other)))
+        notes = map(_note, self.ahead(Arrow(other, user)))
+        return ((NO_EDGE, _to_its_owner(note)) for note in notes)
+
     def _entry(self, kind: str, owner: int, other: int) -> set[State]:
         """Since when one user may stand in a list, blocks aside: whispers for its owner only."""
         shown = FOLLOWS if self.viewer in (owner, SERVICE) else {Kind.FOLLOW}
@@ -277,23 +324,6 @@ class Onlooker:
         return {
             _later(since(edge, {Kind.FOLLOW}), since(back, {Kind.FOLLOW}))
             for edge, back in product(ahead, behind)
-        }
-
-    def _own(
-        self,
-        side: Callable[[Arrow], list[Edge]],
-        wanted: Callable[[Edge], bool],
-        *,
-        turned: bool,
-    ) -> dict[int, set[State]]:
-        assert self.viewer
-        arrows = {other: Arrow(self.viewer, other) for other in self.model.others(self.viewer)}
-        return {
-            other: {
-                date_of(edge) if wanted(edge) else None
-                for edge in side(arrow.turned if turned else arrow)
-            }
-            for other, arrow in arrows.items()
         }
 
 
@@ -322,6 +352,12 @@ def _later(one: State, two: State) -> State:
 def _to_its_owner(edge: Edge) -> Edge:
     """The viewer's own edge from the other's side: its flags are shown from their own only."""
     return replace(edge, flags=Flags.PLAIN)
+
+
+def _note(edge: Edge) -> Edge:
+    """What an edge is of somebody who is not here: a block or a mute, and else nothing."""
+    kind = edge.kind if edge.kind is Kind.BLOCK else Kind.NONE
+    return replace(edge, kind=kind, flags=edge.flags & Flags.MUTED)
 
 
 def _unblocking(edge: Edge) -> Edge:
