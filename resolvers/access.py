@@ -5,7 +5,7 @@ and it is read in the same turn as the page itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 
 from graph.account import DEFAULT, Account
 from graph.counts import Counts
@@ -14,6 +14,8 @@ from graph.page import ListKind, OwnListKind
 from graph.visibility import Access, access
 from resolvers import sight
 from resolvers.scope import Scope
+
+_ACCOUNT, _COUNTS = itemgetter(0), itemgetter(1)
 
 
 async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[int | None]:
@@ -37,18 +39,18 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list
 class Facts:
     """What owners say about themselves, and counts: asked for when this is made, read later."""
 
-    __slots__ = ("_answers", "_counted", "_owners", "_scope")
+    __slots__ = ("_answer", "_counted", "_owners", "_profiles")
 
     def __init__(self, scope: Scope, owners: Sequence[UserId], counted: Sequence[UserId]) -> None:
-        self._scope, self._owners, self._counted = scope, owners, counted
-        self._answers = scope.accounts.ask(owners), scope.counts.ask(counted)
+        self._profiles, self._owners, self._counted = scope.profiles, owners, counted
+        self._answer = self._profiles.ask([*owners, *counted])
 
     async def read(self) -> tuple[list[Account], list[Counts]]:
         """The accounts of the owners, and the counts, each in their order."""
-        for answer in self._answers:
-            if answer is not None:
-                await answer
-        return self._scope.accounts.known(self._owners), self._scope.counts.known(self._counted)
+        if self._answer is not None:
+            await self._answer
+        owners, counted = map(self._profiles.known, (self._owners, self._counted))
+        return list(map(_ACCOUNT, owners)), list(map(_COUNTS, counted))
 
 
 async def accesses_of(

@@ -78,8 +78,8 @@ async def filtered_followers(
         overlaps = await known_followers(scope, owners)
         return [overlap.page(narrow) for overlap in overlaps]
     viewer = scope.must_have_viewer()
-    accesses, (counts,) = await asyncio.gather(
-        _accesses(scope, ListKind.FOLLOWERS, owners), scope.counts.load_many([viewer])
+    accesses, (_, counts) = await asyncio.gather(
+        _accesses(scope, ListKind.FOLLOWERS, owners), scope.profiles.load(viewer)
     )
     most = counts.following + counts.whispers + counts.blocks + counts.blocked
     opened = [o for o, access in zip(owners, accesses, strict=True) if access is Access.VISIBLE]
@@ -140,7 +140,7 @@ async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> l
 
 
 async def _unbarred(scope: Scope, overlap: Overlap) -> Overlap:
-    counts = await scope.counts.load_many(askers(scope))
+    _, counts = await Facts(scope, (), askers(scope)).read()
     if not blocks_in(scope, counts):
         return overlap
     relations = await scope.ties.load_many([user for _, user in overlap.entries])

@@ -145,9 +145,10 @@ async def _read(
 ) -> dict[UserId, Page]:
     """Pages as the owners themselves and services see them, and others all but the blocks."""
     whose = owners if scope.sees_everything else [o for o in owners if o == scope.viewer]
-    pages, counts = await asyncio.gather(
+    pages, profiles = await asyncio.gather(
         scope.stores.lists.pages(kind, owners, window, scope.viewer),
-        scope.counts.load_many(whose),
+        scope.profiles.load_many(whose),
     )
-    own = await _own(scope, kind, window, dict(zip(whose, counts, strict=True)))
+    counts = {owner: profile.counts for owner, profile in zip(whose, profiles, strict=True)}
+    own = await _own(scope, kind, window, counts)
     return {**pages, **own}

@@ -202,8 +202,8 @@ async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[U
     kind, chosen = counted
     found: Sequence[int | None]
     if isinstance(kind, OwnListKind):
-        counts = await scope.counts.load_many(owners)
-        found = [total(kind, count) for count in counts]
+        profiles = await scope.profiles.load_many(owners)
+        found = [total(kind, profile.counts) for profile in profiles]
     elif chosen is None:
         found = await totals(scope, kind, owners)
     else:

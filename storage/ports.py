@@ -172,6 +172,21 @@ class Accounts(Protocol):
         ...
 
 
+class Profile(NamedTuple):
+    """What lists say of their owner before they are opened."""
+
+    account: Account
+    counts: Counts
+
+
+class Profiles(Protocol):
+    """Accounts and totals together, as `Accounts` and `CountsOf` promise them."""
+
+    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
+        """The profile of every one of `users`."""
+        ...
+
+
 class Pending(Protocol):
     """Whose writes are still on their way to the reverse side, or to the caches."""
 

@@ -15,6 +15,7 @@ from storage.ports import (
     Mutes,
     Overlaps,
     OwnLists,
+    Profiles,
     Receipts,
     Relations,
     Remarks,
@@ -40,6 +41,7 @@ from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
+from storage.redis.profiles import CachedProfiles
 from storage.redis.publish import RedisCaches
 from storage.redis.relations import CachedRelations
 from storage.redis.wire import Wire
@@ -60,6 +62,7 @@ class Stores:
     remarks: Remarks
     counts: CountsOf
     accounts: Accounts
+    profiles: Profiles
     outbox: Outbox
     drain: Drain
     caches: RedisCaches
@@ -133,6 +136,8 @@ def _wired(
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     accounts = PostgresAccounts(postgres)
+    cached_accounts = CachedAccounts(accounts, own, redis, leases, keys, ttl_s)
+    cached_counts = CachedCounts(counts, own, redis, leases, keys, ttl_s)
     drain = Drain(outbox, caches)
     return Stores(
         edges=AnnouncedEdges(PostgresEdges(postgres), caches, lanes, drain),
@@ -145,8 +150,9 @@ def _wired(
         own_lists=PostgresOwnLists(postgres),
         overlaps=PostgresOverlaps(postgres),
         remarks=PostgresRemarks(postgres),
-        counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
-        accounts=CachedAccounts(accounts, redis, leases, keys, ttl_s),
+        counts=cached_counts,
+        accounts=cached_accounts,
+        profiles=CachedProfiles(own, cached_accounts, cached_counts),
         outbox=outbox,
         drain=drain,
         caches=caches,

@@ -37,6 +37,8 @@ _COUNTS = Struct(f">{len(NO_COUNTS)}q")
 _PUBLIC_COUNTS = Struct(">qqq")
 # A named tuple's own constructor is a Python function: a fifth of what unpacking one costs.
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
+_counts: Callable[[tuple[int, ...]], Counts] = partial(tuple.__new__, Counts)
+_NO_OTHERS = NO_COUNTS[3:]
 _NO_HALF = bytes(_HALF.size)
 _DEFAULT_ACCOUNT = b"\0"
 
@@ -116,8 +118,9 @@ def counts_value(counts: Counts) -> bytes:
 
 
 def counts_in(value: bytes) -> Counts:
-    short = len(value) == _PUBLIC_COUNTS.size
-    return Counts(*(_PUBLIC_COUNTS if short else _COUNTS).unpack(value))
+    if len(value) == _PUBLIC_COUNTS.size:
+        return _counts(_PUBLIC_COUNTS.unpack(value) + _NO_OTHERS)
+    return _counts(_COUNTS.unpack(value))
 
 
 def account_value(account: Account) -> bytes:
