@@ -5,7 +5,7 @@ and it is read in the same turn as the page itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 
 from graph.account import DEFAULT, Account
 from graph.counts import Counts
@@ -15,12 +15,10 @@ from graph.visibility import Access, access
 from resolvers import sight
 from resolvers.scope import Scope
 
-_ACCOUNT, _COUNTS = itemgetter(0), itemgetter(1)
-
 
 async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[int | None]:
     """How many entries the viewer can page through; None where a list may not be opened."""
-    accounts, counts = await Facts(scope, owners, [*owners, *askers(scope)]).read()
+    accounts, counts = await Facts(scope, owners).read()
     blocks = blocks_in(scope, counts)
     if not blocks and are_open(accounts) and not _sees_own(scope, owners):
         return list(map(_TOTALS[kind], counts[: len(owners)]))
@@ -39,18 +37,21 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list
 class Facts:
     """What owners say about themselves, and counts: asked for when this is made, read later."""
 
-    __slots__ = ("_answer", "_counted", "_owners", "_profiles")
+    __slots__ = ("_answer", "_owners", "_profiles", "_users")
 
-    def __init__(self, scope: Scope, owners: Sequence[UserId], counted: Sequence[UserId]) -> None:
-        self._profiles, self._owners, self._counted = scope.profiles, owners, counted
-        self._answer = self._profiles.ask([*owners, *counted])
+    def __init__(self, scope: Scope, owners: Sequence[UserId]) -> None:
+        self._profiles, self._owners = scope.profiles, len(owners)
+        self._users = [*owners, *askers(scope)]
+        self._answer = self._profiles.ask(self._users)
 
-    async def read(self) -> tuple[list[Account], list[Counts]]:
-        """The accounts of the owners, and the counts, each in their order."""
+    async def read(self) -> tuple[Sequence[Account], Sequence[Counts]]:
+        """The accounts of the owners; and their counts, followed by those of who asks."""
         if self._answer is not None:
             await self._answer
-        owners, counted = map(self._profiles.known, (self._owners, self._counted))
-        return list(map(_ACCOUNT, owners)), list(map(_COUNTS, counted))
+        if not self._users:
+            return (), ()
+        accounts, counts = zip(*self._profiles.known(self._users), strict=True)
+        return accounts[: self._owners], counts
 
 
 async def accesses_of(

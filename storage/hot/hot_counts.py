@@ -26,7 +26,9 @@ class HotCounts:
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
         read = partial(self._worn.of, viewer=viewer)
-        return await self._viewers.answers(viewer, users, self._values, self._values.held, read)
+        return await self._viewers.answers(
+            viewer, users, self._values.answered, self._values.held, read
+        )
 
 
 def counts_reader(redis: Redis, keys: Keys) -> Read[Counts]:

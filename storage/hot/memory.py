@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from graph.account import Account
 from graph.counts import Counts
 from graph.page import ListKind, Page
+from storage.hot.hot_accounts import HotAccounts, accounts_reader
 from storage.hot.hot_counts import HotCounts, counts_reader
 from storage.hot.hot_lists import HotLists, heads_reader
+from storage.hot.hot_profiles import HotProfiles
 from storage.hot.hot_relations import HotRelations, Known, relations_reader
 from storage.hot.hot_values import Bounds, HotValues
 from storage.hot.invalidations import Invalidations
 from storage.hot.viewers import Viewers
-from storage.ports import CountsOf, Lists, Relations
+from storage.ports import Accounts, CountsOf, Lists, Profiles, Relations
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import MultiplexedWire
@@ -45,8 +49,9 @@ class Memory:
         self._relations: HotValues[Known] = HotValues(
             relations_reader(self.redis, keys), _bounds(settings, settings.hot_bytes_max // 2)
         )
-        small = _bounds(settings, settings.hot_bytes_max // 2 // (1 + len(ListKind)))
+        small = _bounds(settings, settings.hot_bytes_max // 2 // (2 + len(ListKind)))
         self._counts: HotValues[Counts] = HotValues(counts_reader(self.redis, keys), small)
+        self._accounts: HotValues[Account] = HotValues(accounts_reader(self.redis, keys), small)
         self._heads: dict[ListKind, HotValues[Page]] = {
             kind: HotValues(heads_reader(self.redis, keys, kind), small) for kind in ListKind
         }
@@ -61,6 +66,12 @@ class Memory:
 
     def counts(self, worn: CountsOf) -> CountsOf:
         return HotCounts(worn, self._counts, self._viewers)
+
+    def accounts(self, worn: Accounts) -> Accounts:
+        return HotAccounts(worn, self._accounts, self._viewers)
+
+    def profiles(self, worn: Profiles) -> Profiles:
+        return HotProfiles(worn, self._accounts, self._counts, self._viewers)
 
     def figures(self) -> Mapping[str, Figures]:
         """By what a key holds."""
@@ -88,9 +99,10 @@ class Memory:
         await self.redis.close()
 
     @property
-    def _all(self) -> Mapping[str, HotValues[Known] | HotValues[Counts] | HotValues[Page]]:
+    def _all(self) -> Mapping[str, HotValues[Any]]:
         heads = {kind.name.lower(): values for kind, values in self._heads.items()}
-        return {"rel": self._relations, "counts": self._counts, **heads}
+        small: dict[str, HotValues[Any]] = {"counts": self._counts, "account": self._accounts}
+        return {"rel": self._relations, **small, **heads}
 
 
 def opened_memory(settings: StorageSettings) -> Memory | None:

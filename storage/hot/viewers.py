@@ -1,11 +1,10 @@
 """What memory may tell whom: a viewer must see their own writes. Knows nothing of what is told."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
-from storage.hot.hot_values import HotValues
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.own_writes import NOTHING
@@ -29,15 +28,24 @@ class Viewers:
         self,
         viewer: UserId | None,
         users: Sequence[UserId],
-        values: HotValues[Any],
+        answered: Callable[[int, Sequence[UserId]], None],
         remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]],
         read: Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, V]]],
+        *,
+        exact: bool = False,
     ) -> Mapping[UserId, V]:
-        """What memory may tell the viewer of these users, and what has to be `read` of the rest."""
-        shown = await self._shown(viewer, users, remembered)
+        """What memory may tell the viewer of these users, and what has to be `read` of the rest.
+
+        `exact`: nobody may be told what has changed either. `answered` hears how many memory has
+        answered, and for whom it could not.
+        """
+        if viewer is None and not exact:
+            shown = remembered(users)
+        else:
+            shown = await self._shown(viewer, users, remembered)
         missed = [user for user in users if user not in shown] if shown else users
         rest = await read(missed) if missed else {}
-        values.answered(len(shown), missed)
+        answered(len(shown), missed)
         return {**shown, **rest} if shown else rest
 
     async def _shown(
@@ -46,21 +54,20 @@ class Viewers:
         users: Sequence[UserId],
         remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]],
     ) -> Mapping[UserId, V]:
-        """What of all that is `remembered` about these users the viewer may have.
-
-        To nobody, whatever there is. To a viewer all or nothing: part of an answer would cost the
-        round trips of both ways.
+        """All that is `remembered` about these users, if it is true, or nothing: part of an answer
+        would cost the round trips of both ways.
         """
         found = remembered(users)
-        if viewer is None or not found:
-            return found
         if not found.keys() >= set(users) or not await self._have_settled(viewer):
             return {}
         found = remembered(users)  # what has changed meanwhile is gone
         return found if found.keys() >= set(users) else {}
 
-    async def _have_settled(self, viewer: UserId) -> bool:
+    async def _have_settled(self, viewer: UserId | None) -> bool:
         try:
+            if viewer is None:
+                await self._redis.pipe([("PING",)])
+                return True
             (own,) = await self._redis.pipe([("GET", self._keys.own_writes(viewer))])
         except Unavailable:
             return False

@@ -1,17 +1,12 @@
 """Accounts and totals in one round trip. Knows nothing of what either says."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
-from graph.account import Account
-from graph.counts import Counts
 from graph.edge import UserId
-from storage.ports import Profile
+from storage.ports import Profile, profiles
 from storage.redis.accounts import CachedAccounts
 from storage.redis.counts import CachedCounts
 from storage.redis.own_writes import OwnWrites
-
-_profile: Callable[[tuple[Account, Counts]], Profile] = partial(tuple.__new__, Profile)
 
 
 class CachedProfiles:
@@ -26,5 +21,4 @@ class CachedProfiles:
         accounts, counts = await self._own.seen_both(
             viewer, self._accounts.question(users), self._counts.question(users, viewer)
         )
-        pairs = zip(map(accounts.__getitem__, users), map(counts.__getitem__, users), strict=True)
-        return dict(zip(users, map(_profile, pairs), strict=True))
+        return profiles(users, accounts, counts)
