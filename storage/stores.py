@@ -120,7 +120,6 @@ def _remembering(stores: Stores, memory: Memory) -> Stores:
         stores,
         relations=memory.relations(stores.relations),
         lists=memory.lists(stores.lists),
-        counts=memory.counts(stores.counts),
         accounts=memory.accounts(stores.accounts),
         profiles=memory.profiles(stores.profiles),
         memory=memory,

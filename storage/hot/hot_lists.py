@@ -40,7 +40,7 @@ class HotLists:
             return {user: page for user, page in pages.items() if page is not None}
 
         read = partial(self._worn.pages, kind, window=window, viewer=viewer)
-        return await self._viewers.answers(viewer, users, values.answered, remembered, read)
+        return await self._viewers.answers(viewer, users, values, remembered, read)
 
 
 def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:

@@ -1,42 +1,74 @@
-"""Accounts and totals of hot users, from what is remembered of either."""
+"""Accounts and totals of hot users, from memory. Knows nothing of what they mean.
+
+Of accounts nobody is told anything old, whoever asks: what a user hides is hidden at once.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from graph.account import Account
-from graph.counts import Counts
+from graph.account import Account, PrivacyChange
 from graph.edge import UserId
-from storage.hot.hot_values import HotValues
+from storage.hot.hot_values import HotValues, Read, Sized
+from storage.hot.invalidations import tracked
 from storage.hot.viewers import Viewers
-from storage.ports import Profile, Profiles, profiles
+from storage.ports import Accounts, Profile, Profiles
+from storage.redis import packing
+from storage.redis.connection import Redis
+from storage.redis.keys import Keys
+
+PROFILE_BYTES = 220
 
 
 class HotProfiles:
     """Keeps `storage.ports.Profiles`."""
 
-    def __init__(
-        self,
-        worn: Profiles,
-        accounts: HotValues[Account],
-        counts: HotValues[Counts],
-        viewers: Viewers,
-    ) -> None:
+    def __init__(self, worn: Profiles, values: HotValues[Profile], viewers: Viewers) -> None:
         self._worn = worn
-        self._accounts = accounts
-        self._counts = counts
+        self._values = values
         self._viewers = viewers
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
         read = partial(self._worn.of, viewer=viewer)
         return await self._viewers.answers(
-            viewer, users, self._answered, self._held, read, exact=True
+            viewer, users, self._values, self._values.held, read, exact=True
         )
 
-    def _held(self, users: Sequence[UserId]) -> Mapping[UserId, Profile]:
-        accounts, counts = self._accounts.held(users), self._counts.held(users)
-        both = users if len(accounts) == len(counts) == len(users) else accounts.keys() & counts
-        return profiles(list(both), accounts, counts)
 
-    def _answered(self, hits: int, missed: Sequence[UserId]) -> None:
-        self._accounts.answered(hits, missed)
-        self._counts.answered(hits, missed)
+class HotAccounts:
+    """Keeps `storage.ports.Accounts`."""
+
+    def __init__(self, worn: Accounts, values: HotValues[Profile], viewers: Viewers) -> None:
+        self._worn = worn
+        self._values = values
+        self._viewers = viewers
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+        return await self._viewers.answers(
+            None, users, self._values, self._held, self._worn.of, exact=True
+        )
+
+    async def set_privacy(self, user: UserId, change: PrivacyChange) -> Account:
+        return await self._worn.set_privacy(user, change)
+
+    async def set_following_limit(self, user: UserId, limit: int | None) -> Account:
+        return await self._worn.set_following_limit(user, limit)
+
+    def _held(self, users: Sequence[UserId]) -> dict[UserId, Account]:
+        return {user: profile.account for user, profile in self._values.held(users).items()}
+
+
+def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
+    """Reads accounts and totals that are to be remembered."""
+
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Profile]]:
+        names = [key(user) for user in users for key in (keys.account, keys.counts)]
+        replies = await tracked(redis, [("GET", name) for name in names])
+        return {
+            user: Sized(
+                Profile(packing.account_in(account), packing.counts_in(counts)), PROFILE_BYTES
+            )
+            for user, account, counts in zip(users, replies[::2], replies[1::2], strict=True)
+            if account and counts
+        }
+
+    return read

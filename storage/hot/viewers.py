@@ -1,10 +1,12 @@
 """What memory may tell whom: a viewer must see their own writes. Knows nothing of what is told."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
+from storage.hot.hot_values import HotValues
+from storage.hot.invalidations import Invalidations
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.own_writes import NOTHING
@@ -20,15 +22,16 @@ class Viewers:
     is left to the caches, which find it out for the next question.
     """
 
-    def __init__(self, redis: Redis, keys: Keys) -> None:
+    def __init__(self, redis: Redis, keys: Keys, invalidations: Invalidations) -> None:
         self._redis = redis
+        self._invalidations = invalidations
         self._keys = keys
 
     async def answers(
         self,
         viewer: UserId | None,
         users: Sequence[UserId],
-        answered: Callable[[int, Sequence[UserId]], None],
+        values: HotValues[Any],
         remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]],
         read: Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, V]]],
         *,
@@ -36,8 +39,7 @@ class Viewers:
     ) -> Mapping[UserId, V]:
         """What memory may tell the viewer of these users, and what has to be `read` of the rest.
 
-        `exact`: nobody may be told what has changed either. `answered` hears how many memory has
-        answered, and for whom it could not.
+        `exact`: nobody may be told what has changed either.
         """
         if viewer is None and not exact:
             shown = remembered(users)
@@ -45,7 +47,7 @@ class Viewers:
             shown = await self._shown(viewer, users, remembered)
         missed = [user for user in users if user not in shown] if shown else users
         rest = await read(missed) if missed else {}
-        answered(len(shown), missed)
+        values.answered(len(shown), missed)
         return {**shown, **rest} if shown else rest
 
     async def _shown(
@@ -57,9 +59,11 @@ class Viewers:
         """All that is `remembered` about these users, if it is true, or nothing: part of an answer
         would cost the round trips of both ways.
         """
-        found = remembered(users)
+        found, heard_of = remembered(users), self._invalidations.heard_of
         if not found.keys() >= set(users) or not await self._have_settled(viewer):
             return {}
+        if self._invalidations.heard_of == heard_of:
+            return found
         found = remembered(users)  # what has changed meanwhile is gone
         return found if found.keys() >= set(users) else {}
 

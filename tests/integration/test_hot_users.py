@@ -24,6 +24,7 @@ from storage.stores import Stores, open_stores
 from tests.cable import Cable, cable_to
 from tests.gateway import running_gateway
 from tests.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.totals import Totals
 from tests.valkey import own_valkey
 
 DEADLINE_S = 20
@@ -89,7 +90,7 @@ async def remembering(
                 cable,
                 memory.relations(stores.relations),
                 memory.lists(stores.lists),
-                memory.counts(stores.counts),
+                Totals(memory.profiles(stores.profiles)),
             )
         finally:
             await memory.close()
@@ -301,7 +302,7 @@ async def test_a_server_that_may_not_tell_is_never_remembered(
         async with open_stores(hot(replace(storage_settings, redis_url=url))) as muted:
             assert muted.memory is not None
             for turn in range(3):
-                await muted.counts.of([ONE], TWO if turn else None)
+                await muted.profiles.of([ONE], TWO if turn else None)
                 await muted.memory.copied()
             with pytest.raises(Unavailable):
                 await muted.memory.caught_up()
