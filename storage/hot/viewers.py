@@ -39,7 +39,7 @@ class Viewers:
     ) -> Mapping[UserId, V]:
         """What memory may tell the viewer of these users, and what has to be `read` of the rest.
 
-        `exact`: nobody may be told what has changed either.
+        `exact`: also where nobody in particular asks, memory tells only what is as new as Redis.
         """
         if viewer is None and not exact:
             shown = remembered(users)
@@ -69,7 +69,7 @@ class Viewers:
 
     async def _have_settled(self, viewer: UserId | None) -> bool:
         try:
-            if viewer is None:
+            if viewer is None:  # has written nothing
                 await self._redis.pipe([("PING",)])
                 return True
             (own,) = await self._redis.pipe([("GET", self._keys.own_writes(viewer))])

@@ -85,6 +85,8 @@ def _page_of_part(window: Window, part: bytes) -> Page | None:
 
 def page_of_head(window: Window, head: Page) -> Page | None:
     """The page, if the newest entries of the list are enough to know it."""
+    if window.at_head and len(head.entries) > window.size:
+        return Page(head.entries[: window.size], more=True)  # nearly always
     page = cut(head.entries, window)
     if not head.more or window.before >= head.entries[-1]:
         return page
