@@ -18,7 +18,7 @@ from resolvers.scope import Scope
 
 async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[int | None]:
     """How many entries the viewer can page through; None where a list may not be opened."""
-    accounts, counts = await Facts(scope, owners, [*owners, *askers(scope)]).read()
+    accounts, counts = await Facts(scope, owners).read()
     blocks = blocks_in(scope, counts)
     counts = _shown(scope, counts)
     if not blocks and are_open(accounts) and not _sees_own(scope, owners):
@@ -28,8 +28,11 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list
     barred = await _barred(scope, kind, opened) if blocks else {}
     known = dict(zip(owners, counts, strict=False))
     found = {
-        owner: total(own_kind(scope, kind, owner, known[owner]) or kind, known[owner])
-        - barred.get(owner, 0)
+        owner: max(
+            0,
+            total(own_kind(scope, kind, owner, known[owner]) or kind, known[owner])
+            - barred.get(owner, 0),
+        )
         for owner in opened
     }
     return [found.get(owner) for owner in owners]
@@ -38,18 +41,21 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list
 class Facts:
     """What owners say about themselves, and counts: asked for when this is made, read later."""
 
-    __slots__ = ("_answers", "_counted", "_owners", "_scope")
+    __slots__ = ("_answer", "_owners", "_profiles", "_users")
 
-    def __init__(self, scope: Scope, owners: Sequence[UserId], counted: Sequence[UserId]) -> None:
-        self._scope, self._owners, self._counted = scope, owners, counted
-        self._answers = scope.accounts.ask(owners), scope.counts.ask(counted)
+    def __init__(self, scope: Scope, owners: Sequence[UserId]) -> None:
+        self._profiles, self._owners = scope.profiles, len(owners)
+        self._users = [*owners, *askers(scope)]
+        self._answer = self._profiles.ask(self._users)
 
-    async def read(self) -> tuple[list[Account], list[Counts]]:
-        """The accounts of the owners, and the counts, each in their order."""
-        for answer in self._answers:
-            if answer is not None:
-                await answer
-        return self._scope.accounts.known(self._owners), self._scope.counts.known(self._counted)
+    async def read(self) -> tuple[Sequence[Account], Sequence[Counts]]:
+        """The accounts of the owners; and their counts, followed by those of who asks."""
+        if self._answer is not None:
+            await self._answer
+        if not self._users:
+            return (), ()
+        accounts, counts = zip(*self._profiles.known(self._users), strict=True)
+        return accounts[: self._owners], counts
 
 
 async def accesses_of(
@@ -109,11 +115,11 @@ def knows_whispers(scope: Scope, owner: UserId) -> bool:
 
 async def own_totals(scope: Scope, kind: OwnListKind, owners: Sequence[UserId]) -> list[int]:
     """The same of a list that is its owner's alone."""
-    counts = _shown(scope, await scope.counts.load_many(owners))
-    return list(map(_TOTALS[kind], counts))
+    profiles = await scope.profiles.load_many(owners)
+    return list(map(_TOTALS[kind], _shown(scope, [profile.counts for profile in profiles])))
 
 
-def _shown(scope: Scope, counts: list[Counts]) -> list[Counts]:
+def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
     """Without who is absent, unless that may be known."""
     if scope.sees_everything or not any(map(_ABSENT_OF, counts)):
         return counts  # nearly always

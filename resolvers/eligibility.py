@@ -22,10 +22,10 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
     viewer = scope.viewer
     if viewer is None:
         return [Eligibility.SIGN_IN] * len(users)
-    ties, counts, (own, *accounts) = await asyncio.gather(
+    ties, (own, counts), accounts = await asyncio.gather(
         scope.ties.load_many(users),
-        scope.counts.load(viewer),
-        scope.accounts.load_many([viewer, *users]),
+        scope.profiles.load(viewer),
+        scope.accounts.load_many(users),
     )
     following = counts.following + counts.whispers + counts.outgoing_requests
 

@@ -13,7 +13,7 @@ from graph.edge import FOLLOWS, Millis, UserId
 from graph.page import EMPTY_PAGE, ListKind, Position, Window, cut, since
 from graph.relation import Relation
 from graph.visibility import Access
-from resolvers.access import Facts, accesses_of, askers, blocks_in, knows_whispers, totals
+from resolvers.access import Facts, accesses_of, blocks_in, knows_whispers, totals
 from resolvers.pages import Omission, Opened, is_barred, pages_of, present_only, without
 from resolvers.scope import Scope
 from storage.ports import Side, Whispers
@@ -78,8 +78,8 @@ async def filtered_followers(
         overlaps = await known_followers(scope, owners)
         return [overlap.page(narrow) for overlap in overlaps]
     viewer = scope.must_have_viewer()
-    accesses, (counts,) = await asyncio.gather(
-        _accesses(scope, ListKind.FOLLOWERS, owners), scope.counts.load_many([viewer])
+    accesses, (_, counts) = await asyncio.gather(
+        _accesses(scope, ListKind.FOLLOWERS, owners), scope.profiles.load(viewer)
     )
     most = counts.following + counts.whispers + counts.blocks + counts.blocked
     opened = [o for o, access in zip(owners, accesses, strict=True) if access is Access.VISIBLE]
@@ -137,12 +137,12 @@ def _shows_whispers(scope: Scope, kind: ListKind, owner: UserId) -> bool:
 
 
 async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[Access]:
-    accounts, counts = await Facts(scope, owners, askers(scope)).read()
+    accounts, counts = await Facts(scope, owners).read()
     return await accesses_of(scope, kind, owners, accounts, blocks_in(scope, counts))
 
 
 async def _unbarred(scope: Scope, overlap: Overlap) -> Overlap:
-    counts = await scope.counts.load_many(askers(scope))
+    _, counts = await Facts(scope, ()).read()
     if not blocks_in(scope, counts):
         return overlap
     relations = await scope.ties.load_many([user for _, user in overlap.entries])

@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 from graph.account import Account
 from graph.affinity import DEFAULT_SCALE, Scale
-from graph.counts import Counts
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
 from graph.pace import Pace
 from graph.relation import SELF, Relation
 from resolvers.loader import Loader
-from storage.ports import Check
+from storage.ports import Check, Profile
 from storage.postgres.outbox import Arrived
 from storage.stores import Stores
 
@@ -78,22 +77,23 @@ class Scope:
         self.limits = limits
         self.is_service = is_service
         self.scale = scale
-        self._counts: Loader[UserId, Counts] | None = None
+        self._profiles: Loader[UserId, Profile] | None = None
         self._accounts: Loader[UserId, Account] | None = None
         self._ties: Loader[UserId, Relation] | None = None
         self.arrival: Arrival | None = None
         """How far the graph had come before anything was read, where somebody wants to know."""
 
     @property
-    def counts(self) -> Loader[UserId, Counts]:
-        """Totals, each read once: several fields of a user, and of the user's lists, show them."""
-        if self._counts is None:
-            self._counts = Loader(self._read_counts)
-        return self._counts
+    def profiles(self) -> Loader[UserId, Profile]:
+        """Of owners of lists: who may open these, and how long they are. Read once, for several
+        fields of a user, and of the user's lists, show it."""
+        if self._profiles is None:
+            self._profiles = Loader(self._read_profiles)
+        return self._profiles
 
     @property
     def accounts(self) -> Loader[UserId, Account]:
-        """What users say about themselves."""
+        """What users say about themselves, where their totals do not matter."""
         if self._accounts is None:
             self._accounts = Loader(self._read_accounts)
         return self._accounts
@@ -116,7 +116,7 @@ class Scope:
     def read_from(self, stores: Stores) -> None:
         """What was read is forgotten; whatever is read from now on, is read from these."""
         self.stores = stores
-        self._counts = self._accounts = self._ties = None
+        self._profiles = self._accounts = self._ties = None
 
     @property
     def sees_everything(self) -> bool:
@@ -138,8 +138,8 @@ class Scope:
         if not self.is_service:
             raise Forbidden("This is for services: it needs a token with the scope `service`.")
 
-    async def _read_counts(self, users: Sequence[UserId]) -> list[Counts]:
-        found = await self.stores.counts.of(users, self.viewer)
+    async def _read_profiles(self, users: Sequence[UserId]) -> list[Profile]:
+        found = await self.stores.profiles.of(users, self.viewer)
         return [found[user] for user in users]
 
     async def _read_accounts(self, users: Sequence[UserId]) -> list[Account]:

@@ -4,8 +4,9 @@ Every method takes a batch and returns a batch, and may raise `graph.errors.Unav
 A `viewer` is whose own writes must show at once: implementations that lag make up for theirs.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
@@ -209,6 +210,32 @@ class Absences(Protocol):
 
     def expire(self) -> None:
         """Who asks from now on is not told of moments ago."""
+        ...
+
+
+class Profile(NamedTuple):
+    """What lists say of their owner before they are opened."""
+
+    account: Account
+    counts: Counts
+
+
+_profile: Callable[[tuple[Account, Counts]], Profile] = partial(tuple.__new__, Profile)
+
+
+def profiles(
+    users: Sequence[UserId], accounts: Mapping[UserId, Account], counts: Mapping[UserId, Counts]
+) -> dict[UserId, Profile]:
+    """The profiles of users of whom both halves are known."""
+    halves = zip(map(accounts.__getitem__, users), map(counts.__getitem__, users), strict=True)
+    return dict(zip(users, map(_profile, halves), strict=True))
+
+
+class Profiles(Protocol):
+    """Accounts and totals together, as `Accounts` and `CountsOf` promise them."""
+
+    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
+        """The profile of every one of `users`."""
         ...
 
 

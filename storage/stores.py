@@ -10,6 +10,7 @@ from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.hot.memory import Memory, opened_memory
 from storage.interest import Interests
+from storage.joined_profiles import JoinedProfiles
 from storage.ports import (
     Absences,
     Accounts,
@@ -20,6 +21,7 @@ from storage.ports import (
     Mutes,
     Overlaps,
     OwnLists,
+    Profiles,
     Receipts,
     Relations,
     Remarks,
@@ -52,6 +54,7 @@ from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
+from storage.redis.profiles import CachedProfiles
 from storage.redis.publish import RedisCaches
 from storage.redis.relations import CachedRelations
 from storage.redis.wire import Wire
@@ -72,6 +75,7 @@ class Stores:
     remarks: Remarks
     counts: CountsOf
     accounts: Accounts
+    profiles: Profiles
     states: AccountStates
     absences: Absences
     erasure: Erasure
@@ -152,7 +156,8 @@ def _remembering(stores: Stores, memory: Memory) -> Stores:
         stores,
         relations=memory.relations(stores.relations),
         lists=memory.lists(stores.lists),
-        counts=memory.counts(stores.counts),
+        accounts=memory.accounts(stores.accounts),
+        profiles=memory.profiles(stores.profiles),
         memory=memory,
         unremembered=stores,
     )
@@ -173,6 +178,8 @@ def _wired(
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     accounts = PostgresAccounts(postgres)
     absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
+    cached_accounts = CachedAccounts(accounts, own, redis, leases, keys, ttl_s)
+    cached_counts = CachedCounts(counts, own, redis, leases, keys, ttl_s)
     events = RedisEvents(redis, keys, _kept(settings))
     drain = Drain(outbox, caches, events)
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)
@@ -188,8 +195,9 @@ def _wired(
         own_lists=PostgresOwnLists(postgres),
         overlaps=PostgresOverlaps(postgres),
         remarks=PostgresRemarks(postgres),
-        counts=CachedCounts(counts, own, redis, leases, keys, ttl_s),
-        accounts=CachedAccounts(accounts, redis, leases, keys, ttl_s),
+        counts=cached_counts,
+        accounts=cached_accounts,
+        profiles=CachedProfiles(own, cached_accounts, cached_counts),
         states=AnnouncedStates(PostgresAccountStates(postgres), absences, redis, keys),
         absences=absences,
         erasure=Erasure(
@@ -223,9 +231,14 @@ def _wired(
         postgres=postgres,
         redis=redis,
     )
-    return replace(
-        stores, uncached=replace(stores, relations=relations, lists=lists, counts=counts)
+    uncached = replace(
+        stores,
+        relations=relations,
+        lists=lists,
+        counts=counts,
+        profiles=JoinedProfiles(cached_accounts, counts),
     )
+    return replace(stores, uncached=uncached)
 
 
 def _kept(settings: StorageSettings) -> Kept:

@@ -42,6 +42,11 @@ class Invalidations:
         self.heard = 0
         self.connections_lost = 0
 
+    @property
+    def heard_of(self) -> int:
+        """Grows whenever something is forgotten."""
+        return self.heard + self.connections_lost
+
     def tell(self, what: str, remembered: Remembered) -> None:
         """Has it told of every change of the keys that hold `what`."""
         self._remembered[what] = remembered

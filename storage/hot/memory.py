@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from graph.counts import Counts
 from graph.page import ListKind, Page
-from storage.hot.hot_counts import HotCounts, counts_reader
 from storage.hot.hot_lists import HotLists, heads_reader
+from storage.hot.hot_profiles import HotAccounts, HotProfiles, profiles_reader
 from storage.hot.hot_relations import HotRelations, Known, relations_reader
 from storage.hot.hot_values import Bounds, HotValues
 from storage.hot.invalidations import Invalidations
 from storage.hot.viewers import Viewers
-from storage.ports import CountsOf, Lists, Relations
+from storage.ports import Accounts, Lists, Profile, Profiles, Relations
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import MultiplexedWire
@@ -41,17 +41,18 @@ class Memory:
             MultiplexedWire(settings.redis_url, settings.redis_timeout_s, self.invalidations),
             PATIENCE * settings.redis_retry_after_s,
         )
-        self._viewers = Viewers(self.redis, keys)
+        self._viewers = Viewers(self.redis, keys, self.invalidations)
         self._relations: HotValues[Known] = HotValues(
             relations_reader(self.redis, keys), _bounds(settings, settings.hot_bytes_max // 2)
         )
         small = _bounds(settings, settings.hot_bytes_max // 2 // (1 + len(ListKind)))
-        self._counts: HotValues[Counts] = HotValues(counts_reader(self.redis, keys), small)
+        self._profiles: HotValues[Profile] = HotValues(profiles_reader(self.redis, keys), small)
         self._heads: dict[ListKind, HotValues[Page]] = {
             kind: HotValues(heads_reader(self.redis, keys, kind), small) for kind in ListKind
         }
         for what, values in self._all.items():
             self.invalidations.tell(what, values)
+        self.invalidations.tell("account", self._profiles)
 
     def relations(self, worn: Relations) -> Relations:
         return HotRelations(worn, self._relations)
@@ -59,8 +60,11 @@ class Memory:
     def lists(self, worn: Lists) -> Lists:
         return HotLists(worn, self._heads, self._viewers)
 
-    def counts(self, worn: CountsOf) -> CountsOf:
-        return HotCounts(worn, self._counts, self._viewers)
+    def accounts(self, worn: Accounts) -> Accounts:
+        return HotAccounts(worn, self._profiles, self._viewers)
+
+    def profiles(self, worn: Profiles) -> Profiles:
+        return HotProfiles(worn, self._profiles, self._viewers)
 
     def figures(self) -> Mapping[str, Figures]:
         """By what a key holds."""
@@ -88,9 +92,9 @@ class Memory:
         await self.redis.close()
 
     @property
-    def _all(self) -> Mapping[str, HotValues[Known] | HotValues[Counts] | HotValues[Page]]:
+    def _all(self) -> Mapping[str, HotValues[Any]]:
         heads = {kind.name.lower(): values for kind, values in self._heads.items()}
-        return {"rel": self._relations, "counts": self._counts, **heads}
+        return {"rel": self._relations, "counts": self._profiles, **heads}
 
 
 def opened_memory(settings: StorageSettings) -> Memory | None:

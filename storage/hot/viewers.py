@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.hot.hot_values import HotValues
+from storage.hot.invalidations import Invalidations
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.own_writes import NOTHING
@@ -21,8 +22,9 @@ class Viewers:
     is left to the caches, which find it out for the next question.
     """
 
-    def __init__(self, redis: Redis, keys: Keys) -> None:
+    def __init__(self, redis: Redis, keys: Keys, invalidations: Invalidations) -> None:
         self._redis = redis
+        self._invalidations = invalidations
         self._keys = keys
 
     async def answers(
@@ -32,9 +34,17 @@ class Viewers:
         values: HotValues[Any],
         remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]],
         read: Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, V]]],
+        *,
+        exact: bool = False,
     ) -> Mapping[UserId, V]:
-        """What memory may tell the viewer of these users, and what has to be `read` of the rest."""
-        shown = await self._shown(viewer, users, remembered)
+        """What memory may tell the viewer of these users, and what has to be `read` of the rest.
+
+        `exact`: also where nobody in particular asks, memory tells only what is as new as Redis.
+        """
+        if viewer is None and not exact:
+            shown = remembered(users)
+        else:
+            shown = await self._shown(viewer, users, remembered)
         missed = [user for user in users if user not in shown] if shown else users
         rest = await read(missed) if missed else {}
         values.answered(len(shown), missed)
@@ -46,21 +56,22 @@ class Viewers:
         users: Sequence[UserId],
         remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]],
     ) -> Mapping[UserId, V]:
-        """What of all that is `remembered` about these users the viewer may have.
-
-        To nobody, whatever there is. To a viewer all or nothing: part of an answer would cost the
-        round trips of both ways.
+        """All that is `remembered` about these users, if it is true, or nothing: part of an answer
+        would cost the round trips of both ways.
         """
-        found = remembered(users)
-        if viewer is None or not found:
-            return found
+        found, heard_of = remembered(users), self._invalidations.heard_of
         if not found.keys() >= set(users) or not await self._have_settled(viewer):
             return {}
+        if self._invalidations.heard_of == heard_of:
+            return found
         found = remembered(users)  # what has changed meanwhile is gone
         return found if found.keys() >= set(users) else {}
 
-    async def _have_settled(self, viewer: UserId) -> bool:
+    async def _have_settled(self, viewer: UserId | None) -> bool:
         try:
+            if viewer is None:  # has written nothing
+                await self._redis.pipe([("PING",)])
+                return True
             (own,) = await self._redis.pipe([("GET", self._keys.own_writes(viewer))])
         except Unavailable:
             return False

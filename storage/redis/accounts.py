@@ -11,11 +11,12 @@ from graph.pace import Pace
 from graph.receipt import Request
 from storage.ports import Accounts
 from storage.redis import packing
-from storage.redis.connection import PART, Redis
+from storage.redis.connection import Redis
 from storage.redis.events import rung
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases, closed, forget
-from storage.redis.values import CachedValues, View, answers
+from storage.redis.own_writes import OwnWrites, Question
+from storage.redis.values import CachedValues, View
 
 ACCOUNT_TTL_S = 300
 """No drain mends these: what Redis could not be told is shown for so long at most."""
@@ -23,7 +24,7 @@ ACCOUNT_TTL_S = 300
 CLOSED_MS = 10_000
 """Longer than any write takes: if its writer dies in between, nothing old was filled in."""
 
-_VIEW = View[Account, Account](
+_VIEW = View[Account, Account | None](
     lambda key: ("GET", key), packing.account_in, lambda account: account
 )
 
@@ -32,9 +33,16 @@ class CachedAccounts:
     """Keeps `storage.ports.Accounts`: one GET a user, in one round trip; nearly all give a byte."""
 
     def __init__(
-        self, worn: Accounts, redis: Redis, leases: Leases, keys: Keys, ttl_s: int
+        self,
+        worn: Accounts,
+        own: OwnWrites,
+        redis: Redis,
+        leases: Leases,
+        keys: Keys,
+        ttl_s: int,
     ) -> None:
         self._worn = worn
+        self._own = own
         self._redis = redis
         self._keys = keys
         self._running: set[asyncio.Task[Saved]] = set()
@@ -47,12 +55,11 @@ class CachedAccounts:
         )
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        try:
-            return await self._cached(list(dict.fromkeys(users)))
-        except Unavailable as error:
-            if error.part != PART:
-                raise
-            return await self._worn.of(users)
+        return await self._own.seen(None, self.question(list(dict.fromkeys(users))))
+
+    def question(self, users: Sequence[UserId]) -> Question[Account, Account]:
+        """The same, to be asked together with something else."""
+        return Question(users, self._values, _VIEW, self._worn.of, self._worn.of)
 
     async def set_privacy(
         self,
@@ -67,13 +74,6 @@ class CachedAccounts:
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
         return await self._told(user, lambda: self._worn.set_following_limit(user, limit, request))
-
-    async def _cached(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        found = answers(users, await self._redis.pipe(self._values.reads(users, _VIEW)), _VIEW)
-        missing = [user for user in users if user not in found]
-        return (
-            found | await self._values.filled(missing, _VIEW, self._worn.of) if missing else found
-        )
 
     async def _told(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
         # A caller who hangs up between the commit and the cache must not leave that behind.

@@ -10,7 +10,7 @@ from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
-from storage.redis.own_writes import OwnWrites
+from storage.redis.own_writes import OwnWrites, Question
 from storage.redis.values import CachedValues, View
 
 _VIEW = View[Counts, Counts | None](
@@ -38,5 +38,9 @@ class CachedCounts:
         self._load = partial(worn.of, viewer=None)
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
+        return await self._own.seen(viewer, self.question(users, viewer))
+
+    def question(self, users: Sequence[UserId], viewer: UserId | None) -> Question[Counts, Counts]:
+        """The same, to be asked together with something else."""
         read = partial(self._worn.of, viewer=viewer)
-        return await self._own.seen(viewer, users, self._values, _VIEW, self._load, read)
+        return Question(users, self._values, _VIEW, self._load, read)

@@ -10,7 +10,7 @@ from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
-from storage.redis.own_writes import OwnWrites
+from storage.redis.own_writes import OwnWrites, Question
 from storage.redis.scripts import READ_WINDOW
 from storage.redis.values import CachedValues, View
 from storage.redis.wire import Command
@@ -49,14 +49,14 @@ class CachedLists:
     async def pages(
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Mapping[UserId, Page]:
-        return await self._own.seen(
-            viewer,
+        question = Question(
             users,
             self._values[kind],
             _view(window),
             load=partial(self._worn.pages, kind, window=Window(self._most), viewer=None),
             read=partial(self._worn.pages, kind, window=window, viewer=viewer),
         )
+        return await self._own.seen(viewer, question)
 
 
 def _view(window: Window) -> View[Page, Page | None]:
@@ -85,6 +85,8 @@ def _page_of_part(window: Window, part: bytes) -> Page | None:
 
 def page_of_head(window: Window, head: Page) -> Page | None:
     """The page, if the newest entries of the list are enough to know it."""
+    if window.at_head and len(head.entries) > window.size:
+        return Page(head.entries[: window.size], more=True)  # nearly always
     page = cut(head.entries, window)
     if not head.more or window.before >= head.entries[-1]:
         return page

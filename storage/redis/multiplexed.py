@@ -9,7 +9,7 @@ still finds its own.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import hiredis
 from redis.asyncio.connection import parse_url
@@ -35,6 +35,15 @@ class Listener(Protocol):
     def lost(self) -> None:
         """The connection is gone, and with it what the server may have said."""
         ...
+
+
+class _Call(NamedTuple):
+    """Who waits for how many replies."""
+
+    future: asyncio.Future[list[Reply]]
+    expected: int
+    merged: bool
+    """Whether the one reply is the list of all that were asked for."""
 
 
 class MultiplexedWire:
@@ -93,7 +102,7 @@ class _Connection(asyncio.Protocol):
         self._reader = hiredis.Reader()
         self._transport: asyncio.Transport | None = None
         self._unsent: list[bytes] = []
-        self._waiting: deque[tuple[asyncio.Future[list[Reply]], int]] = deque()
+        self._waiting: deque[_Call] = deque()
         self._replies: list[Reply] = []
         self.lost = False
 
@@ -101,12 +110,15 @@ class _Connection(asyncio.Protocol):
         if self.lost or len(self._waiting) >= IN_FLIGHT_MAX:
             raise WireError("the connection is lost" if self.lost else "too many calls in flight")
         # All or nothing: half of a call's commands would shift everybody's later replies.
-        packed = list(map(hiredis.pack_command, commands))  # type: ignore[arg-type]
+        # Most calls are GETs alone, which one server answers as one, for a third of the work.
+        merged = len(commands) > 1 and all(command[0] == "GET" for command in commands)
+        sent = [("MGET", *(command[1] for command in commands))] if merged else commands
+        packed = list(map(hiredis.pack_command, sent))  # type: ignore[arg-type]
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent += packed
         future: asyncio.Future[list[Reply]] = self._loop.create_future()
-        self._waiting.append((future, len(commands)))
+        self._waiting.append(_Call(future, len(sent), merged))
         return future
 
     def close(self) -> None:
@@ -118,7 +130,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
-        for future, _ in self._waiting:
+        for future, *_ in self._waiting:
             if not future.done():
                 future.set_exception(WireError(f"the server hung up: {exc or 'closed'}"))
         self._waiting.clear()
@@ -139,7 +151,7 @@ class _Connection(asyncio.Protocol):
     def _take(self, reply: Reply) -> None:
         replies = self._replies
         replies.append(reply)
-        future, expected = self._waiting[0]
+        future, expected, merged = self._waiting[0]
         if len(replies) < expected:
             return
         self._waiting.popleft()
@@ -151,7 +163,7 @@ class _Connection(asyncio.Protocol):
             if isinstance(one, hiredis.HiredisError):
                 future.set_exception(WireError(str(one)))
                 return
-        future.set_result(replies)
+        future.set_result(replies[0] if merged else replies)
 
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, []

@@ -1,7 +1,9 @@
 """Caches that step aside for a viewer's own writes. Knows nothing of what the caches hold."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
@@ -21,6 +23,27 @@ PENDING_TTL_S = 5
 
 V = TypeVar("V")
 A = TypeVar("A")
+W = TypeVar("W")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True)  # generic: typing sets an attribute on what it makes
+class Question(Generic[V, A]):
+    """What is asked of one cache, once for each of `users`.
+
+    `load` gets what the cache holds: the same for everybody. `read` answers the viewer from the
+    tables, where the cache must not, or cannot tell, or cannot be reached.
+    """
+
+    users: Sequence[UserId]
+    values: CachedValues[V]
+    view: View[V, A | None]
+    load: Load[V]
+    read: Load[A]
+
+    @property
+    def reads(self) -> list[Command]:
+        return self.values.reads(self.users, self.view)
 
 
 class OwnWrites:
@@ -46,48 +69,41 @@ class OwnWrites:
             lambda key: ("GET", key), packing.pending_in, lambda ids: ids
         )
 
-    async def seen(
-        self,
-        viewer: UserId | None,
-        users: Sequence[UserId],
-        values: CachedValues[V],
-        view: View[V, A | None],
-        load: Load[V],
-        read: Load[A],
-    ) -> Mapping[UserId, A]:
-        """The answers of all `users` as `viewer` may rely on them.
+    async def seen(self, viewer: UserId | None, question: Question[V, A]) -> Mapping[UserId, A]:
+        """The answers as `viewer` may rely on them."""
+        (found,) = await self._answers(viewer, [question])
+        return found
 
-        `load` gets what the cache holds: the same for everybody. `read` answers the viewer from
-        the tables, where the cache must not, or cannot tell, or cannot be reached.
-        """
-        users = list(dict.fromkeys(users))
-        if not users:
-            return {}
+    async def seen_both(
+        self, viewer: UserId | None, one: Question[V, A], other: Question[W, B]
+    ) -> tuple[Mapping[UserId, A], Mapping[UserId, B]]:
+        """The same of two caches, in one round trip."""
+        first, second = await self._answers(viewer, [one, other])
+        return first, second
+
+    async def _answers(
+        self, viewer: UserId | None, questions: Sequence[Question[Any, Any]]
+    ) -> list[dict[UserId, Any]]:
+        commands = [command for question in questions for command in question.reads]
+        if not commands:
+            return [{} for _ in questions]
         try:
-            cached = await self._cached(viewer, users, values, view, load)
+            own, replies = await self._first(viewer, commands)
         except Unavailable as error:
             if error.part != PART:
                 raise
-            cached = {}
-        found = {user: answer for user, answer in cached.items() if answer is not None}
-        rest = [user for user in users if user not in found]
-        return {**found, **await read(rest)} if rest else found
-
-    async def _cached(
-        self,
-        viewer: UserId | None,
-        users: Sequence[UserId],
-        values: CachedValues[V],
-        view: View[V, A | None],
-        load: Load[V],
-    ) -> dict[UserId, A | None]:
-        own, replies = await self._first(viewer, values.reads(users, view))
-        found = answers(users, replies, view)
-        missing = [user for user in users if user not in found and user not in own]
-        if missing:
-            found |= await values.filled(missing, view, load)
-        for user in own:
-            found.pop(user, None)
+            return [{**await question.read(question.users)} for question in questions]
+        found, turn = [], 0
+        for question in questions:
+            turn, begin = turn + len(question.users), turn
+            found.append(answers(question.users, replies[begin:turn], question.view))
+        short = [
+            _completed(question, known, own)
+            for question, known in zip(questions, found, strict=True)
+            if own or len(known) < len(question.users) or None in known.values()
+        ]
+        if short:  # hardly ever
+            await asyncio.gather(*short)
         return found
 
     async def _first(
@@ -102,6 +118,23 @@ class OwnWrites:
             return _around(viewer, self._view.of_reply(pending)), replies
         filled = await self._values.filled([viewer], self._view, self._worn.of)
         return _around(viewer, filled[viewer]), await self._redis.pipe(commands)
+
+
+async def _completed(
+    question: Question[Any, Any], found: dict[UserId, Any], own: Collection[UserId]
+) -> None:
+    """Adds to what the cache has answered all that it could not, or must not."""
+    users = dict.fromkeys(question.users)  # who is asked for twice, is read once
+    missing = [user for user in users if user not in found and user not in own]
+    try:
+        if missing:
+            found |= await question.values.filled(missing, question.view, question.load)
+    except Unavailable as error:
+        if error.part != PART:
+            raise
+    rest = [user for user in users if user in own or found.get(user) is None]
+    if rest:
+        found |= await question.read(rest)
 
 
 def _around(viewer: UserId, towards: Collection[UserId]) -> Collection[UserId]:

@@ -38,6 +38,8 @@ _COUNTS = Struct(f">{len(NO_COUNTS.numbers)}q")
 _PUBLIC_COUNTS = Struct(">qqq")
 # A named tuple's own constructor is a Python function: a fifth of what unpacking one costs.
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
+_counts: Callable[[tuple[int | Counts | None, ...]], Counts] = partial(tuple.__new__, Counts)
+_NO_OTHERS = NO_COUNTS[3:]
 _NO_HALF = bytes(_HALF.size)
 _DEFAULT_ACCOUNT = b"\0"
 
@@ -121,11 +123,11 @@ def counts_value(counts: Counts) -> bytes:
 
 def counts_in(value: bytes) -> Counts:
     if len(value) == _PUBLIC_COUNTS.size:
-        return Counts(*_PUBLIC_COUNTS.unpack(value))
+        return _counts(_PUBLIC_COUNTS.unpack(value) + _NO_OTHERS)
     if len(value) == _COUNTS.size:
-        return Counts(*_COUNTS.unpack(value))
-    absent = Counts(*_COUNTS.unpack_from(value, _COUNTS.size))
-    return Counts(*_COUNTS.unpack_from(value))._replace(absent=absent)
+        return _counts((*_COUNTS.unpack(value), None))
+    absent = _counts((*_COUNTS.unpack_from(value, _COUNTS.size), None))
+    return _counts((*_COUNTS.unpack_from(value), absent))
 
 
 def account_value(account: Account) -> bytes:

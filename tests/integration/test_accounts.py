@@ -15,10 +15,12 @@ from graph.receipt import AlreadyNoted, Request, keyed_id
 from graph.visibility import OPEN, Audience, Privacy
 from storage.ports import Accounts
 from storage.postgres.accounts import PostgresAccounts
+from storage.postgres.outbox import PostgresPending
 from storage.redis import packing
 from storage.redis.accounts import CachedAccounts
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
+from storage.redis.own_writes import OwnWrites
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.graphs import users
@@ -173,7 +175,9 @@ class Broken(Gated):
 
 
 def cached(worn: Accounts, stores: Stores) -> CachedAccounts:
-    return CachedAccounts(worn, stores.redis, Leases(stores.redis, LEASE_MS, 1), KEYS, 3600)
+    leases = Leases(stores.redis, LEASE_MS, 1)
+    own = OwnWrites(PostgresPending(stores.postgres), stores.redis, leases, KEYS, 60)
+    return CachedAccounts(worn, own, stores.redis, leases, KEYS, 3600)
 
 
 @pytest.fixture

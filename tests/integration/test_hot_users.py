@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
+from graph.account import PrivacyChange
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
@@ -24,6 +25,7 @@ from storage.stores import Stores, open_stores
 from tests.cable import Cable, cable_to
 from tests.gateway import running_gateway
 from tests.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.totals import Totals
 from tests.valkey import own_valkey
 from tests.waiting import until
 
@@ -83,7 +85,7 @@ async def remembering(
                 cable,
                 memory.relations(stores.relations),
                 memory.lists(stores.lists),
-                memory.counts(stores.counts),
+                Totals(memory.profiles(stores.profiles)),
             )
         finally:
             await memory.close()
@@ -105,7 +107,9 @@ async def reader(
         yield reader
 
 
-async def test_what_is_remembered_costs_nothing(reader: Remembering) -> None:
+async def test_what_is_remembered_costs_one_ping_for_what_may_have_been_hidden(
+    reader: Remembering,
+) -> None:
     await follows(reader.stores, (1, 2), (3, 1))
     await drain_all(reader.stores)
     fresh = await reader.everything(ONE)
@@ -113,7 +117,8 @@ async def test_what_is_remembered_costs_nothing(reader: Remembering) -> None:
     before = (reader.stores.redis.round_trips, reader.memory.redis.round_trips)
     statements = reader.stores.postgres.statements
     assert await reader.everything(ONE) == fresh
-    assert (reader.stores.redis.round_trips, reader.memory.redis.round_trips) == before
+    after = (reader.stores.redis.round_trips, reader.memory.redis.round_trips)
+    assert (after[0] - before[0], after[1] - before[1]) == (0, 1)
     assert reader.stores.postgres.statements == statements
     assert reader.hits == 5
 
@@ -157,14 +162,32 @@ async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
         await drain_all(reader.stores)
         # Redis says again that nothing is pending: somebody has asked it elsewhere.
         await reader.stores.counts.of([TWO], ONE)
-    stale = [await reader.counts.of([TWO], None), (await heads(reader, TWO, None))[1]]
-    assert stale == [{TWO: Counts(1, 0, 0)}, []], "memory should not have heard of it"
+    stale = (await heads(reader, TWO, None))[1]
+    assert stale == [], "memory should not have heard of it"
     asked = asyncio.gather(reader.counts.of([ONE, TWO], ONE), heads(reader, TWO, ONE))
     await asyncio.sleep(0)
     await (reader.cable.mend() if news == "late" else reader.cable.cut())
     counts, (following, followers, friends) = await asked
     assert counts == {ONE: Counts(1, 1, 1), TWO: Counts(1, 1, 1)}
     assert (following, followers, friends) == ([1], [1], [1])
+
+
+@pytest.mark.parametrize("news", ["late", "lost"])
+@pytest.mark.parametrize("viewer", [None, THREE])
+async def test_nobody_is_told_that_an_account_is_open_once_it_is_not(
+    reader: Remembering, viewer: UserId | None, news: str
+) -> None:
+    """It was hidden through another gateway."""
+    await reader.warm(ONE, viewer=THREE)
+    reader.cable.silence()
+    hidden = (await reader.stores.accounts.set_privacy(ONE, PrivacyChange(protected=True))).account
+    profiles = reader.memory.profiles(reader.stores.profiles)
+    accounts = reader.memory.accounts(reader.stores.accounts)
+    asked = asyncio.gather(profiles.of([ONE], viewer), accounts.of([ONE]))
+    await asyncio.sleep(0)
+    await (reader.cable.mend() if news == "late" else reader.cable.cut())
+    profile, account = await asked
+    assert (profile, account) == ({ONE: (hidden, NO_COUNTS)}, {ONE: hidden})
 
 
 async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering) -> None:
@@ -296,7 +319,7 @@ async def test_a_server_that_may_not_tell_is_never_remembered(
         async with open_stores(hot(replace(storage_settings, redis_url=url))) as muted:
             assert muted.memory is not None
             for turn in range(3):
-                await muted.counts.of([ONE], TWO if turn else None)
+                await muted.profiles.of([ONE], TWO if turn else None)
                 await muted.memory.copied()
             with pytest.raises(Unavailable):
                 await muted.memory.caught_up()

@@ -23,6 +23,7 @@ from storage.postgres.relations import PostgresRelations
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
+from tests.totals import Totals
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ async def reads(
             )
         else:
             own = stores.fresh.relations
-            yield Reads(stores, stores.relations, own, stores.lists, stores.counts)
+            yield Reads(stores, stores.relations, own, stores.lists, Totals(stores.profiles))
 
 
 async def settled(reads: Reads) -> None:

@@ -1,0 +1,84 @@
+"""Accounts and totals of hot users, from memory. Knows nothing of what they mean.
+
+Of accounts nobody is told anything old, whoever asks: what a user hides is hidden at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from graph.account import Account, PrivacyChange, Saved
+from graph.edge import UserId
+from graph.pace import Pace
+from graph.receipt import Request
+from storage.hot.hot_values import HotValues, Read, Sized
+from storage.hot.invalidations import tracked
+from storage.hot.viewers import Viewers
+from storage.ports import Accounts, Profile, Profiles
+from storage.redis import packing
+from storage.redis.connection import Redis
+from storage.redis.keys import Keys
+
+PROFILE_BYTES = 220
+
+
+class HotProfiles:
+    """Keeps `storage.ports.Profiles`."""
+
+    def __init__(self, worn: Profiles, values: HotValues[Profile], viewers: Viewers) -> None:
+        self._worn = worn
+        self._values = values
+        self._viewers = viewers
+
+    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
+        read = partial(self._worn.of, viewer=viewer)
+        return await self._viewers.answers(
+            viewer, users, self._values, self._values.held, read, exact=True
+        )
+
+
+class HotAccounts:
+    """Keeps `storage.ports.Accounts`."""
+
+    def __init__(self, worn: Accounts, values: HotValues[Profile], viewers: Viewers) -> None:
+        self._worn = worn
+        self._values = values
+        self._viewers = viewers
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+        return await self._viewers.answers(
+            None, users, self._values, self._held, self._worn.of, exact=True
+        )
+
+    async def set_privacy(
+        self,
+        user: UserId,
+        change: PrivacyChange,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> Saved:
+        return await self._worn.set_privacy(user, change, request, pace)
+
+    async def set_following_limit(
+        self, user: UserId, limit: int | None, request: Request | None = None
+    ) -> Saved:
+        return await self._worn.set_following_limit(user, limit, request)
+
+    def _held(self, users: Sequence[UserId]) -> dict[UserId, Account]:
+        return {user: profile.account for user, profile in self._values.held(users).items()}
+
+
+def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
+    """Reads accounts and totals that are to be remembered."""
+
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Profile]]:
+        names = [key(user) for user in users for key in (keys.account, keys.counts)]
+        replies = await tracked(redis, [("GET", name) for name in names])
+        return {
+            user: Sized(
+                Profile(packing.account_in(account), packing.counts_in(counts)), PROFILE_BYTES
+            )
+            for user, account, counts in zip(users, replies[::2], replies[1::2], strict=True)
+            if account and counts
+        }
+
+    return read
