@@ -29,7 +29,7 @@ async def empty(redis_url: str) -> None:
 
 async def _fill(stores: Stores, users: Sequence[UserId]) -> None:
     await stores.relations.between([Check(user, [user]) for user in users])
-    await stores.counts.of(users, None)
+    await stores.profiles.of(users, None)
     for kind in (ListKind.FOLLOWING, ListKind.FOLLOWERS):
         await stores.lists.pages(kind, users, Window(20), None)
 

@@ -25,9 +25,7 @@ from bench.raw import serve
 from graph.edge import UserId
 from resolvers.scope import Limits, Scope
 from schema.context import Context
-from schema.mutation import Mutation
-from schema.query import Query
-from schema.user import User
+from schema.schema import built
 from storage.redis.pooled import PooledWire
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -52,12 +50,7 @@ class StockGraphQL(GraphQL[Context, None]):
 
 
 def app(settings: StorageSettings) -> Starlette:
-    schema = strawberry.Schema(
-        query=Query,
-        mutation=Mutation,
-        types=[User],
-        extensions=[ParserCache, ValidationCache],
-    )
+    schema = built([ParserCache, ValidationCache])
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -1,6 +1,9 @@
 """The whole contract, ready to run or to print."""
 
+from collections.abc import Iterable
+
 import strawberry
+from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 
 from schema.mutation import Mutation
@@ -10,13 +13,20 @@ from schema.subscription import Subscription
 from schema.user import User
 from schema.user_error import USER_ERRORS
 
-schema = strawberry.Schema(
-    query=Query,
-    mutation=Mutation,
-    subscription=Subscription,
-    types=[User, *USER_ERRORS],
-    config=StrawberryConfig(scalar_map={RelationMask: RELATION_MASK}),
-)
+
+def built(extensions: Iterable[type[SchemaExtension]] = ()) -> strawberry.Schema:
+    """The contract, to be run with `extensions` of Strawberry's own executor; ours needs none."""
+    return strawberry.Schema(
+        query=Query,
+        mutation=Mutation,
+        subscription=Subscription,
+        types=[User, *USER_ERRORS],
+        config=StrawberryConfig(scalar_map={RelationMask: RELATION_MASK}),
+        extensions=list(extensions),
+    )
+
+
+schema = built()
 
 
 def sdl() -> str:
