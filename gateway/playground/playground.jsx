@@ -1,7 +1,7 @@
 // GraphiQL in the page that the gateway serves: its tabs come from the page, its data from /graphql.
 import { createRoot } from "react-dom/client";
 import { GraphiQL } from "graphiql";
-import { Kind, OperationTypeNode, parse } from "graphql";
+import { Kind, OperationTypeNode, getOperationAST, parse } from "graphql";
 import { listen } from "./listen.js";
 import "graphiql/style.css";
 import "./playground.css";
@@ -27,24 +27,25 @@ function withoutNeedlessName({ operationName, ...parameters }) {
   return { ...parameters, operationName };
 }
 
-function listens({ query }) {
+function listens({ query, operationName }) {
   try {
-    const { definitions } = parse(query);
-    return definitions.some(({ operation }) => operation === OperationTypeNode.SUBSCRIPTION);
+    const operation = getOperationAST(parse(query), operationName);
+    return operation?.operation === OperationTypeNode.SUBSCRIPTION;
   } catch {
     return false;
   }
 }
 
 function ask(parameters, options) {
+  const asked = withoutNeedlessName(parameters);
   const send = (accept, signal) =>
     fetch(endpoint, {
       method: "POST",
       headers: { accept, "content-type": "application/json", ...options?.headers },
-      body: JSON.stringify(withoutNeedlessName(parameters)),
+      body: JSON.stringify(asked),
       signal,
     });
-  if (listens(parameters)) {
+  if (listens(asked)) {
     return listen((signal) => send("text/event-stream", signal));
   }
   return send("application/graphql-response+json, application/json;q=0.9").then((response) =>
