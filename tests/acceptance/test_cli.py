@@ -115,7 +115,9 @@ async def test_a_token_for_nobody_is_a_services() -> None:
     authentication = Authentication(
         AuthenticationSettings(secret=DEVELOPMENT_SECRET, development=True)
     )
-    identity = authentication.identify(Headers([(b"authorization", f"Bearer {said.strip()}".encode())]))
+    identity = authentication.identify(
+        Headers([(b"authorization", f"Bearer {said.strip()}".encode())])
+    )
     assert (identity.user_id, identity.service) == (None, True)
 
 
