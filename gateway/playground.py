@@ -7,6 +7,7 @@ a public network. Knows no schema: the examples are text.
 import re
 from collections.abc import Callable
 from functools import cache, cached_property
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from string import Template
@@ -88,7 +89,12 @@ class Playground:
         return Template((SOURCES / "page.html").read_text(encoding="utf-8"))
 
     def _page(self) -> str:
-        settings = {"endpoint": self._endpoint, "assets": ASSETS_PATH, "tabs": self._tabs()}
+        settings = {
+            "endpoint": self._endpoint,
+            "assets": ASSETS_PATH,
+            "tabs": self._tabs(),
+            "version": _version(),
+        }
         # Inside a script element only `<` can end it: as an escape it stays JSON.
         safe = orjson.dumps(settings).decode().replace("<", "\\u003c")
         return self._template.substitute(assets=ASSETS_PATH, settings=safe)
@@ -111,6 +117,11 @@ class Playground:
 
 def _headers(name: str, value: str) -> dict[str, str]:
     return {"headers": orjson.dumps({name: value}, option=orjson.OPT_INDENT_2).decode()}
+
+
+def _version() -> str:
+    """A name for the examples as they are: browsers keep their visitors' tabs beside it."""
+    return sha256("".join(document for document, _ in examples()).encode()).hexdigest()[:16]
 
 
 @cache

@@ -15,8 +15,10 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.gateway import DEVELOPMENT, Gateway
 from tests.graphs import drain_all, follows
-from tests.live import live_gateway
+from tests.live import has_feed, live_gateway
+from tests.pages import examples as readable
 from tests.pages import found, promised
+from tests.waiting import until
 
 ME = 1
 UNDO, FRESH = "Undo", "Fresh"
@@ -106,6 +108,7 @@ async def test_every_subscription_hears_of_a_follow(
         firsts = {"LiveButtons", "LiveCounts"}
         while firsts:
             firsts.discard((await socket.receive())["id"])
+        await until(lambda: has_feed(stores, ME))
         await follows(stores, (ME, 399))
         await drain_all(stores)
         while len(heard) < 3:
@@ -114,3 +117,11 @@ async def test_every_subscription_hears_of_a_follow(
     assert found(heard["Live"], "type") == ["FOLLOWED"]
     assert found(heard["LiveButtons"], "state") == ["FOLLOWING"]
     assert found(heard["LiveCounts"], "followingCount") == [33]
+
+
+@pytest.mark.usefixtures("sampled")
+async def test_the_readme_shows_what_can_be_asked(gateway: Gateway) -> None:
+    (example,) = readable("../README")
+    answer = await example.ask(gateway)
+    assert found(answer, "outcome") == promised(example.document)
+    assert found(answer, "id")[0] == str(ME)
