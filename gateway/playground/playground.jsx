@@ -62,6 +62,7 @@ createRoot(document.getElementById("graphiql")).render(
   <GraphiQL
     fetcher={ask}
     defaultTabs={tabs}
+    defaultHeaders={tabs[0].headers}
     defaultEditorToolsVisibility="headers"
     shouldPersistHeaders={headersAreKept}
     storage={keptFor(version)}

@@ -51,6 +51,7 @@ async def test_an_example_tab_runs_as_its_viewer_without_the_internet(
         page = playground.page
         playground.open(url)
         assert playground.tabs()[:4] == ["Lists", "Relations", "Counts", "Follow"]
+        assert '"401"' in playground.run()  # whom user 1 whispers to
         playground.choose("Follow")
         assert "FOLLOWED" in playground.run("Follow")
         image = tmp_path / "playground.png"

@@ -101,7 +101,7 @@ async def test_every_query_and_mutation_comes_to_what_its_tab_shows(gateway: Gat
 async def test_every_subscription_hears_of_a_follow(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    heard = {}
+    heard: dict[str, Any] = {}
     async with live_gateway(storage_settings) as live, live.socket(viewer=ME) as socket:
         for name, text, _ in operations("subscription"):
             await socket.subscribe(text, name)
