@@ -96,7 +96,9 @@ def welcome(url: str) -> str:
         "",
         *(f"  {curl(url, query)}" for query in QUERIES),
         "",
-        "`python -m gateway token 42` prints a token for user 42. Ctrl-C stops everything.",
+        "`python -m gateway token 42` prints a token for user 42, and",
+        "`python -m gateway token --scope service` one for a service.",
+        "Ctrl-C stops everything.",
         "",
     ]
     return "\n".join(lines)
