@@ -11,7 +11,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine
 from gateway import freshness
-from gateway.authentication import Authentication, Identity
+from gateway.authentication import (
+    DEVELOPMENT_SECRET,
+    SERVICE,
+    Authentication,
+    AuthenticationSettings,
+    Identity,
+    mint,
+)
 from gateway.config import Config
 from gateway.connections import Connections
 from gateway.graphql_execution import EngineExecutor
@@ -32,6 +39,8 @@ from schema.schema import schema
 from storage.stores import Stores, open_stores
 
 ENDPOINT = "/graphql"
+PLAYGROUND_TOKEN_S = 365 * 86_400
+"""Browsers keep it, and everybody knows what it is signed with."""
 
 
 class Gateway:
@@ -64,7 +73,9 @@ class Gateway:
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
         """Everything that lives as long as the process."""
         config = self._config
-        playground = Playground(viewer_header=config.authentication.allow_x_viewer)
+        playground = Playground(
+            config.authentication.allow_x_viewer, _service_token(config.authentication)
+        )
         engine = Engine(schema)
         async with open_stores(config.storage) as stores:
             self._graphql = self._transports(stores, engine, playground)
@@ -96,6 +107,13 @@ class Gateway:
             GraphQLEventStream(endpoint.asked, identify, streams, self._connections),
             GraphQLSockets(identify, streams, self._connections),
         )
+
+
+def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:
+    """What makes a token for the playground: never with a secret that is one."""
+    if not settings.development or settings.secret != DEVELOPMENT_SECRET:
+        return None
+    return lambda: mint(DEVELOPMENT_SECRET, None, SERVICE, PLAYGROUND_TOKEN_S)
 
 
 def _context_of(stores: Stores, config: Config) -> Callable[[Identity, Headers], Context]:

@@ -131,14 +131,21 @@ def verify(
 
 @app.command()
 def token(
-    user_id: Annotated[int, typer.Argument(help="The viewer's id.", min=1, max=MAX_USER_ID)],
+    user_id: Annotated[
+        int | None,
+        typer.Argument(
+            help="The viewer's id; a service may ask for nobody.", min=1, max=MAX_USER_ID
+        ),
+    ] = None,
     scope: Annotated[str, typer.Option(help="Scopes, separated by spaces: `service`.")] = "",
     ttl: Annotated[int, typer.Option(help="Seconds until it expires.", min=1)] = 86_400,
 ) -> None:
     """Print a token for `dev`, or for a gateway with the same KITH_JWT_SECRET."""
-    from gateway.authentication import mint
+    from gateway.authentication import SERVICE, mint
 
     with _said_plainly():
+        if user_id is None and SERVICE not in scope.split():
+            raise ValueError("whose token? Name a user id, or `--scope service`.")
         typer.echo(mint(signing_secret(), user_id, scope, ttl))
 
 

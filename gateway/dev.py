@@ -5,19 +5,19 @@ import http.client
 import shlex
 import socket
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
 import typer
 
-from gateway.config import ConfigurationError, child_environment, server_urls
+from gateway.config import ConfigurationError, child_environment, read_config, server_urls
 from gateway.embedded.command import Command
 from gateway.embedded.servers import Servers, embedded_servers
 from gateway.embedded.signals import until_signalled
 from gateway.embedded.state import State, find_running
 from gateway.sample import load_sample
 from storage.postgres.migrate import migrate
-from storage.settings import StorageSettings
 from storage.space import checked_space
 
 QUERIES = (
@@ -46,21 +46,27 @@ async def run(host: str, port: int, folder: Path, space: str) -> None:
             state, database_url=database_url, redis_url=redis_url
         ) as servers:
             await migrate(servers.database_url, space)
-            settings = StorageSettings(servers.database_url, servers.redis_url, space)
-            await load_sample(settings, state.folder)
-            await _start(servers, host, port, space)
+            environment = _environment(servers)
+            config = read_config(folder, space, development=True, environ=environment)
+            await load_sample(config, state.folder)
+            await _start(servers, environment, host, port, space)
             typer.echo(welcome(f"http://{host}:{port}"))
             await servers.supervisor.watch()
 
 
-async def _start(servers: Servers, host: str, port: int, space: str) -> None:
-    environment = child_environment(
+def _environment(servers: Servers) -> dict[str, str]:
+    return child_environment(
         {
             "DATABASE_URL": servers.database_url,
             "REDIS_URL": servers.redis_url,
             "PYTHONUNBUFFERED": "1",
         }
     )
+
+
+async def _start(
+    servers: Servers, environment: Mapping[str, str], host: str, port: int, space: str
+) -> None:
     kith = (sys.executable, "-m", "gateway")
     url = f"http://{host}:{port}"
 
@@ -90,7 +96,9 @@ def welcome(url: str) -> str:
         "",
         *(f"  {curl(url, query)}" for query in QUERIES),
         "",
-        "`python -m gateway token 42` prints a token for user 42. Ctrl-C stops everything.",
+        "`python -m gateway token 42` prints a token for user 42, and",
+        "`python -m gateway token --scope service` one for a service.",
+        "Ctrl-C stops everything.",
         "",
     ]
     return "\n".join(lines)

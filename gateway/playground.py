@@ -4,12 +4,14 @@ Without the bundled files (`make playground`) it is Strawberry's page, which loa
 a public network. Knows no schema: the examples are text.
 """
 
-from collections.abc import Iterator
-from functools import cached_property
+import re
+from collections.abc import Callable
+from functools import cache, cached_property
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import NamedTuple
 
 import orjson
 from starlette.responses import HTMLResponse
@@ -21,7 +23,7 @@ HERE = Path(__file__).parent
 BUNDLE = HERE / "playground_assets"
 SOURCES = HERE / "playground"
 ASSETS_PATH = "/playground"
-TAB_LINE = "#---"
+TAB_LINE = re.compile(r"^#---( as a service)?\n", re.MULTILINE)
 
 SECURITY_HEADERS = {
     "cache-control": "no-cache",
@@ -38,16 +40,29 @@ BUNDLED_POLICY = (
 )
 
 
+class Example(NamedTuple):
+    """One tab: a document of operations that belong together, and whether a service asks them."""
+
+    document: str
+    as_service: bool = False
+
+
 class Playground:
     """An ASGI application that answers with the page; `routes` serve what the page loads.
 
     `viewer_header` puts `X-Viewer: 1` into the tabs' headers: only where the gateway heeds it.
+    `service_token` makes the token of tabs that a service asks: only where everybody could.
     """
 
     def __init__(
-        self, viewer_header: bool = False, endpoint: str = "/graphql", bundle: Path = BUNDLE
+        self,
+        viewer_header: bool = False,
+        service_token: Callable[[], str] | None = None,
+        endpoint: str = "/graphql",
+        bundle: Path = BUNDLE,
     ) -> None:
         self._viewer_header = viewer_header
+        self._service_token = service_token
         self._endpoint = endpoint
         self._bundle = bundle
 
@@ -60,7 +75,7 @@ class Playground:
         headers = dict(SECURITY_HEADERS)
         if self.bundled:
             headers["content-security-policy"] = BUNDLED_POLICY
-        page = self._page if self.bundled else self._fallback
+        page = self._page() if self.bundled else self._fallback
         await HTMLResponse(page, headers=headers)(scope, receive, send)
 
     def routes(self) -> list[Mount]:
@@ -70,30 +85,51 @@ class Playground:
         return [Mount(ASSETS_PATH, StaticFiles(directory=self._bundle), name="playground")]
 
     @cached_property
+    def _template(self) -> Template:
+        return Template((SOURCES / "page.html").read_text(encoding="utf-8"))
+
     def _page(self) -> str:
-        settings = {"endpoint": self._endpoint, "assets": ASSETS_PATH, "tabs": self._tabs()}
+        settings = {
+            "endpoint": self._endpoint,
+            "assets": ASSETS_PATH,
+            "tabs": self._tabs(),
+            "version": _version(),
+        }
         # Inside a script element only `<` can end it: as an escape it stays JSON.
         safe = orjson.dumps(settings).decode().replace("<", "\\u003c")
-        page = Template((SOURCES / "page.html").read_text(encoding="utf-8"))
-        return page.substitute(assets=ASSETS_PATH, settings=safe)
+        return self._template.substitute(assets=ASSETS_PATH, settings=safe)
 
     @cached_property
     def _fallback(self) -> str:
         return files("strawberry").joinpath("static", "graphiql.html").read_text(encoding="utf-8")
 
-    def _tabs(self) -> list[dict[str, Any]]:
-        headers = orjson.dumps({"X-Viewer": "1"}, option=orjson.OPT_INDENT_2).decode()
-        extra = {"headers": headers} if self._viewer_header else {}
-        return [{"query": query, **extra} for query in examples()]
+    def _tabs(self) -> list[dict[str, str]]:
+        headers = {False: self._viewer_headers(), True: self._service_headers()}
+        return [{"query": document, **headers[of_service]} for document, of_service in examples()]
+
+    def _viewer_headers(self) -> dict[str, str]:
+        return _headers("X-Viewer", "1") if self._viewer_header else {}
+
+    def _service_headers(self) -> dict[str, str]:
+        token = self._service_token
+        return _headers("Authorization", f"Bearer {token()}") if token else {}
 
 
-def examples() -> list[str]:
-    """The text of each example tab, in order."""
+def _headers(name: str, value: str) -> dict[str, str]:
+    return {"headers": orjson.dumps({name: value}, option=orjson.OPT_INDENT_2).decode()}
+
+
+def _version() -> str:
+    """A name for the examples as they are: browsers keep their visitors' tabs beside it."""
+    return sha256("".join(document for document, _ in examples()).encode()).hexdigest()[:16]
+
+
+@cache
+def examples() -> tuple[Example, ...]:
+    """What each tab holds, in their order."""
     text = (SOURCES / "examples.graphql").read_text(encoding="utf-8")
-    return list(_split(text))
-
-
-def _split(text: str) -> Iterator[str]:
-    _, *tabs = text.split(TAB_LINE + "\n")
-    for tab in tabs:
-        yield tab.strip() + "\n"
+    _, *parts = TAB_LINE.split(text)
+    return tuple(
+        Example(document.strip() + "\n", bool(service))
+        for service, document in zip(parts[::2], parts[1::2], strict=True)
+    )

@@ -4,11 +4,13 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+from gateway import sample_cast
+from gateway.config import Config
 from storage.postgres.bulk_load import bulk_load
-from storage.settings import StorageSettings
 from storage.stores import open_stores
 
 USERS = 400
+CAST = range(USERS + 1, sample_cast.LAST + 1)
 _NEWEST_MS = 1_767_225_600_000
 """2026-01-01: the dates are fixed too, so that examples stay true."""
 _DAY_MS = 86_400_000
@@ -17,7 +19,8 @@ _DAY_MS = 86_400_000
 def sample_edges() -> Iterator[tuple[int, int, int]]:
     """(from, to, created_at_ms), each pair once: a few stars, circles of friends, and strangers.
 
-    User 1 follows some dozens and has friends; user 2 is a star; those from 380 on follow nobody.
+    User 1 follows some dozens and has friends; user 2 is a star; those from 380 to 400 follow
+    nobody; of those from 401 on tells `gateway.sample_cast`.
     """
     chance = random.Random(42)
     seen: set[tuple[int, int]] = set()
@@ -29,16 +32,33 @@ def sample_edges() -> Iterator[tuple[int, int, int]]:
             if source != target and (source, target) not in seen:
                 seen.add((source, target))
                 yield source, target, _NEWEST_MS - chance.randrange(700 * _DAY_MS)
+    yield from _cast_edges(chance)
 
 
-async def load_sample(settings: StorageSettings, folder: Path) -> None:
+def _cast_edges(chance: random.Random) -> Iterator[tuple[int, int, int]]:
+    """What the cast begins with, and for each of them a few others to follow and be followed by."""
+    for day, (source, target) in enumerate(sample_cast.FOLLOWS):
+        yield source, target, _NEWEST_MS - day * _DAY_MS
+    for user in CAST:
+        first, *others = chance.sample(range(41, 380), 6)
+        yield user, first, _NEWEST_MS - chance.randrange(700 * _DAY_MS)
+        yield first, user, _NEWEST_MS - chance.randrange(700 * _DAY_MS)
+        for other in others:
+            pair = (user, other) if chance.random() < 0.5 else (other, user)
+            yield *pair, _NEWEST_MS - chance.randrange(700 * _DAY_MS)
+
+
+async def load_sample(config: Config, folder: Path) -> None:
     """Loads it into an empty graph, once. `folder` remembers whether that was done."""
-    begun = folder / f"sample-{settings.space}.csv"
+    begun = folder / f"sample-{config.storage.space}.csv"
     done = begun.with_suffix(".loaded.csv")
-    async with open_stores(settings) as stores:
+    async with open_stores(config.storage) as stores:
         if done.exists() or not (begun.exists() or await stores.is_empty()):
             return
         begun.write_text("".join(f"{a},{b},{ms}\n" for a, b, ms in sample_edges()))
-        await bulk_load(settings, begun)
+        await bulk_load(config.storage, begun)
         await stores.caches.forget_everything()
+        await sample_cast.play(stores, config.limits, config.affinity)
+        for lane in await stores.outbox.dirty():
+            await stores.drain.lane(lane)
     begun.rename(done)

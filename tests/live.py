@@ -19,6 +19,7 @@ from gateway.connections import StreamLimits
 from gateway.serve import Server
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
+from storage.stores import Stores
 from tests.gateway import DEVELOPMENT
 from tests.served import listener
 
@@ -145,6 +146,11 @@ async def live_gateway(
         finally:
             server.should_exit = True
             await serving
+
+
+async def has_feed(stores: Stores, user: int) -> bool:
+    """Whether events are kept for a user: their first subscription has begun."""
+    return bool((await stores.redis.pipe([("EXISTS", f"kith:public:feed:{user}")]))[0])
 
 
 async def parsed(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, Any]]:

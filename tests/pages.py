@@ -13,6 +13,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 _ASKER = re.compile(r"# asked by (?:(a service)|user (\d+)|(nobody))\n")
+_PROMISE = re.compile(r"\boutcome\b[^#\n]*# ([A-Z_ ]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -22,13 +23,34 @@ class Example:
     document: str
     data: Any
 
-    async def ask(self, gateway: Gateway) -> Any:
-        """What it answers."""
+    @property
+    def asker(self) -> tuple[bool, int | None]:
+        """Whether a service asks, and which user does, or for which."""
         asker = _ASKER.match(self.document)
         assert asker, f"nobody asks {self.document}"
         service, user, _ = asker.groups()
-        asked = gateway.as_service if service else gateway
-        return await asked.data(self.document, int(user) if user else None)
+        return bool(service), int(user) if user else None
+
+    async def ask(self, gateway: Gateway, **variables: Any) -> Any:
+        """What it answers."""
+        of_service, user = self.asker
+        asked = gateway.as_service if of_service else gateway
+        return await asked.data(self.document, user, **variables)
+
+
+def promised(document: str) -> list[str]:
+    """The outcomes that stand behind a document's `outcome` fields."""
+    return " ".join(_PROMISE.findall(document)).split()
+
+
+def found(answer: Any, name: str) -> list[Any]:
+    """Every value of that name, in the order of the answer."""
+    if isinstance(answer, list):
+        return [value for item in answer for value in found(item, name)]
+    if not isinstance(answer, dict):
+        return []
+    own = [answer[name]] if name in answer else []
+    return own + [value for item in answer.values() for value in found(item, name)]
 
 
 def page(name: str) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
 from gateway.embedded.state import State, announce
+from gateway.headers import Headers
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_dev import running
@@ -103,6 +105,20 @@ async def test_a_token_is_for_a_user_id(user: str) -> None:
     code, said = await kith("token", user)
     assert code == 2
     assert "Traceback" not in said
+
+
+async def test_a_token_for_nobody_is_a_services() -> None:
+    code, said = await kith("token")
+    assert (code, "Name a user id" in said) == (2, True)
+    code, said = await kith("token", "--scope", "service")
+    assert code == 0
+    authentication = Authentication(
+        AuthenticationSettings(secret=DEVELOPMENT_SECRET, development=True)
+    )
+    identity = authentication.identify(
+        Headers([(b"authorization", f"Bearer {said.strip()}".encode())])
+    )
+    assert (identity.user_id, identity.service) == (None, True)
 
 
 def test_only_its_owner_can_read_where_the_servers_are(state: State) -> None:

@@ -15,7 +15,7 @@ from gateway.authentication import DEVELOPMENT_SECRET, mint
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.graphs import drain_all, follows
-from tests.live import DEADLINE_S, LiveGateway, live_gateway
+from tests.live import DEADLINE_S, LiveGateway, has_feed, live_gateway
 from tests.waiting import until
 
 CLIENTS = Path(__file__).parent / "clients"
@@ -68,11 +68,8 @@ async def client(way: str, live: LiveGateway, query: str, count: int) -> AsyncIt
 async def test_a_client_hears_the_viewers_events(
     storage_settings: StorageSettings, stores: Stores, way: str
 ) -> None:
-    async def is_open() -> bool:
-        return bool((await stores.redis.pipe([("EXISTS", "kith:public:feed:7")]))[0])
-
     async with live_gateway(storage_settings) as live, client(way, live, EVENTS, 2) as listener:
-        await until(is_open)
+        await until(lambda: has_feed(stores, 7))
         await follows(stores, (1, 7))
         await drain_all(stores)
         first = (await listener.data())["relationshipEvents"]

@@ -2,7 +2,6 @@
 
 import re
 from contextlib import AsyncExitStack
-from pathlib import Path
 
 from gateway.connections import EXPIRED, GOING_AWAY, INTERNAL, SLOW
 from gateway.graphql_ws import FULL, INVALID, NOT_ACCEPTABLE
@@ -11,29 +10,28 @@ from graph.lane import LANES
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.graphs import drain_all, follows
-from tests.live import live_gateway
+from tests.live import has_feed, live_gateway
+from tests.pages import examples, page
 from tests.waiting import until
 
-PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text(encoding="utf-8")
-EXAMPLE = re.compile(r"```graphql\n# as (\w+)\n(subscription (\w+) .*?)```", re.DOTALL)
+PAGE = page("events")
 ONE, TWO = 1, 2
 
 
 async def test_every_example_hears_of_a_new_follower(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    examples = EXAMPLE.findall(PAGE)
-    assert len(examples) == PAGE.count("```graphql")
     async with live_gateway(storage_settings) as live, AsyncExitStack() as stack:
         sockets = {}
-        for viewer, query, name in examples:
-            own = None if viewer == "nobody" else int(viewer)
-            sockets[name] = await stack.enter_async_context(live.socket(viewer=own))
-            await sockets[name].subscribe(query)
+        for example in examples("events"):
+            _, viewer = example.asker
+            name = example.document.split("subscription ")[1].split()[0]
+            sockets[name] = await stack.enter_async_context(live.socket(viewer=viewer))
+            await sockets[name].subscribe(example.document)
         buttons = (await sockets["Buttons"].data())["relationChanged"]
         assert [button["state"] for button in buttons] == ["NONE", "NONE"]
         assert (await sockets["Counts"].data())["countsChanged"]["followerCount"] == 0
-        await until(lambda: is_open(stores))
+        await until(lambda: has_feed(stores, ONE))
         await follows(stores, (TWO, ONE))
         await drain_all(stores)
         event = (await sockets["Mine"].data())["relationshipEvents"]
@@ -42,10 +40,6 @@ async def test_every_example_hears_of_a_new_follower(
         assert button == {"to": {"id": "2"}, "state": "FOLLOWED_BY", "requested": False}
         counts = (await sockets["Counts"].data())["countsChanged"]
         assert counts == {"followerCount": 1, "followingCount": 0, "friendCount": 0}
-
-
-async def is_open(stores: Stores) -> bool:
-    return bool((await stores.redis.pipe([("EXISTS", f"kith:public:feed:{ONE}")]))[0])
 
 
 def test_every_code_that_a_socket_closes_with_is_explained() -> None:

@@ -1,4 +1,4 @@
-"""What docs/privacy.md and docs/relation-mask.md say is so."""
+"""What docs/privacy.md, docs/relations.md and docs/relation-mask.md say is so."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ from tests.gateway import Gateway
 from tests.graphs import drain_all
 from tests.pages import blocks, examples, rows
 
-PAGES = ("privacy", "relation-mask")
+PAGES = ("privacy", "relations", "relation-mask")
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.cable import cable_to
 from tests.graphs import drain_all, follows
-from tests.live import Socket, live_gateway
+from tests.live import Socket, has_feed, live_gateway
 from tests.waiting import until
 
 EVENTS = "subscription { relationshipEvents { type from { id } } }"
@@ -41,7 +41,7 @@ async def test_what_happens_while_redis_cannot_be_reached_is_heard_afterwards(
             await socket.subscribe(RELATIONS)
             assert (await socket.data())["relationChanged"] == [{"state": "NONE"}]
             await socket.subscribe(EVENTS, id="events")
-            await until(lambda: is_open(stores))
+            await until(lambda: has_feed(stores, 7))
             await cable.cut()
             await follows(stores, (1, 7))
             await drain_all(stores)
@@ -58,7 +58,7 @@ async def test_a_redis_that_comes_back_empty_gives_a_resync(
         settings = replace(storage_settings, redis_url=near)
         async with live_gateway(settings) as live, live.socket(viewer=7) as socket:
             await socket.subscribe(EVENTS)
-            await until(lambda: is_open(stores))
+            await until(lambda: has_feed(stores, 7))
             await cable.cut()
             await stores.redis.pipe([("FLUSHDB",)])
             await cable.mend()
@@ -131,10 +131,6 @@ async def test_a_worker_in_another_process_wakes_subscribers_here(
         await follows(stores, (1, 7))
         await drain_all(worker)
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
-
-
-async def is_open(stores: Stores) -> bool:
-    return bool((await stores.redis.pipe([("EXISTS", "kith:public:feed:7")]))[0])
 
 
 async def dropped(url: str) -> bool:

@@ -40,7 +40,7 @@ def bundle(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def browser(bundle: Path) -> AsyncIterator[httpx.AsyncClient]:
-    async with client_of(Playground(True, bundle=bundle)) as client:
+    async with client_of(Playground(True, lambda: "a-token", bundle=bundle)) as client:
         client.headers["accept"] = BROWSER
         yield client
 
@@ -82,8 +82,12 @@ async def test_the_tabs_are_the_examples_and_name_a_viewer_in_development(
     browser: httpx.AsyncClient,
 ) -> None:
     tabs = settings_of((await browser.get("/graphql")).text)["tabs"]
-    assert [tab["query"] for tab in tabs] == examples()
-    assert {tab["headers"] for tab in tabs} == {'{\n  "X-Viewer": "1"\n}'}
+    assert [tab["query"] for tab in tabs] == [example.document for example in examples()]
+    asked = {False: {"X-Viewer": "1"}, True: {"Authorization": "Bearer a-token"}}
+    assert [orjson.loads(tab["headers"]) for tab in tabs] == [
+        asked[example.as_service] for example in examples()
+    ]
+    assert {example.as_service for example in examples()} == {True, False}
 
 
 async def test_nothing_in_the_settings_can_end_their_script_element(bundle: Path) -> None:
@@ -99,13 +103,15 @@ async def test_outside_development_the_tabs_name_no_viewer(bundle: Path) -> None
     assert all("headers" not in tab for tab in settings_of(response.text)["tabs"])
 
 
-def test_each_example_is_one_operation_with_a_name() -> None:
-    assert len(examples()) >= 5
-    for example in examples():
-        (operation,) = parse(example).definitions
-        assert isinstance(operation, OperationDefinitionNode)
-        assert operation.name is not None
-        assert example.startswith("#")
+def test_an_examples_operations_have_names_and_it_says_first_what_it_is_for() -> None:
+    names = []
+    for document, _ in examples():
+        assert document.startswith("# ")
+        for operation in parse(document).definitions:
+            assert isinstance(operation, OperationDefinitionNode)
+            assert operation.name is not None
+            names.append(operation.name.value)
+    assert len(set(names)) == len(names)
 
 
 async def test_without_the_bundle_the_page_is_strawberrys(tmp_path: Path) -> None:

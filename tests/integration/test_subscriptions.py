@@ -14,7 +14,7 @@ from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.graphs import drain_all, follows, unfollows
-from tests.live import LiveGateway, Socket, live_gateway
+from tests.live import LiveGateway, Socket, has_feed, live_gateway
 from tests.waiting import until
 
 EVENTS = """
@@ -42,12 +42,7 @@ async def settled(stores: Stores, *pairs: tuple[int, int]) -> None:
 
 async def opened(stores: Stores, user: int) -> None:
     """Returns when somebody listens to the user's feed: from then on nothing is missed."""
-
-    async def is_open() -> bool:
-        (exists,) = await stores.redis.pipe([("EXISTS", f"kith:public:feed:{user}")])
-        return bool(exists)
-
-    await until(is_open)
+    await until(lambda: has_feed(stores, user))
 
 
 async def test_a_viewer_hears_of_a_new_follower(live: LiveGateway, stores: Stores) -> None:

@@ -1,6 +1,6 @@
 """The sample graph is the same on every machine, and shows what the examples ask for."""
 
-from gateway.sample import USERS, sample_edges
+from gateway.sample import CAST, sample_edges
 
 
 def test_it_is_the_same_every_time() -> None:
@@ -12,7 +12,7 @@ def test_its_edges_are_good_and_distinct() -> None:
     pairs = {(source, target) for source, target, _ in edges}
     assert len(pairs) == len(edges)
     assert all(
-        source != target and {source, target} <= set(range(1, USERS + 1))
+        source != target and {source, target} <= set(range(1, CAST.stop))
         for source, target in pairs
     )
 

@@ -1,0 +1,18 @@
+// What a visitor leaves in their browser. New examples begin anew: what was kept belongs to old ones.
+
+export function keptFor(version) {
+  const prefix = `kith:${version}:`;
+  const ours = () => Object.keys(localStorage).filter((key) => key.startsWith("kith:"));
+  for (const key of ours()) {
+    if (!key.startsWith(prefix)) localStorage.removeItem(key);
+  }
+  return {
+    getItem: (key) => localStorage.getItem(prefix + key),
+    setItem: (key, value) => localStorage.setItem(prefix + key, value),
+    removeItem: (key) => localStorage.removeItem(prefix + key),
+    clear: () => ours().forEach((key) => localStorage.removeItem(key)),
+    get length() {
+      return ours().length;
+    },
+  };
+}

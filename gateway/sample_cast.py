@@ -1,0 +1,102 @@
+"""The users 401 and up of the sample graph: each stands to user 1 in another way.
+
+Made by the rules that everybody's changes pass, so the graph shows nothing that could not happen.
+"""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from time import time
+
+from graph.account import PrivacyChange
+from graph.account_state import AccountState
+from graph.affinity import Interaction, InteractionKind, Scale
+from graph.edge import Kind, Millis, Pair, UserId
+from graph.visibility import Audience
+from resolvers import actions
+from resolvers.accounts import change_state
+from resolvers.actions import Action
+from resolvers.interactions import record_interactions
+from resolvers.relationship import change
+from resolvers.scope import Limits, Scope
+from resolvers.settings import change_privacy
+from storage.stores import Stores
+
+ME = UserId(1)
+WHISPERED_TO, WHISPERS = UserId(401), UserId(402)
+CLOSE, CLOSEST = UserId(403), UserId(404)
+MUTED, MUTED_UNTIL = UserId(405), UserId(406)
+ASKED, ASKED_SECRETLY = UserId(407), UserId(408)
+ASKS, ASKS_TOO = UserId(409), UserId(410)
+BLOCKED, BLOCKS = UserId(411), UserId(412)
+FOR_FOLLOWERS, FOR_FRIENDS, FOR_NOBODY = UserId(413), UserId(414), UserId(415)
+PROTECTED = UserId(416)
+FOLLOWS_ME, FRIEND_OF_FRIEND, DISMISSED = UserId(417), UserId(418), UserId(419)
+AWAY = UserId(420)
+LAST = AWAY
+
+FOLLOWS = (
+    (ME, CLOSE),
+    (CLOSE, ME),
+    (ME, CLOSEST),
+    (CLOSEST, ME),
+    (ME, MUTED),
+    (ME, FOR_FOLLOWERS),
+    (ME, FOR_FRIENDS),
+    (FOLLOWS_ME, ME),
+    (DISMISSED, ME),
+    (AWAY, ME),
+    (CLOSE, FRIEND_OF_FRIEND),
+)
+"""What the rest builds on; of these dates the first is the newest."""
+
+END = Millis(int(datetime(2099, 1, 1, tzinfo=UTC).timestamp() * 1000))
+
+
+async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
+    """Makes them what they are to user 1. May be done again where it was broken off."""
+    for user, privacy in _settings():
+        await change_privacy(Scope(stores, user, limits), privacy)
+    for actor, target, action in _changes(limits):
+        await change(Scope(stores, actor, limits), target, action)
+    # Turning protection off accepts nobody: the two who ask user 1 go on waiting.
+    await change_privacy(Scope(stores, ME, limits), PrivacyChange(protected=False))
+    service = Scope(stores, None, limits, is_service=True, scale=scale)
+    await record_interactions(service, list(_interactions(Millis(int(time() * 1000)))))
+    await change_state(service, AWAY, AccountState.DEACTIVATED)
+
+
+def _settings() -> Iterator[tuple[UserId, PrivacyChange]]:
+    for user in (ME, ASKED, ASKED_SECRETLY, PROTECTED):
+        yield user, PrivacyChange(protected=True)
+    for user, audience in (
+        (FOR_FOLLOWERS, Audience.FOLLOWERS),
+        (FOR_FRIENDS, Audience.FRIENDS),
+        (FOR_NOBODY, Audience.ONLY_ME),
+    ):
+        yield user, PrivacyChange(following=audience, followers=audience)
+
+
+def _changes(limits: Limits) -> Iterator[tuple[UserId, UserId, Action]]:
+    yield ME, WHISPERED_TO, actions.follow(limits, Kind.WHISPER)
+    yield ME, CLOSE, actions.update_follow(None, special=True)
+    yield ME, MUTED, actions.mute(None)
+    yield ME, MUTED_UNTIL, actions.mute(END)
+    yield ME, ASKED, actions.follow(limits, message="We met in Lisbon.")
+    yield ME, ASKED_SECRETLY, actions.follow(limits, Kind.WHISPER)
+    yield WHISPERS, ME, actions.follow(limits, Kind.WHISPER)
+    yield ME, WHISPERS, actions.accept_request(limits)
+    yield ASKS, ME, actions.follow(limits, message="Your talk was great!")
+    yield ASKS_TOO, ME, actions.follow(limits)
+    yield ME, BLOCKED, actions.block(limits)
+    yield BLOCKS, ME, actions.block(limits)
+    yield ME, DISMISSED, actions.dismiss()
+
+
+def _interactions(now: Millis) -> Iterator[Interaction]:
+    for other, kind, times in (
+        (CLOSEST, InteractionKind.MESSAGED, 40),
+        (CLOSE, InteractionKind.COMMENTED, 20),
+        (FOLLOWS_ME, InteractionKind.LIKED, 30),
+        (FRIEND_OF_FRIEND, InteractionKind.VIEWED_PROFILE, 30),
+    ):
+        yield Interaction(Pair(ME, other), kind, now, times)

@@ -1,0 +1,128 @@
+"""Every tab of the playground runs on the sample graph, and shows what it is there to show."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graphql import parse
+
+from gateway.config import Config
+from gateway.playground import Example, examples
+from gateway.sample import load_sample
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.gateway import DEVELOPMENT, Gateway
+from tests.graphs import drain_all, follows
+from tests.live import has_feed, live_gateway
+from tests.pages import examples as readable
+from tests.pages import found, promised
+from tests.waiting import until
+
+ME = 1
+UNDO, FRESH = "Undo", "Fresh"
+GIVEN = {UNDO: ("undoToken", '"…"', '"{}"'), FRESH: ("consistencyToken", "null", '"{}"')}
+"""What a person copies from the answer before, and where to."""
+
+
+@pytest.fixture
+async def sampled(storage_settings: StorageSettings, tmp_path: Path) -> None:
+    await load_sample(Config(storage_settings, DEVELOPMENT, Limits()), tmp_path)
+
+
+def operations(kind: str) -> Iterator[tuple[str, str, Example]]:
+    """(name, text, the tab's example) of all operations of a kind, in the order of the tabs."""
+    for example in examples():
+        for one in parse(example.document).definitions:
+            assert one.loc is not None
+            text = example.document[one.loc.start : one.loc.end]
+            if text.startswith(kind):
+                yield text.split()[1], text, example
+
+
+SHOWS: dict[str, Callable[[Any], bool]] = {
+    "Lists": lambda a: all(count > 5 for count in found(a, "totalCount")),
+    "Relations": lambda a: (
+        set(found(a, "state")) == {"NONE", "FOLLOWING", "FOLLOWED_BY", "FRIENDS"}
+        and all(any(found(a, flag)) for flag in ("whispering", "special", "muted", "requested"))
+        and all(any(found(a, flag)) for flag in ("requestedBy", "blocking", "friendsSince"))
+    ),
+    "Circles": lambda a: len(set(found(a, "state"))) > 2,
+    "Counts": lambda a: None in found(a, "followerCount") and "FollowRequest" in str(a),
+    "Buttons": lambda a: len(set(found(a, "code"))) == 6,
+    "CloseFollows": lambda a: found(a, "totalCount") == [2],
+    "Requests": lambda a: (
+        found(a, "totalCount") == [2, 2]
+        and {"Your talk was great!", "We met in Lisbon.", None} == set(found(a, "message"))
+    ),
+    "BlockedAndMuted": lambda a: (
+        len(found(a, "blockedAt")) == 1 and len(set(found(a, "mutedUntil"))) == 2
+    ),
+    "HiddenLists": lambda a: len(set(found(a, "access"))) == 4,
+    "Settings": lambda a: found(a, "followingLimit") == [1000],
+    "Mask": lambda a: a["user"]["relationMask"] == "AAIJAAIABwGBABAAQAAAAA==",
+    "Pairs": lambda a: all(any(found(a, of)) for of in ("whispering", "blocking", "requested")),
+    "InCommon": lambda a: all(count > 2 for count in found(a, "totalCount")),
+    "OrderAndFilter": lambda a: (
+        all(len(part["id"]) for part in found(a, "node"))
+        and all(count > 3 for count in found(a, "totalCount"))
+    ),
+    "Suggestions": lambda a: (
+        len(set(found(a, "reason"))) == 2 and any(found(a, "knownFollowerCount"))
+    ),
+    "ClosestFriends": lambda a: found(a, "id")[:2] == ["404", "403"],
+    "Affinity": lambda a: found(a, "recorded") == [2],
+    "Account": lambda a: found(a, "state") == ["DEACTIVATED"],
+    "Fresh": lambda a: str(ME) in found(a, "id") and found(a, "degraded") == [False],
+}
+"""What the answers without an outcome have to hold."""
+
+
+@pytest.mark.usefixtures("sampled")
+async def test_every_query_and_mutation_comes_to_what_its_tab_shows(gateway: Gateway) -> None:
+    """In the order of the tabs, as a person goes through them."""
+    shown, before = set(), None
+    for name, text, example in operations(""):
+        if text.startswith("subscription"):
+            continue
+        if name in GIVEN:
+            token, place, quoted = GIVEN[name]
+            text = text.replace(place, quoted.format(*found(before, token)))
+        asked = gateway.as_service if example.as_service else gateway
+        before = await asked.data(text, None if example.as_service else ME)
+        assert found(before, "outcome") == promised(text), name
+        if not promised(text):
+            shown.add(name)
+            assert SHOWS[name](before), (name, before)
+    assert shown == set(SHOWS)
+
+
+@pytest.mark.usefixtures("sampled")
+async def test_every_subscription_hears_of_a_follow(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    heard: dict[str, Any] = {}
+    async with live_gateway(storage_settings) as live, live.socket(viewer=ME) as socket:
+        for name, text, _ in operations("subscription"):
+            await socket.subscribe(text, name)
+        firsts = {"LiveButtons", "LiveCounts"}
+        while firsts:
+            firsts.discard((await socket.receive())["id"])
+        await until(lambda: has_feed(stores, ME))
+        await follows(stores, (ME, 399))
+        await drain_all(stores)
+        while len(heard) < 3:
+            answer = await socket.receive()
+            heard[answer["id"]] = answer["payload"]["data"]
+    assert found(heard["Live"], "type") == ["FOLLOWED"]
+    assert found(heard["LiveButtons"], "state") == ["FOLLOWING"]
+    assert found(heard["LiveCounts"], "followingCount") == [33]
+
+
+@pytest.mark.usefixtures("sampled")
+async def test_the_readme_shows_what_can_be_asked(gateway: Gateway) -> None:
+    (example,) = readable("../README")
+    answer = await example.ask(gateway)
+    assert found(answer, "outcome") == promised(example.document)
+    assert found(answer, "id")[0] == str(ME)

@@ -1,0 +1,60 @@
+"""The pages of the documentation hang together: links lead somewhere, and nothing is left out."""
+
+import re
+from pathlib import Path
+
+import pytest
+from graphql import OperationDefinitionNode, parse
+
+from gateway.playground import examples
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+INDEX = ROOT / "docs" / "README.md"
+
+_CODE = re.compile(r"```.*?```", re.DOTALL)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEAD = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def prose(page: Path) -> str:
+    return _CODE.sub("", page.read_text(encoding="utf-8"))
+
+
+def links(page: Path) -> list[tuple[Path, str]]:
+    """(file, anchor) of every link to this checkout."""
+    targets = [link for link in _LINK.findall(prose(page)) if "://" not in link]
+    parts = [target.partition("#") for target in targets]
+    return [((page.parent / file).resolve() if file else page, to) for file, _, to in parts]
+
+
+def anchors(page: Path) -> set[str]:
+    """Of every headline, as they are made where the pages are read."""
+    heads = _HEAD.findall(prose(page))
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_leads_to_a_page_and_a_headline_that_are_there(page: Path) -> None:
+    for file, anchor in links(page):
+        assert file.exists(), file
+        assert not anchor or anchor in anchors(file), f"{file}#{anchor}"
+
+
+def test_the_index_names_every_page() -> None:
+    linked = {file for file, _ in links(INDEX)}
+    assert linked >= set((ROOT / "docs").glob("*.md")) - {INDEX}
+
+
+def test_the_index_names_every_tab() -> None:
+    rows = [row.split("|")[3] for row in prose(INDEX).splitlines() if row.count("|") == 4]
+    told = {tab.strip() for row in rows[2:] for tab in row.split(",")}
+    assert told == {_title(example.document) for example in examples()}
+
+
+def _title(document: str) -> str:
+    """What a tab is called: as its first operation."""
+    first = parse(document).definitions[0]
+    assert isinstance(first, OperationDefinitionNode)
+    assert first.name is not None
+    return first.name.value
