@@ -1,5 +1,6 @@
 """Full or empty caches, as a run wants them. Knows no GraphQL."""
 
+import asyncio
 from collections.abc import Iterator, Sequence
 
 from redis.asyncio import Redis
@@ -29,7 +30,7 @@ async def empty(redis_url: str) -> None:
 
 async def _fill(stores: Stores, users: Sequence[UserId]) -> None:
     await stores.relations.between([Check(user, [user]) for user in users])
-    await stores.profiles.of(users, None)
+    await asyncio.gather(*(stores.profiles.of([user], user) for user in users))
     for kind in (ListKind.FOLLOWING, ListKind.FOLLOWERS):
         await stores.lists.pages(kind, users, Window(20), None)
 

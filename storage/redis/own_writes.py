@@ -65,6 +65,7 @@ class OwnWrites:
             pack=packing.pending_value,
             ttl_s=lambda ids: PENDING_TTL_S if ids else ttl_s,
         )
+        self._filling: dict[UserId, asyncio.Task[Collection[UserId]]] = {}
         self._view = View[Collection[UserId], Collection[UserId]](
             lambda key: ("GET", key), packing.pending_in, lambda ids: ids
         )
@@ -116,8 +117,18 @@ class OwnWrites:
         pending, *replies = await self._redis.pipe([*reads, *commands])
         if pending:
             return _around(viewer, self._view.of_reply(pending)), replies
-        filled = await self._values.filled([viewer], self._view, self._worn.of)
-        return _around(viewer, filled[viewer]), await self._redis.pipe(commands)
+        return _around(viewer, await self._filled(viewer)), await self._redis.pipe(commands)
+
+    async def _filled(self, viewer: UserId) -> Collection[UserId]:
+        """Read from the tables: once for all questions of a request, which come in one turn."""
+        filling = self._filling.get(viewer)
+        if filling is None:
+            filling = self._filling[viewer] = asyncio.create_task(self._fill(viewer))
+        return await asyncio.shield(filling)
+
+    async def _fill(self, viewer: UserId) -> Collection[UserId]:
+        del self._filling[viewer]  # whoever asks from now on may have written since
+        return (await self._values.filled([viewer], self._view, self._worn.of))[viewer]
 
 
 async def _completed(
