@@ -182,10 +182,11 @@ def _wired(
     cached_counts = CachedCounts(counts, own, redis, leases, keys, ttl_s)
     events = RedisEvents(redis, keys, _kept(settings))
     drain = Drain(outbox, caches, events)
+    catch_up = CatchUp(outbox, drain)
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)
     affinity = PostgresAffinity(postgres)
     stores = Stores(
-        edges=AnnouncedEdges(edges, caches, lanes, drain),
+        edges=AnnouncedEdges(edges, caches, lanes, catch_up),
         receipts=PostgresReceipts(postgres),
         mutes=PostgresMutes(postgres),
         relations=CachedRelations(
@@ -201,7 +202,7 @@ def _wired(
         states=AnnouncedStates(PostgresAccountStates(postgres), absences, redis, keys),
         absences=absences,
         erasure=Erasure(
-            AnnouncedEdges(edges, caches, lanes, drain, brings=False),
+            AnnouncedEdges(edges, caches, lanes),
             erasures,
             drain,
             caches,
@@ -212,7 +213,7 @@ def _wired(
         affinity=affinity,
         outbox=outbox,
         drain=drain,
-        catch_up=CatchUp(outbox, drain),
+        catch_up=catch_up,
         caches=caches,
         events=events,
         interests=interests,

@@ -457,7 +457,7 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
     relations, tables = bench.relations()
     assert await state(relations, 1, 2) == [(0, 0)]
     caches = GatedCaches(stores)
-    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes, stores.drain)
+    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes, stores.catch_up)
     writer = asyncio.create_task(edges.change(as_pair(1, 2), follow(PLENTY)))
     await caches.gate.reached()
     writer.cancel()
