@@ -125,8 +125,9 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
     memory = opened_memory(settings)
     lanes = ArqLanes(redis, settings.space)
-    interests = Interests(_bell(settings).listen, settings.subscriptions_max)
-    stores = _wired(settings, postgres, redis, lanes, interests)
+    absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
+    interests = Interests(_bell(settings, absences).listen, settings.subscriptions_max)
+    stores = _wired(settings, postgres, redis, lanes, interests, absences)
     try:
         yield stores if memory is None else _remembering(stores, memory)
     finally:
@@ -146,9 +147,9 @@ def _wire(settings: StorageSettings) -> Wire:
     return MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
 
 
-def _bell(settings: StorageSettings) -> Bell:
+def _bell(settings: StorageSettings, absences: Absences) -> Bell:
     patient = replace(settings, redis_timeout_s=BLOCK_MS / 1000 + settings.redis_timeout_s)
-    return Bell(_wire(patient), Keys(settings.space), settings.redis_retry_after_s)
+    return Bell(_wire(patient), Keys(settings.space), settings.redis_retry_after_s, absences.expire)
 
 
 def _remembering(stores: Stores, memory: Memory) -> Stores:
@@ -169,6 +170,7 @@ def _wired(
     redis: GuardedRedis,
     lanes: ArqLanes,
     interests: Interests,
+    absences: Absences,
 ) -> Stores:
     keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
     leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
@@ -177,7 +179,6 @@ def _wired(
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     accounts = PostgresAccounts(postgres)
-    absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
     cached_accounts = CachedAccounts(accounts, own, redis, leases, keys, ttl_s)
     cached_counts = CachedCounts(counts, own, redis, leases, keys, ttl_s)
     events = RedisEvents(redis, keys, _kept(settings))

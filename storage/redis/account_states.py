@@ -14,7 +14,7 @@ from storage.ports import Absences
 from storage.postgres.account_states import PostgresAccountStates
 from storage.redis.accounts import CLOSED_MS
 from storage.redis.connection import Redis
-from storage.redis.events import rung
+from storage.redis.events import ABSENCES, rung
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import closed, forget
 
@@ -68,6 +68,6 @@ class AnnouncedStates:
     async def _tell(self, keys: Sequence[str], users: Sequence[UserId]) -> None:
         """These keys are no longer true, and who waits for news of these users looks again."""
         try:
-            await self._redis.pipe([*forget(keys), rung(self._keys, users)])
+            await self._redis.pipe([*forget(keys), rung(self._keys, users, ABSENCES)])
         except Unavailable:
             self._redis.owe([*keys, *map(lease, keys)])

@@ -17,7 +17,8 @@ from graph.lane import LANES, Lane, lane_of
 from graph.page import ListKind, Window
 from graph.relation import followed
 from graph.transitions import follow, remove_follower, unfollow
-from storage import catch_up, drain as draining
+from storage import catch_up
+from storage import drain as draining
 from storage.ports import Check
 from storage.postgres import locks
 from storage.postgres.counts import PostgresCounts
