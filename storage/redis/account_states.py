@@ -13,7 +13,7 @@ from graph.errors import Unavailable
 from storage.ports import Absences
 from storage.postgres.account_states import PostgresAccountStates
 from storage.redis.accounts import CLOSED_MS
-from storage.redis.connection import Redis
+from storage.redis.connection import Debt, Redis
 from storage.redis.events import ABSENCES, rung
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import closed, forget
@@ -55,19 +55,19 @@ class AnnouncedStates:
             outcome = await self._worn.change(user, state)
         finally:
             self._absences.expire()
-            await self._tell([own], [user])
+            await self._tell([own], [user], Debt.ACCOUNTS)
         # Also where it was so already: who repeats a change may have been cut off right here.
         with contextlib.suppress(Unavailable):
             neighbours = await self._worn.neighbours(user, NEIGHBOURS_MAX)
             users = [user, *neighbours]
             for first in range(0, len(users), USERS):
                 some = users[first : first + USERS]
-                await self._tell(list(map(self._keys.counts, some)), some)
+                await self._tell(list(map(self._keys.counts, some)), some, Debt.TOTALS)
         return outcome
 
-    async def _tell(self, keys: Sequence[str], users: Sequence[UserId]) -> None:
+    async def _tell(self, keys: Sequence[str], users: Sequence[UserId], debt: Debt) -> None:
         """These keys are no longer true, and who waits for news of these users looks again."""
         try:
             await self._redis.pipe([*forget(keys), rung(self._keys, users, ABSENCES)])
         except Unavailable:
-            self._redis.owe([*keys, *map(lease, keys)])
+            self._redis.owe([*keys, *map(lease, keys)], debt)

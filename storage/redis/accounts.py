@@ -11,7 +11,7 @@ from graph.pace import Pace
 from graph.receipt import Request
 from storage.ports import Accounts
 from storage.redis import packing
-from storage.redis.connection import Redis
+from storage.redis.connection import Debt, Redis
 from storage.redis.events import rung
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases, closed, forget
@@ -91,5 +91,5 @@ class CachedAccounts:
             # Who may see what has changed: whoever waits for news of the user looks again.
             await self._redis.pipe([*forget([key]), rung(self._keys, [user])])
         except Unavailable:
-            self._redis.owe([key, lease(key)])
+            self._redis.owe([key, lease(key)], Debt.ACCOUNTS)
         return saved

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from graph.account import PrivacyChange
+from graph.account_state import AccountState
 from graph.counts import NO_COUNTS, Counts
 from graph.decision import Decision, Outcome
 from graph.edge import Pair, UserId
@@ -15,6 +17,7 @@ from graph.errors import Unavailable
 from graph.page import ListKind, Page, Window
 from graph.relation import Relation
 from graph.transitions import follow, unfollow
+from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
 from storage.ports import Check, CountsOf, EdgeChange, Lists, Pending
 from storage.postgres.counts import PostgresCounts
@@ -22,8 +25,8 @@ from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import PostgresPending
 from storage.postgres.relations import Neighbourhood, PostgresRelations
-from storage.redis import packing
-from storage.redis.connection import GuardedRedis, Redis
+from storage.redis import connection, packing
+from storage.redis.connection import Debt, GuardedRedis, Redis
 from storage.redis.counts import CachedCounts
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
@@ -410,7 +413,7 @@ class DrainsBetween:
             await self._stores.counts.of(users(9), ONE)
         return replies
 
-    def owe(self, keys: Collection[str]) -> None:
+    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         raise NotImplementedError
 
 
@@ -684,6 +687,29 @@ async def test_what_redis_missed_is_forgotten_as_soon_as_it_is_back(cuttable: Cu
     )
     await cuttable.returns()
     assert await everything(stores, 1, 1, 2) == from_tables  # and nothing has drained it
+
+
+async def test_what_no_drain_mends_is_not_crowded_out(
+    cuttable: Cuttable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While Redis is away, others change more than is remembered."""
+    stores, most = cuttable.stores, 12
+    monkeypatch.setattr(connection, "OWED_MAX", dict.fromkeys(Debt, most))
+    monkeypatch.setattr(connection, "PAID_AT_ONCE", 5)
+    await follows(stores, (1, 2), (3, 2))
+    await drain_all(stores)
+    assert (await stores.accounts.of([TWO]))[TWO].privacy == OPEN
+    assert (await stores.counts.of([ONE], None))[ONE].following == 1
+    await cuttable.cable.cut()
+    await follows(stores, *((100, other) for other in range(101, 101 + most)))
+    await stores.accounts.set_privacy(TWO, PrivacyChange(protected=True))
+    await stores.states.change(TWO, AccountState.DEACTIVATED)
+    await follows(stores, *((200, other) for other in range(201, 201 + most)))
+    await cuttable.returns()
+    account = (await stores.accounts.of([TWO]))[TWO]
+    assert account.privacy.protected
+    assert not account.privacy.present
+    assert (await stores.counts.of([ONE], None))[ONE].shown.following == 0
 
 
 async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(
