@@ -3,7 +3,6 @@
 Knows nothing of how an edge is stored. What is lost here, the sweep and the drain make good.
 """
 
-import asyncio
 import contextlib
 
 from graph.decision import Decision, Rule
@@ -12,6 +11,7 @@ from graph.errors import Stale, Unavailable
 from graph.lane import Lane, lane_of
 from graph.receipt import Note, no_receipt
 from storage.catch_up import CatchUp
+from storage.finishing import Finishing
 from storage.ports import Caches, Edges, Lanes
 
 HELP_MAX_S = 1.0
@@ -25,20 +25,21 @@ class AnnouncedEdges:
     """
 
     def __init__(
-        self, worn: Edges, caches: Caches, lanes: Lanes, catch_up: CatchUp | None = None
+        self,
+        worn: Edges,
+        caches: Caches,
+        lanes: Lanes,
+        finishing: Finishing,
+        catch_up: CatchUp | None = None,
     ) -> None:
         self._worn = worn
         self._caches = caches
         self._lanes = lanes
+        self._finishing = finishing
         self._catch_up = catch_up
-        self._running: set[asyncio.Task[Decision]] = set()
 
     async def change(self, pair: Pair, decide: Rule, note: Note = no_receipt) -> Decision:
-        # A caller who hangs up between the commit and the caches must not leave those behind.
-        task = asyncio.create_task(self._change(pair, decide, note))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return await asyncio.shield(task)
+        return await self._finishing.run(self._change(pair, decide, note))
 
     async def _change(self, pair: Pair, decide: Rule, note: Note) -> Decision:
         decision = await self._worn.change(pair, decide, note)

@@ -8,6 +8,7 @@ from storage.announced_edges import AnnouncedEdges
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
+from storage.finishing import Finishing
 from storage.hot.memory import Memory, opened_memory
 from storage.interest import Interests
 from storage.joined_profiles import JoinedProfiles
@@ -127,10 +128,12 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     lanes = ArqLanes(redis, settings.space)
     absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
     interests = Interests(_bell(settings, absences).listen, settings.subscriptions_max)
-    stores = _wired(settings, postgres, redis, lanes, interests, absences)
+    finishing = Finishing()
+    stores = _wired(settings, postgres, redis, lanes, interests, absences, finishing)
     try:
         yield stores if memory is None else _remembering(stores, memory)
     finally:
+        await finishing.close()
         await interests.close()
         await stores.catch_up.close()
         if memory is not None:
@@ -171,6 +174,7 @@ def _wired(
     lanes: ArqLanes,
     interests: Interests,
     absences: Absences,
+    finishing: Finishing,
 ) -> Stores:
     keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
     leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
@@ -179,7 +183,7 @@ def _wired(
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     accounts = PostgresAccounts(postgres)
-    cached_accounts = CachedAccounts(accounts, own, redis, leases, keys, ttl_s)
+    cached_accounts = CachedAccounts(accounts, own, redis, leases, keys, ttl_s, finishing)
     cached_counts = CachedCounts(counts, own, redis, leases, keys, ttl_s)
     events = RedisEvents(redis, keys, _kept(settings))
     drain = Drain(outbox, caches, events)
@@ -187,7 +191,7 @@ def _wired(
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)
     affinity = PostgresAffinity(postgres)
     stores = Stores(
-        edges=AnnouncedEdges(edges, caches, lanes, catch_up),
+        edges=AnnouncedEdges(edges, caches, lanes, finishing, catch_up),
         receipts=PostgresReceipts(postgres),
         mutes=PostgresMutes(postgres),
         relations=CachedRelations(
@@ -200,10 +204,10 @@ def _wired(
         counts=cached_counts,
         accounts=cached_accounts,
         profiles=CachedProfiles(own, cached_accounts, cached_counts),
-        states=AnnouncedStates(PostgresAccountStates(postgres), absences, redis, keys),
+        states=AnnouncedStates(PostgresAccountStates(postgres), absences, redis, keys, finishing),
         absences=absences,
         erasure=Erasure(
-            AnnouncedEdges(edges, caches, lanes),
+            AnnouncedEdges(edges, caches, lanes, finishing),
             erasures,
             drain,
             caches,

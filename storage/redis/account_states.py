@@ -3,13 +3,13 @@
 Knows nothing of where they are kept.
 """
 
-import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 
 from graph.account_state import AccountState, AccountStatus, StateOutcome
 from graph.edge import UserId
 from graph.errors import Unavailable
+from storage.finishing import Finishing
 from storage.ports import Absences
 from storage.postgres.account_states import PostgresAccountStates
 from storage.redis.accounts import CLOSED_MS
@@ -29,23 +29,24 @@ class AnnouncedStates:
     """Keeps `storage.ports.AccountStates`."""
 
     def __init__(
-        self, worn: PostgresAccountStates, absences: Absences, redis: Redis, keys: Keys
+        self,
+        worn: PostgresAccountStates,
+        absences: Absences,
+        redis: Redis,
+        keys: Keys,
+        finishing: Finishing,
     ) -> None:
         self._worn = worn
         self._absences = absences
         self._redis = redis
         self._keys = keys
-        self._running: set[asyncio.Task[StateOutcome]] = set()
+        self._finishing = finishing
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
         return await self._worn.of(users)
 
     async def change(self, user: UserId, state: AccountState) -> StateOutcome:
-        # A caller who hangs up between the commit and the caches must not leave those behind.
-        task = asyncio.create_task(self._change(user, state))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return await asyncio.shield(task)
+        return await self._finishing.run(self._change(user, state))
 
     async def _change(self, user: UserId, state: AccountState) -> StateOutcome:
         own = self._keys.account(user)

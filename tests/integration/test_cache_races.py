@@ -19,6 +19,7 @@ from graph.relation import Relation
 from graph.transitions import follow, unfollow
 from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
+from storage.finishing import Finishing
 from storage.ports import Check, CountsOf, EdgeChange, Lists, Pending
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
@@ -460,7 +461,7 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
     relations, tables = bench.relations()
     assert await state(relations, 1, 2) == [(0, 0)]
     caches = GatedCaches(stores)
-    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes, stores.catch_up)
+    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes, Finishing())
     writer = asyncio.create_task(edges.change(as_pair(1, 2), follow(PLENTY)))
     await caches.gate.reached()
     writer.cancel()
@@ -471,6 +472,43 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
         await caches.told.wait()
     assert await state(relations, 1, 2) == [(1, 0)]
     assert tables.fills == 1
+
+
+@pytest.mark.parametrize("what", ["an edge", "settings", "a state"])
+async def test_a_process_that_ends_still_tells_the_caches_for_who_has_hung_up(
+    bench: Bench, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    seen, gate, send = bench.stores, Gate(), GuardedRedis.pipe
+    relations, _ = bench.relations()
+    assert await state(relations, 1, 2) == [(0, 0)]
+    assert (await seen.accounts.of([ONE]))[ONE].privacy == OPEN
+
+    async def held(redis: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
+        if redis is not seen.redis and any(command[0] == "UNLINK" for command in commands):
+            await gate.through()
+        return await send(redis, commands)
+
+    monkeypatch.setattr(GuardedRedis, "pipe", held)
+    async with open_stores(storage_settings) as ending:
+
+        async def write() -> None:
+            if what == "an edge":
+                await ending.edges.change(as_pair(1, 2), follow(PLENTY))
+            elif what == "settings":
+                await ending.accounts.set_privacy(ONE, PrivacyChange(protected=True))
+            else:
+                await ending.states.change(ONE, AccountState.DEACTIVATED)
+
+        writer = asyncio.create_task(write())
+        await gate.reached()
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+        asyncio.get_running_loop().call_later(0.05, gate.open)
+    if what == "an edge":
+        assert await state(relations, 1, 2) == [(1, 0)]
+    else:
+        privacy = (await seen.accounts.of([ONE]))[ONE].privacy
+        assert (privacy.protected, privacy.present) == (what == "settings", what == "settings")
 
 
 # One fill for many.
