@@ -221,10 +221,6 @@ class Absences(Protocol):
         """Somebody has come or gone: who asks from now on must know."""
         ...
 
-    def __len__(self) -> int:
-        """How many were absent when that was last looked up."""
-        ...
-
 
 class Profile(NamedTuple):
     """What lists say of their owner before they are opened."""

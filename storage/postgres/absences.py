@@ -61,9 +61,6 @@ class PostgresAbsences:
         """How many of these the last read knew of: one that failed knew of none."""
         self._reading = asyncio.Lock()
 
-    def __len__(self) -> int:
-        return len(self._known)
-
     async def now(self) -> Set[UserId]:
         if self._is_old() and self._may_try():
             async with self._reading:  # one reads for all who wait

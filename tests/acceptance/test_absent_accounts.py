@@ -270,6 +270,14 @@ async def test_who_has_gone_is_looked_up_though_a_look_came_to_nothing(
     assert await absences.since(0) == {GONE} == await absences.now()
 
 
+async def test_operators_see_how_many_are_absent(gateway: Gateway) -> None:
+    for user in (8, GONE):
+        await put(gateway, "deactivateAccount", user)
+    assert "\nkith_absent_accounts 2.0\n" in (await gateway.http.get("/metrics")).text
+    await put(gateway, "reactivateAccount", GONE)
+    assert "\nkith_absent_accounts 1.0\n" in (await gateway.http.get("/metrics")).text
+
+
 async def test_what_is_known_is_as_new_as_asked_for(stores: Stores) -> None:
     await stores.absences.now()
     before = (await stores.outbox.arrived()).now
