@@ -15,6 +15,9 @@ _oldest = Gauge("kith_outbox_oldest_seconds", "Age of the oldest of them: the la
 _queued = Gauge(
     "kith_jobs_queued", "Jobs in the workers' queue: dirty lanes, and the next tick of their clock."
 )
+_absent = Gauge(
+    "kith_absent_accounts", "Accounts that are switched off, or deleted and not yet erased."
+)
 _planned = Gauge("kith_engine_planned", "Operations that the engine ran by a plan.")
 _delegated = Gauge("kith_engine_delegated", "Operations left to graphql-core.", ["reason"])
 _bailed_out = Gauge("kith_engine_bailed_out", "Plans given up for graphql-core.", ["reason"])
@@ -43,6 +46,7 @@ class Metrics:
             backlog = await self._stores.outbox.backlog()
             _waiting.set(backlog.waiting)
             _oldest.set(backlog.oldest_s)
+            _absent.set(len(await self._stores.absences.now()))
             _queued.set(await self._stores.lanes.queued())
         except Unavailable:
             pass

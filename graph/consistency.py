@@ -26,7 +26,8 @@ AT_MAX = 2**63 - 1
 
 
 class Moment(NamedTuple):
-    """Everything that was written by `at` towards the users of these lanes."""
+    """Everything that was written by `at` towards the users of these lanes; and, of no lanes, what
+    was said by then of accounts themselves, which needs none to arrive."""
 
     lanes: frozenset[Lane]
     at: int
@@ -36,6 +37,11 @@ class Moment(NamedTuple):
 def moment_of(pair: Pair, at: int) -> Moment:
     """When a change between two users, made or found by `at`, has arrived on both sides."""
     return Moment(frozenset(map(lane_of, pair)), at)
+
+
+def moment_of_accounts(at: int) -> Moment:
+    """When a change of accounts alone, made or found by `at`, holds everywhere."""
+    return Moment(frozenset(), at)
 
 
 def joined(moments: Iterable[Moment]) -> Moment | None:
@@ -92,7 +98,7 @@ def _unpacked(text: str) -> Moment | None:
     version, lanes, at = _BODY.unpack(body)
     if version != VERSION or check != _check(body) or not 0 < at <= AT_MAX:
         return None
-    if not 0 < lanes < 1 << LANES:
+    if not lanes < 1 << LANES:
         return None
     return Moment(frozenset(Lane(lane) for lane in range(LANES) if lanes >> lane & 1), at)
 

@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from graph.consistency import Moment, by_lane
+from graph.consistency import Moment, by_lane, moment_of_accounts
 from graph.edge import Millis
 from graph.errors import Unavailable
 from graph.lane import lane_of
@@ -40,9 +40,18 @@ async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
         Unavailable: PostgreSQL is.
     """
     wait_s = scope.limits.freshness_wait_ms / 1000
-    told = await scope.stores.catch_up.reach(by_lane(moments), wait_s)
+    wanted = by_lane(moments)
+    told = not wanted or await scope.stores.catch_up.reach(wanted, wait_s)
+    scope.since = max((moment.at for moment in moments if not moment.lanes), default=None)
     # A cache that could not be told may be back in a moment, with what was there before.
     scope.read_from(scope.stores.fresh if told else scope.stores.rows)
+
+
+async def accounts_now(scope: Scope) -> Moment | None:
+    """Of what has just been said of accounts; None where the database's clock cannot be asked."""
+    with contextlib.suppress(Unavailable):
+        return moment_of_accounts((await scope.stores.outbox.arrived()).now)
+    return None
 
 
 async def note_arrival(scope: Scope) -> None:

@@ -91,6 +91,7 @@ async def relation_changed(
     Raises as `relationship_events` does.
     """
     viewer = scope.must_have_viewer()
+    scope.since = scope.since or 0  # who is woken because somebody has gone is not woken again
     others = list(dict.fromkeys(others))
     shown: dict[UserId, Relation] = {}
     with scope.stores.interests.of(viewer) as interest:
@@ -111,6 +112,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     At most once in `scope.limits.counts_every_s`, however fast they change; the last is never left
     out. Raises as `relationship_events` does, but nobody has to be signed in.
     """
+    scope.since = scope.since or 0
     shown: Sequence[int | None] | None = None
     # What the viewer may see depends on what they are to the user, and on their own blocks.
     with scope.stores.interests.of(user, *askers(scope)) as interest:

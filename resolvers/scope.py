@@ -80,6 +80,9 @@ class Scope:
         self._profiles: Loader[UserId, Profile] | None = None
         self._accounts: Loader[UserId, Account] | None = None
         self._ties: Loader[UserId, Relation] | None = None
+        self.since: int | None = None
+        """As of when, by the database's clock in microseconds, it has to be known who is absent;
+        0: as of what this process was told of. None: as of moments ago will do."""
         self.arrival: Arrival | None = None
         """How far the graph had come before anything was read, where somebody wants to know."""
 
@@ -107,7 +110,10 @@ class Scope:
 
     async def absent(self) -> Set[UserId]:
         """Whose accounts are not here, as far as that is to be hidden from who asks."""
-        return NOBODY if self.sees_everything else await self.stores.absences.now()
+        if self.sees_everything:
+            return NOBODY
+        absences = self.stores.absences
+        return await (absences.now() if self.since is None else absences.since(self.since))
 
     def forget(self) -> None:
         """What was read is no longer sure, because this request has written."""

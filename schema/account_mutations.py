@@ -14,6 +14,8 @@ from schema import arguments
 from schema.account import Account, AccountRow
 from schema.changing import INPUT
 from schema.context import Info, scope_of
+from schema.freshness import token_of_accounts
+from schema.payload import AS_FRESH
 from schema.user_error import UserError, account_deleted, invalid_input
 
 _FOR_SERVICES = "For services; others get `FORBIDDEN`."
@@ -92,6 +94,7 @@ class AccountPayload:
     user_errors: list[UserError] = strawberry.field(
         description="Why nothing was changed; empty if it is as was asked for."
     )
+    consistency_token: str | None = strawberry.field(default=None, description=AS_FRESH)
     client_mutation_id: str | None = strawberry.field(description="What the input held.")
 
 
@@ -180,6 +183,7 @@ async def _changed(
             errors = [account_deleted(INPUT)]
         else:
             told["outcome"] = outcomes[outcome.name]
+            told["consistency_token"] = await token_of_accounts(scope)
     return payload(
         user_errors=errors, client_mutation_id=arguments.given(given.client_mutation_id), **told
     )

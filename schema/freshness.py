@@ -9,7 +9,7 @@ from typing import Annotated
 
 import strawberry
 
-from graph.consistency import Moment, read_tokens
+from graph.consistency import Moment, read_tokens, write_token
 from graph.errors import BadInput
 from resolvers import freshness
 from resolvers.scope import Scope
@@ -61,6 +61,12 @@ async def begin(
         await freshness.reach(scope, moments)
     if looks:
         await freshness.note_arrival(scope)
+
+
+async def token_of_accounts(scope: Scope) -> str | None:
+    """The `consistencyToken` of what has just been said of an account, or found to be so."""
+    moment = await freshness.accounts_now(scope)
+    return None if moment is None else write_token(moment)
 
 
 def shown(found: freshness.Freshness) -> Freshness:

@@ -25,7 +25,7 @@ from schema.user import User
 from schema.user_error import UserError
 from schema.viewer import Viewer
 
-_AS_FRESH = (
+AS_FRESH = (
     "What `atLeastAsFresh` and the header `X-Consistency-Token` take, to make any answer at least "
     "as fresh as what this has changed, or has found to be so already; null if it was refused. "
     "Anybody may use it."
@@ -56,7 +56,7 @@ class Payload(Told):
     """What all payloads of one change have in common; no type of the API itself."""
 
     viewer: Viewer = strawberry.field(description="Who asked for it.")
-    consistency_token: str | None = strawberry.field(default=None, description=_AS_FRESH)
+    consistency_token: str | None = strawberry.field(default=None, description=AS_FRESH)
     client_mutation_id: str | None = strawberry.field(description="What the input held.")
 
 
@@ -143,6 +143,6 @@ class ChangeRelationshipsPayload:
         description="What is wrong with the input as a whole: then nothing was changed."
     )
     consistency_token: str | None = strawberry.field(
-        default=None, description=f"{_AS_FRESH} One for all changes."
+        default=None, description=f"{AS_FRESH} One for all changes."
     )
     client_mutation_id: str | None = strawberry.field(description="What the input held.")

@@ -9,12 +9,15 @@ from graph import visibility
 from graph.account import PrivacyChange
 from graph.errors import BadInput
 from resolvers import settings
+from resolvers.scope import Scope
 from resolvers.settings import Result
 from schema import arguments
 from schema.changing import INPUT
 from schema.context import Info, scope_of
+from schema.freshness import token_of_accounts
 from schema.inputs import RepeatableInput
 from schema.outcomes import SettingsOutcome
+from schema.payload import AS_FRESH
 from schema.requests import idempotency_key
 from schema.settings import Audience, RelationshipSettings
 from schema.user import User
@@ -60,6 +63,7 @@ class SettingsPayload:
     user_errors: list[UserError] = strawberry.field(
         description="Why nothing was changed; empty if all is as it was asked for."
     )
+    consistency_token: str | None = strawberry.field(default=None, description=AS_FRESH)
     client_mutation_id: str | None = strawberry.field(description="What the input held.")
 
 
@@ -108,7 +112,7 @@ class SettingsMutations:
             account, told = await settings.settings_of(scope, viewer), _refused(bad)
         else:
             result = await settings.change_privacy(scope, change, key)
-            account, told = result.account, _told(result)
+            account, told = result.account, await _told(scope, result)
         return UpdateRelationshipSettingsPayload(
             settings=cast("RelationshipSettings", account),
             viewer=cast("Viewer", viewer),
@@ -136,18 +140,19 @@ class SettingsMutations:
             told = {"user": None, "settings": None, **_refused(bad)}
         else:
             result = await settings.set_following_limit(scope, user, limit, key)
-            told = {"user": user, "settings": result.account, **_told(result)}
+            told = {"user": user, "settings": result.account, **await _told(scope, result)}
         return SetFollowingLimitPayload(
             client_mutation_id=arguments.given(input.client_mutation_id), **told
         )
 
 
-def _told(result: Result) -> dict[str, Any]:
+async def _told(scope: Scope, result: Result) -> dict[str, Any]:
     errors = refusals(result, INPUT)
     return {
         "outcome": SettingsOutcome["REFUSED" if errors else result.outcome.name],
         "changed": result.is_changed,
         "user_errors": errors,
+        "consistency_token": None if errors else await token_of_accounts(scope),
     }
 
 

@@ -3,15 +3,15 @@
 Knows nothing of how an edge is stored. What is lost here, the sweep and the drain make good.
 """
 
-import asyncio
 import contextlib
 
 from graph.decision import Decision, Rule
-from graph.edge import Pair
-from graph.errors import Unavailable
+from graph.edge import Pair, Version
+from graph.errors import Stale, Unavailable
 from graph.lane import Lane, lane_of
 from graph.receipt import Note, no_receipt
-from storage.drain import Drain
+from storage.catch_up import CatchUp
+from storage.finishing import Finishing
 from storage.ports import Caches, Edges, Lanes
 
 HELP_MAX_S = 1.0
@@ -21,25 +21,25 @@ HELP_MAX_S = 1.0
 class AnnouncedEdges:
     """Keeps `storage.ports.Edges` by wearing another.
 
-    Without `brings`, no actor waits to see the other's edge: a worker brings it.
+    Without `catch_up`, no actor waits to see the other's edge: a worker brings it.
     """
 
     def __init__(
-        self, worn: Edges, caches: Caches, lanes: Lanes, drain: Drain, *, brings: bool = True
+        self,
+        worn: Edges,
+        caches: Caches,
+        lanes: Lanes,
+        finishing: Finishing,
+        catch_up: CatchUp | None = None,
     ) -> None:
         self._worn = worn
         self._caches = caches
         self._lanes = lanes
-        self._drain = drain
-        self._brings = brings
-        self._running: set[asyncio.Task[Decision]] = set()
+        self._finishing = finishing
+        self._catch_up = catch_up
 
     async def change(self, pair: Pair, decide: Rule, note: Note = no_receipt) -> Decision:
-        # A caller who hangs up between the commit and the caches must not leave those behind.
-        task = asyncio.create_task(self._change(pair, decide, note))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return await asyncio.shield(task)
+        return await self._finishing.run(self._change(pair, decide, note))
 
     async def _change(self, pair: Pair, decide: Rule, note: Note) -> Decision:
         decision = await self._worn.change(pair, decide, note)
@@ -51,20 +51,19 @@ class AnnouncedEdges:
         return decision
 
     async def _carry_on(self, pair: Pair, decision: Decision) -> None:
-        turned = {step.turned for step in decision.steps}
-        if False in turned:
+        if not all(step.turned for step in decision.steps):
             self._lanes.wake([lane_of(pair.target)])
-        if True in turned and self._brings:
-            await self._bring(lane_of(pair.source))
-        elif True in turned:
+        turned = [step.edge.version for step in decision.steps if step.turned]
+        if turned and not await self._brought(lane_of(pair.source), max(turned)):
             self._lanes.wake([lane_of(pair.source)])
 
-    async def _bring(self, lane: Lane) -> None:
+    async def _brought(self, lane: Lane, version: Version) -> bool:
         """Drains the actor's own lane, as a worker would: the other's edge is to reach the actor's
-        lists before the actor is answered.
+        lists before the actor is answered. Says whether nothing is left to do.
         """
+        if self._catch_up is None:
+            return False
         try:
-            async with asyncio.timeout(HELP_MAX_S):
-                await self._drain.lane(lane)
-        except (Unavailable, TimeoutError):
-            self._lanes.wake([lane])
+            return await self._catch_up.bring({lane: version}, HELP_MAX_S)
+        except (Unavailable, Stale):
+            return False

@@ -60,10 +60,17 @@ class CatchUp:
             return True
         waited.inc()
         try:
-            async with asyncio.timeout(wait_s):
-                told = [await self._reached(lane, wanted[lane]) for lane in behind]
-        except TimeoutError:
+            return await self.bring({lane: wanted[lane] for lane in behind}, wait_s)
+        except Stale:
             stale.inc()
+            raise
+
+    async def bring(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
+        """The same, for who knows that the lanes are behind."""
+        try:
+            async with asyncio.timeout(wait_s):
+                told = [await self._reached(lane, at) for lane, at in wanted.items()]
+        except TimeoutError:
             raise Stale(RETRY_AFTER_MS) from None
         return all(told)
 

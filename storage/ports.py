@@ -208,8 +208,17 @@ class Absences(Protocol):
         """All of them, as of some moments ago. Not to be changed, and not to be kept."""
         ...
 
+    async def since(self, at_us: int) -> Set[UserId]:
+        """The same, as of `at_us` by the database's clock at the earliest, if that has come; and as
+        of whatever this process was told of.
+
+        Raises:
+            Unavailable: that cannot be known.
+        """
+        ...
+
     def expire(self) -> None:
-        """Who asks from now on is not told of moments ago."""
+        """Somebody has come or gone: who asks from now on must know."""
         ...
 
 

@@ -92,6 +92,8 @@ class ArqLanes:
         self._space = space
         self._dirty: set[Lane] = set()
         self._flush: asyncio.Task[None] | None = None
+        self._failed = False
+        """Whether the last flush did."""
 
     def wake(self, lanes: Iterable[Lane]) -> None:
         self._dirty.update(lanes)
@@ -118,7 +120,11 @@ class ArqLanes:
             try:
                 await self._redis.pipe([enqueue(self._space, lanes)])
             except Unavailable:
-                log.warning("lanes were not woken; the sweep will find them")
+                if not self._failed:  # once an outage, however many flushes it swallows
+                    log.warning("lanes are not woken; the sweep will find them")
+                self._failed = True
+            else:
+                self._failed = False
 
 
 class ArqErasures:

@@ -8,6 +8,7 @@ from storage.announced_edges import AnnouncedEdges
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
+from storage.finishing import Finishing
 from storage.hot.memory import Memory, opened_memory
 from storage.interest import Interests
 from storage.joined_profiles import JoinedProfiles
@@ -125,11 +126,14 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
     memory = opened_memory(settings)
     lanes = ArqLanes(redis, settings.space)
-    interests = Interests(_bell(settings).listen, settings.subscriptions_max)
-    stores = _wired(settings, postgres, redis, lanes, interests)
+    absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
+    interests = Interests(_bell(settings, absences).listen, settings.subscriptions_max)
+    finishing = Finishing()
+    stores = _wired(settings, postgres, redis, lanes, interests, absences, finishing)
     try:
         yield stores if memory is None else _remembering(stores, memory)
     finally:
+        await finishing.close()
         await interests.close()
         await stores.catch_up.close()
         if memory is not None:
@@ -146,9 +150,9 @@ def _wire(settings: StorageSettings) -> Wire:
     return MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
 
 
-def _bell(settings: StorageSettings) -> Bell:
+def _bell(settings: StorageSettings, absences: Absences) -> Bell:
     patient = replace(settings, redis_timeout_s=BLOCK_MS / 1000 + settings.redis_timeout_s)
-    return Bell(_wire(patient), Keys(settings.space), settings.redis_retry_after_s)
+    return Bell(_wire(patient), Keys(settings.space), settings.redis_retry_after_s, absences.expire)
 
 
 def _remembering(stores: Stores, memory: Memory) -> Stores:
@@ -169,6 +173,8 @@ def _wired(
     redis: GuardedRedis,
     lanes: ArqLanes,
     interests: Interests,
+    absences: Absences,
+    finishing: Finishing,
 ) -> Stores:
     keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
     leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
@@ -177,15 +183,15 @@ def _wired(
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
     accounts = PostgresAccounts(postgres)
-    absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
-    cached_accounts = CachedAccounts(accounts, own, redis, leases, keys, ttl_s)
+    cached_accounts = CachedAccounts(accounts, own, redis, leases, keys, ttl_s, finishing)
     cached_counts = CachedCounts(counts, own, redis, leases, keys, ttl_s)
     events = RedisEvents(redis, keys, _kept(settings))
     drain = Drain(outbox, caches, events)
+    catch_up = CatchUp(outbox, drain)
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)
     affinity = PostgresAffinity(postgres)
     stores = Stores(
-        edges=AnnouncedEdges(edges, caches, lanes, drain),
+        edges=AnnouncedEdges(edges, caches, lanes, finishing, catch_up),
         receipts=PostgresReceipts(postgres),
         mutes=PostgresMutes(postgres),
         relations=CachedRelations(
@@ -198,10 +204,10 @@ def _wired(
         counts=cached_counts,
         accounts=cached_accounts,
         profiles=CachedProfiles(own, cached_accounts, cached_counts),
-        states=AnnouncedStates(PostgresAccountStates(postgres), absences, redis, keys),
+        states=AnnouncedStates(PostgresAccountStates(postgres), absences, redis, keys, finishing),
         absences=absences,
         erasure=Erasure(
-            AnnouncedEdges(edges, caches, lanes, drain, brings=False),
+            AnnouncedEdges(edges, caches, lanes, finishing),
             erasures,
             drain,
             caches,
@@ -212,7 +218,7 @@ def _wired(
         affinity=affinity,
         outbox=outbox,
         drain=drain,
-        catch_up=CatchUp(outbox, drain),
+        catch_up=catch_up,
         caches=caches,
         events=events,
         interests=interests,

@@ -1,14 +1,10 @@
 """Erases deleted accounts, a turn at a time; and finds those whose job was lost."""
 
 import asyncio
-import logging
 
 from graph.edge import UserId
-from graph.errors import Unavailable
 from storage.erasure import Turn
 from storage.stores import Stores
-
-log = logging.getLogger(__name__)
 
 TURNS = 4
 """Then another job gets its place: some seconds, far less than a job may take."""
@@ -34,8 +30,9 @@ async def erase(stores: Stores, user: UserId) -> bool:
 
 
 async def wake_erasures(stores: Stores) -> None:
-    """Queues what is unfinished: new, left by a worker that died, or waiting for its time."""
-    try:
-        await stores.deletions.wake(await stores.erasures.unfinished(FOUND_MAX))
-    except Unavailable as error:
-        log.warning("no deletions were looked for: %s", error)
+    """Queues what is unfinished: new, left by a worker that died, or waiting for its time.
+
+    Raises:
+        Unavailable: PostgreSQL is.
+    """
+    await stores.deletions.wake(await stores.erasures.unfinished(FOUND_MAX))

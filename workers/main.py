@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvloop
@@ -95,17 +97,13 @@ def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker
 
 async def _drain(ctx: dict[str, Any], lane: int) -> None:
     stores: Stores = ctx["stores"]
-    try:
+    with _left_for_later(f"lane {lane}"):
         await stores.drain.lane(Lane(lane))
-    except Unavailable as error:
-        log.warning("lane %d is left to the sweep: %s", lane, error)
 
 
 async def _erase(ctx: dict[str, Any], user: int) -> None:
-    try:
+    with _left_for_later(f"the erasure of {user}"):
         ctx["goes_on"] = await erase(ctx["stores"], UserId(user))
-    except Unavailable as error:
-        log.warning("the account %d is left to the sweep: %s", user, error)
 
 
 async def _rearm(ctx: dict[str, Any]) -> None:
@@ -124,26 +122,33 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 
 async def _sweep(ctx: dict[str, Any]) -> None:
-    try:
+    with _left_for_later("the sweep"):
         await sweep(ctx["stores"])
-    except Unavailable as error:
-        log.warning("nothing was swept: %s", error)
 
 
 async def _wake_erasures(ctx: dict[str, Any]) -> None:
-    await wake_erasures(ctx["stores"])
+    with _left_for_later("looking for deletions"):
+        await wake_erasures(ctx["stores"])
 
 
 async def _end_mutes(ctx: dict[str, Any]) -> None:
-    try:
+    with _left_for_later("ending mutes"):
         await end_mutes(ctx["stores"])
-    except Unavailable as error:
-        log.warning("no mutes were ended: %s", error)
 
 
 async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
-    purged = await purge(stores.postgres, TOMBSTONES_KEPT_S)
-    receipts = await purge_receipts(stores.postgres, RECEIPTS_KEPT_S)
-    affinities = await stores.affinity.prune()
-    log.info("purged %s, %d receipts and %d affinities", purged, receipts, affinities)
+    with _left_for_later("the purge"):
+        purged = await purge(stores.postgres, TOMBSTONES_KEPT_S)
+        receipts = await purge_receipts(stores.postgres, RECEIPTS_KEPT_S)
+        affinities = await stores.affinity.prune()
+        log.info("purged %s, %d receipts and %d affinities", purged, receipts, affinities)
+
+
+@contextmanager
+def _left_for_later(what: str) -> Iterator[None]:
+    """Of every job: where a server is away, the clock or the sweep comes back to it."""
+    try:
+        yield
+    except Unavailable as error:
+        log.warning("%s is left for later: %s", what, error)

@@ -28,6 +28,9 @@ OVERLAP_US = 15_000_000
 """Looked at again each time: who was switched off in a transaction that was not yet committed then,
 or by the clock of a server that was a little behind."""
 
+RETRY_S = 0.5
+"""How long PostgreSQL is left alone when it did not answer, by those who need not know better."""
+
 WHOLE_S = 600
 """How often all are read anew, in case clocks differ by more."""
 
@@ -49,29 +52,51 @@ class PostgresAbsences:
         self._age_s = age_s
         self._known: set[UserId] = set()
         self._read_at: float | None = None
-        self._expired = False
+        self._retry_at = 0.0
         self._whole_at = 0.0
-        self._after_us = 0
+        self._as_of_us = 0
+        """By the database's clock, as of when it is known."""
+        self._expiries = 0
+        self._expiries_read = 0
+        """How many of these the last read knew of: one that failed knew of none."""
         self._reading = asyncio.Lock()
 
     async def now(self) -> Set[UserId]:
-        if self._is_old():
+        if self._is_old() and self._may_try():
             async with self._reading:  # one reads for all who wait
-                if self._is_old():
-                    await self._read()
+                if self._is_old() and self._may_try():
+                    try:
+                        await self._read()
+                    except Unavailable:
+                        if self._read_at is None:
+                            raise
+                        # Nobody comes or goes while PostgreSQL is away.
+                        log.warning("PostgreSQL does not say who is absent; what was known holds")
         return self._known
 
+    async def since(self, at_us: int) -> Set[UserId]:
+        if self._lacks(at_us):
+            async with self._reading:
+                if self._lacks(at_us):
+                    await self._read()
+        return await self.now()
+
     def expire(self) -> None:
-        """Somebody has come or gone: the next who asks must know."""
-        self._expired = True
+        self._expiries += 1
+
+    def _lacks(self, at_us: int) -> bool:
+        return self._expiries_read != self._expiries or self._as_of_us < at_us
 
     def _is_old(self) -> bool:
-        if self._read_at is None or self._expired:
+        if self._read_at is None or self._lacks(0):
             return True
         return time.monotonic() - self._read_at >= self._age_s
 
+    def _may_try(self) -> bool:
+        return self._read_at is None or time.monotonic() >= self._retry_at
+
     async def _read(self) -> None:
-        started, self._expired = time.monotonic(), False
+        started, expiries = time.monotonic(), self._expiries
         try:
             if self._read_at is None or started - self._whole_at >= WHOLE_S:
                 await self._read_all()
@@ -79,11 +104,9 @@ class PostgresAbsences:
             else:
                 await self._read_changes()
         except Unavailable:
-            if self._read_at is None:
-                raise
-            # Nobody comes or goes while PostgreSQL is away.
-            log.warning("PostgreSQL does not say who is absent; what was known holds on")
-        self._read_at = started
+            self._retry_at = time.monotonic() + RETRY_S
+            raise
+        self._read_at, self._expiries_read = started, expiries
 
     async def _read_all(self) -> None:
         clock, *rows = await self._postgres.fetch(_SQL.all_absent, 0, ROWS)
@@ -93,16 +116,17 @@ class PostgresAbsences:
             known.update(row["user_id"] for row in rows)
         if len(known) >= ABSENT_MAX:
             log.warning("%d accounts are absent: any more are not left out", ABSENT_MAX)
-        self._known, self._after_us = known, clock["now"]
+        self._known, self._as_of_us = known, clock["now"]
 
     async def _read_changes(self) -> None:
-        place = (self._after_us - OVERLAP_US, 0)
-        while rows := await self._postgres.fetch(_SQL.lately_changed, *place, ROWS):
-            self._take(rows)
+        place = (self._as_of_us - OVERLAP_US, 0)
+        clock, *rows = await self._postgres.fetch(_SQL.lately_changed, *place, ROWS)
+        self._take(rows)
+        while len(rows) == ROWS:
             place = (rows[-1]["changed_at"], rows[-1]["user_id"])
-            self._after_us = max(self._after_us, place[0])
-            if len(rows) < ROWS:
-                return
+            _, *rows = await self._postgres.fetch(_SQL.lately_changed, *place, ROWS)
+            self._take(rows)
+        self._as_of_us = clock["changed_at"]
 
     def _take(self, rows: Sequence[Record]) -> None:
         for user, _, absent in rows:

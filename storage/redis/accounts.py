@@ -1,6 +1,5 @@
 """Accounts, remembered. Knows nothing of where they are kept."""
 
-import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -9,9 +8,10 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.pace import Pace
 from graph.receipt import Request
+from storage.finishing import Finishing
 from storage.ports import Accounts
 from storage.redis import packing
-from storage.redis.connection import Redis
+from storage.redis.connection import Debt, Redis
 from storage.redis.events import rung
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases, closed, forget
@@ -40,12 +40,13 @@ class CachedAccounts:
         leases: Leases,
         keys: Keys,
         ttl_s: int,
+        finishing: Finishing,
     ) -> None:
         self._worn = worn
         self._own = own
         self._redis = redis
         self._keys = keys
-        self._running: set[asyncio.Task[Saved]] = set()
+        self._finishing = finishing
         self._values = CachedValues[Account](
             redis,
             leases,
@@ -76,11 +77,7 @@ class CachedAccounts:
         return await self._told(user, lambda: self._worn.set_following_limit(user, limit, request))
 
     async def _told(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
-        # A caller who hangs up between the commit and the cache must not leave that behind.
-        task = asyncio.create_task(self._write(user, write))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-        return await asyncio.shield(task)
+        return await self._finishing.run(self._write(user, write))
 
     async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
         key = self._keys.account(user)
@@ -91,5 +88,5 @@ class CachedAccounts:
             # Who may see what has changed: whoever waits for news of the user looks again.
             await self._redis.pipe([*forget([key]), rung(self._keys, [user])])
         except Unavailable:
-            self._redis.owe([key, lease(key)])
+            self._redis.owe([key, lease(key)], Debt.ACCOUNTS)
         return saved

@@ -8,11 +8,12 @@ import asyncio
 import logging
 import random
 from array import array
+from collections.abc import Callable
 from typing import Any
 
 from graph.edge import UserId
 from storage.interest import Interests
-from storage.redis.events import BELL_MAX
+from storage.redis.events import ABSENCES, BELL_MAX
 from storage.redis.keys import Keys
 from storage.redis.wire import Wire
 
@@ -28,10 +29,16 @@ class Bell:
     """Wakes whoever is interested in the users that the bell names.
 
     The wire is its own, and leaves the server more time for a reply than `BLOCK_MS`.
+
+    Where somebody may have come or gone, it calls `expire` before it wakes anybody: who is woken
+    must not look with what was known before, because they are not woken again.
     """
 
-    def __init__(self, wire: Wire, keys: Keys, retry_after_s: float) -> None:
+    def __init__(
+        self, wire: Wire, keys: Keys, retry_after_s: float, expire: Callable[[], None]
+    ) -> None:
         self._wire = wire
+        self._expire = expire
         self._key = keys.bell
         self._retry_after_s = retry_after_s
 
@@ -43,7 +50,7 @@ class Bell:
                 try:
                     last = await self._last()
                     # What was told while nobody listened has to be looked for.
-                    interests.wake_all()
+                    self._wake_all(interests)
                     pause_s = 0.0
                     while True:
                         last = await self._heard(last, interests)
@@ -70,13 +77,19 @@ class Bell:
             return last
         ((_, entries),) = reply
         if len(entries) >= BELL_MAX:
-            interests.wake_all()  # what came before them may be trimmed away
-        for _, fields in entries:
-            interests.wake(_users(fields))
+            self._wake_all(interests)  # what came before them may be trimmed away
+        for _, (field, users) in entries:
+            if field == ABSENCES:
+                self._expire()
+            interests.wake(_users(users))
         return bytes(entries[-1][0])
 
+    def _wake_all(self, interests: Interests) -> None:
+        self._expire()
+        interests.wake_all()
 
-def _users(fields: list[Any]) -> list[UserId]:
+
+def _users(packed: Any) -> list[UserId]:
     users = array("q")
-    users.frombytes(fields[1])
+    users.frombytes(packed)
     return list(map(UserId, users))

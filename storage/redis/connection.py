@@ -3,9 +3,11 @@
 Knows nothing of keys. Everything that goes wrong is `Unavailable`: to a cache, that is a miss.
 """
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Sequence
+from enum import Enum, auto
 from typing import Protocol
 
 from graph.errors import Unavailable
@@ -15,8 +17,23 @@ log = logging.getLogger(__name__)
 
 PART = "Redis"
 
-OWED_MAX = 10_000
-"""Keys to forget once Redis is back. Beyond that the drain alone mends them, a little later."""
+
+class Debt(Enum):
+    """What keys that may be wrong are of, by who else mends them. Each has a place of its own."""
+
+    ACCOUNTS = auto()
+    """Nobody: beyond the bound they are wrong until they end, for 300 s at most."""
+    TOTALS = auto()
+    """Of those who stand in lists with somebody who has come or gone; nobody, too: for an hour."""
+    EDGES = auto()
+    """The drain, a little later."""
+
+
+OWED_MAX = {Debt.ACCOUNTS: 10_000, Debt.TOTALS: 50_000, Debt.EDGES: 10_000}
+"""Keys to forget once Redis is back: some 15 MB."""
+
+PAID_AT_ONCE = 10_000
+"""Keys a pipeline: far less than the time that a reply may take."""
 
 
 class Redis(Protocol):
@@ -30,7 +47,7 @@ class Redis(Protocol):
         """
         ...
 
-    def owe(self, keys: Collection[str]) -> None:
+    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         """These keys may be wrong: they are deleted before anything else is asked."""
         ...
 
@@ -65,8 +82,9 @@ class GuardedRedis:
     def __init__(self, wire: Wire, retry_after_s: float) -> None:
         self._wire = wire
         self._breaker = Breaker(retry_after_s)
-        self._owed: dict[str, object] = {}
+        self._owed: dict[Debt, dict[str, object]] = {debt: {} for debt in Debt}
         """Keys, each with the mark of its latest debt."""
+        self._paying = asyncio.Lock()
         self.failures = 0
         """How often it was not there for whoever asked."""
 
@@ -81,17 +99,22 @@ class GuardedRedis:
         """Raises Unavailable if Redis does not answer."""
         await self.pipe([("PING",)])
 
-    def owe(self, keys: Collection[str]) -> None:
-        room = OWED_MAX - len(self._owed)
-        self._owed.update(dict.fromkeys(list(keys)[: max(0, room)], object()))
+    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
+        owed, mark = self._owed[debt], object()
+        for key in keys:
+            if key in owed or len(owed) < OWED_MAX[debt]:
+                owed[key] = mark
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         if not commands:
             return []
         try:
             self._breaker.check()
-            if self._owed:
-                await self._pay()
+            if any(self._owed.values()):
+                async with self._paying:  # one pays for all who wait
+                    self._breaker.check()
+                    for debt in Debt:
+                        await self._pay(self._owed[debt])
             return await self._wire.send(commands)
         except WireError as error:
             self.failures += 1
@@ -102,9 +125,11 @@ class GuardedRedis:
             self.failures += 1
             raise
 
-    async def _pay(self) -> None:
-        owed = dict(self._owed)
-        await self._wire.send([("UNLINK", key) for key in owed])
-        for key, debt in owed.items():
-            if self._owed.get(key) is debt:  # else it is owed again since
-                del self._owed[key]
+    async def _pay(self, owed: dict[str, object]) -> None:
+        now = list(owed.items())
+        for first in range(0, len(now), PAID_AT_ONCE):
+            some = now[first : first + PAID_AT_ONCE]
+            await self._wire.send([("UNLINK", key) for key, _ in some])
+            for key, mark in some:
+                if owed.get(key) is mark:  # else it is owed again since
+                    del owed[key]

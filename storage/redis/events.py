@@ -28,6 +28,9 @@ from storage.redis.wire import Command
 BELL_MAX = 1_000
 """Batches that the bell remembers: whoever is further behind wakes everybody."""
 
+USERS, ABSENCES = b"users", b"absences"
+"""What an entry of the bell begins with; the other, where somebody has come or gone."""
+
 _CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 _PACKED = Struct("<5q4B")
 _EVENT = b"event"
@@ -139,10 +142,10 @@ class RedisEvents:
         return ("EXPIRE", feed, self._kept.feed_s)
 
 
-def rung(keys: Keys, users: Iterable[UserId]) -> Command:
+def rung(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
     """Tells every process that there is news of these users."""
     told = array("q", dict.fromkeys(users)).tobytes()
-    return ("XADD", keys.bell, "MAXLEN", "~", BELL_MAX, "*", "users", told)
+    return ("XADD", keys.bell, "MAXLEN", "~", BELL_MAX, "*", field, told)
 
 
 def checked_cursor(argument: str, cursor: str) -> str:

@@ -12,7 +12,7 @@ from graph.errors import Unavailable
 from graph.page import ListKind
 from storage.ports import EdgeChange
 from storage.redis import packing
-from storage.redis.connection import Redis
+from storage.redis.connection import Debt, Redis
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import forget
 from storage.redis.scripts import UPDATE_RELATIONS
@@ -103,7 +103,7 @@ class RedisCaches:
         try:
             await self._redis.pipe(forget(keys))
         except Unavailable:
-            self._redis.owe([*keys, *map(lease, keys)])
+            self._redis.owe([*keys, *map(lease, keys)], Debt.ACCOUNTS)
 
     def _forward_keys(self, user: UserId) -> list[str]:
         return [

@@ -1,11 +1,13 @@
 """Two worlds: in one an account is not here, in the other it has no edge. Both look the same."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
+from graph.errors import Unavailable
 from graph.transitions import follow
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -239,6 +241,54 @@ async def test_other_gateways_hear_of_it(stores: Stores, storage_settings: Stora
         assert await seen(other, 1, "1", "2", "3") == await seen(one, 1, "1", "2", "3") != here
         await put(one, "reactivateAccount", GONE)
         assert await seen(other, 1, "1", "2", "3") == here
+
+
+async def test_who_has_gone_is_looked_up_though_a_look_came_to_nothing(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One reader hangs up, another finds PostgreSQL too busy: the third must still know."""
+    absences = stores.absences
+    assert await absences.now() == set()
+    await stores.postgres.fetch(
+        "INSERT INTO account (user_id, state, changed_at)"
+        " VALUES (9, 1, extract(epoch FROM clock_timestamp()) * 1000000)"
+    )
+    absences.expire()
+    hangs = asyncio.create_task(absences.now())
+    await asyncio.sleep(0)
+    hangs.cancel()
+    await asyncio.gather(hangs, return_exceptions=True)
+
+    async def busy(*_: object) -> None:
+        raise Unavailable("PostgreSQL")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(stores.postgres, "fetch", busy)
+        assert await absences.now() == set(), "what was known holds on"
+        with pytest.raises(Unavailable):
+            await absences.since(0)
+    assert await absences.since(0) == {GONE} == await absences.now()
+
+
+async def test_operators_see_how_many_are_absent(gateway: Gateway) -> None:
+    for user in (8, GONE):
+        await put(gateway, "deactivateAccount", user)
+    assert "\nkith_absent_accounts 2.0\n" in (await gateway.http.get("/metrics")).text
+    await put(gateway, "reactivateAccount", GONE)
+    assert "\nkith_absent_accounts 1.0\n" in (await gateway.http.get("/metrics")).text
+
+
+async def test_what_is_known_is_as_new_as_asked_for(stores: Stores) -> None:
+    await stores.absences.now()
+    before = (await stores.outbox.arrived()).now
+    assert await stores.absences.since(before) == set()
+    (row,) = await stores.postgres.fetch(
+        "INSERT INTO account (user_id, state, changed_at)"
+        " VALUES (9, 1, extract(epoch FROM clock_timestamp()) * 1000000) RETURNING changed_at"
+    )
+    assert await stores.absences.since(before) == set()
+    assert await stores.absences.since(row["changed_at"]) == {GONE}
+    assert await stores.absences.since(2**63 - 1) == {GONE}, "what has not come is not waited for"
 
 
 async def test_while_postgresql_is_away_what_was_known_of_absences_holds_on(

@@ -288,6 +288,46 @@ async def test_a_drain_that_died_between_its_steps_changes_nothing(
     assert lane_of(STAR) not in await stores.outbox.dirty()
 
 
+@pytest.mark.parametrize("mutation", ["deactivateAccount", "deleteAccount"])
+async def test_a_token_tells_other_gateways_who_has_gone(
+    storage_settings: StorageSettings, gateway: Gateway, stores: Stores, mutation: str
+) -> None:
+    """However old what they know of it may be, and also who finds it done."""
+    await follows(stores, (FAN, STAR))
+    await drain_all(stores)
+
+    async def put(name: str) -> str:
+        query = f"""mutation {{ payload: {name}(input: {{ userId: "2" }}) {{
+            consistencyToken userErrors {{ code }} }} }}"""
+        payload = (await gateway.as_service.data(query))["payload"]
+        token: str = payload["consistencyToken"]
+        assert (token is None) == bool(payload["userErrors"])
+        return token
+
+    aged = replace(hot(storage_settings), absent_age_ms=3_600_000)
+    async with running_gateway(aged, PATIENT) as other:
+        assert await followers(other) == [str(FAN)]
+        for token in (await put(mutation), await put(mutation)):
+            assert await followers(other, token=token) == []
+        token = await put("reactivateAccount")
+        if mutation == "deactivateAccount":
+            assert await followers(other, token=token) == [str(FAN)]
+
+
+async def test_settings_give_tokens_too(gateway: Gateway, other: Gateway) -> None:
+    assert await followers(other) == []
+    query = """mutation { payload: updateRelationshipSettings(
+        input: { followersAudience: ONLY_ME }) { consistencyToken } }"""
+    token = (await gateway.data(query, STAR))["payload"]["consistencyToken"]
+    hidden = "query ($t: String) { user(id: 1, atLeastAsFresh: $t) { followerCount } }"
+    assert (await other.data(hidden, READER, t=token))["user"] == {"followerCount": None}
+    query = """mutation ($user: ID!) { payload: setFollowingLimit(
+        input: { userId: $user, limit: 5 }) { consistencyToken } }"""
+    for user, gives in ((1, True), ("nobody", False)):
+        payload = (await gateway.as_service.data(query, user=user))["payload"]
+        assert (payload["consistencyToken"] is not None) is gives
+
+
 async def test_a_reader_who_hangs_up_takes_nobody_along(gateway: Gateway, stores: Stores) -> None:
     token = await token_of(gateway, FAN, "followUser", STAR)
     (moment,) = read_tokens("t", [token])

@@ -10,6 +10,8 @@ import pytest
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.acceptance.test_account_states import put
+from tests.gateway import running_gateway
 from tests.graphs import drain_all, follows
 from tests.live import LiveGateway, Socket, live_gateway
 from tests.relationships import protect
@@ -192,6 +194,33 @@ async def test_a_list_that_its_owner_hides_takes_its_count_along(
         await ben.subscribe(hide)
         await ben.data()
         assert await counted(nobody) == (None, 0)
+
+
+async def test_who_goes_through_another_gateway_is_gone_at_once(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    """However old what a process knows of absences may be: who is woken is not woken again."""
+    await follows(stores, (ANNA, BEN), (BEN, ANNA), (BEN, THIRD))
+    await drain_all(stores)
+    aged = replace(storage_settings, absent_age_ms=3_600_000)
+    async with (
+        live_gateway(aged) as live,
+        running_gateway(aged) as other,
+        live.socket(viewer=ANNA) as relation,
+        live.socket() as counts,
+    ):
+        await subscribed(relation, RELATION, BEN)
+        assert (await relation.data())["relationChanged"][0]["state"] == "FRIENDS"
+        await subscribed(counts, COUNTS, THIRD)
+        assert await counted(counts) == (1, 0)
+        for mutation, state, followers in (
+            ("deactivateAccount", "NONE", 0),
+            ("reactivateAccount", "FRIENDS", 1),
+            ("deleteAccount", "NONE", 0),
+        ):
+            await put(other, mutation, BEN)
+            assert (await relation.data())["relationChanged"][0]["state"] == state
+            assert await counted(counts) == (followers, 0)
 
 
 async def test_who_mutes_a_user_while_counts_are_followed_tells_nobody(

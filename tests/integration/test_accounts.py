@@ -13,6 +13,7 @@ from graph.errors import Unavailable
 from graph.pace import Pace
 from graph.receipt import AlreadyNoted, Request, keyed_id
 from graph.visibility import OPEN, Audience, Privacy
+from storage.finishing import Finishing
 from storage.ports import Accounts
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.outbox import PostgresPending
@@ -177,7 +178,7 @@ class Broken(Gated):
 def cached(worn: Accounts, stores: Stores) -> CachedAccounts:
     leases = Leases(stores.redis, LEASE_MS, 1)
     own = OwnWrites(PostgresPending(stores.postgres), stores.redis, leases, KEYS, 60)
-    return CachedAccounts(worn, own, stores.redis, leases, KEYS, 3600)
+    return CachedAccounts(worn, own, stores.redis, leases, KEYS, 3600, Finishing())
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from graph.account import PrivacyChange
+from graph.account_state import AccountState
 from graph.counts import NO_COUNTS, Counts
 from graph.decision import Decision, Outcome
 from graph.edge import Pair, UserId
@@ -15,15 +17,17 @@ from graph.errors import Unavailable
 from graph.page import ListKind, Page, Window
 from graph.relation import Relation
 from graph.transitions import follow, unfollow
+from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
+from storage.finishing import Finishing
 from storage.ports import Check, CountsOf, EdgeChange, Lists, Pending
 from storage.postgres.counts import PostgresCounts
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import PostgresPending
 from storage.postgres.relations import Neighbourhood, PostgresRelations
-from storage.redis import packing
-from storage.redis.connection import GuardedRedis, Redis
+from storage.redis import connection, packing
+from storage.redis.connection import Debt, GuardedRedis, Redis
 from storage.redis.counts import CachedCounts
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
@@ -410,7 +414,7 @@ class DrainsBetween:
             await self._stores.counts.of(users(9), ONE)
         return replies
 
-    def owe(self, keys: Collection[str]) -> None:
+    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         raise NotImplementedError
 
 
@@ -457,7 +461,7 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
     relations, tables = bench.relations()
     assert await state(relations, 1, 2) == [(0, 0)]
     caches = GatedCaches(stores)
-    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes, stores.drain)
+    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes, Finishing())
     writer = asyncio.create_task(edges.change(as_pair(1, 2), follow(PLENTY)))
     await caches.gate.reached()
     writer.cancel()
@@ -468,6 +472,43 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
         await caches.told.wait()
     assert await state(relations, 1, 2) == [(1, 0)]
     assert tables.fills == 1
+
+
+@pytest.mark.parametrize("what", ["an edge", "settings", "a state"])
+async def test_a_process_that_ends_still_tells_the_caches_for_who_has_hung_up(
+    bench: Bench, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    seen, gate, send = bench.stores, Gate(), GuardedRedis.pipe
+    relations, _ = bench.relations()
+    assert await state(relations, 1, 2) == [(0, 0)]
+    assert (await seen.accounts.of([ONE]))[ONE].privacy == OPEN
+
+    async def held(redis: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
+        if redis is not seen.redis and any(command[0] == "UNLINK" for command in commands):
+            await gate.through()
+        return await send(redis, commands)
+
+    monkeypatch.setattr(GuardedRedis, "pipe", held)
+    async with open_stores(storage_settings) as ending:
+
+        async def write() -> None:
+            if what == "an edge":
+                await ending.edges.change(as_pair(1, 2), follow(PLENTY))
+            elif what == "settings":
+                await ending.accounts.set_privacy(ONE, PrivacyChange(protected=True))
+            else:
+                await ending.states.change(ONE, AccountState.DEACTIVATED)
+
+        writer = asyncio.create_task(write())
+        await gate.reached()
+        writer.cancel()
+        await asyncio.gather(writer, return_exceptions=True)
+        asyncio.get_running_loop().call_later(0.05, gate.open)
+    if what == "an edge":
+        assert await state(relations, 1, 2) == [(1, 0)]
+    else:
+        privacy = (await seen.accounts.of([ONE]))[ONE].privacy
+        assert (privacy.protected, privacy.present) == (what == "settings", what == "settings")
 
 
 # One fill for many.
@@ -684,6 +725,29 @@ async def test_what_redis_missed_is_forgotten_as_soon_as_it_is_back(cuttable: Cu
     )
     await cuttable.returns()
     assert await everything(stores, 1, 1, 2) == from_tables  # and nothing has drained it
+
+
+async def test_what_no_drain_mends_is_not_crowded_out(
+    cuttable: Cuttable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While Redis is away, others change more than is remembered."""
+    stores, most = cuttable.stores, 12
+    monkeypatch.setattr(connection, "OWED_MAX", dict.fromkeys(Debt, most))
+    monkeypatch.setattr(connection, "PAID_AT_ONCE", 5)
+    await follows(stores, (1, 2), (3, 2))
+    await drain_all(stores)
+    assert (await stores.accounts.of([TWO]))[TWO].privacy == OPEN
+    assert (await stores.counts.of([ONE], None))[ONE].following == 1
+    await cuttable.cable.cut()
+    await follows(stores, *((100, other) for other in range(101, 101 + most)))
+    await stores.accounts.set_privacy(TWO, PrivacyChange(protected=True))
+    await stores.states.change(TWO, AccountState.DEACTIVATED)
+    await follows(stores, *((200, other) for other in range(201, 201 + most)))
+    await cuttable.returns()
+    account = (await stores.accounts.of([TWO]))[TWO]
+    assert account.privacy.protected
+    assert not account.privacy.present
+    assert (await stores.counts.of([ONE], None))[ONE].shown.following == 0
 
 
 async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(

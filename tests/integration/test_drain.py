@@ -16,7 +16,8 @@ from graph.errors import Unavailable
 from graph.lane import LANES, Lane, lane_of
 from graph.page import ListKind, Window
 from graph.relation import followed
-from graph.transitions import follow, unfollow
+from graph.transitions import follow, remove_follower, unfollow
+from storage import catch_up
 from storage import drain as draining
 from storage.ports import Check
 from storage.postgres import locks
@@ -252,6 +253,22 @@ async def test_without_redis_changes_are_applied_and_wait_to_be_published(
     await drain_all(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_settled(stores)
+
+
+async def test_without_redis_a_writer_sees_past_more_than_a_batch_that_waits(
+    storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing can be published, so the oldest of a lane stay the oldest."""
+    monkeypatch.setattr(draining, "BATCH", 3)
+    monkeypatch.setattr(catch_up, "BATCH", 3)
+    star = UserId(STARS[0])
+    nowhere = replace(storage_settings, redis_url="unix:///nowhere.sock")
+    async with open_stores(nowhere) as alone:
+        await follows(alone, *((fan, star) for fan in range(3000, 3010)))
+        removed = await alone.edges.change(as_pair(star, 3009), remove_follower())
+        assert removed.outcome is Outcome.FOLLOWER_REMOVED
+        pages = await alone.lists.pages(ListKind.FOLLOWERS, [star], Window(20), star)
+        assert sorted(ids_of(pages[star].entries)) == list(range(3000, 3009))
 
 
 # In whatever order.

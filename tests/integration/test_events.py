@@ -11,6 +11,7 @@ from graph.errors import BadCursor, Unavailable
 from graph.event import Event
 from graph.lane import LANES, Lane, lane_of
 from storage.ports import EdgeChange
+from storage.redis.connection import Debt
 from storage.redis.events import RedisEvents, checked_cursor
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
@@ -216,5 +217,5 @@ class Recorder:
         self.pipelines.append(commands)
         return await self._redis.pipe(commands)
 
-    def owe(self, keys: Collection[str]) -> None:
+    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         raise AssertionError

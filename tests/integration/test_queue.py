@@ -1,6 +1,8 @@
 """Waking the workers: what arq finds in the queue, and what putting it there costs."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from arq.connections import ArqRedis
@@ -10,7 +12,8 @@ from graph.lane import LANES, Lane
 from storage.queue import DRAIN, arq_redis, job_id, queue_name
 from storage.redis.connection import GuardedRedis
 from storage.settings import StorageSettings
-from storage.stores import Stores
+from storage.stores import Stores, open_stores
+from tests.cable import cable_to
 from tests.waiting import until
 
 DEADLINE_S = 20
@@ -76,6 +79,26 @@ async def test_a_job_that_runs_is_not_queued_beside_itself(
     stores.lanes.wake([Lane(6), Lane(7)])
     await until_queued(stores, 1)
     assert list(map(lanes_of, await arq.queued_jobs())) == [[7]]
+
+
+async def test_an_outage_is_logged_once(
+    storage_settings: StorageSettings, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
+        settings = replace(storage_settings, redis_url=url, redis_retry_after_s=0)
+        async with open_stores(settings) as stores:
+
+            async def flushed(times: int) -> None:
+                for _ in range(times):
+                    stores.lanes.wake(ALL)
+                    await stores.lanes.close()
+
+            for _ in range(2):
+                await cable.cut()
+                await flushed(3)
+                await cable.mend()
+                await flushed(1)
+    assert [record.name for record in caplog.records].count("storage.queue") == 2
 
 
 async def test_waking_all_lanes_is_one_round_trip(stores: Stores) -> None:

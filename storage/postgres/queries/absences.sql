@@ -1,17 +1,19 @@
 -- Who is not here: accounts that are switched off, or deleted and not yet erased.
 
 -- name: all_absent
--- The next $2 of them behind the user $1: one range of a small index; and, beside nobody, the clock in
--- microseconds, from which on changes are to be looked for.
-SELECT 0 AS user_id, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
+-- The next $2 of them behind the user $1: one range of a small index; and, beside nobody, the clock
+-- before they were read, in microseconds.
+SELECT 0 AS user_id, (extract(epoch FROM now()) * 1000000)::bigint AS now
 UNION ALL
 (SELECT user_id, NULL FROM account
  WHERE state <> 0 AND erased_at IS NULL AND user_id > $1
  ORDER BY user_id LIMIT $2)
 
 -- name: lately_changed
--- The next $3 who have come or gone behind ($1, $2), and the clock: one range of a small index.
-SELECT user_id, changed_at, state <> 0 AND erased_at IS NULL AS absent
-FROM account
-WHERE changed_at IS NOT NULL AND (changed_at, user_id) > ($1::bigint, $2::bigint)
-ORDER BY changed_at, user_id LIMIT $3
+-- The next $3 who have come or gone behind ($1, $2): one range of a small index; and, beside nobody,
+-- the clock before they were read.
+SELECT 0 AS user_id, (extract(epoch FROM now()) * 1000000)::bigint AS changed_at, false AS absent
+UNION ALL
+(SELECT user_id, changed_at, state <> 0 AND erased_at IS NULL FROM account
+ WHERE changed_at IS NOT NULL AND (changed_at, user_id) > ($1::bigint, $2::bigint)
+ ORDER BY changed_at, user_id LIMIT $3)
