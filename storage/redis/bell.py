@@ -8,11 +8,10 @@ import asyncio
 import logging
 import random
 from array import array
-from typing import Any
 
 from graph.edge import UserId
 from storage.interest import Interests
-from storage.redis.events import BELL_MAX
+from storage.redis.events import BELL_MAX, EVERYBODY
 from storage.redis.keys import Keys
 from storage.redis.wire import Wire
 
@@ -71,12 +70,15 @@ class Bell:
         ((_, entries),) = reply
         if len(entries) >= BELL_MAX:
             interests.wake_all()  # what came before them may be trimmed away
-        for _, fields in entries:
-            interests.wake(_users(fields))
+        for _, (named, told) in entries:
+            if named == EVERYBODY:
+                interests.wake_all()
+            else:
+                interests.wake(_users(told))
         return bytes(entries[-1][0])
 
 
-def _users(fields: list[Any]) -> list[UserId]:
+def _users(told: bytes) -> list[UserId]:
     users = array("q")
-    users.frombytes(fields[1])
+    users.frombytes(told)
     return list(map(UserId, users))
