@@ -24,12 +24,6 @@ RELATION = "subscription ($id: ID!) { relationChanged(ids: [$id]) { state blocki
 COUNTS = "subscription ($id: ID!) { countsChanged(userId: $id) { followerCount followingCount } }"
 
 
-@pytest.fixture
-async def live(storage_settings: StorageSettings) -> AsyncIterator[LiveGateway]:
-    async with live_gateway(storage_settings) as running:
-        yield running
-
-
 class Ear:
     """One user, who does things and hears of things over one socket."""
 

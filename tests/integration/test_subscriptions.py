@@ -1,6 +1,5 @@
 """Subscriptions as clients meet them, over web sockets and event streams, on real servers."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,6 @@ subscription ($types: [RelationshipEventType!], $after: String) {
 RELATIONS = "subscription ($ids: [ID!]!) { relationChanged(ids: $ids) { to { id } state } }"
 FOLLOW = 'mutation { followUser(input: { userId: "7" }) { outcome } }'
 COUNTS = "subscription { countsChanged(userId: 7) { id followerCount followingCount } }"
-
-
-@pytest.fixture
-async def live(storage_settings: StorageSettings) -> AsyncIterator[LiveGateway]:
-    async with live_gateway(storage_settings) as running:
-        yield running
 
 
 async def settled(stores: Stores, *pairs: tuple[int, int]) -> None:
