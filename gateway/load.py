@@ -47,7 +47,7 @@ async def run(config: Config, file: Path, on_bad: OnBad) -> int:
 async def _forget_caches(config: Config) -> None:
     async with open_stores(config.storage) as stores:
         try:
-            await stores.caches.forget_everything()
+            await stores.forget_everything()
         except Unavailable:
             typer.echo("Redis is down: if it comes back with old data, flush the space.", err=True)
 

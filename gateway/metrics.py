@@ -1,5 +1,8 @@
 """What a gateway tells Prometheus: its process, and how far the workers are behind."""
 
+import time
+from collections.abc import Mapping
+
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from starlette.requests import Request
 from starlette.responses import Response
@@ -7,6 +10,7 @@ from starlette.routing import Route
 
 from engine import Engine
 from graph.errors import Unavailable
+from graph.lane import Lane
 from storage.hot.memory import Memory
 from storage.stores import Stores
 
@@ -17,6 +21,9 @@ _queued = Gauge(
 )
 _absent = Gauge(
     "kith_absent_accounts", "Accounts that are switched off, or deleted and not yet erased."
+)
+_events_oldest = Gauge(
+    "kith_events_oldest_seconds", "Age of the oldest event that the change feed keeps.", ["lane"]
 )
 _planned = Gauge("kith_engine_planned", "Operations that the engine ran by a plan.")
 _delegated = Gauge("kith_engine_delegated", "Operations left to graphql-core.", ["reason"])
@@ -48,6 +55,7 @@ class Metrics:
             _oldest.set(backlog.oldest_s)
             _absent.set(len(await self._stores.absences.now()))
             _queued.set(await self._stores.lanes.queued())
+            _show_events(await self._stores.events.oldest_ms())
         except Unavailable:
             pass
         self._show_engine()
@@ -64,6 +72,14 @@ class Metrics:
             _delegated.labels(reason).set(times)
         for reason, times in counters.bailed_out.items():
             _bailed_out.labels(reason).set(times)
+
+
+def _show_events(oldest_ms: Mapping[Lane, int]) -> None:
+    """A lane without events has no age."""
+    now_ms = time.time() * 1000
+    _events_oldest.clear()
+    for lane, since_ms in oldest_ms.items():
+        _events_oldest.labels(lane).set(max(0.0, now_ms - since_ms) / 1000)
 
 
 def _show_memory(memory: Memory) -> None:

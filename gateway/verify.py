@@ -7,7 +7,7 @@ from rich.status import Status
 from gateway.config import Config
 from graph.errors import Unavailable
 from storage.postgres.verify import VerifyProgress, VerifyReport, verify
-from storage.stores import open_stores
+from storage.stores import Stores, open_stores
 
 UNPROVEN = 2
 
@@ -28,7 +28,10 @@ async def run(config: Config, *, repair: bool, examples: int) -> int:
 
         report = await verify(config.storage, repair=repair, examples=examples, on_progress=show)
         _say(report)
-        wrong = await _caches(config, status, repair=repair, examples=examples)
+        async with open_stores(config.storage) as stores:
+            wrong = await _caches(stores, status, repair=repair, examples=examples)
+            if repair and (report.repaired or wrong):
+                await _tell_everybody(stores)
     if not report.clean or wrong:
         return 1
     return UNPROVEN if wrong is None else 0
@@ -51,22 +54,29 @@ def _say_drift(kind: str, count: int, examples: tuple[str, ...]) -> None:
         typer.echo(f"  {example}")
 
 
-async def _caches(config: Config, status: Status, *, repair: bool, examples: int) -> int | None:
+async def _tell_everybody(stores: Stores) -> None:
+    """Who listens has been told of what was wrong."""
+    try:
+        await stores.events.resync()
+    except Unavailable:
+        typer.echo("Redis is down: subscribers were not told to ask anew.", err=True)
+
+
+async def _caches(stores: Stores, status: Status, *, repair: bool, examples: int) -> int | None:
     """How many cached values are wrong; None if nobody can tell."""
     compared, wrong = 0, 0
     shown: list[str] = []
-    async with open_stores(config.storage) as stores:
-        try:
-            async for batch in stores.audit.batches():
-                compared += batch.compared
-                wrong += len(batch.wrong)
-                shown += batch.wrong[: examples - len(shown)]
-                status.update(f"comparing caches: {compared:,} values, {wrong:,} drifts")
-                if repair:
-                    await stores.audit.forget(batch.wrong)
-        except Unavailable:
-            typer.echo("Redis is down: the caches could not all be compared.", err=True)
-            return wrong or None
+    try:
+        async for batch in stores.audit.batches():
+            compared += batch.compared
+            wrong += len(batch.wrong)
+            shown += batch.wrong[: examples - len(shown)]
+            status.update(f"comparing caches: {compared:,} values, {wrong:,} drifts")
+            if repair:
+                await stores.audit.forget(batch.wrong)
+    except Unavailable:
+        typer.echo("Redis is down: the caches could not all be compared.", err=True)
+        return wrong or None
     typer.echo(f"{compared:,} cached values.")
     if wrong:
         _say_drift("cached value differs", wrong, tuple(shown))

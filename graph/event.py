@@ -97,15 +97,19 @@ def _ended(event: Event, viewer: UserId, before: Kind) -> EventType:
     return EventType.FOLLOWER_REMOVED if removed else EventType.UNFOLLOWED
 
 
-def _noted(event: Event) -> EventType:
+def _noted(event: Event) -> EventType | None:
     """A change of what the source says about the target, to nobody but themselves."""
-    changed = event.flags_before ^ event.flags_after
-    if Flags.SPECIAL in changed:
+    before, after = event.flags_before, event.flags_after
+    if Flags.SPECIAL in before ^ after:
         return EventType.FOLLOW_CHANGED
-    if Flags.DISMISSED in changed:
+    if Flags.DISMISSED in after & ~before:
         return EventType.SUGGESTION_DISMISSED
-    # Of a mute that stays, the end has changed.
-    return EventType.MUTED if Flags.MUTED in event.flags_after else EventType.UNMUTED
+    if before == after:
+        # Of a mute that stays, the end has changed.
+        return EventType.MUTED if Flags.MUTED in after else None
+    if Flags.MUTED in before ^ after:
+        return EventType.MUTED if Flags.MUTED in after else EventType.UNMUTED
+    return None  # a dismissal that is no more, and what is asked for by a request
 
 
 def _is_accepted(event: Event) -> bool:

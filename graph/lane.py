@@ -14,6 +14,8 @@ Few, because every job costs; and enough, because a drain takes a thousand chang
 Rows of the outbox carry their lane, so a migration must move them where this is changed.
 """
 
+ALL_LANES = tuple(map(Lane, range(LANES)))
+
 
 def lane_of(target: UserId) -> Lane:
     """The lane of all changes towards `target`.

@@ -114,6 +114,16 @@ class Stores:
         memory = self.memory.redis.round_trips if self.memory else 0
         return self.redis.round_trips + memory
 
+    async def forget_everything(self) -> None:
+        """After changes of the tables that nobody listed: no cache is believed, and whoever
+        listens asks anew.
+
+        Raises:
+            Unavailable: Redis is.
+        """
+        await self.caches.forget_everything()
+        await self.events.resync()
+
     async def is_empty(self) -> bool:
         """Whether nobody has ever followed anybody."""
         return await is_empty(self.postgres)

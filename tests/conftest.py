@@ -20,6 +20,7 @@ from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.gateway import Gateway, running_gateway
+from tests.live import LiveGateway, live_gateway
 from tests.servers import Servers
 
 settings.register_profile(
@@ -111,6 +112,13 @@ async def stores(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
 async def gateway(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
     """A gateway on the same graph as `stores`. No worker runs."""
     async with running_gateway(storage_settings) as running:
+        yield running
+
+
+@pytest.fixture
+async def live(storage_settings: StorageSettings) -> AsyncIterator[LiveGateway]:
+    """A gateway on the same graph, behind a real server. No worker runs."""
+    async with live_gateway(storage_settings) as running:
         yield running
 
 

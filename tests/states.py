@@ -93,10 +93,11 @@ def page() -> str:
 
 
 def _decided(rule: Rule, protected: bool, kind: Kind, back_kind: Kind) -> Decision:
-    return rule(Before(_edge(kind), _edge(back_kind), 1, NOW, protected=protected))
+    return rule(Before(of_kind(kind), of_kind(back_kind), 1, NOW, protected=protected))
 
 
-def _edge(kind: Kind) -> Edge:
+def of_kind(kind: Kind) -> Edge:
+    """An edge that is nothing but of a kind."""
     return Edge(kind, Flags.PLAIN, Millis(1), Version(1)) if kind else NO_EDGE
 
 

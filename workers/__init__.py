@@ -1,1 +1,3 @@
-"""The arq worker: drains lanes, keeps reverse rows and counts, sweeps and purges."""
+"""The arq worker: drains lanes into reverse rows, counts, caches and events; ends mutes whose time
+has passed; erases deleted accounts; sweeps and purges.
+"""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.edge import Edge, Flags, Kind, Pair, UserId, Version
-from graph.lane import LANES, Lane
+from graph.lane import ALL_LANES, LANES, Lane
 from storage.ports import EdgeChange
 from storage.postgres import locks, sql
 from storage.postgres.pool import Connection, Postgres
@@ -28,8 +28,6 @@ class _Statements:
 
 
 _SQL = sql.load(_Statements, "outbox")
-
-ALL_LANES = tuple(map(Lane, range(LANES)))
 
 COUNTED_MAX = 100_000
 """How far waiting rows are counted: past that, the exact number no longer matters."""

@@ -9,11 +9,10 @@ import logging
 import random
 from array import array
 from collections.abc import Callable
-from typing import Any
 
 from graph.edge import UserId
 from storage.interest import Interests
-from storage.redis.events import ABSENCES, BELL_MAX
+from storage.redis.events import ABSENCES, BELL_MAX, EVERYBODY
 from storage.redis.keys import Keys
 from storage.redis.wire import Wire
 
@@ -78,10 +77,13 @@ class Bell:
         ((_, entries),) = reply
         if len(entries) >= BELL_MAX:
             self._wake_all(interests)  # what came before them may be trimmed away
-        for _, (field, users) in entries:
-            if field == ABSENCES:
+        for _, (named, told) in entries:
+            if named == EVERYBODY:
+                self._wake_all(interests)
+                continue
+            if named == ABSENCES:
                 self._expire()
-            interests.wake(_users(users))
+            interests.wake(_users(told))
         return bytes(entries[-1][0])
 
     def _wake_all(self, interests: Interests) -> None:
@@ -89,7 +91,7 @@ class Bell:
         interests.wake_all()
 
 
-def _users(packed: Any) -> list[UserId]:
+def _users(told: bytes) -> list[UserId]:
     users = array("q")
-    users.frombytes(packed)
+    users.frombytes(told)
     return list(map(UserId, users))

@@ -52,6 +52,20 @@ class Redis(Protocol):
         ...
 
 
+async def unlink_all(redis: Redis, pattern: str) -> None:
+    """Deletes every key that looks like `pattern`.
+
+    Raises:
+        Unavailable: as above; some may be left.
+    """
+    cursor = b"0"
+    while True:
+        ((cursor, keys),) = await redis.pipe([("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)])
+        await redis.pipe([("UNLINK", key) for key in keys])
+        if cursor == b"0":
+            return
+
+
 class Breaker:
     """Leaves a failing server alone for a while, so that a request waits for it only once."""
 

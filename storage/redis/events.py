@@ -5,7 +5,8 @@ Knows nothing of who may hear what. Everything is told at least once, and in ord
 * `events(lane)`: the change feed. Trimmed by length and by age.
 * `feed(user)`: what concerns one user, from their first subscription until a while after the
   last: of all others nothing is kept, which is nearly everybody.
-* `bell`: which users there is news of, one entry a batch. It wakes the subscribers everywhere.
+* `bell`: which users there is news of, one entry a batch; or that there is of everybody. It wakes
+  the subscribers everywhere.
 
 Every command names one key, and the bell is rung last: whoever hears it finds the rest.
 """
@@ -19,17 +20,18 @@ from struct import Struct
 from graph.edge import Flags, Kind, UserId
 from graph.errors import BadCursor
 from graph.event import Event
-from graph.lane import Lane
+from graph.lane import ALL_LANES, Lane
 from storage.ports import EdgeChange
-from storage.redis.connection import Redis
+from storage.redis.connection import Redis, unlink_all
 from storage.redis.keys import Keys
 from storage.redis.wire import Command
 
 BELL_MAX = 1_000
 """Batches that the bell remembers: whoever is further behind wakes everybody."""
 
-USERS, ABSENCES = b"users", b"absences"
-"""What an entry of the bell begins with; the other, where somebody has come or gone."""
+_BELL_MOST = ("MAXLEN", "~", BELL_MAX)
+USERS, ABSENCES, EVERYBODY = b"users", b"absences", b"everybody"
+"""What an entry of the bell names; the second, where somebody has come or gone."""
 
 _CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 _PACKED = Struct("<5q4B")
@@ -138,6 +140,30 @@ class RedisEvents:
         told = list(_told(entries[1:]))
         return Batch(told, _text(entries[-1][0]), more=len(entries) > most)
 
+    async def resync(self) -> None:
+        """After changes that nobody listed: all feeds end, and whoever listens asks anew.
+
+        Raises:
+            Unavailable: Redis is.
+        """
+        await unlink_all(self._redis, self._keys.feeds)
+        await self._redis.pipe([("XADD", self._keys.bell, *_BELL_MOST, "*", EVERYBODY, b"")])
+
+    async def oldest_ms(self) -> dict[Lane, int]:
+        """Since when the change feed holds everything, of each lane that holds anything.
+
+        Raises:
+            Unavailable: Redis is.
+        """
+        firsts = await self._redis.pipe(
+            [("XRANGE", self._keys.events(lane), "-", "+", "COUNT", 1) for lane in ALL_LANES]
+        )
+        return {
+            lane: int(_text(first[0][0]).split("-")[0])
+            for lane, first in zip(ALL_LANES, firsts, strict=True)
+            if first
+        }
+
     def _prolonged(self, feed: str) -> Command:
         return ("EXPIRE", feed, self._kept.feed_s)
 
@@ -145,7 +171,7 @@ class RedisEvents:
 def rung(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
     """Tells every process that there is news of these users."""
     told = array("q", dict.fromkeys(users)).tobytes()
-    return ("XADD", keys.bell, "MAXLEN", "~", BELL_MAX, "*", field, told)
+    return ("XADD", keys.bell, *_BELL_MOST, "*", field, told)
 
 
 def checked_cursor(argument: str, cursor: str) -> str:

@@ -43,6 +43,11 @@ class Keys:
         return f"kith:{self.space}:feed:{user}"
 
     @property
+    def feeds(self) -> str:
+        """What the keys of all feeds look like."""
+        return f"kith:{self.space}:feed:*"
+
+    @property
     def bell(self) -> str:
         return f"kith:{self.space}:bell"
 

@@ -12,7 +12,7 @@ from graph.errors import Unavailable
 from graph.page import ListKind
 from storage.ports import EdgeChange
 from storage.redis import packing
-from storage.redis.connection import Debt, Redis
+from storage.redis.connection import Debt, Redis, unlink_all
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import forget
 from storage.redis.scripts import UPDATE_RELATIONS
@@ -81,14 +81,7 @@ class RedisCaches:
         Raises:
             Unavailable: Redis is.
         """
-        cursor = b"0"
-        while True:
-            ((cursor, keys),) = await self._redis.pipe(
-                [("SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", 1000)]
-            )
-            await self._redis.pipe([("UNLINK", key) for key in keys])
-            if cursor == b"0":
-                return
+        await unlink_all(self._redis, self._keys.pattern)
 
     async def forget_user(self, user: UserId) -> None:
         """Nothing is left of this user."""

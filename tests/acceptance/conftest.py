@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the image: its secrets, and what it starts."""
+"""What several acceptance tests begin with: a graph, the secrets of the image, what it starts."""
 
 import os
 import subprocess
@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from storage.stores import Stores
 from tests.acceptance.image_stack import DOCKER, Stack, own
+from tests.graphs import drain_all, follows
+
+
+@pytest.fixture
+async def circle(stores: Stores) -> None:
+    """Fifty users who follow one another, some both ways."""
+    pairs = [(u, (u + step) % 50 + 1) for u in range(1, 51) for step in (0, 7, 47)]
+    await follows(stores, *(pair for pair in pairs if pair[0] != pair[1]))
+    await drain_all(stores)
 
 
 @pytest.fixture

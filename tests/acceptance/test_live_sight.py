@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from graph.account_state import AccountState
+from graph.edge import UserId
 from resolvers.scope import Limits
+from storage.erasure import Turn
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_account_states import put
@@ -21,12 +24,6 @@ ANNA, BEN, THIRD = 1, 7, 9
 EVENTS = "subscription { relationshipEvents { type from { id } to { id } relation { state } } }"
 RELATION = "subscription ($id: ID!) { relationChanged(ids: [$id]) { state blocking muted } }"
 COUNTS = "subscription ($id: ID!) { countsChanged(userId: $id) { followerCount followingCount } }"
-
-
-@pytest.fixture
-async def live(storage_settings: StorageSettings) -> AsyncIterator[LiveGateway]:
-    async with live_gateway(storage_settings) as running:
-        yield running
 
 
 class Ear:
@@ -123,6 +120,31 @@ async def test_the_blocked_see_relation_and_counts_as_if_they_were_strangers(
             told.append(await counted(counts))
         assert set(told) <= {(1, 0), (None, None)}
         assert await counted(others) == (1, 0)
+
+
+async def test_an_account_is_gone_at_once_and_its_edges_are_heard_to_end(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    await follows(stores, (ANNA, BEN), (BEN, ANNA), (THIRD, BEN))
+    await drain_all(stores)
+    async with (
+        live_gateway(replace(storage_settings, absent_age_ms=0)) as live,
+        ears(live, stores, ANNA, THIRD) as (anna, third),
+    ):
+        async with live.socket(viewer=ANNA) as relation, live.socket(viewer=THIRD) as counts:
+            await subscribed(relation, RELATION, BEN)
+            assert (await relation.data())["relationChanged"][0]["state"] == "FRIENDS"
+            await subscribed(counts, COUNTS, ANNA)
+            assert await counted(counts) == (1, 1)
+            await stores.states.change(UserId(BEN), AccountState.DELETED)
+            assert (await relation.data())["relationChanged"][0]["state"] == "NONE"
+            assert await counted(counts) == (0, 0)
+        erasing = [await stores.erasure.turn(UserId(BEN)) for _ in range(3)]
+        assert erasing[-1] is Turn.WAIT, "nothing is left, but something may be under way"
+        await drain_all(stores)
+        assert await heard_by(anna, 2) == {"UNFOLLOWED 1 7", "UNFOLLOWED 7 1"}
+        assert await heard_by(third, 1) == {"UNFOLLOWED 9 7"}
+        await marked(live, stores, anna, third)
 
 
 async def test_a_request_is_between_two(live: LiveGateway, stores: Stores) -> None:

@@ -5,7 +5,8 @@ import pytest
 from storage.stores import Stores
 from tests.acceptance.test_costs import Cost, counters, since
 from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
+
+pytestmark = pytest.mark.usefixtures("circle")
 
 THIRD, NOBODY = 60, None
 
@@ -18,14 +19,6 @@ query ($ids: [ID!]!) { users(ids: $ids) {
 } }
 """
 PAIRS = "query ($pairs: [UserPair!]!) { relationsBetween(pairs: $pairs) { state } }"
-
-
-@pytest.fixture(autouse=True)
-async def graph(stores: Stores) -> None:
-    """Fifty users who follow one another, some both ways."""
-    circle = [(u, (u + step) % 50 + 1) for u in range(1, 51) for step in (0, 7, 47)]
-    await follows(stores, *(pair for pair in circle if pair[0] != pair[1]))
-    await drain_all(stores)
 
 
 async def warm_cost(gateway: Gateway, query: str, viewer: int | None, **variables: object) -> Cost:

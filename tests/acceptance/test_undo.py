@@ -1,9 +1,12 @@
 """What was taken is given back: to whoever took it, for a while, and only if nothing is newer."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from graph.account_state import AccountState
+from graph.edge import UserId
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -117,6 +120,27 @@ async def test_a_block_and_an_account_that_is_gone_are_told_alike(
     told = [await undo(gateway, 1, token) for token in (blocked, gone)]
     assert [payload.pop("user")["id"] for payload in told] == ["2", "3"]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])
+@pytest.mark.parametrize("state", [AccountState.DEACTIVATED, AccountState.DELETED])
+async def test_nothing_is_given_back_of_an_account_that_is_not_here(
+    storage_settings: StorageSettings, stores: Stores, mutation: str, state: AccountState
+) -> None:
+    await follows(stores, (1, 2), (2, 1))
+    await drain_all(stores)
+    async with running_gateway(replace(storage_settings, absent_age_ms=0)) as gateway:
+        token = (await change(gateway, 1, mutation, 2))["undoToken"]
+        await stores.states.change(UserId(2), state)
+        refused = await undo(gateway, 1, token)
+        assert reason(refused) == "OVERTAKEN"
+        assert refused["relation"]["state"] == "NONE"
+        await stores.states.change(UserId(2), AccountState.ACTIVE)
+        again = await undo(gateway, 1, token)
+    if state is AccountState.DELETED:
+        assert reason(again) == "OVERTAKEN", "for good"
+    else:
+        assert (again["outcome"], again["relation"]["state"]) == ("RESTORED", "FRIENDS")
 
 
 async def test_an_undo_is_held_to_the_limit(storage_settings: StorageSettings) -> None:

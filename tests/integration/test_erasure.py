@@ -9,12 +9,14 @@ import pytest
 from graph.account_state import AccountState, StateOutcome
 from graph.decision import Before, Decision, Outcome
 from graph.edge import Flags, Kind, Millis, UserId
+from graph.event import told
 from graph.transitions import among_active, end_mute, follow, mute
 from storage import erasure
 from storage.erasure import Erasure, Turn
 from storage.ports import Edges
 from storage.postgres.drift import DriftKind
 from storage.postgres.verify import verify
+from storage.redis.events import Batch
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.edges import Edges as Said
@@ -110,6 +112,43 @@ async def test_nothing_is_left_of_a_deleted_account(
     assert status.deletion
     assert (status.deletion.edges_left, bool(status.deletion.finished_at)) == (0, True)
     assert GONE not in await stores.absences.now(), "nobody need look out for it any more"
+
+
+TOLD: dict[int, list[str]] = {
+    1: ["UNFOLLOWED 1 50", "UNFOLLOWED 50 1", "UNMUTED 1 50"],
+    2: ["UNFOLLOWED 2 50", "UNFOLLOWED 50 2"],
+    3: ["REQUEST_CANCELLED 50 3"],
+    4: ["REQUEST_DECLINED 4 50"],
+    5: [],
+    6: ["UNBLOCKED 6 50"],
+    7: [],
+    8: ["UNMUTED 8 50"],
+    9: ["UNFOLLOWED 9 50"],
+}
+"""What each hears when the account is erased: its end of what there was, as if ended by hand."""
+
+
+async def test_each_end_hears_of_an_erasure_what_it_saw(stores: Stores, at_once: Erasure) -> None:
+    await edges(stores, AROUND)
+    await drain_all(stores)
+    opened = {user: await stores.events.open(UserId(user)) for user in TOLD}
+    await delete(stores)
+    await turns(stores, at_once)
+    await drain_all(stores)
+    for user, cursor in opened.items():
+        batch = await stores.events.after(UserId(user), cursor, 20)
+        assert not batch.lost
+        assert sorted(heard_of(batch, UserId(user))) == TOLD[user]
+
+
+def heard_of(batch: Batch, viewer: UserId) -> list[str]:
+    """What a viewer is told of some events, in three words each, whoever else tells it again."""
+    events = {one.event.id: one.event for one in batch.told}.values()
+    return [
+        f"{heard.name} {event.source} {event.target}"
+        for event in events
+        if (heard := told(event, viewer))
+    ]
 
 
 class StopError(Exception):

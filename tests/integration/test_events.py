@@ -1,5 +1,6 @@
 """The log of changes: everything that was applied, in order, at least once, for a limited time."""
 
+import re
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -16,6 +17,7 @@ from storage.redis.events import RedisEvents, checked_cursor
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from tests.gateway import Gateway
 from tests.graphs import as_pair, drain_all, follows, unfollows
 
 SEVEN = UserId(7)
@@ -127,6 +129,21 @@ async def test_the_log_is_trimmed_by_length_and_by_age(scant: Stores) -> None:
     in_a_year = int(changes[0].edge.version / 1000) + 366 * 86_400_000
     await scant.events.publish(LANE, changes[:1], now_ms=in_a_year)
     assert len(await log(scant)) <= 100
+
+
+async def test_how_far_back_the_log_reaches_is_measured(gateway: Gateway, stores: Stores) -> None:
+    await stores.events.publish(LANE, await some_changes(stores, 3), 0)
+    key = f"kith:public:events:{LANE}"
+    ((first, _), *_), _ = await stores.redis.pipe([("XRANGE", key, "-", "+"), ("DEL", key)])
+    an_hour_before = int(first.split(b"-")[0]) - 3_600_000
+    await stores.redis.pipe([("XADD", key, f"{an_hour_before}-0", "id", "old")])
+    ages = re.findall(
+        r'kith_events_oldest_seconds\{lane="(\d)"\} (\S+)',
+        (await gateway.http.get("/metrics")).text,
+    )
+    ((lane, age),) = ages
+    assert lane == str(LANE)
+    assert 3_600 <= float(age) < 7_200
 
 
 async def test_nothing_is_kept_for_whoever_never_listened(stores: Stores) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from graph.account import PrivacyChange
+from graph.account_state import AccountState
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
@@ -374,6 +376,50 @@ async def test_a_viewer_sees_own_writes_through_any_gateway_whatever_it_remember
                 changed["change"]["user"]["followerCount"]
                 == (shown["users"][other - 1]["followerCount"])
             )
+
+
+@pytest.mark.parametrize("state", [AccountState.DEACTIVATED, AccountState.DELETED])
+async def test_nobody_is_shown_an_account_that_is_gone_whatever_is_remembered(
+    storage_settings: StorageSettings, stores: Stores, state: AccountState
+) -> None:
+    """It went away through another process; totals follow as soon as their news is there."""
+    settings = replace(storage_settings, absent_age_ms=0)
+    await follows(stores, (1, 2), (2, 1), (3, 1), (1, 3), (3, 2))
+    await drain_all(stores)
+    async with running_gateway(hot(settings)) as gateway, running_gateway(settings) as plain:
+        ids = ["1", "2", "3"]
+
+        async def both(viewer: int | None) -> tuple[Any, Any]:
+            shown = await gateway.data(SCREEN, viewer, ids=ids)
+            return shown, await plain.data(SCREEN, viewer, ids=ids)
+
+        async def same(viewer: int | None) -> bool:
+            shown, expected = await both(viewer)
+            return bool(shown == expected)
+
+        for _ in range(3):
+            before = [await both(viewer) for viewer in (None, 1, 2)]
+        await stores.states.change(THREE, state)
+        for viewer, (was, _) in zip((None, 1, 2), before, strict=True):
+            assert named(was, 3)
+            assert not named((await both(viewer))[0], 3)
+            await until(partial(same, viewer))
+        await stores.states.change(THREE, AccountState.ACTIVE)
+        for viewer, (was, _) in zip((None, 1, 2), before, strict=True):
+            await until(partial(same, viewer))
+            back = (await both(viewer))[0]
+            assert (back == was) == (state is AccountState.DEACTIVATED)
+
+
+def named(screen: Any, user: int) -> bool:
+    """Whether a list on the screen shows the user."""
+    lists = [
+        one[kind]["nodes"]
+        for one in screen["users"]
+        if one
+        for kind in ("following", "followers", "friends")
+    ]
+    return any({"id": str(user)} in nodes for nodes in lists)
 
 
 async def test_metrics_tell_what_is_remembered(storage_settings: StorageSettings) -> None:

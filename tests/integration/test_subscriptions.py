@@ -1,20 +1,24 @@
 """Subscriptions as clients meet them, over web sockets and event streams, on real servers."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from gateway import authentication
+from gateway import authentication, load, verify
 from gateway.authentication import DEVELOPMENT_SECRET, mint
+from gateway.config import Config
 from gateway.connections import EXPIRED, StreamLimits
 from resolvers.scope import Limits
+from storage.postgres.bulk_load import OnBad
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.gateway import DEVELOPMENT
 from tests.graphs import drain_all, follows, unfollows
 from tests.live import LiveGateway, Socket, has_feed, live_gateway
+from tests.loads import execute, write_edges
 from tests.waiting import until
 
 EVENTS = """
@@ -27,12 +31,6 @@ subscription ($types: [RelationshipEventType!], $after: String) {
 RELATIONS = "subscription ($ids: [ID!]!) { relationChanged(ids: $ids) { to { id } state } }"
 FOLLOW = 'mutation { followUser(input: { userId: "7" }) { outcome } }'
 COUNTS = "subscription { countsChanged(userId: 7) { id followerCount followingCount } }"
-
-
-@pytest.fixture
-async def live(storage_settings: StorageSettings) -> AsyncIterator[LiveGateway]:
-    async with live_gateway(storage_settings) as running:
-        yield running
 
 
 async def settled(stores: Stores, *pairs: tuple[int, int]) -> None:
@@ -121,6 +119,36 @@ async def test_live_relations_begin_with_all_and_go_on_with_changes(
         assert states(await socket.data()) == {"2": "FOLLOWED_BY"}
         await settled(stores, (1, 7), (8, 9), (7, 500))
         assert states(await socket.data()) == {"1": "FRIENDS"}
+
+
+@pytest.mark.parametrize("how", ["load", "repair"])
+async def test_whoever_listens_asks_anew_after_what_nobody_listed(
+    live: LiveGateway, storage_settings: StorageSettings, stores: Stores, tmp_path: Path, how: str
+) -> None:
+    config = Config(storage_settings, DEVELOPMENT, Limits())
+    await settled(stores, (1, 7))
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(COUNTS, id="counts")
+        assert (await socket.data())["countsChanged"]["followerCount"] == 1
+        await socket.subscribe(RELATIONS, id="relations", ids=["2"])
+        assert states(await socket.data()) == {"2": "NONE"}
+        await socket.subscribe(EVENTS, id="events", types=["REQUESTED"])
+        await opened(stores, 7)
+        if how == "load":
+            assert not await load.run(
+                config, write_edges(tmp_path / "e.csv", [(2, 7, 5)]), OnBad.SKIP
+            )
+        else:
+            await follows(stores, (2, 7))
+            await execute(
+                storage_settings,
+                "DELETE FROM outbox",  # as if a drain had lost it
+            )
+            assert await verify.run(config, repair=True, examples=1) == 1
+        heard = {name: told for _ in range(3) for name, told in (await socket.data()).items()}
+    assert heard["countsChanged"]["followerCount"] == 2
+    assert states(heard) == {"2": "FOLLOWED_BY"}
+    assert heard["relationshipEvents"]["type"] == "RESYNC"
 
 
 async def test_live_relations_are_of_a_hundred_users_at_most(live: LiveGateway) -> None:

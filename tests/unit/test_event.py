@@ -1,16 +1,17 @@
 """What of an event is told to whom: every kind before and after, every actor, every viewer."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
 import pytest
 
 from graph.decision import Before, Step
-from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
+from graph.edge import Flags, Kind, Millis, UserId, Version
 from graph.event import Event, EventType, told
 from graph.relation import relation_of
 from graph.visibility import seen_by_first
-from tests.states import ACTIONS
+from tests.states import ACTIONS, of_kind
 
 SOURCE, TARGET, THIRD = UserId(1), UserId(2), UserId(3)
 CHANGES = [change for change in product(Kind, Kind, (SOURCE, TARGET)) if change[0] is not change[1]]
@@ -110,14 +111,38 @@ def test_a_change_that_is_seen_is_told(
         (Flags.PLAIN, Flags.SPECIAL, "FOLLOW_CHANGED"),
         (Flags.SPECIAL | Flags.MUTED, Flags.MUTED, "FOLLOW_CHANGED"),
         (Flags.PLAIN, Flags.DISMISSED, "SUGGESTION_DISMISSED"),
+        (Flags.MUTED, Flags.MUTED | Flags.DISMISSED, "SUGGESTION_DISMISSED"),
+        (Flags.DISMISSED, Flags.PLAIN, None),
+        (Flags.MUTED | Flags.DISMISSED, Flags.MUTED, None),
+        (Flags.MUTED | Flags.DISMISSED, Flags.PLAIN, "UNMUTED"),
+        (Flags.DISMISSED, Flags.DISMISSED, None),
+        (Flags.PLAIN, Flags.SECRET, None),
+        (Flags.PLAIN, Flags.PLAIN, None),
     ],
 )
 def test_of_a_note_nobody_hears_but_who_made_it(
-    kind: Kind, before: Flags, after: Flags, hears: str
+    kind: Kind, before: Flags, after: Flags, hears: str | None
 ) -> None:
     noted = replace(event(kind, kind), flags_before=before, flags_after=after)
-    assert told(noted, SOURCE) is EventType[hears]
+    assert told(noted, SOURCE) is (EventType[hears] if hears else None)
     assert told(noted, TARGET) is told(noted, THIRD) is None
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_a_note_is_told_as_what_it_has_become(kind: Kind) -> None:
+    """Of several changes at once one is told, and never one that was not."""
+    tells: dict[EventType, Callable[[Flags, Flags], bool]] = {
+        EventType.FOLLOW_CHANGED: lambda was, now: Flags.SPECIAL in was ^ now,
+        EventType.SUGGESTION_DISMISSED: lambda was, now: Flags.DISMISSED in now & ~was,
+        EventType.MUTED: lambda was, now: (
+            Flags.MUTED in now and (was == now or Flags.MUTED not in was)
+        ),
+        EventType.UNMUTED: lambda was, now: Flags.MUTED in was & ~now,
+    }
+    for was, now in product(map(Flags, range(16)), repeat=2):
+        heard = told(replace(event(kind, kind), flags_before=was, flags_after=now), SOURCE)
+        may_be = [what for what, says in tells.items() if says(was, now)]
+        assert heard in may_be if heard else not may_be, (was, now)
 
 
 STATES = list(product(Kind, Kind))
@@ -154,10 +179,6 @@ def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(
 
 UNTOLD = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CANCELLED)
 """What may be heard without any block."""
-
-
-def of_kind(kind: Kind) -> Edge:
-    return Edge(kind, Flags.PLAIN, Millis(1), Version(1)) if kind else NO_EDGE
 
 
 def event_of_step(step: Step) -> Event:

@@ -29,6 +29,9 @@ ALTER TABLE outbox
     ADD COLUMN former    smallint NOT NULL DEFAULT 0, -- kind + 16 * flags before
     ADD COLUMN by_target boolean  NOT NULL DEFAULT false; -- to_user_id has made the change
 
+-- So far there were only follows and their ends: what waits and ends, was a follow.
+UPDATE outbox SET former = 1 WHERE kind = 0;
+
 -- What an account says about itself. No row: the defaults. Audiences: 0 everyone, 1 followers,
 -- 2 friends, 3 only me; state: 0 here, 1 switched off, 2 deleted.
 CREATE TABLE account (
@@ -40,6 +43,8 @@ CREATE TABLE account (
     state              smallint NOT NULL DEFAULT 0 CHECK (state BETWEEN 0 AND 2)
 );
 
+-- Whoever calls it knows nothing of blocks, requests and protection, and would write past them: a
+-- gateway of the version before must fail from here on.
 DROP FUNCTION write_change;
 
 -- Writes the steps of one decision: one edge of the actor's, one of the other's, or both, each with
