@@ -187,6 +187,9 @@ def refusals(result: Result, path: Sequence[str]) -> list[UserError]:
         case Outcome.ACCOUNT_NOT_ACTIVE:
             message = "Your account is not active; nothing can be changed with it."
             return [AccountNotActive(code=code.ACCOUNT_NOT_ACTIVE, message=message, field=None)]
+        case Outcome.ACCOUNT_DELETED:
+            message = "This account is deleted, and does not come back."
+            return [AccountDeleted(code=code.ACCOUNT_DELETED, message=message, field=user)]
         case Outcome.IDEMPOTENCY_KEY_REUSED:
             message = "This key was used before, with another input."
             field = [*path, "idempotencyKey"]
@@ -199,13 +202,6 @@ def refusals(result: Result, path: Sequence[str]) -> list[UserError]:
             return [told]
         case _:
             return _bounds(result, user)
-
-
-def account_deleted(path: Sequence[str]) -> UserError:
-    """What a service is told that wants to bring back what is deleted."""
-    message = "This account is deleted, and does not come back."
-    code = UserErrorCode.ACCOUNT_DELETED
-    return AccountDeleted(code=code, message=message, field=[*path, "userId"])
 
 
 def _bounds(result: Result, user: list[str]) -> list[UserError]:

@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
-from graph.account_state import AccountState, AccountStatus, StateOutcome
+from graph.account_state import AccountState, AccountStatus
 from graph.counts import Counts
-from graph.decision import Decision, Rule
+from graph.decision import Decision, Outcome, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId
 from graph.lane import Lane
 from graph.pace import Pace
@@ -196,8 +196,14 @@ class AccountStates(Protocol):
         """The state of every one of `users`; those of whom nothing was said are here."""
         ...
 
-    async def change(self, user: UserId, state: AccountState) -> StateOutcome:
-        """Makes it so, durably, unless it is so already or the account is deleted."""
+    async def change(
+        self, user: UserId, state: AccountState, request: Request | None = None
+    ) -> Outcome:
+        """Makes it so, durably, unless it is so already or the account is deleted.
+
+        Raises:
+            AlreadyNoted: there is a receipt of the request; nothing was written.
+        """
         ...
 
 
@@ -264,4 +270,12 @@ class Lanes(Protocol):
 
     def wake(self, lanes: Iterable[Lane]) -> None:
         """These lanes have something to drain. Returns at once, and never raises."""
+        ...
+
+
+class ErasureQueue(Protocol):
+    """The same, for deleted accounts."""
+
+    async def wake(self, users: Iterable[UserId]) -> None:
+        """These have something to erase. Returns when they are queued, or cannot be."""
         ...

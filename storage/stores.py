@@ -80,7 +80,7 @@ class Stores:
     absences: Absences
     erasure: Erasure
     erasures: Erasures
-    deletions: ArqErasures
+    erasure_queue: ArqErasures
     affinity: PostgresAffinity
     outbox: Outbox
     drain: Drain
@@ -183,7 +183,7 @@ def _wired(
     events = RedisEvents(redis, keys, _kept(settings))
     drain = Drain(outbox, caches, events)
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)
-    affinity = PostgresAffinity(postgres)
+    affinity, erasure_queue = PostgresAffinity(postgres), ArqErasures(redis, settings.space)
     stores = Stores(
         edges=AnnouncedEdges(edges, caches, lanes, drain),
         receipts=PostgresReceipts(postgres),
@@ -198,7 +198,9 @@ def _wired(
         counts=cached_counts,
         accounts=cached_accounts,
         profiles=CachedProfiles(own, cached_accounts, cached_counts),
-        states=AnnouncedStates(PostgresAccountStates(postgres), absences, redis, keys),
+        states=AnnouncedStates(
+            PostgresAccountStates(postgres), absences, erasure_queue, redis, keys
+        ),
         absences=absences,
         erasure=Erasure(
             AnnouncedEdges(edges, caches, lanes, drain, brings=False),
@@ -208,7 +210,7 @@ def _wired(
             affinity,
         ),
         erasures=erasures,
-        deletions=ArqErasures(redis, settings.space),
+        erasure_queue=erasure_queue,
         affinity=affinity,
         outbox=outbox,
         drain=drain,

@@ -36,6 +36,6 @@ async def erase(stores: Stores, user: UserId) -> bool:
 async def wake_erasures(stores: Stores) -> None:
     """Queues what is unfinished: new, left by a worker that died, or waiting for its time."""
     try:
-        await stores.deletions.wake(await stores.erasures.unfinished(FOUND_MAX))
+        await stores.erasure_queue.wake(await stores.erasures.unfinished(FOUND_MAX))
     except Unavailable as error:
         log.warning("no deletions were looked for: %s", error)

@@ -10,6 +10,7 @@ from graph.pace import Pace, retry_at
 from graph.receipt import Request
 from graph.visibility import Audience, Privacy
 from storage.postgres import sql
+from storage.postgres.account_rows import lock_account
 from storage.postgres.pool import Connection, Postgres, Record
 from storage.postgres.receipts import write_receipt
 
@@ -17,8 +18,6 @@ from storage.postgres.receipts import write_receipt
 @dataclass(frozen=True, slots=True)
 class _Statements:
     accounts: str
-    ensure_account: str
-    lock_account: str
     write_account: str
     pay_for_change: str
 
@@ -80,9 +79,7 @@ async def _change(
     request: Request | None,
     pace: Pace | None,
 ) -> Saved:
-    await connection.fetch(_SQL.ensure_account, user)
-    row = await connection.row(_SQL.lock_account, user)
-    assert row is not None
+    row = await lock_account(connection, user)
     was, now = _account(row), row["now"]
     saved = _saved(was, rule(was))
     if pace is not None and (request or saved.outcome is Outcome.UPDATED):

@@ -1,4 +1,5 @@
-"""Account states that are announced: to the account's own cache, and to the totals of others.
+"""Account states that are announced: to the account's own cache, to the totals of others, and to
+who erases what is deleted.
 
 Knows nothing of where they are kept.
 """
@@ -7,10 +8,12 @@ import asyncio
 import contextlib
 from collections.abc import Mapping, Sequence
 
-from graph.account_state import AccountState, AccountStatus, StateOutcome
+from graph.account_state import AccountState, AccountStatus
+from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import Unavailable
-from storage.ports import Absences
+from graph.receipt import Request
+from storage.ports import Absences, ErasureQueue
 from storage.postgres.account_states import PostgresAccountStates
 from storage.redis.accounts import CLOSED_MS
 from storage.redis.connection import Redis
@@ -29,41 +32,53 @@ class AnnouncedStates:
     """Keeps `storage.ports.AccountStates`."""
 
     def __init__(
-        self, worn: PostgresAccountStates, absences: Absences, redis: Redis, keys: Keys
+        self,
+        worn: PostgresAccountStates,
+        absences: Absences,
+        erasures: ErasureQueue,
+        redis: Redis,
+        keys: Keys,
     ) -> None:
         self._worn = worn
         self._absences = absences
+        self._erasures = erasures
         self._redis = redis
         self._keys = keys
-        self._running: set[asyncio.Task[StateOutcome]] = set()
+        self._running: set[asyncio.Task[Outcome]] = set()
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
         return await self._worn.of(users)
 
-    async def change(self, user: UserId, state: AccountState) -> StateOutcome:
+    async def change(
+        self, user: UserId, state: AccountState, request: Request | None = None
+    ) -> Outcome:
         # A caller who hangs up between the commit and the caches must not leave those behind.
-        task = asyncio.create_task(self._change(user, state))
+        task = asyncio.create_task(self._change(user, state, request))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
-    async def _change(self, user: UserId, state: AccountState) -> StateOutcome:
+    async def _change(self, user: UserId, state: AccountState, request: Request | None) -> Outcome:
         own = self._keys.account(user)
         with contextlib.suppress(Unavailable):
             await self._redis.pipe(closed([own], CLOSED_MS))
         try:
-            outcome = await self._worn.change(user, state)
+            return await self._worn.change(user, state, request)
         finally:
+            # Also where it was so already: who repeats a change may have been cut off right here.
             self._absences.expire()
             await self._tell([own], [user])
-        # Also where it was so already: who repeats a change may have been cut off right here.
-        with contextlib.suppress(Unavailable):
-            neighbours = await self._worn.neighbours(user, NEIGHBOURS_MAX)
-            users = [user, *neighbours]
-            for first in range(0, len(users), USERS):
-                some = users[first : first + USERS]
-                await self._tell(list(map(self._keys.counts, some)), some)
-        return outcome
+            if state is AccountState.DELETED:
+                await self._erasures.wake([user])
+            with contextlib.suppress(Unavailable):
+                await self._tell_around(user)
+
+    async def _tell_around(self, user: UserId) -> None:
+        """The totals of those in whose lists the user stands are no longer true."""
+        users = [user, *await self._worn.neighbours(user, NEIGHBOURS_MAX)]
+        for first in range(0, len(users), USERS):
+            some = users[first : first + USERS]
+            await self._tell(list(map(self._keys.counts, some)), some)
 
     async def _tell(self, keys: Sequence[str], users: Sequence[UserId]) -> None:
         """These keys are no longer true, and who waits for news of these users looks again."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from graph.account_state import AccountState, StateOutcome
+from graph.account_state import AccountState
 from graph.decision import Before, Decision, Outcome
 from graph.edge import Flags, Kind, Millis, UserId
 from graph.transitions import among_active, end_mute, follow, mute
@@ -69,7 +69,7 @@ def eraser(stores: Stores, edges: Edges | None = None, in_flight_s: float = 0.0)
 
 
 async def delete(stores: Stores, user: UserId = GONE) -> None:
-    assert await stores.states.change(user, AccountState.DELETED) is StateOutcome.DELETED
+    assert await stores.states.change(user, AccountState.DELETED) is Outcome.DELETED
 
 
 async def turns(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[Turn]:

@@ -1,11 +1,3 @@
--- name: ensure_account
--- There is a row of the user $1: what the next statement locks.
-INSERT INTO account (user_id) VALUES ($1) ON CONFLICT (user_id) DO NOTHING
-
--- name: lock_state
--- The state of the user $1, which nobody else changes until the transaction ends.
-SELECT state FROM account WHERE user_id = $1 FOR UPDATE
-
 -- name: write_state
 -- The state of the user $1 is $2 from now on: one row.
 UPDATE account
