@@ -60,7 +60,8 @@ class RecordInteractionsInput:
 @strawberry.type(description="What became of a `recordInteractions`.")
 class RecordInteractionsPayload:
     recorded: int = strawberry.field(
-        description="How many were recorded: all but those of users with themselves."
+        description="How many were recorded: all but those of users with themselves, and of "
+        "deleted accounts."
     )
     client_mutation_id: str | None = strawberry.field(description="What the input held.")
 

@@ -179,13 +179,16 @@ class Accounts(Protocol):
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        """Changes what it names, durably, unless the user changes more than `pace` allows."""
+        """Changes what it names, durably, unless the user changes more than `pace` allows.
+
+        Who is deleted is not active: nothing is written.
+        """
         ...
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
-        """Sets it, durably; None: as many as everybody."""
+        """Sets it, durably; None: as many as everybody. Not of who is deleted."""
         ...
 
 

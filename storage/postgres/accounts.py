@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from graph.account import DEFAULT, Account, PrivacyChange, Saved
+from graph.account_state import AccountState
 from graph.decision import Outcome
 from graph.edge import Millis, UserId
 from graph.pace import Pace, retry_at
@@ -50,24 +52,26 @@ class PostgresAccounts:
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        return await self._changed(user, change.of, request, pace)
+        return await self._changed(user, change.of, Outcome.ACCOUNT_NOT_ACTIVE, request, pace)
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
-        return await self._changed(user, lambda a: replace(a, following_limit=limit), request)
+        limited = partial(replace, following_limit=limit)
+        return await self._changed(user, limited, Outcome.ACCOUNT_DELETED, request)
 
     async def _changed(
         self,
         user: UserId,
         rule: Callable[[Account], Account],
+        deleted: Outcome,
         request: Request | None,
         pace: Pace | None = None,
     ) -> Saved:
         async with self._postgres.connection() as connection:
             try:
                 async with connection.transaction():
-                    return await _change(connection, user, rule, request, pace)
+                    return await _change(connection, user, rule, deleted, request, pace)
             except _TooFast as too_fast:
                 return too_fast.saved
 
@@ -76,11 +80,14 @@ async def _change(
     connection: Connection,
     user: UserId,
     rule: Callable[[Account], Account],
+    deleted: Outcome,
     request: Request | None,
     pace: Pace | None,
 ) -> Saved:
     row = await lock_account(connection, user)
     was, now = _account(row), row["now"]
+    if row["state"] == AccountState.DELETED:
+        return Saved(deleted, was)
     saved = _saved(was, rule(was))
     if pace is not None and (request or saved.outcome is Outcome.UPDATED):
         later = await _paid(connection, user, pace, now)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from graph.account_state import AccountState
 from graph.affinity import DEFAULT_SCALE
 from graph.edge import Millis, UserId
 from storage.stores import Stores
@@ -31,6 +32,16 @@ async def test_a_service_records_what_users_did(gateway: Gateway, stores: Stores
     assert data == {"recordInteractions": {"recorded": 3, "clientMutationId": "c-1"}}
     assert isclose(await strength(stores, 1, 2, now), 3 * 2 + 8 / 2, rel_tol=1e-6)
     assert isclose(await strength(stores, 2, 1, now), 1, rel_tol=1e-3)
+
+
+async def test_interactions_of_deleted_accounts_are_passed_over(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await stores.states.change(UserId(3), AccountState.DELETED)
+    await stores.states.change(UserId(4), AccountState.DEACTIVATED)
+    given = [interaction(*pair) for pair in ((1, 3), (3, 1), (1, 4), (1, 4), (4, 1))]
+    assert await record(gateway, *given) == 3
+    assert set(await stores.affinity.closest(UserId(1))) == {4}
 
 
 async def test_a_service_may_record_while_it_asks_for_a_user(gateway: Gateway) -> None:
