@@ -83,6 +83,7 @@ class InteractionMutations:
         ],
     ) -> RecordInteractionsPayload:
         scope = scope_of(info)
+        scope.must_be_service()
         given = _interactions(input.interactions, scope.limits.interactions_max)
         return RecordInteractionsPayload(
             recorded=await record_interactions(scope, given),

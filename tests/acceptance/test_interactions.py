@@ -58,6 +58,8 @@ async def test_nobody_else_may_record(gateway: Gateway, stores: Stores, viewer: 
     error = await gateway.error(RECORD, viewer, interactions=[interaction(1, 2)])
     assert error["extensions"] == {"code": "FORBIDDEN"}
     assert await stores.affinity.closest(UserId(1)) == {}
+    error = await gateway.error(RECORD, viewer, interactions=[interaction(1, 0)])
+    assert error["extensions"] == {"code": "FORBIDDEN"}, "whatever else is wrong with it"
 
 
 @pytest.mark.parametrize(
