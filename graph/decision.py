@@ -130,7 +130,7 @@ class Before:
     """Whether both accounts are here: neither switched off nor deleted."""
     active: bool = True
     """Whether the actor's own account is."""
-    erased: bool = False
+    deleted: bool = False
     """Whether one of the two accounts is deleted: nothing begins between them any more."""
     muted_until: Millis | None = None
     """When the actor's mute of the other ends by itself."""

@@ -202,7 +202,7 @@ async def test_what_was_decided_before_is_not_written_after(stores: Stores) -> N
         nonlocal asked
         asked += 1
         if asked == 1:
-            return follow(PLENTY)(replace(before, present=True, erased=False))
+            return follow(PLENTY)(replace(before, present=True, deleted=False))
         return among_active(follow(PLENTY))(before)
 
     decision = await stores.edges.change(as_pair(1, GONE), decided_before)
