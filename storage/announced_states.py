@@ -13,8 +13,7 @@ from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.receipt import Request
-from storage.ports import Absences, ErasureQueue
-from storage.postgres.account_states import PostgresAccountStates
+from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.accounts import CLOSED_MS
 from storage.redis.connection import Redis
 from storage.redis.events import rung
@@ -22,24 +21,26 @@ from storage.redis.keys import Keys, lease
 from storage.redis.leases import closed, forget
 
 NEIGHBOURS_MAX = 20_000
-"""Of each kind and direction. The totals of others follow when their caches end, in an hour."""
+"""Of either direction, and of notes. Other totals follow when their caches end, in an hour."""
 
 USERS = 1_000
 """Users a pipeline: none holds Redis up."""
 
 
 class AnnouncedStates:
-    """Keeps `storage.ports.AccountStates`."""
+    """Keeps `storage.ports.AccountStates` by wearing another."""
 
     def __init__(
         self,
-        worn: PostgresAccountStates,
+        worn: AccountStates,
+        neighbours: Neighbours,
         absences: Absences,
         erasures: ErasureQueue,
         redis: Redis,
         keys: Keys,
     ) -> None:
         self._worn = worn
+        self._neighbours = neighbours
         self._absences = absences
         self._erasures = erasures
         self._redis = redis
@@ -75,7 +76,7 @@ class AnnouncedStates:
 
     async def _tell_around(self, user: UserId) -> None:
         """The totals of those in whose lists the user stands are no longer true."""
-        users = [user, *await self._worn.neighbours(user, NEIGHBOURS_MAX)]
+        users = [user, *await self._neighbours.around(user, NEIGHBOURS_MAX)]
         for first in range(0, len(users), USERS):
             some = users[first : first + USERS]
             await self._tell(list(map(self._keys.counts, some)), some)

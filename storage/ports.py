@@ -210,6 +210,14 @@ class AccountStates(Protocol):
         ...
 
 
+class Neighbours(Protocol):
+    """In whose lists users stand."""
+
+    async def around(self, user: UserId, most: int) -> Set[UserId]:
+        """About `most` of either direction, and of those who noted something about the user."""
+        ...
+
+
 class Absences(Protocol):
     """Who is not here."""
 

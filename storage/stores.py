@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from storage.announced_edges import AnnouncedEdges
+from storage.announced_states import AnnouncedStates
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
@@ -41,7 +42,6 @@ from storage.postgres.pool import Postgres
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqErasures, ArqLanes
-from storage.redis.account_states import AnnouncedStates
 from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
 from storage.redis.bell import BLOCK_MS, Bell
@@ -199,7 +199,7 @@ def _wired(
         accounts=cached_accounts,
         profiles=CachedProfiles(own, cached_accounts, cached_counts),
         states=AnnouncedStates(
-            PostgresAccountStates(postgres), absences, erasure_queue, redis, keys
+            PostgresAccountStates(postgres), erasures, absences, erasure_queue, redis, keys
         ),
         absences=absences,
         erasure=Erasure(

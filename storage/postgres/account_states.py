@@ -17,7 +17,6 @@ from storage.postgres.receipts import write_receipt
 class _Statements:
     write_state: str
     states: str
-    neighbours: str
 
 
 _SQL = sql.load(_Statements, "account_states")
@@ -45,10 +44,6 @@ class PostgresAccountStates:
             if request is not None and outcome not in REFUSALS:
                 await write_receipt(connection, request, user, outcome, row["now"])
         return outcome
-
-    async def neighbours(self, user: UserId, most: int) -> Sequence[UserId]:
-        """In whose lists the user stands: the newest `most` of each kind and direction."""
-        return [row["id"] for row in await self._postgres.fetch(_SQL.neighbours, user, most)]
 
 
 def _status(row: Record) -> AccountStatus:

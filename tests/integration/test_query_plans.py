@@ -621,13 +621,6 @@ async def test_the_states_of_accounts_are_probes(planner: Planner) -> None:
     assert looked_at(steps, "following_count", "follower_count") <= 6
 
 
-async def test_whom_a_star_concerns_is_read_no_further_than_asked(planner: Planner) -> None:
-    most = 100
-    steps = await planner.steps("account_states", "neighbours", STAR, most)
-    assert_by_index(steps)
-    assert looked_at(steps, "following", "follower") <= 2 * most
-
-
 @pytest.mark.parametrize("name", ["ahead", "behind", "noted"])
 async def test_what_is_left_of_a_deleted_account_is_read_no_further_than_asked(
     planner: Planner, name: str
