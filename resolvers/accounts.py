@@ -4,26 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graph.account_state import AccountState, AccountStatus
-from graph.counts import Limit
-from graph.decision import CHANGES, Outcome
-from graph.edge import Millis, UserId
+from graph.edge import UserId
 from graph.receipt import SERVICES, AlreadyNoted
+from resolvers import result
 from resolvers.repeats import keyed, told_before
 from resolvers.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(result.Result):
     """What became of it, and where the account is now."""
 
-    outcome: Outcome
     status: AccountStatus
-    limit: Limit | None = None
-    retry_at: Millis | None = None
-
-    @property
-    def is_changed(self) -> bool:
-        return self.outcome in CHANGES
 
 
 async def change_state(

@@ -4,26 +4,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from graph.account import Account, PrivacyChange, Saved
-from graph.counts import Limit
-from graph.decision import CHANGES, Outcome
-from graph.edge import Millis, UserId
+from graph.decision import Outcome
+from graph.edge import UserId
 from graph.receipt import SERVICES, Request
+from resolvers import result
 from resolvers.repeats import keyed, once
 from resolvers.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(result.Result):
     """What became of it, and the account as it is now."""
 
-    outcome: Outcome
     account: Account
-    limit: Limit | None = None
-    retry_at: Millis | None = None
-
-    @property
-    def is_changed(self) -> bool:
-        return self.outcome in CHANGES
 
 
 async def change_privacy(

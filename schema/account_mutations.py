@@ -11,11 +11,11 @@ from graph.errors import BadInput
 from resolvers import accounts
 from schema import arguments
 from schema.account import Account, AccountRow
-from schema.changing import INPUT
 from schema.context import Info, scope_of
 from schema.inputs import RepeatableInput
 from schema.requests import idempotency_key
-from schema.user_error import UserError, invalid_input, refusals
+from schema.told import outcome_of, refusal_of
+from schema.user_error import UserError
 
 _FOR_SERVICES = "For services; others get `FORBIDDEN`."
 _REFUSED = "Nothing was changed; `userErrors` says why."
@@ -166,15 +166,9 @@ async def _changed(
         user = arguments.user_id("userId", given.user_id)
         key = idempotency_key(given.idempotency_key)
     except BadInput as bad:
-        errors, told = [invalid_input(bad, INPUT)], {"changed": False, "account": None}
+        told = {"account": None, **refusal_of(bad, outcomes)}
     else:
         result = await accounts.change_state(scope, user, state, key)
-        errors = refusals(result, INPUT)
         account = cast("Account", AccountRow(user, result.status))
-        told = {"changed": result.is_changed, "account": account}
-    return payload(
-        outcome=outcomes["REFUSED" if errors else result.outcome.name],
-        user_errors=errors,
-        client_mutation_id=arguments.given(given.client_mutation_id),
-        **told,
-    )
+        told = {"account": account, **outcome_of(result, outcomes)}
+    return payload(client_mutation_id=arguments.given(given.client_mutation_id), **told)

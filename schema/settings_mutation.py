@@ -9,16 +9,15 @@ from graph import visibility
 from graph.account import PrivacyChange
 from graph.errors import BadInput
 from resolvers import settings
-from resolvers.settings import Result
 from schema import arguments
-from schema.changing import INPUT
 from schema.context import Info, scope_of
 from schema.inputs import RepeatableInput
 from schema.outcomes import SettingsOutcome
 from schema.requests import idempotency_key
 from schema.settings import Audience, RelationshipSettings
+from schema.told import outcome_of, refusal_of
 from schema.user import User
-from schema.user_error import UserError, invalid_input, refusals
+from schema.user_error import UserError
 from schema.viewer import Viewer
 
 _AS_IT_WAS = "If it is not given, it stays as it is."
@@ -105,10 +104,11 @@ class SettingsMutations:
         try:
             key = idempotency_key(input.idempotency_key)
         except BadInput as bad:
-            account, told = await settings.settings_of(scope, viewer), _refused(bad)
+            account = await settings.settings_of(scope, viewer)
+            told = refusal_of(bad, SettingsOutcome)
         else:
             result = await settings.change_privacy(scope, change, key)
-            account, told = result.account, _told(result)
+            account, told = result.account, outcome_of(result, SettingsOutcome)
         return UpdateRelationshipSettingsPayload(
             settings=cast("RelationshipSettings", account),
             viewer=cast("Viewer", viewer),
@@ -133,30 +133,13 @@ class SettingsMutations:
             limit = _limit(arguments.given(input.limit))
             key = idempotency_key(input.idempotency_key)
         except BadInput as bad:
-            told = {"user": None, "settings": None, **_refused(bad)}
+            told = {"user": None, "settings": None, **refusal_of(bad, SettingsOutcome)}
         else:
             result = await settings.set_following_limit(scope, user, limit, key)
-            told = {"user": user, "settings": result.account, **_told(result)}
+            told = {"user": user, "settings": result.account, **outcome_of(result, SettingsOutcome)}
         return SetFollowingLimitPayload(
             client_mutation_id=arguments.given(input.client_mutation_id), **told
         )
-
-
-def _told(result: Result) -> dict[str, Any]:
-    errors = refusals(result, INPUT)
-    return {
-        "outcome": SettingsOutcome["REFUSED" if errors else result.outcome.name],
-        "changed": result.is_changed,
-        "user_errors": errors,
-    }
-
-
-def _refused(bad: BadInput) -> dict[str, Any]:
-    return {
-        "outcome": SettingsOutcome.REFUSED,
-        "changed": False,
-        "user_errors": [invalid_input(bad, INPUT)],
-    }
 
 
 def _limit(limit: int | None) -> int | None:

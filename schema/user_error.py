@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Protocol
 
 import strawberry
 
-from graph.counts import Limit
 from graph.decision import Outcome
-from graph.edge import Millis
 from graph.errors import BadInput
+from resolvers.result import Result
 from schema.rows import date
 
 
@@ -150,19 +148,6 @@ _UNDO = {
     Outcome.UNDO_EXPIRED: (CannotUndoReason.EXPIRED, "It is too late to undo this."),
     Outcome.CANNOT_UNDO: (CannotUndoReason.OVERTAKEN, "Things have changed since; do it anew."),
 }
-
-
-class Result(Protocol):
-    """What became of a change, of whatever kind."""
-
-    @property
-    def outcome(self) -> Outcome: ...
-
-    @property
-    def limit(self) -> Limit | None: ...
-
-    @property
-    def retry_at(self) -> Millis | None: ...
 
 
 def invalid_input(bad: BadInput, path: Sequence[str]) -> UserError:
