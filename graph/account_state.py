@@ -1,8 +1,9 @@
 """Whether an account is here, switched off, or gone for good. Knows nothing of who sees it then."""
 
 from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum
 
+from graph.decision import Outcome
 from graph.edge import Millis
 
 
@@ -37,34 +38,20 @@ HERE = AccountStatus(AccountState.ACTIVE)
 """Of whom nothing else was ever said."""
 
 
-class StateOutcome(Enum):
-    """What became of a change of an account's state."""
-
-    DEACTIVATED = "DEACTIVATED"
-    ALREADY_DEACTIVATED = "ALREADY_DEACTIVATED"
-    REACTIVATED = "REACTIVATED"
-    ALREADY_ACTIVE = "ALREADY_ACTIVE"
-    DELETED = "DELETED"
-    ALREADY_DELETED = "ALREADY_DELETED"
-    ACCOUNT_DELETED = "ACCOUNT_DELETED"
-    """It was deleted before, and what is deleted does not come back."""
-
-
 _MADE = {
-    AccountState.ACTIVE: StateOutcome.REACTIVATED,
-    AccountState.DEACTIVATED: StateOutcome.DEACTIVATED,
-    AccountState.DELETED: StateOutcome.DELETED,
+    AccountState.ACTIVE: Outcome.REACTIVATED,
+    AccountState.DEACTIVATED: Outcome.DEACTIVATED,
+    AccountState.DELETED: Outcome.DELETED,
 }
 _ALREADY = {
-    AccountState.ACTIVE: StateOutcome.ALREADY_ACTIVE,
-    AccountState.DEACTIVATED: StateOutcome.ALREADY_DEACTIVATED,
-    AccountState.DELETED: StateOutcome.ALREADY_DELETED,
+    AccountState.ACTIVE: Outcome.ALREADY_ACTIVE,
+    AccountState.DEACTIVATED: Outcome.ALREADY_DEACTIVATED,
+    AccountState.DELETED: Outcome.ALREADY_DELETED,
 }
-STATE_CHANGES = frozenset(_MADE.values())
 
 
-def state_outcome(was: AccountState, wanted: AccountState) -> StateOutcome:
+def state_outcome(was: AccountState, wanted: AccountState) -> Outcome:
     """What becomes of it when an account that `was` so is to be as `wanted`."""
     if was is wanted:
         return _ALREADY[wanted]
-    return StateOutcome.ACCOUNT_DELETED if was is AccountState.DELETED else _MADE[wanted]
+    return Outcome.ACCOUNT_DELETED if was is AccountState.DELETED else _MADE[wanted]

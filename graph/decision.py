@@ -56,6 +56,14 @@ class Outcome(Enum):
     """The actor's own account is switched off or deleted."""
     ERASED = "ERASED"
     """The actor's account is deleted, and with it what it was to the other and back."""
+    DEACTIVATED = "DEACTIVATED"
+    ALREADY_DEACTIVATED = "ALREADY_DEACTIVATED"
+    REACTIVATED = "REACTIVATED"
+    ALREADY_ACTIVE = "ALREADY_ACTIVE"
+    DELETED = "DELETED"
+    ALREADY_DELETED = "ALREADY_DELETED"
+    ACCOUNT_DELETED = "ACCOUNT_DELETED"
+    """The account was deleted before, and what is deleted does not come back."""
 
 
 CHANGES = frozenset(
@@ -75,6 +83,9 @@ CHANGES = frozenset(
         Outcome.DISMISSED,
         Outcome.RESTORED,
         Outcome.ERASED,
+        Outcome.DEACTIVATED,
+        Outcome.REACTIVATED,
+        Outcome.DELETED,
     }
 )
 
@@ -91,6 +102,7 @@ REFUSALS = frozenset(
         Outcome.UNDO_UNKNOWN,
         Outcome.IDEMPOTENCY_KEY_REUSED,
         Outcome.ACCOUNT_NOT_ACTIVE,
+        Outcome.ACCOUNT_DELETED,
     }
 )
 """What was asked for is not so now: it may be asked for again."""
@@ -118,7 +130,7 @@ class Before:
     """Whether both accounts are here: neither switched off nor deleted."""
     active: bool = True
     """Whether the actor's own account is."""
-    erased: bool = False
+    deleted: bool = False
     """Whether one of the two accounts is deleted: nothing begins between them any more."""
     muted_until: Millis | None = None
     """When the actor's mute of the other ends by itself."""

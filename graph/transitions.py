@@ -224,7 +224,7 @@ def among_active(rule: Rule) -> Rule:
         if not before.active:
             return _as_it_was(Outcome.ACCOUNT_NOT_ACTIVE, before)
         decision = rule(before)
-        if before.erased and any(step.begins for step in decision.steps):
+        if before.deleted and any(step.begins for step in decision.steps):
             return _as_it_was(Outcome.NOT_ALLOWED, before)
         return decision
 

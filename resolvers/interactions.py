@@ -10,7 +10,7 @@ from resolvers.scope import Scope
 
 
 async def record_interactions(scope: Scope, interactions: Sequence[Interaction]) -> int:
-    """How many were recorded: all but those of users with themselves.
+    """How many were recorded: all but those of users with themselves, and of deleted accounts.
 
     Recording twice counts twice.
 
@@ -19,5 +19,5 @@ async def record_interactions(scope: Scope, interactions: Sequence[Interaction])
         Unavailable: PostgreSQL is.
     """
     scope.must_be_service()
-    await scope.stores.affinity.record(combined(scope.scale, interactions))
-    return sum(of.pair.source != of.pair.target for of in interactions)
+    recorded = await scope.stores.affinity.record(combined(scope.scale, interactions))
+    return sum(of.pair in recorded for of in interactions)

@@ -10,9 +10,8 @@ from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from graph.consistency import Moment, moment_of
-from graph.counts import Limit
-from graph.decision import CHANGES, REFUSALS, Before, Decision, Outcome
-from graph.edge import Millis, Pair, UserId
+from graph.decision import REFUSALS, Before, Decision, Outcome
+from graph.edge import Pair, UserId
 from graph.errors import KithError
 from graph.pace import paced
 from graph.receipt import (
@@ -27,7 +26,7 @@ from graph.receipt import (
 )
 from graph.relation import SELF, Relation
 from graph.transitions import among_active, taken_by
-from resolvers import actions, sight
+from resolvers import actions, result, sight
 from resolvers.actions import Action
 from resolvers.scope import Scope
 
@@ -43,23 +42,16 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(result.Result):
     """What became of it, and how viewer and target stand to each other now, as the viewer may
     know it; without a target, where the viewer may not know that either.
     """
 
-    outcome: Outcome
     target: UserId | None = None
     relation: Relation | None = None
     undo_token: str | None = None
-    limit: Limit | None = None
-    retry_at: Millis | None = None
     moment: Moment | None = None
     """When it has arrived everywhere, be it made now or found to be so; None: it was refused."""
-
-    @property
-    def is_changed(self) -> bool:
-        return self.outcome in CHANGES
 
 
 async def change(
@@ -149,9 +141,9 @@ async def _done(
         pair.target,
         await _seen(scope, pair.target, decision),
         undo_token(receipt_id) if action.takes and decision.steps else None,
-        decision.limit,
-        decision.retry_at,
         _moment(pair, decision),
+        limit=decision.limit,
+        retry_at=decision.retry_at,
     )
 
 

@@ -4,25 +4,19 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from graph.account import Account, PrivacyChange, Saved
-from graph.counts import Limit
-from graph.decision import CHANGES, Outcome
-from graph.edge import Millis, UserId
-from graph.receipt import SERVICES, AlreadyNoted, Receipt, Request, digest, keyed_id
+from graph.decision import Outcome
+from graph.edge import UserId
+from graph.receipt import SERVICES, Request
+from resolvers import result
+from resolvers.repeats import keyed, once
 from resolvers.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(result.Result):
     """What became of it, and the account as it is now."""
 
-    outcome: Outcome
     account: Account
-    limit: Limit | None = None
-    retry_at: Millis | None = None
-
-    @property
-    def is_changed(self) -> bool:
-        return self.outcome in CHANGES
 
 
 async def change_privacy(
@@ -38,7 +32,7 @@ async def change_privacy(
             it again is safe.
     """
     viewer = scope.must_have_viewer()
-    request = _request(viewer, idempotency_key, "updateRelationshipSettings", change)
+    request = keyed(viewer, idempotency_key, "updateRelationshipSettings", change)
     pace = scope.limits.pace
     accounts = scope.stores.accounts
     return await _once(
@@ -58,7 +52,7 @@ async def set_following_limit(
         Unavailable: as above.
     """
     scope.must_be_service()
-    request = _request(SERVICES, idempotency_key, "setFollowingLimit", user, limit)
+    request = keyed(SERVICES, idempotency_key, "setFollowingLimit", user, limit)
     accounts = scope.stores.accounts
     return await _once(
         scope, user, request, lambda: accounts.set_following_limit(user, limit, request)
@@ -70,32 +64,11 @@ async def settings_of(scope: Scope, user: UserId) -> Account:
     return (await scope.stores.accounts.of([user]))[user]
 
 
-def _request(actor: UserId, key: str | None, *said: object) -> Request | None:
-    return None if key is None else Request(actor, keyed_id(key), digest(*said))
-
-
 async def _once(
     scope: Scope, user: UserId, request: Request | None, save: Callable[[], Awaitable[Saved]]
 ) -> Result:
     """Saves it, or tells again what became of the same request before."""
-    first = await _receipt(scope, request)
-    if first is None:
-        try:
-            saved = await save()
-            return Result(saved.outcome, saved.account, retry_at=saved.retry_at)
-        except AlreadyNoted:  # the same request has arrived twice at once
-            first = await _receipt(scope, request)
-        finally:
-            scope.forget()
-    assert request is not None
-    assert first is not None
-    same = first.asked == request.asked
-    outcome = first.outcome if same else Outcome.IDEMPOTENCY_KEY_REUSED
-    return Result(outcome, await settings_of(scope, user))
-
-
-async def _receipt(scope: Scope, request: Request | None) -> Receipt | None:
-    if request is None:
-        return None
-    kept = await scope.stores.receipts.of(request.actor, [request.id])
-    return kept[request.id].receipt if request.id in kept else None
+    saved = await once(scope, request, save)
+    if isinstance(saved, Outcome):
+        return Result(saved, await settings_of(scope, user))
+    return Result(saved.outcome, saved.account, retry_at=saved.retry_at)

@@ -5,22 +5,21 @@ from enum import Enum
 from typing import Annotated, Any, TypeVar, cast
 
 import strawberry
-from strawberry import UNSET
 
-from graph.account_state import STATE_CHANGES, AccountState, StateOutcome
+from graph.account_state import AccountState
 from graph.errors import BadInput
 from resolvers import accounts
 from schema import arguments
 from schema.account import Account, AccountRow
-from schema.changing import INPUT
 from schema.context import Info, scope_of
-from schema.freshness import token_of_accounts
+from schema.inputs import RepeatableInput
 from schema.payload import AS_FRESH
-from schema.user_error import UserError, account_deleted, invalid_input
+from schema.requests import idempotency_key
+from schema.told import account_outcome_of, refusal_of
+from schema.user_error import UserError
 
 _FOR_SERVICES = "For services; others get `FORBIDDEN`."
 _REFUSED = "Nothing was changed; `userErrors` says why."
-_KEY = "Taken as everywhere. Doing the same twice is the same, so a repetition needs none."
 
 
 @strawberry.enum(description="What became of a `deactivateAccount`.")
@@ -58,14 +57,10 @@ class DeleteAccountOutcome(Enum):
 
 
 @strawberry.input
-class AccountInput:
+class AccountInput(RepeatableInput):
     """What all inputs have in common; no type of the API itself."""
 
     user_id: strawberry.ID = strawberry.field(description="The id of the user.")
-    idempotency_key: str | None = strawberry.field(default=UNSET, description=_KEY)
-    client_mutation_id: str | None = strawberry.field(
-        default=UNSET, description="Anything; the payload gives it back."
-    )
 
 
 @strawberry.input(description="Which account to switch off.")
@@ -168,22 +163,14 @@ async def _changed(
 ) -> P:
     scope = scope_of(info)
     scope.must_be_service()
-    told: dict[str, Any] = {"changed": False, "account": None, "outcome": outcomes["REFUSED"]}
-    errors = []
+    told: dict[str, Any]
     try:
         user = arguments.user_id("userId", given.user_id)
+        key = idempotency_key(given.idempotency_key)
     except BadInput as bad:
-        errors = [invalid_input(bad, INPUT)]
+        told = {"account": None, **refusal_of(bad, outcomes)}
     else:
-        outcome = await accounts.change_state(scope, user, state)
-        (status,) = await accounts.statuses(scope, [user])
-        told["account"] = cast("Account", AccountRow(user, status))
-        told["changed"] = outcome in STATE_CHANGES
-        if outcome is StateOutcome.ACCOUNT_DELETED:
-            errors = [account_deleted(INPUT)]
-        else:
-            told["outcome"] = outcomes[outcome.name]
-            told["consistency_token"] = await token_of_accounts(scope)
-    return payload(
-        user_errors=errors, client_mutation_id=arguments.given(given.client_mutation_id), **told
-    )
+        result = await accounts.change_state(scope, user, state, key)
+        account = cast("Account", AccountRow(user, result.status))
+        told = {"account": account, **await account_outcome_of(scope, result, outcomes)}
+    return payload(client_mutation_id=arguments.given(given.client_mutation_id), **told)

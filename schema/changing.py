@@ -28,11 +28,10 @@ from schema.payload import (
 )
 from schema.requests import action_of, idempotency_key
 from schema.rows import relation_rows
-from schema.user_error import invalid_input, refusals
+from schema.told import INPUT, outcome_of, refusal_of
+from schema.user_error import invalid_input
 
 P = TypeVar("P", bound=Payload)
-
-INPUT = ("input",)
 
 
 async def changed(
@@ -147,26 +146,16 @@ def _change(scope: Scope, given: Any, action: RelationshipAction) -> Change:
 def _told(
     viewer: UserId, result: Result, path: Sequence[str], outcomes: type[Enum]
 ) -> dict[str, Any]:
-    errors = refusals(result, path)
     target, rows = result.target, None
     if target is not None and result.relation is not None:
         rows = relation_rows(viewer, [target], [result.relation])
     return {
-        "outcome": outcomes["REFUSED"] if errors else outcomes[result.outcome.name],
-        "changed": result.is_changed,
+        **outcome_of(result, outcomes, path),
         "relation": rows and rows[0],
         "user": target,
-        "user_errors": errors,
         "undo_token": result.undo_token,
     }
 
 
 def _refused(bad: BadInput, path: Sequence[str], outcomes: type[Enum]) -> dict[str, Any]:
-    return {
-        "outcome": outcomes["REFUSED"],
-        "changed": False,
-        "relation": None,
-        "user": None,
-        "user_errors": [invalid_input(bad, path)],
-        "undo_token": None,
-    }
+    return {**refusal_of(bad, outcomes, path), "relation": None, "user": None, "undo_token": None}

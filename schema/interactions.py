@@ -60,7 +60,8 @@ class RecordInteractionsInput:
 @strawberry.type(description="What became of a `recordInteractions`.")
 class RecordInteractionsPayload:
     recorded: int = strawberry.field(
-        description="How many were recorded: all but those of users with themselves."
+        description="How many were recorded: all but those of users with themselves, and of "
+        "deleted accounts."
     )
     client_mutation_id: str | None = strawberry.field(description="What the input held.")
 
@@ -82,6 +83,7 @@ class InteractionMutations:
         ],
     ) -> RecordInteractionsPayload:
         scope = scope_of(info)
+        scope.must_be_service()
         given = _interactions(input.interactions, scope.limits.interactions_max)
         return RecordInteractionsPayload(
             recorded=await record_interactions(scope, given),

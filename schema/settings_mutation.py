@@ -9,19 +9,16 @@ from graph import visibility
 from graph.account import PrivacyChange
 from graph.errors import BadInput
 from resolvers import settings
-from resolvers.scope import Scope
-from resolvers.settings import Result
 from schema import arguments
-from schema.changing import INPUT
 from schema.context import Info, scope_of
-from schema.freshness import token_of_accounts
 from schema.inputs import RepeatableInput
 from schema.outcomes import SettingsOutcome
 from schema.payload import AS_FRESH
 from schema.requests import idempotency_key
 from schema.settings import Audience, RelationshipSettings
+from schema.told import account_outcome_of, refusal_of
 from schema.user import User
-from schema.user_error import UserError, invalid_input, refusals
+from schema.user_error import UserError
 from schema.viewer import Viewer
 
 _AS_IT_WAS = "If it is not given, it stays as it is."
@@ -109,10 +106,12 @@ class SettingsMutations:
         try:
             key = idempotency_key(input.idempotency_key)
         except BadInput as bad:
-            account, told = await settings.settings_of(scope, viewer), _refused(bad)
+            account = await settings.settings_of(scope, viewer)
+            told = refusal_of(bad, SettingsOutcome)
         else:
             result = await settings.change_privacy(scope, change, key)
-            account, told = result.account, await _told(scope, result)
+            account = result.account
+            told = await account_outcome_of(scope, result, SettingsOutcome)
         return UpdateRelationshipSettingsPayload(
             settings=cast("RelationshipSettings", account),
             viewer=cast("Viewer", viewer),
@@ -137,31 +136,14 @@ class SettingsMutations:
             limit = _limit(arguments.given(input.limit))
             key = idempotency_key(input.idempotency_key)
         except BadInput as bad:
-            told = {"user": None, "settings": None, **_refused(bad)}
+            told = {"user": None, "settings": None, **refusal_of(bad, SettingsOutcome)}
         else:
             result = await settings.set_following_limit(scope, user, limit, key)
-            told = {"user": user, "settings": result.account, **await _told(scope, result)}
+            told = await account_outcome_of(scope, result, SettingsOutcome)
+            told |= {"user": user, "settings": result.account}
         return SetFollowingLimitPayload(
             client_mutation_id=arguments.given(input.client_mutation_id), **told
         )
-
-
-async def _told(scope: Scope, result: Result) -> dict[str, Any]:
-    errors = refusals(result, INPUT)
-    return {
-        "outcome": SettingsOutcome["REFUSED" if errors else result.outcome.name],
-        "changed": result.is_changed,
-        "user_errors": errors,
-        "consistency_token": None if errors else await token_of_accounts(scope),
-    }
-
-
-def _refused(bad: BadInput) -> dict[str, Any]:
-    return {
-        "outcome": SettingsOutcome.REFUSED,
-        "changed": False,
-        "user_errors": [invalid_input(bad, INPUT)],
-    }
 
 
 def _limit(limit: int | None) -> int | None:

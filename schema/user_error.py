@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 from enum import Enum
-from typing import Protocol
 
 import strawberry
 
-from graph.counts import Limit
 from graph.decision import Outcome
-from graph.edge import Millis
 from graph.errors import BadInput
+from resolvers.result import Result
 from schema.rows import date
 
 
@@ -152,19 +150,6 @@ _UNDO = {
 }
 
 
-class Result(Protocol):
-    """What became of a change, of whatever kind."""
-
-    @property
-    def outcome(self) -> Outcome: ...
-
-    @property
-    def limit(self) -> Limit | None: ...
-
-    @property
-    def retry_at(self) -> Millis | None: ...
-
-
 def invalid_input(bad: BadInput, path: Sequence[str]) -> UserError:
     """Bad input, as the person may read it; `path` is where the input stands."""
     field = [*path, bad.argument]
@@ -187,6 +172,9 @@ def refusals(result: Result, path: Sequence[str]) -> list[UserError]:
         case Outcome.ACCOUNT_NOT_ACTIVE:
             message = "Your account is not active; nothing can be changed with it."
             return [AccountNotActive(code=code.ACCOUNT_NOT_ACTIVE, message=message, field=None)]
+        case Outcome.ACCOUNT_DELETED:
+            message = "This account is deleted, and does not come back."
+            return [AccountDeleted(code=code.ACCOUNT_DELETED, message=message, field=user)]
         case Outcome.IDEMPOTENCY_KEY_REUSED:
             message = "This key was used before, with another input."
             field = [*path, "idempotencyKey"]
@@ -199,13 +187,6 @@ def refusals(result: Result, path: Sequence[str]) -> list[UserError]:
             return [told]
         case _:
             return _bounds(result, user)
-
-
-def account_deleted(path: Sequence[str]) -> UserError:
-    """What a service is told that wants to bring back what is deleted."""
-    message = "This account is deleted, and does not come back."
-    code = UserErrorCode.ACCOUNT_DELETED
-    return AccountDeleted(code=code, message=message, field=[*path, "userId"])
 
 
 def _bounds(result: Result, user: list[str]) -> list[UserError]:

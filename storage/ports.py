@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
-from graph.account_state import AccountState, AccountStatus, StateOutcome
+from graph.account_state import AccountState, AccountStatus
 from graph.counts import Counts
-from graph.decision import Decision, Rule
+from graph.decision import Decision, Outcome, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId
 from graph.lane import Lane
 from graph.pace import Pace
@@ -179,13 +179,16 @@ class Accounts(Protocol):
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        """Changes what it names, durably, unless the user changes more than `pace` allows."""
+        """Changes what it names, durably, unless the user changes more than `pace` allows.
+
+        Who is deleted is not active: nothing is written.
+        """
         ...
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
-        """Sets it, durably; None: as many as everybody."""
+        """Sets it, durably; None: as many as everybody. Not of who is deleted."""
         ...
 
 
@@ -196,8 +199,22 @@ class AccountStates(Protocol):
         """The state of every one of `users`; those of whom nothing was said are here."""
         ...
 
-    async def change(self, user: UserId, state: AccountState) -> StateOutcome:
-        """Makes it so, durably, unless it is so already or the account is deleted."""
+    async def change(
+        self, user: UserId, state: AccountState, request: Request | None = None
+    ) -> Outcome:
+        """Makes it so, durably, unless it is so already or the account is deleted.
+
+        Raises:
+            AlreadyNoted: there is a receipt of the request; nothing was written.
+        """
+        ...
+
+
+class Neighbours(Protocol):
+    """In whose lists users stand."""
+
+    async def around(self, user: UserId, most: int) -> Set[UserId]:
+        """About `most` of either direction, and of those who noted something about the user."""
         ...
 
 
@@ -273,4 +290,12 @@ class Lanes(Protocol):
 
     def wake(self, lanes: Iterable[Lane]) -> None:
         """These lanes have something to drain. Returns at once, and never raises."""
+        ...
+
+
+class ErasureQueue(Protocol):
+    """The same, for deleted accounts."""
+
+    async def wake(self, users: Iterable[UserId]) -> None:
+        """These have something to erase. Returns when they are queued, or cannot be."""
         ...

@@ -128,14 +128,13 @@ class ArqLanes:
 
 
 class ArqErasures:
-    """Wakes the workers for deleted accounts. A hint, too: the sweep finds whatever it loses."""
+    """Keeps `storage.ports.ErasureQueue`."""
 
     def __init__(self, redis: Redis, space: str) -> None:
         self._redis = redis
         self._space = space
 
     async def wake(self, users: Iterable[UserId]) -> None:
-        """Returns when they are queued, or cannot be."""
         jobs = {erasure_id(self._space, user): user for user in users}
         if not jobs:
             return

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from storage.announced_edges import AnnouncedEdges
+from storage.announced_states import AnnouncedStates
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
@@ -42,7 +43,6 @@ from storage.postgres.pool import Postgres
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqErasures, ArqLanes
-from storage.redis.account_states import AnnouncedStates
 from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
 from storage.redis.bell import BLOCK_MS, Bell
@@ -81,7 +81,7 @@ class Stores:
     absences: Absences
     erasure: Erasure
     erasures: Erasures
-    deletions: ArqErasures
+    erasure_queue: ArqErasures
     affinity: PostgresAffinity
     outbox: Outbox
     drain: Drain
@@ -199,7 +199,7 @@ def _wired(
     drain = Drain(outbox, caches, events)
     catch_up = CatchUp(outbox, drain)
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)
-    affinity = PostgresAffinity(postgres)
+    affinity, erasure_queue = PostgresAffinity(postgres), ArqErasures(redis, settings.space)
     stores = Stores(
         edges=AnnouncedEdges(edges, caches, lanes, finishing, catch_up),
         receipts=PostgresReceipts(postgres),
@@ -214,7 +214,15 @@ def _wired(
         counts=cached_counts,
         accounts=cached_accounts,
         profiles=CachedProfiles(own, cached_accounts, cached_counts),
-        states=AnnouncedStates(PostgresAccountStates(postgres), absences, redis, keys, finishing),
+        states=AnnouncedStates(
+            PostgresAccountStates(postgres),
+            erasures,
+            absences,
+            erasure_queue,
+            redis,
+            keys,
+            finishing,
+        ),
         absences=absences,
         erasure=Erasure(
             AnnouncedEdges(edges, caches, lanes, finishing),
@@ -224,7 +232,7 @@ def _wired(
             affinity,
         ),
         erasures=erasures,
-        deletions=ArqErasures(redis, settings.space),
+        erasure_queue=erasure_queue,
         affinity=affinity,
         outbox=outbox,
         drain=drain,

@@ -35,4 +35,4 @@ async def wake_erasures(stores: Stores) -> None:
     Raises:
         Unavailable: PostgreSQL is.
     """
-    await stores.deletions.wake(await stores.erasures.unfinished(FOUND_MAX))
+    await stores.erasure_queue.wake(await stores.erasures.unfinished(FOUND_MAX))

@@ -111,7 +111,7 @@ async def _rearm(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
     _, is_erasure, user = str(ctx["job_id"]).rpartition(":erase:")
     if is_erasure and ctx.get("goes_on"):
-        await stores.deletions.wake([UserId(int(user))])
+        await stores.erasure_queue.wake([UserId(int(user))])
     _, is_lane, number = str(ctx["job_id"]).rpartition(":lane:")
     if not is_lane:
         return

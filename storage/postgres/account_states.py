@@ -3,27 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graph.account_state import (
-    HERE,
-    STATE_CHANGES,
-    AccountState,
-    AccountStatus,
-    Deletion,
-    StateOutcome,
-    state_outcome,
-)
+from graph.account_state import HERE, AccountState, AccountStatus, Deletion, state_outcome
+from graph.decision import CHANGES, REFUSALS, Outcome
 from graph.edge import Millis, UserId
+from graph.receipt import Request
 from storage.postgres import sql
+from storage.postgres.account_rows import lock_account
 from storage.postgres.pool import Postgres, Record
+from storage.postgres.receipts import write_receipt
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    ensure_account: str
-    lock_state: str
     write_state: str
     states: str
-    neighbours: str
 
 
 _SQL = sql.load(_Statements, "account_states")
@@ -40,19 +33,17 @@ class PostgresAccountStates:
         found = {UserId(row["user_id"]): _status(row) for row in rows}
         return {user: found.get(user, HERE) for user in users}
 
-    async def change(self, user: UserId, state: AccountState) -> StateOutcome:
+    async def change(
+        self, user: UserId, state: AccountState, request: Request | None = None
+    ) -> Outcome:
         async with self._postgres.connection() as connection, connection.transaction():
-            await connection.fetch(_SQL.ensure_account, user)
-            row = await connection.row(_SQL.lock_state, user)
-            assert row is not None
+            row = await lock_account(connection, user)
             outcome = state_outcome(AccountState(row["state"]), state)
-            if outcome in STATE_CHANGES:
+            if outcome in CHANGES:
                 await connection.fetch(_SQL.write_state, user, state)
+            if request is not None and outcome not in REFUSALS:
+                await write_receipt(connection, request, user, outcome, row["now"])
         return outcome
-
-    async def neighbours(self, user: UserId, most: int) -> Sequence[UserId]:
-        """In whose lists the user stands: the newest `most` of each kind and direction."""
-        return [row["id"] for row in await self._postgres.fetch(_SQL.neighbours, user, most)]
 
 
 def _status(row: Record) -> AccountStatus:

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from graph.account import DEFAULT, Account, PrivacyChange, Saved
+from graph.account_state import AccountState
 from graph.decision import Outcome
 from graph.edge import Millis, UserId
 from graph.pace import Pace, retry_at
 from graph.receipt import Request
 from graph.visibility import Audience, Privacy
 from storage.postgres import sql
+from storage.postgres.account_rows import lock_account
 from storage.postgres.pool import Connection, Postgres, Record
 from storage.postgres.receipts import write_receipt
 
@@ -17,8 +20,6 @@ from storage.postgres.receipts import write_receipt
 @dataclass(frozen=True, slots=True)
 class _Statements:
     accounts: str
-    ensure_account: str
-    lock_account: str
     write_account: str
     pay_for_change: str
 
@@ -51,24 +52,26 @@ class PostgresAccounts:
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        return await self._changed(user, change.of, request, pace)
+        return await self._changed(user, change.of, Outcome.ACCOUNT_NOT_ACTIVE, request, pace)
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
-        return await self._changed(user, lambda a: replace(a, following_limit=limit), request)
+        limited = partial(replace, following_limit=limit)
+        return await self._changed(user, limited, Outcome.ACCOUNT_DELETED, request)
 
     async def _changed(
         self,
         user: UserId,
         rule: Callable[[Account], Account],
+        deleted: Outcome,
         request: Request | None,
         pace: Pace | None = None,
     ) -> Saved:
         async with self._postgres.connection() as connection:
             try:
                 async with connection.transaction():
-                    return await _change(connection, user, rule, request, pace)
+                    return await _change(connection, user, rule, deleted, request, pace)
             except _TooFast as too_fast:
                 return too_fast.saved
 
@@ -77,13 +80,14 @@ async def _change(
     connection: Connection,
     user: UserId,
     rule: Callable[[Account], Account],
+    deleted: Outcome,
     request: Request | None,
     pace: Pace | None,
 ) -> Saved:
-    await connection.fetch(_SQL.ensure_account, user)
-    row = await connection.row(_SQL.lock_account, user)
-    assert row is not None
+    row = await lock_account(connection, user)
     was, now = _account(row), row["now"]
+    if row["state"] == AccountState.DELETED:
+        return Saved(deleted, was)
     saved = _saved(was, rule(was))
     if pace is not None and (request or saved.outcome is Outcome.UPDATED):
         later = await _paid(connection, user, pace, now)

@@ -4,7 +4,7 @@ Not cached: ranks change with everything that people do, and are read only where
 suggestions or orders friends by them, which is one short range of the asker's own rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from graph.edge import Pair, UserId
@@ -30,7 +30,6 @@ forgotten by oneself has a rank. The purge sees to it, so for an hour there may 
 CROWDED_BATCH = 100
 """Users whom one statement of the purge takes: it holds their counts for a moment only."""
 
-
 FORGOTTEN_BATCH = 1_000
 """Rows a statement, of one account that goes away: some milliseconds."""
 
@@ -41,11 +40,16 @@ class PostgresAffinity:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def record(self, ranks: Mapping[Pair, float]) -> None:
-        """Adds to how close each pair is: one statement, durable when it returns."""
-        if ranks:
-            users, others = (list(column) for column in zip(*ranks, strict=True))
-            await self._postgres.fetch(_SQL.record, users, others, list(ranks.values()))
+    async def record(self, ranks: Mapping[Pair, float]) -> Set[Pair]:
+        """Adds to how close each pair is: one statement, durable when it returns.
+
+        Tells which pairs: all but those of whom one is deleted.
+        """
+        if not ranks:
+            return frozenset()
+        users, others = (list(column) for column in zip(*ranks, strict=True))
+        rows = await self._postgres.fetch(_SQL.record, users, others, list(ranks.values()))
+        return {Pair(UserId(user), UserId(other)) for user, other in rows}
 
     async def closest(self, user: UserId) -> dict[UserId, float]:
         """The ranks of those to whom `user` is closest, at most `KEPT`; never for other eyes."""

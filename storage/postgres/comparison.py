@@ -133,7 +133,7 @@ async def compare_erased(
     on; None at the end.
     """
     rows = await connection.fetch(_SQL.compare_erased, after, USERS)
-    wrong = [UserId(row["user_id"]) for row in rows if row["has_edges"]]
+    wrong = [UserId(row["user_id"]) for row in rows if row["has_rows"]]
     return wrong, UserId(rows[-1]["user_id"]) if rows else None
 
 

@@ -27,7 +27,7 @@ class DriftKind(Enum):
     BLOCKED_COUNT = "count of being blocked"
     SPECIAL_COUNT = "count of close follows"
     MUTE_COUNT = "count of mutes"
-    ERASED_ACCOUNT = "edges of an erased account"
+    ERASED_ACCOUNT = "something of an erased account"
 
 
 @dataclass(frozen=True, slots=True)

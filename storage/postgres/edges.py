@@ -72,7 +72,7 @@ async def _before(connection: Connection, pair: Pair) -> Before:
         protected=row["protected"],
         present=row["present"],
         active=row["active"],
-        erased=row["erased"],
+        deleted=row["deleted"],
         muted_until=row["muted_until"],
         paced_until=row["paced_until"],
     )

@@ -3,7 +3,7 @@
 Progress is in the tables alone: what is left is found again by whoever goes on.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from graph.edge import UserId
@@ -31,7 +31,7 @@ _SQL = sql.load(_Statements, "erasures")
 
 
 class Erasures:
-    """Of one space."""
+    """Of one space. Keeps `storage.ports.Neighbours`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -54,6 +54,10 @@ class Erasures:
     async def noted(self, user: UserId, most: int) -> Sequence[UserId]:
         """The same of those who are nothing to the user, but have muted or dismissed them."""
         return [row["id"] for row in await self._postgres.fetch(_SQL.noted, user, most)]
+
+    async def around(self, user: UserId, most: int) -> Set[UserId]:
+        ahead, behind = await self.ahead(user, most), await self.behind(user, most)
+        return {*ahead, *behind, *await self.noted(user, most)}
 
     async def on_its_way(self, user: UserId) -> bool:
         """Whether a change from or towards the user waits to be drained."""

@@ -99,6 +99,36 @@ async def test_an_id_that_is_none_is_named(gateway: Gateway, name: str) -> None:
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "id"}
 
 
+async def test_a_repeat_switches_nothing_off_again(gateway: Gateway) -> None:
+    first = await put(gateway, "deactivateAccount", 1, idempotencyKey="k")
+    assert (first["outcome"], first["account"]["state"]) == ("DEACTIVATED", "DEACTIVATED")
+    await put(gateway, "reactivateAccount", 1, idempotencyKey="back")
+    again = await put(gateway, "deactivateAccount", 1, idempotencyKey="k")
+    assert (again["outcome"], again["changed"]) == ("DEACTIVATED", True), "as it was answered first"
+    assert again["account"]["state"] == "ACTIVE", "as things stand now"
+    for name, user in (("reactivateAccount", 1), ("deactivateAccount", 2)):
+        payload = await put(gateway, name, user, idempotencyKey="k")
+        (error,) = payload["userErrors"]
+        assert (payload["outcome"], error["code"]) == ("REFUSED", "IDEMPOTENCY_KEY_REUSED")
+        assert payload["account"]["state"] == "ACTIVE"
+
+
+async def test_what_was_refused_may_be_asked_for_again_by_its_key(gateway: Gateway) -> None:
+    await put(gateway, "deleteAccount", 1, idempotencyKey="gone")
+    for user, outcome in ((1, "REFUSED"), (2, "DEACTIVATED")):
+        payload = await put(gateway, "deactivateAccount", user, idempotencyKey="k")
+        assert payload["outcome"] == outcome
+
+
+@pytest.mark.parametrize("name", ALL)
+async def test_a_key_that_is_none_is_named(gateway: Gateway, name: str) -> None:
+    for key in ("", "x" * 65):
+        payload = await put(gateway, name, 1, idempotencyKey=key)
+        (error,) = payload["userErrors"]
+        assert (payload["outcome"], payload["account"]) == ("REFUSED", None)
+        assert (error["code"], error["field"]) == ("INVALID_INPUT", ["input", "idempotencyKey"])
+
+
 CHANGES = ("followUser", "unfollowUser", "blockUser", "muteUser", "acceptFollowRequest")
 
 

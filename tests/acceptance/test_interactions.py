@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from graph.account_state import AccountState
 from graph.affinity import DEFAULT_SCALE
 from graph.edge import Millis, UserId
 from storage.stores import Stores
@@ -33,6 +34,16 @@ async def test_a_service_records_what_users_did(gateway: Gateway, stores: Stores
     assert isclose(await strength(stores, 2, 1, now), 1, rel_tol=1e-3)
 
 
+async def test_interactions_of_deleted_accounts_are_passed_over(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await stores.states.change(UserId(3), AccountState.DELETED)
+    await stores.states.change(UserId(4), AccountState.DEACTIVATED)
+    given = [interaction(*pair) for pair in ((1, 3), (3, 1), (1, 4), (1, 4), (4, 1))]
+    assert await record(gateway, *given) == 3
+    assert set(await stores.affinity.closest(UserId(1))) == {4}
+
+
 async def test_a_service_may_record_while_it_asks_for_a_user(gateway: Gateway) -> None:
     data = await gateway.as_service.data(RECORD, viewer=9, interactions=[interaction(1, 2)])
     assert data["recordInteractions"]["recorded"] == 1
@@ -47,6 +58,8 @@ async def test_nobody_else_may_record(gateway: Gateway, stores: Stores, viewer: 
     error = await gateway.error(RECORD, viewer, interactions=[interaction(1, 2)])
     assert error["extensions"] == {"code": "FORBIDDEN"}
     assert await stores.affinity.closest(UserId(1)) == {}
+    error = await gateway.error(RECORD, viewer, interactions=[interaction(1, 0)])
+    assert error["extensions"] == {"code": "FORBIDDEN"}, "whatever else is wrong with it"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from graph.edge import Kind
+from graph.account_state import AccountState
+from graph.edge import Kind, UserId
 from graph.pace import Pace
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
@@ -134,6 +135,18 @@ async def test_turning_protection_off_accepts_nobody(gateway: Gateway, stores: S
     assert relation == {"requestedBy": True, "followedBy": False}
     eligibility = (await gateway.data(WISH, 2))["user"]["viewerFollowEligibility"]
     assert eligibility["code"] == "ALLOWED", "but asking again is following"
+
+
+async def test_only_who_is_deleted_says_nothing_any_more(gateway: Gateway, stores: Stores) -> None:
+    await stores.states.change(UserId(1), AccountState.DEACTIVATED)
+    assert told(await update(gateway, protected=True)) == UPDATED
+    assert told(await limit(gateway, userId="1", limit=5)) == UPDATED
+    await stores.states.change(UserId(1), AccountState.DELETED)
+    payload = await update(gateway, protected=False, idempotencyKey="k")
+    assert told(payload) == ("REFUSED", False, ["ACCOUNT_NOT_ACTIVE"])
+    payload = await limit(gateway, userId="1", limit=6, idempotencyKey="k")
+    assert told(payload) == ("REFUSED", False, ["ACCOUNT_DELETED"])
+    assert (await read(gateway))["protected"]
 
 
 async def test_settings_are_of_somebody(gateway: Gateway) -> None:

@@ -122,7 +122,7 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
     )
     await follows(stores, *((1, star) for star in range(2, 10)))
     await stores.states.change(UserId(1), AccountState.DELETED)
-    await stores.deletions.wake([UserId(1)])
+    await stores.erasure_queue.wake([UserId(1)])
 
     async def edges_left() -> int:
         (status,) = (await stores.states.of([UserId(1)])).values()

@@ -3,13 +3,17 @@
 import asyncio
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
-from graph.account_state import AccountState, StateOutcome
+from graph.account import PrivacyChange
+from graph.account_state import AccountState
 from graph.decision import Before, Decision, Outcome
 from graph.edge import Flags, Kind, Millis, UserId
 from graph.event import told
+from graph.pace import Pace
+from graph.receipt import Request
 from graph.transitions import among_active, end_mute, follow, mute
 from storage import erasure
 from storage.erasure import Erasure, Turn
@@ -71,7 +75,7 @@ def eraser(stores: Stores, edges: Edges | None = None, in_flight_s: float = 0.0)
 
 
 async def delete(stores: Stores, user: UserId = GONE) -> None:
-    assert await stores.states.change(user, AccountState.DELETED) is StateOutcome.DELETED
+    assert await stores.states.change(user, AccountState.DELETED) is Outcome.DELETED
 
 
 async def turns(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[Turn]:
@@ -237,7 +241,7 @@ async def test_what_was_decided_before_is_not_written_after(stores: Stores) -> N
         nonlocal asked
         asked += 1
         if asked == 1:
-            return follow(PLENTY)(replace(before, present=True, erased=False))
+            return follow(PLENTY)(replace(before, present=True, deleted=False))
         return among_active(follow(PLENTY))(before)
 
     decision = await stores.edges.change(as_pair(1, GONE), decided_before)
@@ -305,6 +309,52 @@ async def test_what_is_left_of_an_erased_account_is_found_and_erased_again(
     await verify(storage_settings, repair=True)
     await turns(stores, at_once)
     await drain_all(stores)
+    assert (await verify(storage_settings)).clean
+    assert await left(stores) == []
+
+
+async def test_nothing_comes_back_after_an_erasure(
+    stores: Stores, storage_settings: StorageSettings, at_once: Erasure
+) -> None:
+    await delete(stores)
+    await turns(stores, at_once)
+    ranks = {as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0, as_pair(1, 2): 5.0}
+    assert await stores.affinity.record(ranks) == {as_pair(1, 2)}
+    change, key = PrivacyChange(protected=True), Request(GONE, uuid4(), b"asked")
+    saved = await stores.accounts.set_privacy(GONE, change, key, Pace(60, 10))
+    assert saved.outcome is Outcome.ACCOUNT_NOT_ACTIVE
+    saved = await stores.accounts.set_following_limit(GONE, 5)
+    assert saved.outcome is Outcome.ACCOUNT_DELETED
+    assert (await stores.accounts.of([GONE]))[GONE].following_limit is None
+    assert await left(stores) == []
+    assert (await verify(storage_settings)).clean
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        "INSERT INTO affinity (user_id, other_id, rank) VALUES (1, 50, 1)",
+        "INSERT INTO affinity (user_id, other_id, rank) VALUES (50, 1, 1)",
+        "INSERT INTO affinity_count (user_id, others) VALUES (50, 1)",
+        "INSERT INTO following_count (user_id, paced_until) VALUES (50, 1)",
+        "INSERT INTO follower_count (user_id) VALUES (50)",
+        "INSERT INTO receipt (actor_id, id, asked, other_id, outcome, made_at) "
+        "VALUES (50, gen_random_uuid(), '', 1, 'UPDATED', 1)",
+        "UPDATE account SET protected = true WHERE user_id = 50",
+        "UPDATE account SET followers_audience = 1 WHERE user_id = 50",
+        "UPDATE account SET following_limit = 5 WHERE user_id = 50",
+    ],
+)
+async def test_whatever_came_back_is_found_and_erased_again(
+    stores: Stores, storage_settings: StorageSettings, at_once: Erasure, returned: str
+) -> None:
+    await delete(stores)
+    await turns(stores, at_once)
+    assert (await verify(storage_settings)).clean
+    await stores.postgres.fetch(returned)
+    (drift,) = (await verify(storage_settings, repair=True)).drifts
+    assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(GONE),))
+    assert await turns(stores, at_once) == [Turn.DONE]
     assert (await verify(storage_settings)).clean
     assert await left(stores) == []
 

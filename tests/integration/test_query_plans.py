@@ -28,6 +28,7 @@ STATEMENTS = {
     file: sql.parse((QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
     for file in (
         "absences",
+        "account_rows",
         "account_states",
         "accounts",
         "affinity",
@@ -523,8 +524,8 @@ async def test_an_account_is_read_and_changed_by_its_key(planner: Planner) -> No
     steps = await planner.steps("accounts", "accounts", [500, READER])
     assert_by_index(steps)
     for touched in (
-        await planner.touched("accounts", "ensure_account", 500),
-        await planner.touched("accounts", "lock_account", 500),
+        await planner.touched("account_rows", "ensure_account", 500),
+        await planner.touched("account_rows", "lock_account", 500),
         await planner.touched("accounts", "write_account", 500, True, 0, 0, None),
         await planner.touched("accounts", "pay_for_change", 500, 9, 1),
     ):
@@ -620,13 +621,6 @@ async def test_the_states_of_accounts_are_probes(planner: Planner) -> None:
     assert looked_at(steps, "following_count", "follower_count") <= 6
 
 
-async def test_whom_a_star_concerns_is_read_no_further_than_asked(planner: Planner) -> None:
-    most = 100
-    steps = await planner.steps("account_states", "neighbours", STAR, most)
-    assert_by_index(steps)
-    assert looked_at(steps, "following", "follower") <= 2 * most
-
-
 @pytest.mark.parametrize("name", ["ahead", "behind", "noted"])
 async def test_what_is_left_of_a_deleted_account_is_read_no_further_than_asked(
     planner: Planner, name: str
@@ -696,7 +690,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         if (file, name) not in planned and file != "lists"  # those are made of kinds and orders
     }
     others = {"lock_lane", "try_lane", "unsettled", "any_edge"}
-    one_row = {"ensure_account", "lock_state", "write_state"}
+    one_row = {"write_state"}
     by_variable_names = {"ahead", "behind", "noted", "all_absent", "lately_changed"}
     by_variable_names |= {"is_unfinished", "clear_receipts", "finish"}
     lane_only = {"on_its_way"}

@@ -475,7 +475,7 @@ def test_whose_account_is_not_active_changes_nothing() -> None:
 def test_with_a_deleted_account_things_only_end() -> None:
     changed = set()
     for rule, kind, back_kind in product(EVERY_RULE, Kind, Kind):
-        before = Before(edge(kind), edge(back_kind), 1, NOW, present=False, erased=True)
+        before = Before(edge(kind), edge(back_kind), 1, NOW, present=False, deleted=True)
         decision = among_active(rule)(before)
         after = {decision.edge.kind, decision.back.kind}
         assert after <= {kind, back_kind, Kind.NONE}

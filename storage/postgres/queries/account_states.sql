@@ -1,11 +1,3 @@
--- name: ensure_account
--- There is a row of the user $1: what the next statement locks.
-INSERT INTO account (user_id) VALUES ($1) ON CONFLICT (user_id) DO NOTHING
-
--- name: lock_state
--- The state of the user $1, which nobody else changes until the transaction ends.
-SELECT state FROM account WHERE user_id = $1 FOR UPDATE
-
 -- name: write_state
 -- The state of the user $1 is $2 from now on: one row.
 UPDATE account
@@ -23,25 +15,3 @@ FROM account a
 LEFT JOIN following_count c ON c.user_id = a.user_id AND a.state = 2
 LEFT JOIN follower_count r ON r.user_id = a.user_id AND a.state = 2
 WHERE a.user_id = ANY ($1::bigint[])
-
--- name: neighbours
--- Whose lists the user $1 stands in, at most the newest $2 of either direction: an index range a kind.
-SELECT id FROM (
-    SELECT e.id FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
-    CROSS JOIN LATERAL (
-        SELECT f.to_user_id AS id FROM following f
-        WHERE f.from_user_id = $1::bigint AND f.kind = k.kind
-        ORDER BY f.since DESC, f.to_user_id DESC LIMIT $2::integer
-    ) e
-    UNION
-    SELECT e.id FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
-    CROSS JOIN LATERAL (
-        SELECT r.from_user_id AS id FROM follower r
-        WHERE r.to_user_id = $1 AND r.kind = k.kind
-        ORDER BY r.since DESC, r.from_user_id DESC LIMIT $2
-    ) e
-    UNION
-    SELECT r.from_user_id FROM follower r
-    WHERE r.to_user_id = $1 AND r.kind = 0 AND r.flags <> 0
-    LIMIT 9 * $2
-) ids

@@ -1,11 +1,17 @@
 -- name: record
--- Adds the ranks $3[i] to those of the pairs ($1[i], $2[i]), each pair given once: two probes a
--- pair. In the order of the pairs, so that two batches never wait for each other for ever. The sum
+-- Adds the ranks $3[i] to those of the pairs ($1[i], $2[i]), each pair given once, and says which;
+-- those of a deleted account are passed over. Four probes a pair. In the order of the pairs, so that two batches never wait for each other for ever. The sum
 -- is one of logarithms; what is e^700 times less changes nothing, and would only underflow.
 -- A pair that two batches bring at once is counted twice: the count is a hint for the purge.
 WITH given AS MATERIALIZED (
     SELECT g.user_id, g.other_id, g.rank
     FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS g (user_id, other_id, rank)
+    LEFT JOIN LATERAL (
+        SELECT true AS found FROM account a
+        WHERE a.user_id IN (g.user_id, g.other_id) AND a.state = 2
+        LIMIT 1
+    ) deleted ON true
+    WHERE deleted.found IS NULL
 ), new AS MATERIALIZED (
     SELECT g.user_id
     FROM given g
@@ -25,6 +31,7 @@ SELECT user_id, other_id, rank FROM given ORDER BY user_id, other_id
 ON CONFLICT (user_id, other_id) DO UPDATE
 SET rank = greatest(a.rank, excluded.rank)
          + ln(1 + exp(-least(abs(a.rank - excluded.rank), 700)))
+RETURNING user_id, other_id
 
 -- name: closest
 -- The $2 closest to the user $1: one range of as many rows as the purge leaves, sorted.

@@ -7,7 +7,7 @@ SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c
        own.following_limit, coalesce(other.protected, false) AS protected,
        coalesce(own.state, 0) = 0 AND coalesce(other.state, 0) = 0 AS present,
        coalesce(own.state, 0) = 0 AS active,
-       2 IN (own.state, other.state) IS TRUE AS erased,
+       2 IN (own.state, other.state) IS TRUE AS deleted,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 FROM (SELECT) AS one
 LEFT JOIN following_count c ON c.user_id = $1

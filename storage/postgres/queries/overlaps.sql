@@ -3,15 +3,15 @@
 -- $4 the kinds that count in them, and among the follows of $2; $5 is the most that is looked up.
 -- Which side is the shorter one is asked inside of either, where no plan can put it off.
 
--- name: followers_followed
--- Who follows each of $1, and is followed by $2: a probe for each edge of the shorter side.
+-- name: {followers,following}_followed
+-- Who of the {followers,following} of each of $1 is followed by $2: a probe an edge of the shorter side.
 WITH own AS MATERIALIZED (
     SELECT coalesce(sum(follows + whispers), 0) AS edges FROM following_count WHERE user_id = $2
 )
 SELECT c.user_id, p.since, p.id
-FROM follower_count c
+FROM {follower,following}_count c
 CROSS JOIN LATERAL (
-    SELECT r.since, f.id
+    SELECT l.since, f.id
     FROM (
         SELECT f.to_user_id AS id FROM following f
         WHERE f.from_user_id = $2::bigint AND f.kind = ANY ($4::smallint[])
@@ -19,69 +19,27 @@ CROSS JOIN LATERAL (
         ORDER BY f.since DESC, f.to_user_id DESC LIMIT $5::integer
     ) f
     CROSS JOIN LATERAL (
-        SELECT r.since FROM follower r
-        WHERE r.to_user_id = c.user_id AND r.from_user_id = f.id
-          AND r.kind = ANY ($3::smallint[]) AND r.version > 0
+        SELECT l.since FROM {follower,following} l
+        WHERE l.{to,from}_user_id = c.user_id AND l.{from,to}_user_id = f.id
+          AND l.kind = ANY ($3::smallint[]) AND l.version > 0
         LIMIT 1
-    ) r
+    ) l
 ) p
 WHERE c.user_id = ANY ($1::bigint[])
 UNION ALL
 SELECT c.user_id, p.since, p.id
-FROM follower_count c
+FROM {follower,following}_count c
 CROSS JOIN LATERAL (
-    SELECT r.since, r.id
+    SELECT l.since, l.id
     FROM (
-        SELECT r.since, r.from_user_id AS id FROM follower r
-        WHERE r.to_user_id = c.user_id AND r.kind = ANY ($3)
+        SELECT l.since, l.{from,to}_user_id AS id FROM {follower,following} l
+        WHERE l.{to,from}_user_id = c.user_id AND l.kind = ANY ($3)
           AND c.follows + c.whispers < (SELECT edges FROM own)
-        ORDER BY r.since DESC, r.from_user_id DESC LIMIT $5
-    ) r
+        ORDER BY l.since DESC, l.{from,to}_user_id DESC LIMIT $5
+    ) l
     CROSS JOIN LATERAL (
         SELECT FROM following f
-        WHERE f.from_user_id = $2 AND f.to_user_id = r.id AND f.kind = ANY ($4) AND f.version > 0
-        LIMIT 1
-    ) f
-) p
-WHERE c.user_id = ANY ($1)
-
--- name: following_followed
--- Whom each of $1 follows, and $2 does too: a probe for each edge of the shorter side.
-WITH own AS MATERIALIZED (
-    SELECT coalesce(sum(follows + whispers), 0) AS edges FROM following_count WHERE user_id = $2
-)
-SELECT c.user_id, p.since, p.id
-FROM following_count c
-CROSS JOIN LATERAL (
-    SELECT g.since, f.id
-    FROM (
-        SELECT f.to_user_id AS id FROM following f
-        WHERE f.from_user_id = $2::bigint AND f.kind = ANY ($4::smallint[])
-          AND c.follows + c.whispers >= (SELECT edges FROM own)
-        ORDER BY f.since DESC, f.to_user_id DESC LIMIT $5::integer
-    ) f
-    CROSS JOIN LATERAL (
-        SELECT g.since FROM following g
-        WHERE g.from_user_id = c.user_id AND g.to_user_id = f.id
-          AND g.kind = ANY ($3::smallint[]) AND g.version > 0
-        LIMIT 1
-    ) g
-) p
-WHERE c.user_id = ANY ($1::bigint[])
-UNION ALL
-SELECT c.user_id, p.since, p.id
-FROM following_count c
-CROSS JOIN LATERAL (
-    SELECT g.since, g.id
-    FROM (
-        SELECT g.since, g.to_user_id AS id FROM following g
-        WHERE g.from_user_id = c.user_id AND g.kind = ANY ($3)
-          AND c.follows + c.whispers < (SELECT edges FROM own)
-        ORDER BY g.since DESC, g.to_user_id DESC LIMIT $5
-    ) g
-    CROSS JOIN LATERAL (
-        SELECT FROM following f
-        WHERE f.from_user_id = $2 AND f.to_user_id = g.id AND f.kind = ANY ($4) AND f.version > 0
+        WHERE f.from_user_id = $2 AND f.to_user_id = l.id AND f.kind = ANY ($4) AND f.version > 0
         LIMIT 1
     ) f
 ) p

@@ -143,7 +143,7 @@ ORDER BY user_id LIMIT $2
 
 -- name: compare_erased
 -- The next $2 erased accounts behind $1, and whether anything of them is there after all: a probe a
--- kind and direction.
+-- kind and direction, one of each partition for whoever is close to them, and some more.
 SELECT a.user_id,
        EXISTS (
            SELECT FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
@@ -160,7 +160,17 @@ SELECT a.user_id,
        OR EXISTS (
            SELECT FROM follower r
            WHERE r.to_user_id = a.user_id AND r.kind = 0 AND r.flags <> 0
-       ) AS has_edges
+       )
+       OR EXISTS ( -- as one, these stay probes
+           SELECT FROM following_count c WHERE c.user_id = a.user_id
+           UNION ALL SELECT FROM follower_count c WHERE c.user_id = a.user_id
+           UNION ALL SELECT FROM affinity f WHERE f.user_id = a.user_id
+           UNION ALL SELECT FROM affinity f WHERE f.other_id = a.user_id
+           UNION ALL SELECT FROM affinity_count c WHERE c.user_id = a.user_id
+           UNION ALL SELECT FROM receipt r WHERE r.actor_id = a.user_id
+       )
+       OR (a.protected, a.following_audience, a.followers_audience) <> (false, 0, 0)
+       OR a.following_limit IS NOT NULL AS has_rows
 FROM account a
 WHERE a.erased_at IS NOT NULL AND a.user_id > $1
 ORDER BY a.user_id LIMIT $2

@@ -1,0 +1,43 @@
+"""Requests that may arrive again, by their idempotency keys. Knows nothing of what they change."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from graph.decision import Outcome
+from graph.edge import UserId
+from graph.receipt import AlreadyNoted, Request, digest, keyed_id
+from resolvers.scope import Scope
+
+T = TypeVar("T")
+
+
+def keyed(actor: UserId, key: str | None, *said: object) -> Request | None:
+    """What `actor` asks for, if with a key."""
+    return None if key is None else Request(actor, keyed_id(key), digest(*said))
+
+
+async def once(
+    scope: Scope, request: Request | None, save: Callable[[], Awaitable[T]]
+) -> T | Outcome:
+    """Saves it; or tells what became of the same request before."""
+    first = await told_before(scope, request)
+    if first is None:
+        try:
+            return await save()
+        except AlreadyNoted:  # the same request has arrived twice at once
+            first = await told_before(scope, request)
+        finally:
+            scope.forget()
+    assert first is not None
+    return first
+
+
+async def told_before(scope: Scope, request: Request | None) -> Outcome | None:
+    """What became of the same request before, or that its key was of another; None: nothing yet."""
+    if request is None:
+        return None
+    kept = (await scope.stores.receipts.of(request.actor, [request.id])).get(request.id)
+    if kept is None:
+        return None
+    same = kept.receipt.asked == request.asked
+    return kept.receipt.outcome if same else Outcome.IDEMPOTENCY_KEY_REUSED

@@ -1,0 +1,86 @@
+"""Account states that are announced: to the account's own cache, to the totals of others, and to
+who erases what is deleted.
+
+Knows nothing of where they are kept.
+"""
+
+import contextlib
+from collections.abc import Mapping, Sequence
+
+from graph.account_state import AccountState, AccountStatus
+from graph.decision import Outcome
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.receipt import Request
+from storage.finishing import Finishing
+from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
+from storage.redis.accounts import CLOSED_MS
+from storage.redis.connection import Debt, Redis
+from storage.redis.events import ABSENCES, rung
+from storage.redis.keys import Keys, lease
+from storage.redis.leases import closed, forget
+
+NEIGHBOURS_MAX = 20_000
+"""Of either direction, and of notes. Other totals follow when their caches end, in an hour."""
+
+USERS = 1_000
+"""Users a pipeline: none holds Redis up."""
+
+
+class AnnouncedStates:
+    """Keeps `storage.ports.AccountStates` by wearing another."""
+
+    def __init__(
+        self,
+        worn: AccountStates,
+        neighbours: Neighbours,
+        absences: Absences,
+        erasures: ErasureQueue,
+        redis: Redis,
+        keys: Keys,
+        finishing: Finishing,
+    ) -> None:
+        self._worn = worn
+        self._neighbours = neighbours
+        self._absences = absences
+        self._erasures = erasures
+        self._redis = redis
+        self._keys = keys
+        self._finishing = finishing
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
+        return await self._worn.of(users)
+
+    async def change(
+        self, user: UserId, state: AccountState, request: Request | None = None
+    ) -> Outcome:
+        return await self._finishing.run(self._change(user, state, request))
+
+    async def _change(self, user: UserId, state: AccountState, request: Request | None) -> Outcome:
+        own = self._keys.account(user)
+        with contextlib.suppress(Unavailable):
+            await self._redis.pipe(closed([own], CLOSED_MS))
+        try:
+            return await self._worn.change(user, state, request)
+        finally:
+            # Also where it was so already: who repeats a change may have been cut off right here.
+            self._absences.expire()
+            await self._tell([own], [user], Debt.ACCOUNTS)
+            if state is AccountState.DELETED:
+                await self._erasures.wake([user])
+            with contextlib.suppress(Unavailable):
+                await self._tell_around(user)
+
+    async def _tell_around(self, user: UserId) -> None:
+        """The totals of those in whose lists the user stands are no longer true."""
+        users = [user, *await self._neighbours.around(user, NEIGHBOURS_MAX)]
+        for first in range(0, len(users), USERS):
+            some = users[first : first + USERS]
+            await self._tell(list(map(self._keys.counts, some)), some, Debt.TOTALS)
+
+    async def _tell(self, keys: Sequence[str], users: Sequence[UserId], debt: Debt) -> None:
+        """These keys are no longer true, and who waits for news of these users looks again."""
+        try:
+            await self._redis.pipe([*forget(keys), rung(self._keys, users, ABSENCES)])
+        except Unavailable:
+            self._redis.owe([*keys, *map(lease, keys)], debt)
