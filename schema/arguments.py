@@ -43,7 +43,7 @@ def user_id(argument: str, text: str) -> UserId:
     found = user_id_of(text)
     if found is None:
         raise BadInput(
-            argument, f'"{_shown(text)}" is not a user id: use a decimal number from 1 to 2^63-1.'
+            argument, f'"{shown(text)}" is not a user id: use a decimal number from 1 to 2^63-1.'
         )
     return found
 
@@ -126,5 +126,6 @@ def given(value: T | None) -> T | None:
     return None if value is UNSET else value
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """As much of what was given as an error repeats."""
     return text if len(text) <= 40 else text[:40] + "…"

@@ -57,7 +57,9 @@ class FriendOrder:
 @strawberry.input(description="Which followers are shown: those of whom all holds that is given.")
 class FollowerFilter:
     viewer_follows: bool | None = strawberry.field(
-        default=None, description="Whether the viewer follows them, openly or by a whisper."
+        default=None,
+        description="Whether the viewer follows them, openly or by a whisper. Somebody has to be "
+        "signed in for this: the error is `UNAUTHENTICATED`, and the user is null.",
     )
     since: datetime | None = strawberry.field(
         default=None, description="Only who has followed since then. Without a zone it is in UTC."

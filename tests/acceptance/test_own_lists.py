@@ -165,11 +165,13 @@ async def test_a_cancelled_request_is_gone_at_once_for_who_asked(
 
 
 @pytest.mark.parametrize(
-    "text", ["request:1", "request:1:2:3", "request:0:1", "request:1:", "quest:1:2", "request"]
+    "text", ["request:1", "request:1:2:3", "request:0:1", "request:1:", "request:x:y", "foo:1"]
 )
 async def test_what_is_no_requests_id_is_refused(gateway: Gateway, text: str) -> None:
     error = await gateway.error(NODE, 1, id=text)
-    assert error["extensions"]["code"] == "BAD_USER_INPUT"
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "id"}
+    assert f'"{text}" is no id' in error["message"]
+    assert "`request:`" in error["message"]
 
 
 async def test_nodes_of_both_types_keep_their_places(gateway: Gateway, stores: Stores) -> None:
