@@ -111,10 +111,16 @@ def page_size(argument: str, size: int | None, limits: Limits) -> int:
     return size
 
 
-def moment(date: datetime) -> Millis:
-    """The first whole millisecond that is not before a date; one without a zone is in UTC."""
-    aware = date if date.tzinfo else date.replace(tzinfo=UTC)
-    millis = -((_EPOCH - aware) // timedelta(milliseconds=1))
+def zoned(argument: str, date: datetime) -> datetime:
+    """The same date, if it has its time zone: nobody guesses it."""
+    if date.tzinfo is None:
+        raise BadInput(argument, "it has no time zone; end it with Z, or with an offset.")
+    return date
+
+
+def moment(argument: str, date: datetime) -> Millis:
+    """The first whole millisecond that is not before a date."""
+    millis = -((_EPOCH - zoned(argument, date)) // timedelta(milliseconds=1))
     return Millis(min(max(millis, 0), MAX_SINCE))
 
 

@@ -62,13 +62,15 @@ class FollowerFilter:
         "signed in for this: the error is `UNAUTHENTICATED`, and the user is null.",
     )
     since: datetime | None = strawberry.field(
-        default=None, description="Only who has followed since then. Without a zone it is in UTC."
+        default=None, description="Only who has followed since then: a date with a time zone."
     )
 
     @property
     def chosen(self) -> Filter:
         """The filter as a use case takes it."""
-        return Filter(self.viewer_follows, None if self.since is None else moment(self.since))
+        return Filter(
+            self.viewer_follows, None if self.since is None else moment("filter.since", self.since)
+        )
 
 
 def is_oldest_first(order: ListOrder | FriendOrder | None) -> bool:
