@@ -21,6 +21,7 @@ from strawberry.subscriptions import GRAPHQL_TRANSPORT_WS_PROTOCOL
 from strawberry.subscriptions.protocols.graphql_transport_ws.handlers import (
     BaseGraphQLTransportWSHandler,
 )
+from strawberry.subscriptions.protocols.graphql_transport_ws.types import Message
 from strawberry.types.execution import ExecutionResult, PreExecutionError
 from strawberry.types.unset import UNSET, UnsetType
 
@@ -75,7 +76,7 @@ class GraphQLSockets:
     async def _serve(self, connection: Connection, socket: WebSocket) -> None:
         limits = self._connections.limits
         session: Any = _Session(self._identify, self._streams, connection, socket.scope["headers"])
-        handler = BaseGraphQLTransportWSHandler[Any, Any](
+        handler = _Handler(
             view=session,
             websocket=_Adapter(session, connection, socket.receive),
             context=session,
@@ -99,6 +100,16 @@ class GraphQLSockets:
             await connection.send_last(
                 {"type": "websocket.close", "code": ending.code, "reason": ending.reason}
             )
+
+
+class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
+    """The protocol, in which every error has a code: the only one without is that of the limit."""
+
+    async def send_message(self, message: Message) -> None:
+        if message["type"] == "error":
+            errors = [{"extensions": {"code": "OVERLOADED"}, **told} for told in message["payload"]]
+            message = cast("Message", {**message, "payload": errors})
+        await super().send_message(message)
 
 
 class _Adapter(AsyncWebSocketAdapter):

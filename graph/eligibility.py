@@ -3,7 +3,7 @@
 from enum import Enum
 
 from graph.decision import Before, Outcome
-from graph.transitions import follow
+from graph.transitions import among_active, follow
 
 
 class Eligibility(Enum):
@@ -18,6 +18,7 @@ class Eligibility(Enum):
     UNBLOCK_FIRST = "UNBLOCK_FIRST"
     NOT_ALLOWED = "NOT_ALLOWED"
     LIMIT_REACHED = "LIMIT_REACHED"
+    ACCOUNT_NOT_ACTIVE = "ACCOUNT_NOT_ACTIVE"
 
     @property
     def can_follow(self) -> bool:
@@ -33,9 +34,10 @@ _BY_OUTCOME = {
     Outcome.UNBLOCK_FIRST: Eligibility.UNBLOCK_FIRST,
     Outcome.NOT_ALLOWED: Eligibility.NOT_ALLOWED,
     Outcome.FOLLOWING_LIMIT_REACHED: Eligibility.LIMIT_REACHED,
+    Outcome.ACCOUNT_NOT_ACTIVE: Eligibility.ACCOUNT_NOT_ACTIVE,
 }
 
 
 def eligibility(before: Before, limit: int) -> Eligibility:
     """What the actor of `before`, who may follow `limit` users, would be told."""
-    return _BY_OUTCOME[follow(limit)(before).outcome]
+    return _BY_OUTCOME[among_active(follow(limit))(before).outcome]

@@ -66,7 +66,7 @@ def remove_follower(limits: Limits) -> Action:
 def block(limits: Limits) -> Action:
     """To have nothing to do with somebody."""
     rule = transitions.block(limits.blocks_max)
-    return Action("block", rule, Outcome.NOT_ALLOWED, takes=True)
+    return Action("block", rule, Outcome.CANNOT_DO_TO_SELF, takes=True)
 
 
 def unblock() -> Action:
@@ -76,7 +76,7 @@ def unblock() -> Action:
 
 def mute(until: Millis | None) -> Action:
     """To hear nothing of somebody, for good or `until` a date."""
-    return Action("mute", transitions.mute(until), Outcome.NOT_ALLOWED, (until,))
+    return Action("mute", transitions.mute(until), Outcome.CANNOT_DO_TO_SELF, (until,))
 
 
 def unmute() -> Action:
@@ -102,7 +102,7 @@ def cancel_request() -> Action:
 
 def dismiss() -> Action:
     """To be shown somebody as a suggestion no more."""
-    return Action("dismiss", transitions.dismiss(), Outcome.NOT_ALLOWED)
+    return Action("dismiss", transitions.dismiss(), Outcome.CANNOT_DO_TO_SELF)
 
 
 def undo(limits: Limits, taken: Taken, token: str) -> Action:

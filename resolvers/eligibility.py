@@ -52,4 +52,5 @@ def _before(tie: Relation, following: int, own: Account, other: Privacy) -> Befo
         following_limit=own.following_limit,
         protected=other.protected,
         present=own.privacy.present and other.present,
+        active=own.privacy.present,
     )

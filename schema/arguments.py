@@ -43,7 +43,7 @@ def user_id(argument: str, text: str) -> UserId:
     found = user_id_of(text)
     if found is None:
         raise BadInput(
-            argument, f'"{_shown(text)}" is not a user id: use a decimal number from 1 to 2^63-1.'
+            argument, f'"{shown(text)}" is not a user id: use a decimal number from 1 to 2^63-1.'
         )
     return found
 
@@ -111,10 +111,16 @@ def page_size(argument: str, size: int | None, limits: Limits) -> int:
     return size
 
 
-def moment(date: datetime) -> Millis:
-    """The first whole millisecond that is not before a date; one without a zone is in UTC."""
-    aware = date if date.tzinfo else date.replace(tzinfo=UTC)
-    millis = -((_EPOCH - aware) // timedelta(milliseconds=1))
+def zoned(argument: str, date: datetime) -> datetime:
+    """The same date, if it has its time zone: nobody guesses it."""
+    if date.tzinfo is None:
+        raise BadInput(argument, "it has no time zone; end it with Z, or with an offset.")
+    return date
+
+
+def moment(argument: str, date: datetime) -> Millis:
+    """The first whole millisecond that is not before a date."""
+    millis = -((_EPOCH - zoned(argument, date)) // timedelta(milliseconds=1))
     return Millis(min(max(millis, 0), MAX_SINCE))
 
 
@@ -126,5 +132,6 @@ def given(value: T | None) -> T | None:
     return None if value is UNSET else value
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """As much of what was given as an error repeats."""
     return text if len(text) <= 40 else text[:40] + "…"

@@ -17,6 +17,7 @@ _MESSAGES = {
     Eligibility.UNBLOCK_FIRST: "You block this user: unblock them first.",
     Eligibility.NOT_ALLOWED: "You cannot follow this user.",
     Eligibility.LIMIT_REACHED: "You follow as many users as you may.",
+    Eligibility.ACCOUNT_NOT_ACTIVE: "Your account is not active; nobody can be followed with it.",
 }
 
 
@@ -38,6 +39,9 @@ class FollowEligibilityCode(Enum):
     )
     LIMIT_REACHED = strawberry.enum_value(
         "LIMIT_REACHED", description="They follow as many users as they may."
+    )
+    ACCOUNT_NOT_ACTIVE = strawberry.enum_value(
+        "ACCOUNT_NOT_ACTIVE", description="Their own account is switched off, or deleted."
     )
 
 

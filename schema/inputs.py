@@ -65,7 +65,9 @@ class UserInput(RepeatableInput):
 @strawberry.input(description="Whom to follow, and how.")
 class FollowUserInput(UserInput):
     visibility: FollowVisibility | None = strawberry.field(
-        default=UNSET, description="Who sees the follow: PUBLIC by default."
+        default=UNSET,
+        description="Who sees the follow: PUBLIC by default. A follow that there is already stays "
+        "as it is: `updateFollow` changes it.",
     )
     special: bool | None = strawberry.field(
         default=UNSET,
@@ -109,7 +111,8 @@ class UnblockUserInput(UserInput):
 @strawberry.input(description="Whom to mute, and for how long.")
 class MuteUserInput(UserInput):
     until: datetime | None = strawberry.field(
-        default=UNSET, description="When the mute ends by itself; without it, it does not."
+        default=UNSET,
+        description="When the mute ends by itself, with a time zone; without it, it does not.",
     )
 
 
@@ -154,7 +157,9 @@ class RelationshipChangeInput:
         default=UNSET, description="Whether it is to be a close follow."
     )
     message: str | None = strawberry.field(default=UNSET, description="What a request says.")
-    until: datetime | None = strawberry.field(default=UNSET, description="When a mute ends.")
+    until: datetime | None = strawberry.field(
+        default=UNSET, description="When a mute ends, with a time zone."
+    )
 
 
 @strawberry.input(description="Many changes at once, each for itself.")

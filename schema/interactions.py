@@ -110,9 +110,7 @@ def _interaction(argument: str, given: InteractionInput, now: Millis) -> Interac
 
 
 def _millis(argument: str, at: datetime, now: Millis) -> Millis:
-    if at.tzinfo is None:
-        raise BadInput(argument, "a date needs its time zone, as in 2026-01-31T12:00:00Z.")
-    millis = Millis(int(at.timestamp() * 1000))
+    millis = Millis(int(arguments.zoned(argument, at).timestamp() * 1000))
     if not 0 <= millis <= now + CLOCKS_APART_MS:
         raise BadInput(argument, "this date is before 1970, or still to come.")
     return millis

@@ -60,7 +60,11 @@ async def filtered(
 
 
 async def own_pages(
-    info: Info, kind: OwnListKind, viewers: Parents[UserRow], paging: Paging
+    info: Info,
+    kind: OwnListKind,
+    viewers: Parents[UserRow],
+    paging: Paging,
+    order: ListOrder | None = None,
 ) -> Rows:
     """A page of a list that is the viewer's alone."""
     scope = scope_of(info)
@@ -68,7 +72,8 @@ async def own_pages(
     def read(owners: Sequence[UserId], window: Window) -> Awaitable[Sequence[Opened]]:
         return own_pages_of(scope, kind, owners, window)
 
-    return await _rows(info, [ListOf(kind, viewer) for viewer in viewers], paging, read, None)
+    lists = [ListOf(kind, viewer, is_oldest_first(order)) for viewer in viewers]
+    return await _rows(info, lists, paging, read, None)
 
 
 async def known_followers(info: Info, users: Parents[UserRow], paging: Paging) -> Rows:

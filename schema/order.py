@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import Enum
+from typing import Annotated
 
 import strawberry
 
@@ -15,7 +16,7 @@ class OrderDirection(Enum):
     DESC = strawberry.enum_value("DESC", description="What is most comes first: the newest.")
 
 
-@strawberry.enum(description="By what a list of follows is ordered.")
+@strawberry.enum(description="By what a list of follows or requests is ordered.")
 class ListOrderField(Enum):
     DATE = strawberry.enum_value("DATE", description="By when each of them began.")
 
@@ -30,12 +31,17 @@ class FriendOrderField(Enum):
     )
 
 
-@strawberry.input(description="In which order a list of follows is read.")
+@strawberry.input(description="In which order a list of follows or requests is read.")
 class ListOrder:
     field: ListOrderField = strawberry.field(default=ListOrderField.DATE, description="By what.")
     direction: OrderDirection = strawberry.field(
         default=OrderDirection.DESC, description="Which way round."
     )
+
+
+Order = Annotated[
+    ListOrder | None, strawberry.argument(description="The newest first, if nothing is said.")
+]
 
 
 @strawberry.input(description="In which order a list of friends is read.")
@@ -51,16 +57,20 @@ class FriendOrder:
 @strawberry.input(description="Which followers are shown: those of whom all holds that is given.")
 class FollowerFilter:
     viewer_follows: bool | None = strawberry.field(
-        default=None, description="Whether the viewer follows them, openly or by a whisper."
+        default=None,
+        description="Whether the viewer follows them, openly or by a whisper. Somebody has to be "
+        "signed in for this: the error is `UNAUTHENTICATED`, and the user is null.",
     )
     since: datetime | None = strawberry.field(
-        default=None, description="Only who has followed since then. Without a zone it is in UTC."
+        default=None, description="Only who has followed since then: a date with a time zone."
     )
 
     @property
     def chosen(self) -> Filter:
         """The filter as a use case takes it."""
-        return Filter(self.viewer_follows, None if self.since is None else moment(self.since))
+        return Filter(
+            self.viewer_follows, None if self.since is None else moment("filter.since", self.since)
+        )
 
 
 def is_oldest_first(order: ListOrder | FriendOrder | None) -> bool:

@@ -5,6 +5,7 @@ from typing import Annotated, cast
 import strawberry
 
 from engine import Parents, batched
+from graph.errors import BadInput
 from resolvers import accounts, relations
 from resolvers.scope import Scope
 from schema import arguments
@@ -124,9 +125,17 @@ async def _nodes(
 ) -> list[UserRow | RequestRow | None]:
     pairs = {text: pair for text in texts if (pair := pair_of(text))}
     requests = dict(zip(pairs, await requests_of(scope, list(pairs.values())), strict=True))
-    return [
-        requests[text] if text in requests else arguments.user_id(argument, text) for text in texts
-    ]
+    return [requests[text] if text in requests else _user_of_node(argument, text) for text in texts]
+
+
+def _user_of_node(argument: str, text: str) -> UserRow:
+    if ":" in text:
+        raise BadInput(
+            argument,
+            f'"{arguments.shown(text)}" is no id: a user has a decimal number, and a request has '
+            "`request:` and both users' ids, with a colon between them.",
+        )
+    return arguments.user_id(argument, text)
 
 
 def _user(text: strawberry.ID) -> UserRow:

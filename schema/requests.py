@@ -57,9 +57,7 @@ def _mute(_: Limits, given: Any) -> Action:
 def _end(until: datetime | None) -> Millis | None:
     if until is None:
         return None
-    if until.tzinfo is None:
-        raise BadInput("until", "it has no time zone; end it with Z, or with an offset.")
-    if until.timestamp() <= time.time():
+    if arguments.zoned("until", until).timestamp() <= time.time():
         raise BadInput("until", "it has passed already.")
     return Millis(int(until.timestamp() * 1000))
 

@@ -6,6 +6,7 @@ from typing import Annotated, cast
 
 import strawberry
 
+from graph.errors import BadInput
 from resolvers import live
 from schema import arguments
 from schema.context import Info, scope_of
@@ -27,7 +28,7 @@ After = Annotated[
     ),
 ]
 Others = Annotated[
-    list[strawberry.ID], strawberry.argument(description="The ids of up to 100 users.")
+    list[strawberry.ID], strawberry.argument(description="The ids of 1 to 100 users.")
 ]
 
 
@@ -56,6 +57,8 @@ class Subscription:
         self, info: Info, ids: Others
     ) -> AsyncGenerator[list[Relation], None]:
         scope = scope_of(info)
+        if not ids:
+            raise BadInput("ids", "name at least one user: of nobody there is nothing to tell.")
         others = arguments.user_ids("ids", ids, scope.limits.live_relations_max)
         viewer = scope.must_have_viewer()
         async with aclosing(live.relation_changed(scope, others)) as changes:

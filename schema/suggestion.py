@@ -9,12 +9,15 @@ from engine import Parents, batched, of_rows
 from graph.cursor import read_cursor, write_cursors
 from graph.edge import Millis, UserId
 from graph.errors import BadInput
-from graph.page import ListOf, Page, Position, Ranking
+from graph.page import ListKind, ListOf, Page, Position, Ranking
 from graph.suggestion import Suggestion as SuggestionRow
+from resolvers.freshness import freshness_of
 from resolvers.scope import Scope
 from resolvers.suggestions import SuggestionPage, suggested
 from schema import arguments
 from schema.connection import PageInfo, entries
+from schema.context import Info, scope_of
+from schema.freshness import Freshness, shown
 from schema.rows import ConnectionRow, EntryRow
 
 if TYPE_CHECKING:
@@ -100,6 +103,14 @@ class SuggestionConnection:
     @batched(description="Where this page lies in the list.")
     def page_info(rows: Parents[SuggestionPage]) -> list[PageInfo]:
         return cast("list[PageInfo]", list(map(_as_list, rows)))
+
+    @batched(
+        description="How fresh this page is: as fresh as the viewer's followers, the only list "
+        "behind it that lags. Costs as much as in any other list."
+    )
+    def freshness(rows: Parents[SuggestionPage], info: Info) -> list[Freshness | None]:
+        followers = [ListOf(ListKind.FOLLOWERS, row.viewer) for row in rows]
+        return list(map(shown, freshness_of(scope_of(info), followers)))
 
 
 async def suggestion_page(

@@ -13,15 +13,12 @@ from schema.arguments import Paging
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
 from schema.context import Info, scope_of
 from schema.node import Node
-from schema.order import FollowerFilter, FriendOrder, FriendOrderField, ListOrder
+from schema.order import FollowerFilter, FriendOrder, FriendOrderField, Order
 from schema.paging import paged
 from schema.rows import UserRow
 from schema.user_relations import Related
 
 With = Annotated[strawberry.ID, strawberry.argument(name="with", description="Another user's id.")]
-Order = Annotated[
-    ListOrder | None, strawberry.argument(description="The newest first, if nothing is said.")
-]
 FriendsOrder = Annotated[
     FriendOrder | None,
     strawberry.argument(description="The newest friendship first, if nothing is said."),

@@ -20,6 +20,9 @@ class UserErrorCode(Enum):
     CANNOT_FOLLOW_SELF = strawberry.enum_value(
         "CANNOT_FOLLOW_SELF", description="Nobody follows themselves."
     )
+    CANNOT_DO_TO_SELF = strawberry.enum_value(
+        "CANNOT_DO_TO_SELF", description="Nobody blocks, mutes or is suggested to themselves."
+    )
     NOT_ALLOWED = strawberry.enum_value(
         "NOT_ALLOWED", description="It is not possible with this user; nobody is told why."
     )
@@ -81,6 +84,11 @@ class CannotFollowSelf(UserError):
     pass
 
 
+@strawberry.type(description="Nobody blocks, mutes or is suggested to themselves.")
+class CannotDoToSelf(UserError):
+    pass
+
+
 @strawberry.type(description="It is not possible with this user; nobody is told why.")
 class NotAllowed(UserError):
     pass
@@ -131,6 +139,7 @@ class AccountDeleted(UserError):
 USER_ERRORS: tuple[type[UserError], ...] = (
     InvalidInput,
     CannotFollowSelf,
+    CannotDoToSelf,
     NotAllowed,
     UnblockFirst,
     FollowingLimitReached,
@@ -163,6 +172,9 @@ def refusals(result: Result, path: Sequence[str]) -> list[UserError]:
         case Outcome.CANNOT_FOLLOW_SELF:
             message = "You cannot follow yourself."
             return [CannotFollowSelf(code=code.CANNOT_FOLLOW_SELF, message=message, field=user)]
+        case Outcome.CANNOT_DO_TO_SELF:
+            message = "You cannot do this to yourself."
+            return [CannotDoToSelf(code=code.CANNOT_DO_TO_SELF, message=message, field=user)]
         case Outcome.NOT_ALLOWED:
             message = "This is not possible with this user."
             return [NotAllowed(code=code.NOT_ALLOWED, message=message, field=user)]

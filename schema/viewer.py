@@ -22,6 +22,7 @@ from schema.connection import (
     entries,
 )
 from schema.context import Info, scope_of
+from schema.order import Order
 from schema.paging import After, paged
 from schema.request import FollowRequest, notes_of
 from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, date
@@ -133,17 +134,17 @@ class Viewer:
     @batched(description="Who asks to follow the viewer, newest first.")
     @paged
     async def incoming_follow_requests(
-        viewers: Parents[UserRow], info: Info, paging: Paging
+        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = UNSET
     ) -> list[Outcome[FollowRequestConnection]]:
-        rows = await lists.own_pages(info, OwnListKind.INCOMING_REQUESTS, viewers, paging)
+        rows = await lists.own_pages(info, OwnListKind.INCOMING_REQUESTS, viewers, paging, order_by)
         return cast("list[Outcome[FollowRequestConnection]]", rows)
 
     @batched(description="Whom the viewer asks to follow, newest first.")
     @paged
     async def outgoing_follow_requests(
-        viewers: Parents[UserRow], info: Info, paging: Paging
+        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = UNSET
     ) -> list[Outcome[FollowRequestConnection]]:
-        rows = await lists.own_pages(info, OwnListKind.OUTGOING_REQUESTS, viewers, paging)
+        rows = await lists.own_pages(info, OwnListKind.OUTGOING_REQUESTS, viewers, paging, order_by)
         return cast("list[Outcome[FollowRequestConnection]]", rows)
 
     @batched(

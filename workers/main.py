@@ -44,6 +44,12 @@ ERASURES_S = 5
 RECEIPTS_KEPT_S = 86_400
 """How long a request may be repeated."""
 
+PURGED_TOMBSTONES = 5_000
+PURGED_RECEIPTS = 100_000
+PURGED_AFFINITIES = 500
+"""What one minute's purge takes at most: some seconds. No job has a time-out of its own, since arq
+hides the jobs of a worker that was killed, lanes and all, for as long as the longest of them."""
+
 
 def run(settings: StorageSettings, metrics_port: int | None = None) -> None:
     """Works until a signal says stop.
@@ -76,7 +82,7 @@ def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
             cron(_end_mutes, name=f"{name}:mutes", second=set(range(0, 60, 2))),
             cron(_wake_erasures, name=f"{name}:erasures", second=set(range(0, 60, ERASURES_S))),
-            cron(_purge, name=f"{name}:purge", minute=17, timeout=600),
+            cron(_purge, name=f"{name}:purge", second=17),
         ],
         queue_name=queue_name(settings.space),
         redis_pool=arq_redis(settings),
@@ -139,9 +145,9 @@ async def _end_mutes(ctx: dict[str, Any]) -> None:
 async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
     with _left_for_later("the purge"):
-        purged = await purge(stores.postgres, TOMBSTONES_KEPT_S)
-        receipts = await purge_receipts(stores.postgres, RECEIPTS_KEPT_S)
-        affinities = await stores.affinity.prune()
+        purged = await purge(stores.postgres, TOMBSTONES_KEPT_S, PURGED_TOMBSTONES)
+        receipts = await purge_receipts(stores.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
+        affinities = await stores.affinity.prune(PURGED_AFFINITIES)
         log.info("purged %s, %d receipts and %d affinities", purged, receipts, affinities)
 
 

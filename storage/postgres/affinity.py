@@ -25,7 +25,7 @@ _SQL = sql.load(_Statements, "affinity")
 
 KEPT = 2_000
 """Others a user: twice as many as anybody follows by default, so whoever is followed and was not
-forgotten by oneself has a rank. The purge sees to it, so for an hour there may be more."""
+forgotten by oneself has a rank. The purge sees to it, so for a minute there may be more."""
 
 CROWDED_BATCH = 100
 """Users whom one statement of the purge takes: it holds their counts for a moment only."""

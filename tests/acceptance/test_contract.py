@@ -237,6 +237,11 @@ async def test_an_empty_page_says_what_lies_around_it(gateway: Gateway, stores: 
         ('user(id: "1") { followers(last: -1) { totalCount } }', "last", "100"),
         ('user(id: "1") { friends(first: 1, last: 1) { totalCount } }', "first", "not both"),
         ('user(id: "1") { friends(after: "x") { totalCount } }', "after", "cursor"),
+        (
+            'user(id: "1") { followers(filter: {since: "2026-01-31T12:00:00"}) { totalCount } }',
+            "filter.since",
+            "time zone",
+        ),
         ('user(id: "1") { relationWith(ids: ["2", "two"]) { state } }', "ids", "two"),
     ],
 )

@@ -55,7 +55,7 @@ WISHES = {
     "is blocked": Wish({(B, A): Kind.BLOCK}, "NOT_ALLOWED"),
     "both block": Wish({(A, B): Kind.BLOCK, (B, A): Kind.BLOCK}, "UNBLOCK_FIRST"),
     "B is gone": Wish({}, "NOT_ALLOWED", gone=B),
-    "A is gone": Wish({}, "NOT_ALLOWED", gone=A),
+    "A is gone": Wish({}, "ACCOUNT_NOT_ACTIVE", gone=A),
     "follows enough": Wish({(A, C): Kind.FOLLOW}, "LIMIT_REACHED", following_max=1),
     "whispers and asks enough": Wish(
         {(A, C): Kind.WHISPER, (A, 4): Kind.REQUEST}, "LIMIT_REACHED", following_max=2

@@ -554,10 +554,11 @@ query ($ids: [ID!]!) {{
   viewer {{
     specialFollows {{ {FRESHNESS} }} mutedUsers {{ {FRESHNESS} }} blockedUsers {{ {FRESHNESS} }}
     outgoingFollowRequests {{ {FRESHNESS} }} incomingFollowRequests {{ {FRESHNESS} }}
+    suggestions {{ {FRESHNESS} }}
   }}
 }}
 """
-LAGGING = {"followers", "friends", "followersYouKnow", "incomingFollowRequests"}
+LAGGING = {"followers", "friends", "followersYouKnow", "incomingFollowRequests", "suggestions"}
 
 
 def told_of(answer: dict[str, Any], user: int) -> dict[str, Any]:

@@ -34,6 +34,13 @@ OWN = """
 fragment request on FollowRequest { id from { id } to { id } message requestedAt }
 """
 
+READ_FROM_EITHER_END = """
+query ($after: String, $direction: OrderDirection!) { viewer {
+  page: WAYFollowRequests(first: 2, after: $after, orderBy: {direction: $direction}) {
+    nodes { from { id } to { id } } pageInfo { hasNextPage endCursor }
+} } }
+"""
+
 NODE = """
 query ($id: ID!) { node(id: $id) {
   __typename id ... on FollowRequest { from { id } to { id } message }
@@ -158,11 +165,13 @@ async def test_a_cancelled_request_is_gone_at_once_for_who_asked(
 
 
 @pytest.mark.parametrize(
-    "text", ["request:1", "request:1:2:3", "request:0:1", "request:1:", "quest:1:2", "request"]
+    "text", ["request:1", "request:1:2:3", "request:0:1", "request:1:", "request:x:y", "foo:1"]
 )
 async def test_what_is_no_requests_id_is_refused(gateway: Gateway, text: str) -> None:
     error = await gateway.error(NODE, 1, id=text)
-    assert error["extensions"]["code"] == "BAD_USER_INPUT"
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "id"}
+    assert f'"{text}" is no id' in error["message"]
+    assert "`request:`" in error["message"]
 
 
 async def test_nodes_of_both_types_keep_their_places(gateway: Gateway, stores: Stores) -> None:
@@ -193,6 +202,30 @@ async def test_an_own_list_is_paged_like_any_other(gateway: Gateway, stores: Sto
     assert len(found) == len(set(found)) == page["totalCount"] == 7
     query = "query ($c: String) { viewer { mutedUsers(after: $c) { totalCount } } }"
     assert "does not belong" in (await gateway.error(query, 1, c=after))["message"]
+
+
+@pytest.mark.parametrize("way", ["incoming", "outgoing"])
+async def test_requests_are_read_from_either_end(
+    gateway: Gateway, stores: Stores, way: str
+) -> None:
+    for user in range(2, 7):
+        pair = as_pair(user, 1) if way == "incoming" else as_pair(1, user)
+        await edges(stores, {pair: Kind.REQUEST})
+    await drain_all(stores)
+    query = READ_FROM_EITHER_END.replace("WAY", way)
+    end = "from" if way == "incoming" else "to"
+    found: dict[str, list[str]] = {"ASC": [], "DESC": []}
+    for direction, ids in found.items():
+        after, more = None, True
+        while more:
+            page = await gateway.data(query, 1, after=after, direction=direction)
+            page = page["viewer"]["page"]
+            ids += [node[end]["id"] for node in page["nodes"]]
+            after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
+    assert len(found["ASC"]) == 5
+    assert found["ASC"] == found["DESC"][::-1]
+    error = await gateway.error(query, 1, after=after, direction="ASC")
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "after"}
 
 
 async def _requests(gateway: Gateway, viewer: int, way: str) -> list[str]:

@@ -268,7 +268,7 @@ async def test_a_result_holds_no_block_of_the_others(gateway: Gateway, stores: S
 @pytest.mark.parametrize("mutation", ["blockUser", "muteUser", "dismissSuggestion", "followUser"])
 async def test_nobody_does_it_to_themselves(gateway: Gateway, mutation: str) -> None:
     payload = await change(gateway, 1, mutation, 1)
-    code = "CANNOT_FOLLOW_SELF" if mutation == "followUser" else "NOT_ALLOWED"
+    code = "CANNOT_FOLLOW_SELF" if mutation == "followUser" else "CANNOT_DO_TO_SELF"
     assert [error["code"] for error in payload["userErrors"]] == [code]
     assert payload["relation"]["state"] == "SELF"
 

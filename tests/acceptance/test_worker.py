@@ -19,6 +19,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.graphs import as_pair, follows
 from tests.waiting import until
+from workers import main
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30
@@ -105,6 +106,16 @@ async def test_a_mute_ends_by_itself(stores: Stores, worker: Worker) -> None:
     await until(has_ended)
 
 
+async def test_the_queue_hides_jobs_of_a_killed_worker_for_half_a_minute_at_most(
+    storage_settings: StorageSettings,
+) -> None:
+    made = main.worker(storage_settings)
+    try:
+        assert made.in_progress_timeout_s <= 30
+    finally:
+        await made.pool.aclose(close_connection_pool=True)
+
+
 async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
     stores: Stores, worker: Worker, storage_settings: StorageSettings
 ) -> None:
@@ -137,8 +148,6 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
         await until(is_under_way)
         await worker.end(signal.SIGKILL)
         assert await edges_left()
-        # The queue hides the job of a worker that was killed; the tables know what is left.
-        await stores.redis.pipe([("FLUSHDB",)])
         await worker.start()
 
     async def is_erased() -> bool:

@@ -56,6 +56,14 @@ async def test_a_viewer_hears_of_a_new_follower(live: LiveGateway, stores: Store
     assert by_type["7"]["relation"] == {"state": "FOLLOWING", "to": {"id": "9"}}
 
 
+async def test_who_names_no_types_hears_all(live: LiveGateway, stores: Stores) -> None:
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(EVENTS, types=[])
+        await opened(stores, 7)
+        await settled(stores, (1, 7))
+        assert (await socket.data())["relationshipEvents"]["type"] == "FOLLOWED"
+
+
 async def test_only_the_wanted_types_are_heard(live: LiveGateway, stores: Stores) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, types=["UNFOLLOWED"])
@@ -151,10 +159,12 @@ async def test_whoever_listens_asks_anew_after_what_nobody_listed(
     assert heard["relationshipEvents"]["type"] == "RESYNC"
 
 
-async def test_live_relations_are_of_a_hundred_users_at_most(live: LiveGateway) -> None:
+@pytest.mark.parametrize("most", [0, 101])
+async def test_live_relations_are_of_one_to_a_hundred_users(live: LiveGateway, most: int) -> None:
     async with live.socket(viewer=7) as socket:
-        await socket.subscribe(RELATIONS, ids=[str(user) for user in range(1, 102)])
-        assert (await only_error(socket))["extensions"]["argument"] == "ids"
+        await socket.subscribe(RELATIONS, ids=[str(user) for user in range(1, 1 + most)])
+        error = await only_error(socket)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "ids"}
 
 
 async def test_live_counts_are_told_to_anybody_and_end_right(
@@ -342,6 +352,7 @@ async def test_a_socket_has_so_many_subscriptions_and_a_process_so_many_clients(
         await socket.subscribe(COUNTS, id="2")
         refused = await socket.receive()
         assert (refused["id"], refused["type"]) == ("2", "error")
+        assert [error["extensions"]["code"] for error in refused["payload"]] == ["OVERLOADED"]
         async with live.raw_socket() as raw:
             assert (await Socket(raw).closed())[0] == 1013
         async with httpx.AsyncClient() as client:
