@@ -112,8 +112,11 @@ class Scope:
         """Whose accounts are not here, as far as that is to be hidden from who asks."""
         if self.sees_everything:
             return NOBODY
-        absences = self.stores.absences
-        return await (absences.now() if self.since is None else absences.since(self.since))
+        if self.since is None:
+            return await self.stores.absences.now()
+        absent = await self.stores.absences.since(self.since)
+        self.since = 0  # what is known only gets newer; what never comes is asked for once
+        return absent
 
     def forget(self) -> None:
         """What was read is no longer sure, because this request has written."""

@@ -6,9 +6,12 @@ from typing import Any
 import pytest
 
 from graph.account import PrivacyChange
+from graph.consistency import AT_MAX, moment_of_accounts
 from graph.edge import Flags, Kind, UserId
 from graph.errors import Unavailable
 from graph.transitions import follow
+from resolvers.freshness import reach
+from resolvers.scope import Limits, Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.acceptance.test_account_states import put
@@ -268,6 +271,16 @@ async def test_who_has_gone_is_looked_up_though_a_look_came_to_nothing(
         with pytest.raises(Unavailable):
             await absences.since(0)
     assert await absences.since(0) == {GONE} == await absences.now()
+
+
+async def test_a_moment_that_never_comes_is_looked_for_once_a_request(stores: Stores) -> None:
+    """Tokens are no secret: anybody may make one up."""
+    scope = Scope(stores, UserId(1), Limits())
+    await reach(scope, [moment_of_accounts(AT_MAX)])
+    before = stores.postgres.statements
+    for _ in range(9):
+        assert await scope.absent() == set()
+    assert stores.postgres.statements == before + 1
 
 
 async def test_operators_see_how_many_are_absent(gateway: Gateway) -> None:
