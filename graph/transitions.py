@@ -254,26 +254,42 @@ class Taken:
     back_version: Version
     edge: Edge
     back: Edge
+    protected: bool = False
+    """Whether the other approved of their followers then."""
 
 
 def taken_by(before: Before, decision: Decision) -> Taken:
     """What the decision takes from what was before."""
-    return Taken(decision.edge.version, decision.back.version, before.edge, before.back)
+    versions = decision.edge.version, decision.back.version
+    return Taken(*versions, before.edge, before.back, before.protected)
 
 
-def undo(limit: int, taken: Taken) -> Rule:
+def undo(limit: int, taken: Taken, *, whispers: bool = True) -> Rule:
     """`undoRelationshipChange`: what was found before is there again, with its date.
 
-    Only if neither has changed anything since: a newer decision is never overruled. Whoever
+    Not if the actor has changed their own edge since, or if the other's has become what the actor
+    can see. What the other does unseen never matters, and stays: notes, and without `whispers`
+    these too. A follow of whoever was not protected then, and is now, is asked for; whoever
     follows `limit` users by now gets no follow back.
     """
+    unseen = {Kind.NONE} if whispers else {Kind.NONE, Kind.WHISPER}
 
     def decide(before: Before) -> Decision:
-        left = (before.edge.version, before.back.version)
-        if left != (taken.version, taken.back_version) or not before.present:
-            return _as_it_was(Outcome.CANNOT_UNDO, before)
         edge = taken.edge if taken.edge.version != taken.version else None
         back = taken.back if taken.back.version != taken.back_version else None
+        if before.edge.version != taken.version:
+            return _as_it_was(Outcome.CANNOT_UNDO, before)
+        begins = back is not None or (edge is not None and edge.kind in _COUNTED)
+        if begins and (not before.present or before.back.kind is Kind.BLOCK):
+            return _as_it_was(Outcome.NOT_ALLOWED, before)
+        if back is not None:
+            if before.back.kind not in unseen:
+                return _as_it_was(Outcome.CANNOT_UNDO, before)
+            if edge is None and _is_full(limit, before):
+                return _as_it_was(Outcome.CANNOT_UNDO, before)
+            back = _returned(limit, before, back)
+        if edge is not None:
+            edge = _approved(before, edge, taken)
         restored = _done(Outcome.RESTORED, before, edge, back)
         if edge is None or edge.kind not in _COUNTED or before.edge.kind in _COUNTED:
             return restored
@@ -282,6 +298,27 @@ def undo(limit: int, taken: Taken) -> Rule:
         return replace(restored, guards=Guards(following_below=_most(limit, before)))
 
     return decide
+
+
+def _approved(before: Before, edge: Edge, taken: Taken) -> Edge:
+    """The actor's edge again; a request, if the other came to approve of their followers since."""
+    if edge.kind not in FOLLOWS or taken.protected or not before.protected:
+        return edge
+    secret = Flags.SECRET if edge.kind is Kind.WHISPER else Flags.PLAIN
+    return _begun(before, edge, Kind.REQUEST, edge.flags & Flags.SPECIAL | secret)
+
+
+def _returned(limit: int, before: Before, back: Edge) -> Edge | None:
+    """The other's edge again, with what they have noted since; None: theirs stays as it is."""
+    if before.back.kind is not Kind.NONE or _is_full(limit, before):
+        return None
+    return replace(back, flags=back.flags & ~_LASTING | before.back.flags & _LASTING)
+
+
+def _is_full(limit: int, before: Before) -> bool:
+    """Whether the other follows as many users as they may."""
+    most = limit if before.back_following_limit is None else before.back_following_limit
+    return before.back_following >= most
 
 
 _COUNTED = FOLLOWS | {Kind.REQUEST}

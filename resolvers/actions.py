@@ -107,7 +107,7 @@ def dismiss() -> Action:
 
 def undo(limits: Limits, taken: Taken, token: str) -> Action:
     """To give back what a change took."""
-    rule = transitions.undo(limits.following_max, taken)
+    rule = transitions.undo(limits.following_max, taken, whispers=not limits.whispers_hidden)
     return Action(UNDO, rule, Outcome.CANNOT_UNDO, (token,))
 
 

@@ -129,12 +129,15 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
         asked = digest(actions.UNDO, first.other, token)
         return await _told_again(scope, Pair(actor, first.other), first.receipt, asked)
     found = kept.get(named) if named else None
-    if found is None or found.receipt.taken is None:
+    if named is None or found is None or found.receipt.taken is None:
         return Result(Outcome.UNDO_UNKNOWN)
     if found.age_us > scope.limits.undo_s * 1_000_000:
         return await _told(scope, Pair(actor, found.other), Outcome.UNDO_EXPIRED)
     action = actions.undo(scope.limits, found.receipt.taken, token)
-    return await change(scope, found.other, action, idempotency_key)
+    result = await change(scope, found.other, action, idempotency_key)
+    if result.is_changed:  # or else the token would bring back what the other has ended since
+        await scope.stores.receipts.spend(actor, named)
+    return result
 
 
 async def _done(

@@ -32,7 +32,8 @@ class Mutation(
 ):
     @strawberry.mutation(
         description="What an unfollow, a block or a removal took is there again, with its date: "
-        "for some minutes, and only if neither of the two has changed anything since."
+        "for some minutes, and only if nothing that the viewer may know of has taken its place. "
+        "Whoever approves of their followers only since is asked."
     )
     async def undo_relationship_change(
         self,

@@ -73,7 +73,7 @@ SPECIAL belongs to a follow and ends with it. MUTED and DISMISSED are notes abou
 or not: no action but `unmuteUser` (or the end of the mute) takes a mute away. A request for a
 whisper becomes one when it is accepted. Limits and pace are not shown: `FOLLOWING_LIMIT_REACHED`,
 `BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change nothing.
-`undoRelationshipChange` goes back to the state before, where nothing has changed since.
+`undoRelationshipChange` goes back to the state before, where nothing else has taken its place.
 """
 
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from graph.decision import Before, Decision, Outcome, Rule
-from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
+from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.relation import is_friends, relation
 from graph.transitions import (
     accept_request,
@@ -383,14 +383,79 @@ def test_what_was_muted_stays_muted(rule: Rule, before: Before) -> None:
         assert all(step.former.flags & _NOTES & ~step.edge.flags == 0 for step in decision.steps)
 
 
-@given(rule=_rules, before=_before)
+_takes = st.sampled_from([unfollow(), unfollow(mutual=True), remove_follower(), block(PLENTY)])
+
+
+@given(rule=_takes, before=_before)
 def test_an_undo_brings_back_both_edges_with_their_dates(rule: Rule, before: Before) -> None:
+    assume(Kind.BLOCK not in (before.edge.kind, before.back.kind))
     done = rule(before)
+    assume(done.steps)
     after = _after(before, done)
     taken = taken_by(before, done)
     undone = undo(PLENTY, taken)(replace(after, present=True, following_limit=None))
     assert undone.outcome is Outcome.RESTORED
     assert undone.relation == before.relation
+
+
+SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
+    "mute": (mute(),),
+    "mute and unmute": (mute(), unmute()),
+    "dismiss": (dismiss(),),
+    "make it close": (update_follow(special=True),),
+    "whisper": (follow(PLENTY, Kind.WHISPER),),
+}
+
+
+@pytest.mark.parametrize("acts", SECRET_ACTS.values(), ids=SECRET_ACTS)
+@pytest.mark.parametrize("kinds", [*product((Kind.FOLLOW, Kind.WHISPER, Kind.NONE), FOLLOWS)])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("taking", [unfollow(), remove_follower(), block(PLENTY)])
+def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
+    taking: Rule, turned: bool, kinds: tuple[Kind, Kind], acts: tuple[Rule, ...]
+) -> None:
+    """Nor does it take any of that back."""
+    edges = tuple(map(edge, reversed(kinds) if turned else kinds))
+    before = Before(*edges, 1, NOW)
+    done = taking(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    if not done.steps:
+        return
+    acted = _turned(after)
+    for act in acts:
+        acted = _after(acted, act(acted))
+    theirs = _turned(acted)
+    expected = undo(PLENTY, taken, whispers=False)(after)
+    undone = undo(PLENTY, taken, whispers=False)(theirs)
+    assert undone.outcome is expected.outcome is Outcome.RESTORED
+    assert undone.edge.kind is expected.edge.kind
+    assert undone.back.flags & _NOTES == theirs.back.flags & _NOTES
+    if theirs.back.kind is not after.back.kind:
+        assert undone.back == theirs.back  # a newer whisper stays one
+    else:
+        assert undone.back.kind is expected.back.kind
+
+
+def test_an_undo_after_a_block_is_answered_as_a_follow() -> None:
+    before = Before(edge(Kind.FOLLOW), NO_EDGE, 1, NOW)
+    done = unfollow()(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    blocked = _turned(_after(_turned(after), block(PLENTY)(_turned(after))))
+    for now in (blocked, replace(after, present=False)):
+        assert undo(PLENTY, taken)(now).outcome is follow(PLENTY)(now).outcome
+    unblocked = _turned(_after(_turned(blocked), unblock()(_turned(blocked))))
+    assert undo(PLENTY, taken)(unblocked).outcome is Outcome.RESTORED
+
+
+def test_an_unseen_block_leaves_the_undo_of_a_mere_block_as_it_is() -> None:
+    before = Before(NO_EDGE, NO_EDGE, 1, NOW)
+    done = block(PLENTY)(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    blocked = replace(after, back=edge(Kind.BLOCK))
+    for now in (after, blocked, replace(after, present=False)):
+        undone = undo(PLENTY, taken)(now)
+        assert (undone.outcome, undone.edge.kind) == (Outcome.RESTORED, Kind.NONE)
+        assert undone.back.kind is now.back.kind
 
 
 def test_a_newer_change_is_never_undone() -> None:
@@ -399,6 +464,44 @@ def test_a_newer_change_is_never_undone() -> None:
     after, taken = _after(before, done), taken_by(before, done)
     later = _after(after, follow(10)(after))
     assert undo(PLENTY, taken)(later).outcome is Outcome.CANNOT_UNDO
+    before = Before(NO_EDGE, edge(Kind.FOLLOW), following=1, now=NOW)
+    done = remove_follower()(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    for act in (block(PLENTY), mute()):
+        assert undo(PLENTY, taken)(_after(after, act(after))).outcome is Outcome.CANNOT_UNDO
+    for kind in (Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST):
+        back = replace(after, back=edge(kind))
+        assert undo(PLENTY, taken)(back).outcome is Outcome.CANNOT_UNDO
+
+
+@pytest.mark.parametrize("taking", [unfollow(), block(PLENTY)])
+@pytest.mark.parametrize("kind", sorted(FOLLOWS))
+@pytest.mark.parametrize("then", [False, True])
+def test_an_undo_passes_by_no_approval(taking: Rule, kind: Kind, then: bool) -> None:
+    before = Before(edge(kind, Flags.SPECIAL), NO_EDGE, 1, NOW, protected=then)
+    done = taking(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    undone = undo(PLENTY, taken)(replace(after, protected=True))
+    assert undone.outcome is Outcome.RESTORED
+    if then:
+        assert undone.relation == before.relation
+    else:
+        secret = Flags.SECRET if kind is Kind.WHISPER else Flags.PLAIN
+        assert undone.edge.kind is Kind.REQUEST
+        assert undone.edge.flags == Flags.SPECIAL | secret
+
+
+def test_an_undo_lifts_nobody_over_their_limit() -> None:
+    before = Before(edge(Kind.FOLLOW), edge(Kind.FOLLOW), 1, NOW, back_following=3)
+    blocked = block(PLENTY)(before)
+    for own, limit, after in ((None, 3, Kind.NONE), (4, 3, Kind.FOLLOW), (3, 9, Kind.NONE)):
+        full = replace(_after(before, blocked), back_following_limit=own)
+        undone = undo(limit, taken_by(before, blocked))(full)
+        assert undone.outcome is Outcome.RESTORED
+        assert (undone.edge.kind, undone.back.kind) == (Kind.FOLLOW, after)
+    removed = remove_follower()(before)
+    undone = undo(3, taken_by(before, removed))(_after(before, removed))
+    assert undone.outcome is Outcome.CANNOT_UNDO
 
 
 def test_turning_a_whisper_into_a_follow_keeps_its_date() -> None:
@@ -539,6 +642,10 @@ def test_a_mute_ends_when_its_time_has_passed_and_no_other_does(
 ) -> None:
     muted = Before(edge(Kind.FOLLOW, Flags.MUTED), NO_EDGE, 1, NOW, muted_until=until)
     assert end_mute()(muted).outcome is outcome
+
+
+def _turned(before: Before) -> Before:
+    return replace(before, edge=before.back, back=before.edge)
 
 
 def _after(before: Before, decision: Decision) -> Before:
