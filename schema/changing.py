@@ -5,8 +5,10 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from graph.consistency import joined, write_token
+from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import BadInput, KithError
+from graph.receipt import KeyReused
 from resolvers import relationship
 from resolvers.relationship import Change, Result
 from resolvers.scope import Scope
@@ -94,7 +96,10 @@ async def changed_many(info: Info, given: ChangeRelationshipsInput) -> ChangeRel
     except BadInput as bad:
         errors = [invalid_input(bad, INPUT)]
     else:
-        changes, token = await _changed_each(scope, viewer, given.changes, key)
+        try:
+            changes, token = await _changed_each(scope, viewer, given.changes, key)
+        except KeyReused:
+            errors = refusals(Result(Outcome.IDEMPOTENCY_KEY_REUSED), INPUT)
     return ChangeRelationshipsPayload(
         changes=changes,
         viewer=viewer,  # type: ignore[arg-type]
@@ -108,7 +113,7 @@ async def _changed_each(
     scope: Scope, viewer: UserId, given: Sequence[RelationshipChangeInput], key: str | None
 ) -> tuple[list[RelationshipChange | KithError], str | None]:
     """What became of each: those whose input is bad are refused, and the others made. With them one
-    token for all that were.
+    token for all that were. Raises KeyReused.
     """
     told: list[RelationshipChange | KithError | None] = [None] * len(given)
     changes: dict[int, Change] = {}

@@ -44,7 +44,8 @@ class Mutation(
 
     @strawberry.mutation(
         description="Many changes at once. Each is made or refused for itself: a bad one spoils no "
-        "other. With an idempotency key, each has its own by its place."
+        "other. With an idempotency key, each has its own by its place; where one is another than "
+        "the key was used for, none is made."
     )
     async def change_relationships(
         self,

@@ -89,6 +89,18 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         ub ub ub ub ub
         """,
     ),
+    "ask a friend": (
+        follow(10, mutual=True),
+        Outcome.REQUESTED,
+        True,
+        """
+        R- RF RW FF na
+        af af af af af
+        af af af af af
+        ar ar ar FF ar
+        ub ub ub ub ub
+        """,
+    ),
     "whisper to a protected user": (
         follow(10, Kind.WHISPER),
         Outcome.REQUESTED,
@@ -315,6 +327,8 @@ def test_the_table_of_rules(name: str, kind: Kind, back_kind: Kind, cell: str) -
     decision = rule(before)
     refusal = REFUSALS.get(cell)
     after = (kind, back_kind) if refusal else (LETTERS[cell[0]], LETTERS[cell[1]])
+    if cell == "FF" and outcome is Outcome.REQUESTED:
+        outcome = Outcome.FOLLOWED  # by asking back
     assert decision.outcome is (refusal or outcome)
     assert (decision.relation.kind, decision.relation.back_kind) == after
     assert bool(decision.steps) is (refusal is None)
@@ -415,8 +429,8 @@ def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
     taking: Rule, turned: bool, kinds: tuple[Kind, Kind], acts: tuple[Rule, ...]
 ) -> None:
     """Nor does it take any of that back."""
-    edges = tuple(map(edge, reversed(kinds) if turned else kinds))
-    before = Before(*edges, 1, NOW)
+    kind, back_kind = reversed(kinds) if turned else kinds
+    before = Before(edge(kind), edge(back_kind), 1, NOW)
     done = taking(before)
     after, taken = _after(before, done), taken_by(before, done)
     if not done.steps:
@@ -522,6 +536,9 @@ def test_a_secret_request_becomes_a_whisper() -> None:
     accepted = accept_request(10)(Before(NO_EDGE, asked.steps[0].edge, 0, NOW + 1))
     assert accepted.relation.back_kind is Kind.WHISPER
     assert Flags.SECRET not in accepted.steps[0].edge.flags
+    asked_before = Before(NO_EDGE, asked.steps[0].edge, 0, NOW + 1)
+    known = accept_request(10, whispers=False)(asked_before)
+    assert (known.back.kind, known.back.flags) == (Kind.FOLLOW, Flags.PLAIN)
 
 
 def test_a_request_that_needs_no_approval_any_more_is_granted_by_asking_again() -> None:
