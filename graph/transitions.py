@@ -11,11 +11,17 @@ from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis, Version
 
 
 def follow(
-    limit: int, kind: Kind = Kind.FOLLOW, *, special: bool = False, message: str | None = None
+    limit: int,
+    kind: Kind = Kind.FOLLOW,
+    *,
+    special: bool = False,
+    message: str | None = None,
+    mutual: bool = False,
 ) -> Rule:
     """`followUser`, openly or by a whisper, for an actor who may follow `limit` users.
 
-    A protected user is asked: by a request, with a `message`.
+    A protected user is asked: by a request, with a `message`. Where all follows are `mutual`, to
+    ask who has asked already is to accept.
     """
     flags = Flags.SPECIAL if special else Flags.PLAIN
 
@@ -26,6 +32,9 @@ def follow(
             return _as_it_was(Outcome.NOT_ALLOWED, before)
         if edge.kind in FOLLOWS:
             return _as_it_was(Outcome.ALREADY_FOLLOWING, before)
+        if mutual and before.back.kind is Kind.REQUEST and edge.kind is not Kind.BLOCK:
+            decision = _both(limit, before, flags)
+            return replace(decision, outcome=Outcome.FOLLOWED) if decision.steps else decision
         if edge.kind is Kind.REQUEST and before.protected:
             return _as_it_was(Outcome.ALREADY_REQUESTED, before)
         if edge.kind is Kind.BLOCK:
@@ -91,10 +100,11 @@ def remove_follower(*, whispers: bool = True, mutual: bool = False) -> Rule:
     return decide
 
 
-def accept_request(limit: int, *, mutual: bool = False) -> Rule:
+def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -> Rule:
     """`acceptFollowRequest`: the other's request becomes what they asked for, as of now.
 
-    Where all follows are `mutual`, it is returned at once.
+    Without `whispers`, the actor may not know of these, so it becomes an open follow. Where all
+    follows are `mutual`, it is returned at once.
     """
 
     def decide(before: Before) -> Decision:
@@ -103,18 +113,31 @@ def accept_request(limit: int, *, mutual: bool = False) -> Rule:
             return _as_it_was(Outcome.NO_REQUEST, before)
         if edge.kind is Kind.BLOCK:
             return _as_it_was(Outcome.UNBLOCK_FIRST, before)
-        secret = back.flags & Flags.SECRET and not mutual
-        kind = Kind.WHISPER if secret else Kind.FOLLOW
-        accepted = _begun(before, back, kind, back.flags & Flags.SPECIAL)
-        if not mutual or edge.kind in FOLLOWS:
-            return _done(Outcome.REQUEST_ACCEPTED, before, None, accepted)
-        if edge.kind is Kind.NONE and before.following >= _most(limit, before):
-            return _too_many(limit, before)
-        returned = _begun(before, edge, Kind.FOLLOW)
-        both = _done(Outcome.REQUEST_ACCEPTED, before, returned, accepted)
-        return _while_below(limit, both, before)
+        if mutual:
+            return _both(limit, before, edge.flags & Flags.SPECIAL)
+        secret = back.flags & Flags.SECRET and whispers
+        accepted = _granted(before, Kind.WHISPER if secret else Kind.FOLLOW)
+        return _done(Outcome.REQUEST_ACCEPTED, before, None, accepted)
 
     return decide
+
+
+def _granted(before: Before, kind: Kind) -> Edge:
+    """The other's request, granted."""
+    return _begun(before, before.back, kind, before.back.flags & Flags.SPECIAL)
+
+
+def _both(limit: int, before: Before, flags: Flags) -> Decision:
+    """The other's request is granted and returned, with the actor's `flags`."""
+    edge, accepted = before.edge, _granted(before, Kind.FOLLOW)
+    if edge.kind in FOLLOWS:
+        return _done(Outcome.REQUEST_ACCEPTED, before, None, accepted)
+    if edge.kind is Kind.NONE and before.following >= _most(limit, before):
+        return _too_many(limit, before)
+    both = _done(
+        Outcome.REQUEST_ACCEPTED, before, _begun(before, edge, Kind.FOLLOW, flags), accepted
+    )
+    return _while_below(limit, both, before)
 
 
 def decline_request() -> Rule:

@@ -67,7 +67,7 @@ async def set_following_limit(
 
 async def settings_of(scope: Scope, user: UserId) -> Account:
     """What holds for somebody now."""
-    return (await scope.stores.accounts.of([user]))[user]
+    return scope.limits.account((await scope.stores.accounts.of([user]))[user])
 
 
 def _request(actor: UserId, key: str | None, *said: object) -> Request | None:
@@ -82,7 +82,8 @@ async def _once(
     if first is None:
         try:
             saved = await save()
-            return Result(saved.outcome, saved.account, retry_at=saved.retry_at)
+            account = scope.limits.account(saved.account)
+            return Result(saved.outcome, account, retry_at=saved.retry_at)
         except AlreadyNoted:  # the same request has arrived twice at once
             first = await _receipt(scope, request)
         finally:
