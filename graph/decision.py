@@ -49,7 +49,7 @@ class Outcome(Enum):
     BLOCK_LIMIT_REACHED = "BLOCK_LIMIT_REACHED"
     RATE_LIMITED = "RATE_LIMITED"
     CANNOT_UNDO = "CANNOT_UNDO"
-    """One of the two has changed something since."""
+    """Things have changed since: what was taken has no place any more."""
     UNDO_EXPIRED = "UNDO_EXPIRED"
     UNDO_UNKNOWN = "UNDO_UNKNOWN"
     IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
@@ -126,6 +126,9 @@ class Before:
     blocks: int = 0
     following_limit: int | None = None
     """The actor's own limit, where a service has set one."""
+    back_following: int = 0
+    """How many follows, whispers and requests the other has."""
+    back_following_limit: int | None = None
     protected: bool = False
     """Whether the other approves who follows them."""
     present: bool = True

@@ -38,6 +38,6 @@ _BY_OUTCOME = {
 }
 
 
-def eligibility(before: Before, limit: int) -> Eligibility:
+def eligibility(before: Before, limit: int, *, mutual: bool = False) -> Eligibility:
     """What the actor of `before`, who may follow `limit` users, would be told."""
-    return _BY_OUTCOME[among_active(follow(limit))(before).outcome]
+    return _BY_OUTCOME[among_active(follow(limit, mutual=mutual))(before).outcome]

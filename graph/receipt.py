@@ -56,6 +56,10 @@ class AlreadyNoted(Exception):
     """The actor has a receipt of that id: nothing was done."""
 
 
+class KeyReused(Exception):
+    """The actor has used that key before, with another input: nothing was done."""
+
+
 Note = Callable[[Before, Decision], Receipt | None]
 """A pure function: which receipt to write with a decision, if any."""
 

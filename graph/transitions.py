@@ -11,11 +11,17 @@ from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis, Version
 
 
 def follow(
-    limit: int, kind: Kind = Kind.FOLLOW, *, special: bool = False, message: str | None = None
+    limit: int,
+    kind: Kind = Kind.FOLLOW,
+    *,
+    special: bool = False,
+    message: str | None = None,
+    mutual: bool = False,
 ) -> Rule:
     """`followUser`, openly or by a whisper, for an actor who may follow `limit` users.
 
-    A protected user is asked: by a request, with a `message`.
+    A protected user is asked: by a request, with a `message`. Where all follows are `mutual`, to
+    ask who has asked already is to accept.
     """
     flags = Flags.SPECIAL if special else Flags.PLAIN
 
@@ -26,6 +32,9 @@ def follow(
             return _as_it_was(Outcome.NOT_ALLOWED, before)
         if edge.kind in FOLLOWS:
             return _as_it_was(Outcome.ALREADY_FOLLOWING, before)
+        if mutual and before.back.kind is Kind.REQUEST and edge.kind is not Kind.BLOCK:
+            decision = _both(limit, before, flags)
+            return replace(decision, outcome=Outcome.FOLLOWED) if decision.steps else decision
         if edge.kind is Kind.REQUEST and before.protected:
             return _as_it_was(Outcome.ALREADY_REQUESTED, before)
         if edge.kind is Kind.BLOCK:
@@ -91,10 +100,11 @@ def remove_follower(*, whispers: bool = True, mutual: bool = False) -> Rule:
     return decide
 
 
-def accept_request(limit: int, *, mutual: bool = False) -> Rule:
+def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -> Rule:
     """`acceptFollowRequest`: the other's request becomes what they asked for, as of now.
 
-    Where all follows are `mutual`, it is returned at once.
+    Without `whispers`, the actor may not know of these, so it becomes an open follow. Where all
+    follows are `mutual`, it is returned at once.
     """
 
     def decide(before: Before) -> Decision:
@@ -103,18 +113,31 @@ def accept_request(limit: int, *, mutual: bool = False) -> Rule:
             return _as_it_was(Outcome.NO_REQUEST, before)
         if edge.kind is Kind.BLOCK:
             return _as_it_was(Outcome.UNBLOCK_FIRST, before)
-        secret = back.flags & Flags.SECRET and not mutual
-        kind = Kind.WHISPER if secret else Kind.FOLLOW
-        accepted = _begun(before, back, kind, back.flags & Flags.SPECIAL)
-        if not mutual or edge.kind in FOLLOWS:
-            return _done(Outcome.REQUEST_ACCEPTED, before, None, accepted)
-        if edge.kind is Kind.NONE and before.following >= _most(limit, before):
-            return _too_many(limit, before)
-        returned = _begun(before, edge, Kind.FOLLOW)
-        both = _done(Outcome.REQUEST_ACCEPTED, before, returned, accepted)
-        return _while_below(limit, both, before)
+        if mutual:
+            return _both(limit, before, edge.flags & Flags.SPECIAL)
+        secret = back.flags & Flags.SECRET and whispers
+        accepted = _granted(before, Kind.WHISPER if secret else Kind.FOLLOW)
+        return _done(Outcome.REQUEST_ACCEPTED, before, None, accepted)
 
     return decide
+
+
+def _granted(before: Before, kind: Kind) -> Edge:
+    """The other's request, granted."""
+    return _begun(before, before.back, kind, before.back.flags & Flags.SPECIAL)
+
+
+def _both(limit: int, before: Before, flags: Flags) -> Decision:
+    """The other's request is granted and returned, with the actor's `flags`."""
+    edge, accepted = before.edge, _granted(before, Kind.FOLLOW)
+    if edge.kind in FOLLOWS:
+        return _done(Outcome.REQUEST_ACCEPTED, before, None, accepted)
+    if edge.kind is Kind.NONE and before.following >= _most(limit, before):
+        return _too_many(limit, before)
+    both = _done(
+        Outcome.REQUEST_ACCEPTED, before, _begun(before, edge, Kind.FOLLOW, flags), accepted
+    )
+    return _while_below(limit, both, before)
 
 
 def decline_request() -> Rule:
@@ -254,26 +277,42 @@ class Taken:
     back_version: Version
     edge: Edge
     back: Edge
+    protected: bool = False
+    """Whether the other approved of their followers then."""
 
 
 def taken_by(before: Before, decision: Decision) -> Taken:
     """What the decision takes from what was before."""
-    return Taken(decision.edge.version, decision.back.version, before.edge, before.back)
+    versions = decision.edge.version, decision.back.version
+    return Taken(*versions, before.edge, before.back, before.protected)
 
 
-def undo(limit: int, taken: Taken) -> Rule:
+def undo(limit: int, taken: Taken, *, whispers: bool = True) -> Rule:
     """`undoRelationshipChange`: what was found before is there again, with its date.
 
-    Only if neither has changed anything since: a newer decision is never overruled. Whoever
+    Not if the actor has changed their own edge since, or if the other's has become what the actor
+    can see. What the other does unseen never matters, and stays: notes, and without `whispers`
+    these too. A follow of whoever was not protected then, and is now, is asked for; whoever
     follows `limit` users by now gets no follow back.
     """
+    unseen = {Kind.NONE} if whispers else {Kind.NONE, Kind.WHISPER}
 
     def decide(before: Before) -> Decision:
-        left = (before.edge.version, before.back.version)
-        if left != (taken.version, taken.back_version) or not before.present:
-            return _as_it_was(Outcome.CANNOT_UNDO, before)
         edge = taken.edge if taken.edge.version != taken.version else None
         back = taken.back if taken.back.version != taken.back_version else None
+        if before.edge.version != taken.version:
+            return _as_it_was(Outcome.CANNOT_UNDO, before)
+        begins = back is not None or (edge is not None and edge.kind in _COUNTED)
+        if begins and (not before.present or before.back.kind is Kind.BLOCK):
+            return _as_it_was(Outcome.NOT_ALLOWED, before)
+        if back is not None:
+            if before.back.kind not in unseen:
+                return _as_it_was(Outcome.CANNOT_UNDO, before)
+            if edge is None and _is_full(limit, before):
+                return _as_it_was(Outcome.CANNOT_UNDO, before)
+            back = _returned(limit, before, back)
+        if edge is not None:
+            edge = _approved(before, edge, taken)
         restored = _done(Outcome.RESTORED, before, edge, back)
         if edge is None or edge.kind not in _COUNTED or before.edge.kind in _COUNTED:
             return restored
@@ -282,6 +321,27 @@ def undo(limit: int, taken: Taken) -> Rule:
         return replace(restored, guards=Guards(following_below=_most(limit, before)))
 
     return decide
+
+
+def _approved(before: Before, edge: Edge, taken: Taken) -> Edge:
+    """The actor's edge again; a request, if the other came to approve of their followers since."""
+    if edge.kind not in FOLLOWS or taken.protected or not before.protected:
+        return edge
+    secret = Flags.SECRET if edge.kind is Kind.WHISPER else Flags.PLAIN
+    return _begun(before, edge, Kind.REQUEST, edge.flags & Flags.SPECIAL | secret)
+
+
+def _returned(limit: int, before: Before, back: Edge) -> Edge | None:
+    """The other's edge again, with what they have noted since; None: theirs stays as it is."""
+    if before.back.kind is not Kind.NONE or _is_full(limit, before):
+        return None
+    return replace(back, flags=back.flags & ~_LASTING | before.back.flags & _LASTING)
+
+
+def _is_full(limit: int, before: Before) -> bool:
+    """Whether the other follows as many users as they may."""
+    most = limit if before.back_following_limit is None else before.back_following_limit
+    return before.back_following >= most
 
 
 _COUNTED = FOLLOWS | {Kind.REQUEST}

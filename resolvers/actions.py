@@ -4,10 +4,10 @@ Knows nothing of who the two are, and nothing of how anything is read or written
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from graph import transitions
-from graph.decision import Before, Decision, Outcome, Rule
+from graph.decision import Outcome, Rule
 from graph.edge import Kind, Millis, UserId
 from graph.receipt import digest
 from graph.transitions import Taken
@@ -37,9 +37,10 @@ def follow(
     limits: Limits, kind: Kind = Kind.FOLLOW, *, special: bool = False, message: str | None = None
 ) -> Action:
     """To follow, openly or by a whisper; a protected user is asked, with a `message`."""
-    rule = transitions.follow(limits.following_max, kind, special=special, message=message)
-    if limits.mutual_approval:
-        rule = _of_protected(rule)
+    mutual = limits.mutual_approval
+    rule = transitions.follow(
+        limits.following_max, kind, special=special, message=message, mutual=mutual
+    )
     return Action("follow", rule, Outcome.CANNOT_FOLLOW_SELF, (kind, special, message))
 
 
@@ -86,7 +87,9 @@ def unmute() -> Action:
 
 def accept_request(limits: Limits) -> Action:
     """To grant a request; where all follows are mutual, both follow."""
-    rule = transitions.accept_request(limits.following_max, mutual=limits.mutual_approval)
+    rule = transitions.accept_request(
+        limits.following_max, whispers=not limits.whispers_hidden, mutual=limits.mutual_approval
+    )
     return Action("acceptRequest", rule, Outcome.NO_REQUEST)
 
 
@@ -107,14 +110,5 @@ def dismiss() -> Action:
 
 def undo(limits: Limits, taken: Taken, token: str) -> Action:
     """To give back what a change took."""
-    rule = transitions.undo(limits.following_max, taken)
+    rule = transitions.undo(limits.following_max, taken, whispers=not limits.whispers_hidden)
     return Action(UNDO, rule, Outcome.CANNOT_UNDO, (token,))
-
-
-def _of_protected(rule: Rule) -> Rule:
-    """The rule where every account approves who follows it."""
-
-    def decide(before: Before) -> Decision:
-        return rule(replace(before, protected=True))
-
-    return decide

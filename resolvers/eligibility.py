@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 
 from graph.account import Account
@@ -34,9 +33,8 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
         if kinds == SELF.kinds:
             return Eligibility.SELF
         before = _before(STRANGERS._replace(kinds=kinds), following, own, privacy)
-        if scope.limits.mutual_approval:
-            before = replace(before, protected=True)
-        return eligibility(before, scope.limits.following_max)
+        limits = scope.limits
+        return eligibility(before, limits.following_max, mutual=limits.mutual_approval)
 
     return [told(tie.kinds, account.privacy) for tie, account in zip(ties, accounts, strict=True)]
 

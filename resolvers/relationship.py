@@ -17,6 +17,7 @@ from graph.pace import paced
 from graph.receipt import (
     AlreadyNoted,
     Kept,
+    KeyReused,
     Note,
     Receipt,
     digest,
@@ -90,8 +91,12 @@ async def change_many(
 
     Raises:
         Unauthenticated: nobody asks.
+        KeyReused: the key was used with another change at any place.
+        Unavailable: with a key, PostgreSQL is.
     """
-    scope.must_have_viewer()
+    actor = scope.must_have_viewer()
+    if idempotency_key is not None:
+        await _must_be_same(scope, actor, changes, idempotency_key)
     results: dict[int, Result | KithError] = {}
     places: dict[UserId, list[int]] = {}
     for place in sorted(changes):
@@ -101,7 +106,7 @@ async def change_many(
     async def change_all(mine: Sequence[int]) -> None:
         async with free:
             for place in mine:
-                key = None if idempotency_key is None else f"{idempotency_key}\n{place}"
+                key = None if idempotency_key is None else _placed(idempotency_key, place)
                 try:
                     results[place] = await change(scope, *changes[place], key)
                 except KithError as error:
@@ -109,6 +114,23 @@ async def change_many(
 
     await asyncio.gather(*map(change_all, places.values()))
     return results
+
+
+async def _must_be_same(
+    scope: Scope, actor: UserId, changes: Mapping[int, Change], key: str
+) -> None:
+    """Raises KeyReused where any of the changes is another than the key was used for."""
+    ids = {place: keyed_id(_placed(key, place)) for place in changes}
+    kept = await _kept(scope, actor, list(ids.values()))
+    for place, (target, action) in changes.items():
+        found = kept.get(ids[place])
+        if found is not None and found.receipt.asked != action.asked(target):
+            raise KeyReused
+
+
+def _placed(key: str, place: int) -> str:
+    """The key of one change of many."""
+    return f"{key}\n{place}"
 
 
 async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> Result:
@@ -121,12 +143,15 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
         asked = digest(actions.UNDO, first.other, token)
         return await _told_again(scope, Pair(actor, first.other), first.receipt, asked)
     found = kept.get(named) if named else None
-    if found is None or found.receipt.taken is None:
+    if named is None or found is None or found.receipt.taken is None:
         return Result(Outcome.UNDO_UNKNOWN)
     if found.age_us > scope.limits.undo_s * 1_000_000:
         return await _told(scope, Pair(actor, found.other), Outcome.UNDO_EXPIRED)
     action = actions.undo(scope.limits, found.receipt.taken, token)
-    return await change(scope, found.other, action, idempotency_key)
+    result = await change(scope, found.other, action, idempotency_key)
+    if result.is_changed:  # or else the token would bring back what the other has ended since
+        await scope.stores.receipts.spend(actor, named)
+    return result
 
 
 async def _done(
@@ -134,7 +159,12 @@ async def _done(
 ) -> Result:
     note = _note(action, pair.target, receipt_id, keyed=keyed)
     rule = paced(among_active(action.rule), scope.limits.pace, noted=keyed)
-    decision = await scope.stores.edges.change(pair, rule, note)
+    here = scope.limits.before
+    decision = await scope.stores.edges.change(
+        pair,
+        lambda before: rule(here(before)),
+        lambda before, decided: note(here(before), decided),
+    )
     scope.forget()
     return Result(
         decision.outcome,

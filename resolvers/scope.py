@@ -4,11 +4,12 @@ Knows nothing of the protocol that the request came by.
 """
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from graph.account import Account
 from graph.affinity import DEFAULT_SCALE, Scale
+from graph.decision import Before
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
 from graph.pace import Pace
@@ -51,6 +52,16 @@ class Limits:
     """How many relations one subscription follows."""
     counts_every_s: float = 1.0
     """How often a subscription tells of counts that never stand still."""
+
+    def account(self, account: Account) -> Account:
+        """The account as it holds here: where all follows are mutual, it is protected."""
+        if not self.mutual_approval or account.privacy.protected:
+            return account
+        return replace(account, privacy=replace(account.privacy, protected=True))
+
+    def before(self, before: Before) -> Before:
+        """The same of what a rule is asked about."""
+        return replace(before, protected=True) if self.mutual_approval else before
 
 
 class Arrival(NamedTuple):
@@ -149,11 +160,16 @@ class Scope:
 
     async def _read_profiles(self, users: Sequence[UserId]) -> list[Profile]:
         found = await self.stores.profiles.of(users, self.viewer)
-        return [found[user] for user in users]
+        if not self.limits.mutual_approval:
+            return [found[user] for user in users]
+        profiles = [found[user] for user in users]
+        return [
+            profile._replace(account=self.limits.account(profile.account)) for profile in profiles
+        ]
 
     async def _read_accounts(self, users: Sequence[UserId]) -> list[Account]:
         found = await self.stores.accounts.of(users)
-        return [found[user] for user in users]
+        return [self.limits.account(found[user]) for user in users]
 
     async def _read_ties(self, users: Sequence[UserId]) -> list[Relation]:
         viewer = self.must_have_viewer()

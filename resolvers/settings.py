@@ -61,7 +61,7 @@ async def set_following_limit(
 
 async def settings_of(scope: Scope, user: UserId) -> Account:
     """What holds for somebody now."""
-    return (await scope.stores.accounts.of([user]))[user]
+    return scope.limits.account((await scope.stores.accounts.of([user]))[user])
 
 
 async def _once(
@@ -71,4 +71,5 @@ async def _once(
     saved = await once(scope, request, save)
     if isinstance(saved, Outcome):
         return Result(saved, await settings_of(scope, user))
-    return Result(saved.outcome, saved.account, retry_at=saved.retry_at)
+    account = scope.limits.account(saved.account)
+    return Result(saved.outcome, account, retry_at=saved.retry_at)

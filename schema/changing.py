@@ -5,8 +5,10 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from graph.consistency import joined, write_token
+from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import BadInput, KithError
+from graph.receipt import KeyReused
 from resolvers import relationship
 from resolvers.relationship import Change, Result
 from resolvers.scope import Scope
@@ -29,7 +31,7 @@ from schema.payload import (
 from schema.requests import action_of, idempotency_key
 from schema.rows import relation_rows
 from schema.told import INPUT, outcome_of, refusal_of
-from schema.user_error import invalid_input
+from schema.user_error import invalid_input, refusals
 
 P = TypeVar("P", bound=Payload)
 
@@ -93,7 +95,10 @@ async def changed_many(info: Info, given: ChangeRelationshipsInput) -> ChangeRel
     except BadInput as bad:
         errors = [invalid_input(bad, INPUT)]
     else:
-        changes, token = await _changed_each(scope, viewer, given.changes, key)
+        try:
+            changes, token = await _changed_each(scope, viewer, given.changes, key)
+        except KeyReused:
+            errors = refusals(Result(Outcome.IDEMPOTENCY_KEY_REUSED), INPUT)
     return ChangeRelationshipsPayload(
         changes=changes,
         viewer=viewer,  # type: ignore[arg-type]
@@ -107,7 +112,7 @@ async def _changed_each(
     scope: Scope, viewer: UserId, given: Sequence[RelationshipChangeInput], key: str | None
 ) -> tuple[list[RelationshipChange | KithError], str | None]:
     """What became of each: those whose input is bad are refused, and the others made. With them one
-    token for all that were.
+    token for all that were. Raises KeyReused.
     """
     told: list[RelationshipChange | KithError | None] = [None] * len(given)
     changes: dict[int, Change] = {}

@@ -32,7 +32,8 @@ class Mutation(
 ):
     @strawberry.mutation(
         description="What an unfollow, a block or a removal took is there again, with its date: "
-        "for some minutes, and only if neither of the two has changed anything since."
+        "for some minutes, and only if nothing that the viewer may know of has taken its place. "
+        "Whoever approves of their followers only since is asked."
     )
     async def undo_relationship_change(
         self,
@@ -43,7 +44,8 @@ class Mutation(
 
     @strawberry.mutation(
         description="Many changes at once. Each is made or refused for itself: a bad one spoils no "
-        "other. With an idempotency key, each has its own by its place."
+        "other. With an idempotency key, each has its own by its place; where one is another than "
+        "the key was used for, none is made."
     )
     async def change_relationships(
         self,

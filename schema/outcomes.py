@@ -145,7 +145,9 @@ class DismissSuggestionOutcome(Enum):
 @strawberry.enum(description="What became of an `undoRelationshipChange`.")
 class UndoRelationshipChangeOutcome(Enum):
     RESTORED = strawberry.enum_value(
-        "RESTORED", description="What the change took is there again, with its date."
+        "RESTORED",
+        description="What the change took is there again, with its date; or is asked for, where "
+        "that has become necessary.",
     )
     REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
 

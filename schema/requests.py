@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from graph.edge import Kind, Millis
@@ -42,12 +42,19 @@ def idempotency_key(key: str | None) -> str | None:
 
 def _follow(limits: Limits, given: Any) -> Action:
     message = _text("message", given.message, MESSAGE_CHARS_MAX) if given.message else None
-    kind = KINDS.get(given.visibility, Kind.FOLLOW)
+    kind = _kind(limits, given.visibility) or Kind.FOLLOW
     return actions.follow(limits, kind, special=bool(given.special), message=message)
 
 
-def _update_follow(_: Limits, given: Any) -> Action:
-    return actions.update_follow(KINDS.get(given.visibility), arguments.given(given.special))
+def _update_follow(limits: Limits, given: Any) -> Action:
+    kind = _kind(limits, given.visibility)
+    return actions.update_follow(kind, arguments.given(given.special))
+
+
+def _kind(limits: Limits, visibility: Any) -> Kind | None:
+    if visibility is FollowVisibility.WHISPER and limits.mutual_approval:
+        raise BadInput("visibility", "all follows are mutual here, and open: nobody whispers.")
+    return KINDS.get(visibility)
 
 
 def _mute(_: Limits, given: Any) -> Action:
@@ -59,7 +66,13 @@ def _end(until: datetime | None) -> Millis | None:
         return None
     if arguments.zoned("until", until).timestamp() <= time.time():
         raise BadInput("until", "it has passed already.")
-    return Millis(int(until.timestamp() * 1000))
+    if until > _LAST:
+        raise BadInput("until", "it is too late; in UTC, use a date before the year 10000.")
+    return arguments.moment("until", until)
+
+
+_LAST = datetime.max.replace(microsecond=999_000, tzinfo=UTC)
+"""In whole milliseconds, as dates are kept: a later one could not be told any more."""
 
 
 def _text(argument: str, text: str, most: int) -> str:

@@ -85,6 +85,10 @@ class Receipts(Protocol):
         """Those of an actor's receipts that there are."""
         ...
 
+    async def spend(self, actor: UserId, receipt_id: UUID) -> None:
+        """What was taken by then is given back: the receipt gives nothing any more."""
+        ...
+
 
 class Mutes(Protocol):
     """Mutes that end by themselves."""

@@ -33,7 +33,7 @@ ACTIONS: dict[str, tuple[Rule, bool]] = {
 """Each action, and whether the other user is protected."""
 
 MUTUAL: dict[str, tuple[Rule, bool]] = {
-    "followUser": (rules.follow(PLENTY), True),
+    "followUser": (rules.follow(PLENTY, mutual=True), True),
     "acceptFollowRequest": (rules.accept_request(PLENTY, mutual=True), True),
     "unfollowUser": (rules.unfollow(mutual=True), True),
     "removeFollower": (rules.remove_follower(mutual=True), True),
@@ -71,9 +71,10 @@ NOTES = """
 
 SPECIAL belongs to a follow and ends with it. MUTED and DISMISSED are notes about a user, followed
 or not: no action but `unmuteUser` (or the end of the mute) takes a mute away. A request for a
-whisper becomes one when it is accepted. Limits and pace are not shown: `FOLLOWING_LIMIT_REACHED`,
-`BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change nothing.
-`undoRelationshipChange` goes back to the state before, where nothing has changed since.
+whisper becomes one when it is accepted, unless whispers are hidden from their targets. Limits
+and pace are not shown: `FOLLOWING_LIMIT_REACHED`, `BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change
+nothing. `undoRelationshipChange` goes back to the state before, where nothing else has taken its
+place.
 """
 
 

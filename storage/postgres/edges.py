@@ -69,6 +69,8 @@ async def _before(connection: Connection, pair: Pair) -> Before:
         now=row["now"],
         blocks=row["blocks"],
         following_limit=row["following_limit"],
+        back_following=row["back_following"],
+        back_following_limit=row["back_following_limit"],
         protected=row["protected"],
         present=row["present"],
         active=row["active"],

@@ -18,6 +18,7 @@ from storage.postgres.pool import Connection, Postgres, Record
 @dataclass(frozen=True, slots=True)
 class _Statements:
     find_receipts: str
+    spend_receipt: str
     write_receipt: str
 
 
@@ -33,6 +34,9 @@ class PostgresReceipts:
     async def of(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
         rows = await self._postgres.fetch(_SQL.find_receipts, actor, ids)
         return {kept.receipt.id: kept for kept in map(_kept, rows)}
+
+    async def spend(self, actor: UserId, receipt_id: UUID) -> None:
+        await self._postgres.fetch(_SQL.spend_receipt, actor, receipt_id)
 
 
 async def write_receipt(
@@ -59,7 +63,7 @@ def receipt_columns(receipt: Receipt) -> Iterator[Any]:
         yield None
     else:
         edges = (*_packed(taken.edge), *_packed(taken.back))
-        yield [taken.version, taken.back_version, *edges]
+        yield [taken.version, taken.back_version, *edges, int(taken.protected)]
 
 
 def _kept(row: Record) -> Kept:
@@ -71,7 +75,8 @@ def _taken(packed: Sequence[int] | None) -> Taken | None:
     if packed is None:
         return None
     version, back_version = map(Version, packed[:2])
-    return Taken(version, back_version, _edge(*packed[2:6]), _edge(*packed[6:]))
+    protected = packed[10:] == [1]  # receipts of former releases do not say
+    return Taken(version, back_version, _edge(*packed[2:6]), _edge(*packed[6:10]), protected)
 
 
 def _packed(edge: Edge) -> tuple[int, int, int, int]:

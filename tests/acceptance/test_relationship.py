@@ -12,8 +12,8 @@ from resolvers.scope import Limits, Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.gateway import Gateway, running_gateway
-from tests.graphs import follows
-from tests.relationships import change, outcome, protect, put_away
+from tests.graphs import drain_all, follows
+from tests.relationships import change, outcome, protect, put_away, say
 
 OWN = """
 { viewer { user {
@@ -283,6 +283,8 @@ async def test_nobody_does_it_to_themselves(gateway: Gateway, mutation: str) -> 
         ("followUser", {"idempotencyKey": "x" * 65}, "idempotencyKey"),
         ("muteUser", {"until": "2001-01-01T00:00:00Z"}, "until"),
         ("muteUser", {"until": "2999-01-01T00:00:00"}, "until"),
+        ("muteUser", {"until": "9999-12-31T23:59:59-12:00"}, "until"),
+        ("muteUser", {"until": "9999-12-31T23:59:59.999999Z"}, "until"),
         ("undoRelationshipChange", {"undoToken": "", "idempotencyKey": ""}, "idempotencyKey"),
     ],
 )
@@ -319,6 +321,70 @@ async def test_where_all_follows_are_mutual_accepting_makes_friends(
         assert (await own(gateway, 2))[0] == [["1"], ["1"], ["1"]]
         assert await outcome(gateway, 2, "unfollowUser", 1) == ("UNFOLLOWED", "NONE")
         assert (await own(gateway, 2))[0] == [[], [], []]
+
+
+async def test_the_last_moment_of_all_can_be_told(gateway: Gateway) -> None:
+    until = "9999-12-31T23:59:59.999Z"
+    assert await outcome(gateway, 1, "muteUser", 2, until=until) == ("MUTED", "NONE")
+    muted = "{ viewer { mutedUsers { edges { mutedUntil } } } }"
+    (edge,) = (await gateway.data(muted, 1))["viewer"]["mutedUsers"]["edges"]
+    assert edge["mutedUntil"].startswith("9999-12-31T23:59:59.99")
+
+
+async def test_where_all_follows_are_mutual_everybody_is_protected(
+    storage_settings: StorageSettings,
+) -> None:
+    query = """{ user(id: "2") {
+        viewerFollowEligibility { code } following { access } followingCount
+    } viewer { relationshipSettings { protected } } }"""
+    async with running_gateway(storage_settings, Limits(mutual_approval=True)) as gateway:
+        told = await gateway.data(query, 1)
+        assert told["user"]["viewerFollowEligibility"] == {"code": "APPROVAL_NEEDED"}
+        assert told["user"]["following"] == {"access": "PROTECTED"}
+        assert told["user"]["followingCount"] is None
+        assert told["viewer"]["relationshipSettings"] == {"protected": True}
+        said = await say(gateway, 1, protected=False)
+        assert said["settings"]["protected"]
+
+
+async def test_where_all_follows_are_mutual_to_ask_back_is_to_accept(
+    storage_settings: StorageSettings, stores: Stores
+) -> None:
+    query = '{ user(id: "1") { viewerFollowEligibility { code } } }'
+    async with running_gateway(storage_settings, Limits(mutual_approval=True)) as gateway:
+        await change(gateway, 1, "followUser", 2)
+        await drain_all(stores)
+        told = await gateway.data(query, 2)
+        assert told["user"]["viewerFollowEligibility"] == {"code": "ALLOWED"}
+        assert await outcome(gateway, 2, "followUser", 1) == ("FOLLOWED", "FRIENDS")
+        assert (await own(gateway, 2))[0] == [["1"], ["1"], ["1"]]
+        token = (await change(gateway, 1, "unfollowUser", 2))["undoToken"]
+        undone = await change(gateway, 1, "undoRelationshipChange", undoToken=token)
+        assert undone["relation"]["state"] == "FRIENDS"
+
+
+@pytest.mark.parametrize("mutation", ["followUser", "updateFollow"])
+async def test_where_all_follows_are_mutual_nobody_whispers(
+    storage_settings: StorageSettings, mutation: str
+) -> None:
+    async with running_gateway(storage_settings, Limits(mutual_approval=True)) as gateway:
+        await change(gateway, 1, "followUser", 2)
+        await change(gateway, 2, "followUser", 1)
+        payload = await change(gateway, 1, mutation, 2, visibility="WHISPER")
+        (error,) = payload["userErrors"]
+        assert (error["code"], error["field"]) == ("INVALID_INPUT", ["input", "visibility"])
+        assert await outcome(gateway, 2, "unfollowUser", 1) == ("UNFOLLOWED", "NONE")
+
+
+async def test_an_accepted_request_makes_no_follower_whom_its_target_does_not_see(
+    storage_settings: StorageSettings,
+) -> None:
+    async with running_gateway(storage_settings, Limits(whispers_hidden=True)) as gateway:
+        await say(gateway, 2, protected=True)
+        await change(gateway, 1, "followUser", 2, visibility="WHISPER")
+        accepted = await outcome(gateway, 2, "acceptFollowRequest", 1)
+        assert accepted == ("REQUEST_ACCEPTED", "FOLLOWED_BY")
+        assert await outcome(gateway, 2, "removeFollower", 1) == ("FOLLOWER_REMOVED", "NONE")
 
 
 @pytest.mark.parametrize("hidden", [False, True])

@@ -156,8 +156,19 @@ async def test_many_changes_may_be_repeated_with_their_key(gateway: Gateway) -> 
             )
         ],
     }
-    other = await change_many(gateway, 1, ("MUTE", 2), *changes[1:], key="k")
-    assert [one["outcome"] for one in other["changes"]] == ["REFUSED", *["FOLLOWED"] * 7]
+
+
+async def test_of_many_changes_none_is_made_if_the_key_was_used_for_another(
+    gateway: Gateway,
+) -> None:
+    await change_many(gateway, 1, ("FOLLOW", 2), ("FOLLOW", 3), key="k")
+    for others in ((("UNFOLLOW", 2), ("FOLLOW", 3)), (("FOLLOW", 2), ("BLOCK", 3), ("MUTE", 4))):
+        payload = await change_many(gateway, 1, *others, ("FOLLOW", 9), key="k")
+        (error,) = payload["userErrors"]
+        assert (payload["changes"], error["field"]) == ([], ["input", "idempotencyKey"])
+        assert error["code"] == "IDEMPOTENCY_KEY_REUSED"
+    now = [await outcome(gateway, 1, "unfollowUser", target) for target in (2, 3, 9)]
+    assert [one for one, _ in now] == ["UNFOLLOWED", "UNFOLLOWED", "NOT_FOLLOWING"]
 
 
 async def test_too_many_changes_are_refused_as_a_whole(gateway: Gateway, stores: Stores) -> None:

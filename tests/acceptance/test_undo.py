@@ -12,7 +12,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.gateway import Gateway, running_gateway
 from tests.graphs import drain_all, follows
-from tests.relationships import change, outcome, put_away
+from tests.relationships import change, outcome, put_away, say
 
 
 async def undo(gateway: Gateway, viewer: int, token: str, **given: Any) -> Any:
@@ -100,15 +100,79 @@ async def test_a_token_expires(gateway: Gateway, stores: Stores) -> None:
     assert (reason(payload), payload["user"]) == ("EXPIRED", {"id": "2"})
 
 
-@pytest.mark.parametrize(
-    ("viewer", "mutation"), [(1, "muteUser"), (2, "followUser"), (2, "blockUser")]
-)
-async def test_whatever_either_does_is_newer(gateway: Gateway, viewer: int, mutation: str) -> None:
+async def test_what_the_viewer_does_later_is_never_undone(gateway: Gateway) -> None:
     token = await left(gateway)
-    await change(gateway, viewer, mutation, 3 - viewer)
+    await change(gateway, 1, "muteUser", 2)
+    assert reason(await undo(gateway, 1, token)) == "OVERTAKEN"
+
+
+SECRETS = {
+    "mute": ["muteUser"],
+    "mute and unmute": ["muteUser", "unmuteUser"],
+    "dismiss": ["dismissSuggestion"],
+    "block and unblock": ["blockUser", "unblockUser"],
+}
+
+
+@pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
+@pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])
+async def test_what_the_other_did_unseen_is_told_by_no_undo(
+    gateway: Gateway, stores: Stores, mutation: str, secret: list[str]
+) -> None:
+    """And a mute of theirs stays."""
+    both = [(1, 2), (3, 4)] if mutation != "removeFollower" else []  # else a block is seen by it
+    await follows(stores, (2, 1), (4, 3), *both)
+    told = []
+    for viewer, target in ((1, 2), (3, 4)):
+        token = (await change(gateway, viewer, mutation, target))["undoToken"]
+        for act in secret if viewer == 1 else []:
+            await change(gateway, target, act, viewer)
+        payload = await undo(gateway, viewer, token)
+        told.append((payload["outcome"], payload["relation"]["state"]))
+    if "blockUser" in secret and mutation == "unfollowUser":
+        assert told == [("RESTORED", "FOLLOWING"), ("RESTORED", "FRIENDS")]  # a follow has ended
+    else:
+        assert told[0] == told[1] == ("RESTORED", "FRIENDS" if both else "FOLLOWED_BY")
+    if secret == ["muteUser"]:
+        assert (await outcome(gateway, 2, "muteUser", 1))[0] == "ALREADY_MUTED"
+
+
+async def test_a_follow_by_the_other_is_none_of_the_undos_business(gateway: Gateway) -> None:
+    token = await left(gateway)
+    await change(gateway, 2, "followUser", 1)
     payload = await undo(gateway, 1, token)
-    assert reason(payload) == "OVERTAKEN"
-    assert payload["relation"]["state"] == ("FOLLOWED_BY" if mutation == "followUser" else "NONE")
+    assert (payload["outcome"], payload["relation"]["state"]) == ("RESTORED", "FRIENDS")
+
+
+async def test_what_the_other_ends_after_an_undo_comes_back_by_no_second_one(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await follows(stores, (2, 1))
+    token = (await change(gateway, 1, "removeFollower", 2))["undoToken"]
+    assert (await undo(gateway, 1, token))["relation"]["state"] == "FOLLOWED_BY"
+    await change(gateway, 2, "unfollowUser", 1)
+    assert reason(await undo(gateway, 1, token)) == "OVERTAKEN"
+
+
+async def test_an_undo_asks_whoever_protected_themselves_since(gateway: Gateway) -> None:
+    token = await left(gateway)
+    await say(gateway, 2, protected=True)
+    assert (await undo(gateway, 1, token))["relation"]["state"] == "NONE"
+    assert await outcome(gateway, 2, "acceptFollowRequest", 1) == (
+        "REQUEST_ACCEPTED",
+        "FOLLOWED_BY",
+    )
+    token = (await change(gateway, 1, "unfollowUser", 2))["undoToken"]
+    assert (await undo(gateway, 1, token))["relation"]["state"] == "FOLLOWING"
+
+
+async def test_an_undo_lifts_the_other_over_no_limit(storage_settings: StorageSettings) -> None:
+    async with running_gateway(storage_settings, Limits(following_max=1)) as gateway:
+        await change(gateway, 2, "followUser", 1)
+        token = (await change(gateway, 1, "blockUser", 2))["undoToken"]
+        await change(gateway, 2, "followUser", 3)
+        payload = await undo(gateway, 1, token)
+        assert (payload["outcome"], payload["relation"]["state"]) == ("RESTORED", "NONE")
 
 
 async def test_a_block_and_an_account_that_is_gone_are_told_alike(
@@ -120,6 +184,7 @@ async def test_a_block_and_an_account_that_is_gone_are_told_alike(
     told = [await undo(gateway, 1, token) for token in (blocked, gone)]
     assert [payload.pop("user")["id"] for payload in told] == ["2", "3"]
     assert told[0] == told[1]
+    assert [error["code"] for error in told[0]["userErrors"]] == ["NOT_ALLOWED"]
 
 
 @pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])

@@ -462,11 +462,11 @@ async def test_a_drain_towards_a_star_is_a_probe_a_change(planner: Planner) -> N
     assert_probed(steps, "follower", 500)
 
 
-async def test_a_change_reads_five_rows(planner: Planner) -> None:
+async def test_a_change_reads_six_rows(planner: Planner) -> None:
     steps = await planner.steps("edges", "read_for_change", 500, READER)
     assert_by_index(steps)
     assert looked_at(steps, "following") == 2
-    assert looked_at(steps, "following_count") == 1
+    assert looked_at(steps, "following_count") == 2
     assert len(scans(steps, "following")) == 2
     assert looked_at(steps, "account") <= 2
 
@@ -512,6 +512,9 @@ async def test_a_receipt_is_found_by_a_probe(planner: Planner) -> None:
     steps = await planner.steps("receipts", "find_receipts", 500, f"ARRAY['{uuid4()}']::uuid[]")
     assert_by_index(steps)
     assert looked_at(steps, "receipt") <= 1
+    touched = await planner.touched("receipts", "spend_receipt", 500, uuid4())
+    assert not any(reads.end_to_end for reads in touched.values())
+    assert sum(reads.rows for reads in touched.values()) <= 1
 
 
 async def test_a_receipt_of_its_own_costs_no_read(planner: Planner) -> None:

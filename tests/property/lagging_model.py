@@ -94,11 +94,14 @@ class Model:
 
     def before(self, arrow: Arrow) -> Before:
         """What a rule is asked about, at a moment that is known to be none."""
-        own = [self.now(Arrow(arrow.source, other)).kind for other in self.others(arrow.source)]
+        own, theirs = (
+            [self.now(Arrow(user, other)).kind for other in self.others(user)] for user in arrow
+        )
         return Before(
             self.now(arrow),
             self.now(arrow.turned),
             following=sum(kind in FOLLOWS | {Kind.REQUEST} for kind in own),
+            back_following=sum(kind in FOLLOWS | {Kind.REQUEST} for kind in theirs),
             now=NOW * 1000,
             blocks=own.count(Kind.BLOCK),
             protected=self.privacy[arrow.target][-1].protected,

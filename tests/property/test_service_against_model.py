@@ -26,7 +26,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from graph.decision import CHANGES, REFUSALS, Decision
+from graph.decision import CHANGES, REFUSALS, Decision, Outcome
 from graph.edge import FOLLOWS, MAX_USER_ID, NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
 from graph.lane import Lane, lane_of
 from graph.transitions import Taken
@@ -293,7 +293,8 @@ class Service(RuleBasedStateMachine):
         assert bool(payload["undoToken"]) == bool(action.takes and decision.steps)
         if payload["undoToken"]:
             edge, back = self.model.now(arrow), self.model.now(arrow.turned)
-            taken = Taken(edge.version, back.version, before.edge, before.back)
+            versions = edge.version, back.version
+            taken = Taken(*versions, before.edge, before.back, before.protected)
             self.undos = [*self.undos[-2:], Undo(payload["undoToken"], arrow, taken)]
 
     @precondition(lambda self: bool(self.undos))
@@ -313,6 +314,9 @@ class Service(RuleBasedStateMachine):
         action = actions.undo(LIMITS, undo.taken, undo.token)
         decision = self.model.decided(undo.arrow, action.rule)
         self._told(door, undo.arrow, self.world.run(answer), decision)
+        if decision.outcome is Outcome.RESTORED:  # that token gives nothing back any more
+            spent = replace(undo, taken=replace(undo.taken, version=Version(-1)))
+            self.undos = [spent if one is undo else one for one in self.undos]
 
     @rule(
         door=doors,

@@ -4,11 +4,11 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from graph.decision import Before, Decision, Outcome, Rule
-from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
+from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis, Version
 from graph.relation import is_friends, relation
 from graph.transitions import (
     accept_request,
@@ -86,6 +86,18 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         af af af af af
         af af af af af
         ar ar ar ar ar
+        ub ub ub ub ub
+        """,
+    ),
+    "ask a friend": (
+        follow(10, mutual=True),
+        Outcome.REQUESTED,
+        True,
+        """
+        R- RF RW FF na
+        af af af af af
+        af af af af af
+        ar ar ar FF ar
         ub ub ub ub ub
         """,
     ),
@@ -315,6 +327,8 @@ def test_the_table_of_rules(name: str, kind: Kind, back_kind: Kind, cell: str) -
     decision = rule(before)
     refusal = REFUSALS.get(cell)
     after = (kind, back_kind) if refusal else (LETTERS[cell[0]], LETTERS[cell[1]])
+    if cell == "FF" and outcome is Outcome.REQUESTED:
+        outcome = Outcome.FOLLOWED  # by asking back
     assert decision.outcome is (refusal or outcome)
     assert (decision.relation.kind, decision.relation.back_kind) == after
     assert bool(decision.steps) is (refusal is None)
@@ -383,14 +397,79 @@ def test_what_was_muted_stays_muted(rule: Rule, before: Before) -> None:
         assert all(step.former.flags & _NOTES & ~step.edge.flags == 0 for step in decision.steps)
 
 
-@given(rule=_rules, before=_before)
+_takes = st.sampled_from([unfollow(), unfollow(mutual=True), remove_follower(), block(PLENTY)])
+
+
+@given(rule=_takes, before=_before)
 def test_an_undo_brings_back_both_edges_with_their_dates(rule: Rule, before: Before) -> None:
+    assume(Kind.BLOCK not in (before.edge.kind, before.back.kind))
     done = rule(before)
+    assume(done.steps)
     after = _after(before, done)
     taken = taken_by(before, done)
     undone = undo(PLENTY, taken)(replace(after, present=True, following_limit=None))
     assert undone.outcome is Outcome.RESTORED
     assert undone.relation == before.relation
+
+
+SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
+    "mute": (mute(),),
+    "mute and unmute": (mute(), unmute()),
+    "dismiss": (dismiss(),),
+    "make it close": (update_follow(special=True),),
+    "whisper": (follow(PLENTY, Kind.WHISPER),),
+}
+
+
+@pytest.mark.parametrize("acts", SECRET_ACTS.values(), ids=SECRET_ACTS)
+@pytest.mark.parametrize("kinds", [*product((Kind.FOLLOW, Kind.WHISPER, Kind.NONE), FOLLOWS)])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("taking", [unfollow(), remove_follower(), block(PLENTY)])
+def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
+    taking: Rule, turned: bool, kinds: tuple[Kind, Kind], acts: tuple[Rule, ...]
+) -> None:
+    """Nor does it take any of that back."""
+    kind, back_kind = reversed(kinds) if turned else kinds
+    before = Before(edge(kind), edge(back_kind), 1, NOW)
+    done = taking(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    if not done.steps:
+        return
+    acted = _turned(after)
+    for act in acts:
+        acted = _after(acted, act(acted))
+    theirs = _turned(acted)
+    expected = undo(PLENTY, taken, whispers=False)(after)
+    undone = undo(PLENTY, taken, whispers=False)(theirs)
+    assert undone.outcome is expected.outcome is Outcome.RESTORED
+    assert undone.edge.kind is expected.edge.kind
+    assert undone.back.flags & _NOTES == theirs.back.flags & _NOTES
+    if theirs.back.kind is not after.back.kind:
+        assert undone.back == theirs.back  # a newer whisper stays one
+    else:
+        assert undone.back.kind is expected.back.kind
+
+
+def test_an_undo_after_a_block_is_answered_as_a_follow() -> None:
+    before = Before(edge(Kind.FOLLOW), NO_EDGE, 1, NOW)
+    done = unfollow()(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    blocked = _turned(_after(_turned(after), block(PLENTY)(_turned(after))))
+    for now in (blocked, replace(after, present=False)):
+        assert undo(PLENTY, taken)(now).outcome is follow(PLENTY)(now).outcome
+    unblocked = _turned(_after(_turned(blocked), unblock()(_turned(blocked))))
+    assert undo(PLENTY, taken)(unblocked).outcome is Outcome.RESTORED
+
+
+def test_an_unseen_block_leaves_the_undo_of_a_mere_block_as_it_is() -> None:
+    before = Before(NO_EDGE, NO_EDGE, 1, NOW)
+    done = block(PLENTY)(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    blocked = replace(after, back=edge(Kind.BLOCK))
+    for now in (after, blocked, replace(after, present=False)):
+        undone = undo(PLENTY, taken)(now)
+        assert (undone.outcome, undone.edge.kind) == (Outcome.RESTORED, Kind.NONE)
+        assert undone.back.kind is now.back.kind
 
 
 def test_a_newer_change_is_never_undone() -> None:
@@ -399,6 +478,44 @@ def test_a_newer_change_is_never_undone() -> None:
     after, taken = _after(before, done), taken_by(before, done)
     later = _after(after, follow(10)(after))
     assert undo(PLENTY, taken)(later).outcome is Outcome.CANNOT_UNDO
+    before = Before(NO_EDGE, edge(Kind.FOLLOW), following=1, now=NOW)
+    done = remove_follower()(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    for act in (block(PLENTY), mute()):
+        assert undo(PLENTY, taken)(_after(after, act(after))).outcome is Outcome.CANNOT_UNDO
+    for kind in (Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST):
+        back = replace(after, back=edge(kind))
+        assert undo(PLENTY, taken)(back).outcome is Outcome.CANNOT_UNDO
+
+
+@pytest.mark.parametrize("taking", [unfollow(), block(PLENTY)])
+@pytest.mark.parametrize("kind", sorted(FOLLOWS))
+@pytest.mark.parametrize("then", [False, True])
+def test_an_undo_passes_by_no_approval(taking: Rule, kind: Kind, then: bool) -> None:
+    before = Before(edge(kind, Flags.SPECIAL), NO_EDGE, 1, NOW, protected=then)
+    done = taking(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    undone = undo(PLENTY, taken)(replace(after, protected=True))
+    assert undone.outcome is Outcome.RESTORED
+    if then:
+        assert undone.relation == before.relation
+    else:
+        secret = Flags.SECRET if kind is Kind.WHISPER else Flags.PLAIN
+        assert undone.edge.kind is Kind.REQUEST
+        assert undone.edge.flags == Flags.SPECIAL | secret
+
+
+def test_an_undo_lifts_nobody_over_their_limit() -> None:
+    before = Before(edge(Kind.FOLLOW), edge(Kind.FOLLOW), 1, NOW, back_following=3)
+    blocked = block(PLENTY)(before)
+    for own, limit, after in ((None, 3, Kind.NONE), (4, 3, Kind.FOLLOW), (3, 9, Kind.NONE)):
+        full = replace(_after(before, blocked), back_following_limit=own)
+        undone = undo(limit, taken_by(before, blocked))(full)
+        assert undone.outcome is Outcome.RESTORED
+        assert (undone.edge.kind, undone.back.kind) == (Kind.FOLLOW, after)
+    removed = remove_follower()(before)
+    undone = undo(3, taken_by(before, removed))(_after(before, removed))
+    assert undone.outcome is Outcome.CANNOT_UNDO
 
 
 def test_turning_a_whisper_into_a_follow_keeps_its_date() -> None:
@@ -419,6 +536,9 @@ def test_a_secret_request_becomes_a_whisper() -> None:
     accepted = accept_request(10)(Before(NO_EDGE, asked.steps[0].edge, 0, NOW + 1))
     assert accepted.relation.back_kind is Kind.WHISPER
     assert Flags.SECRET not in accepted.steps[0].edge.flags
+    asked_before = Before(NO_EDGE, asked.steps[0].edge, 0, NOW + 1)
+    known = accept_request(10, whispers=False)(asked_before)
+    assert (known.back.kind, known.back.flags) == (Kind.FOLLOW, Flags.PLAIN)
 
 
 def test_a_request_that_needs_no_approval_any_more_is_granted_by_asking_again() -> None:
@@ -539,6 +659,10 @@ def test_a_mute_ends_when_its_time_has_passed_and_no_other_does(
 ) -> None:
     muted = Before(edge(Kind.FOLLOW, Flags.MUTED), NO_EDGE, 1, NOW, muted_until=until)
     assert end_mute()(muted).outcome is outcome
+
+
+def _turned(before: Before) -> Before:
+    return replace(before, edge=before.back, back=before.edge)
 
 
 def _after(before: Before, decision: Decision) -> Before:
