@@ -4,9 +4,10 @@ Knows nothing of how an edge is stored. What is lost here, the sweep and the dra
 """
 
 import contextlib
+from collections.abc import Mapping
 
 from graph.decision import Decision, Rule
-from graph.edge import Pair, Version
+from graph.edge import Kind, Pair, Version
 from graph.errors import Stale, Unavailable
 from graph.lane import Lane, lane_of
 from graph.receipt import Note, no_receipt
@@ -15,13 +16,13 @@ from storage.finishing import Finishing
 from storage.ports import Caches, Edges, Lanes
 
 HELP_MAX_S = 1.0
-"""How long an actor's answer waits for the other user's edge to arrive at the actor's side."""
+"""How long an actor's answer waits for the other user's edge, or for a block, to arrive."""
 
 
 class AnnouncedEdges:
     """Keeps `storage.ports.Edges` by wearing another.
 
-    Without `catch_up`, no actor waits to see the other's edge: a worker brings it.
+    Without `catch_up`, no actor waits for an edge to arrive: a worker brings it.
     """
 
     def __init__(
@@ -51,19 +52,23 @@ class AnnouncedEdges:
         return decision
 
     async def _carry_on(self, pair: Pair, decision: Decision) -> None:
-        if not all(step.turned for step in decision.steps):
-            self._lanes.wake([lane_of(pair.target)])
-        turned = [step.edge.version for step in decision.steps if step.turned]
-        if turned and not await self._brought(lane_of(pair.source), max(turned)):
-            self._lanes.wake([lane_of(pair.source)])
+        urgent: dict[Lane, Version] = {}
+        for step in decision.steps:
+            lane = lane_of(pair.source if step.turned else pair.target)
+            if step.turned or step.edge.kind is Kind.BLOCK:
+                urgent[lane] = step.edge.version
+            else:
+                self._lanes.wake([lane])
+        if urgent and not await self._brought(urgent):
+            self._lanes.wake(urgent)
 
-    async def _brought(self, lane: Lane, version: Version) -> bool:
-        """Drains the actor's own lane, as a worker would: the other's edge is to reach the actor's
-        lists before the actor is answered. Says whether nothing is left to do.
+    async def _brought(self, urgent: Mapping[Lane, int]) -> bool:
+        """Drains these lanes, as a worker would: before the actor is answered, the other's edge is
+        to reach the actor's lists, and a block whoever is blocked. Says whether nothing is left.
         """
         if self._catch_up is None:
             return False
         try:
-            return await self._catch_up.bring({lane: version}, HELP_MAX_S)
+            return await self._catch_up.bring(urgent, HELP_MAX_S)
         except (Unavailable, Stale):
             return False

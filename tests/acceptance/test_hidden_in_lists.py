@@ -10,7 +10,8 @@ from graph.visibility import Audience
 from storage.stores import Stores
 from tests.edges import Edges, edges
 from tests.gateway import Gateway
-from tests.graphs import drain_all
+from tests.graphs import drain_all, follows
+from tests.relationships import change
 
 A, B, VIEWER, FRIEND = 1, 2, 3, 4
 """Between the first two is what is hidden."""
@@ -129,3 +130,21 @@ async def test_a_viewer_with_very_many_blocks_still_gets_full_pages(
     second = (await gateway.data(query, 5, after=after))["user"]["followers"]
     assert [node["id"] for node in second["nodes"]] == ["10", "8"]
     assert not second["pageInfo"]["hasNextPage"]
+
+
+async def test_a_block_holds_for_the_blocked_before_the_blocker_is_answered(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """Though no worker runs."""
+    await follows(stores, (2, 1))
+    await drain_all(stores)
+    query = """{ user(id: "1") {
+        followers { access } viewerRelation { state } viewerFollowEligibility { code }
+    } }"""
+    assert (await gateway.data(query, 2))["user"]["viewerRelation"] == {"state": "FOLLOWING"}
+    await change(gateway, 1, "blockUser", 2)
+    assert (await gateway.data(query, 2))["user"] == {
+        "followers": {"access": "HIDDEN_BY_OWNER"},
+        "viewerRelation": {"state": "NONE"},
+        "viewerFollowEligibility": {"code": "NOT_ALLOWED"},
+    }

@@ -452,7 +452,7 @@ class Service(RuleBasedStateMachine):
             self.walk.must.clear()
 
     def _told(self, door: int, arrow: Arrow, payload: Any, decision: Decision) -> None:
-        """The answer is right, and what was done to the other's edge is done for the actor."""
+        """The answer is right; what the other's edge has become has arrived, and so has a block."""
         check_outcome(payload, decision)
         self._became(door, arrow, decision.edge)
         self._became(door, arrow.turned, decision.back)
@@ -461,9 +461,15 @@ class Service(RuleBasedStateMachine):
         is_here = self.model.is_here(arrow.target)
         dates = (followed_at(edge), followed_at(back)) if is_here else (None, None)
         assert tuple(map(moment, told)) == dates
-        if any(step.turned for step in decision.steps) and self.world.doors[door].cached:
-            lane = lane_of(UserId(arrow.source))
-            self.model.settle([user for user in USERS if lane_of(UserId(user)) == lane])
+        if self.world.doors[door].cached:
+            arrived = lanes_of(
+                [
+                    arrow.source if step.turned else arrow.target
+                    for step in decision.steps
+                    if step.turned or step.edge.kind is Kind.BLOCK
+                ]
+            )
+            self.model.settle([user for user in USERS if lane_of(UserId(user)) in arrived])
 
     def _became(self, door: int, arrow: Arrow, edge: Edge) -> None:
         """An edge is what a rule has said, in the database and in the model."""
