@@ -12,7 +12,7 @@ from storage.postgres.session import session
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.gateway import Gateway, running_gateway
-from tests.graphs import as_pair
+from tests.graphs import as_pair, drain_all, follows
 from tests.relationships import change, change_many, outcome, protect
 
 
@@ -82,10 +82,12 @@ async def test_a_key_is_of_one_actor(gateway: Gateway) -> None:
 
 
 async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway, stores: Stores) -> None:
+    await follows(stores, (1, 2))
+    await drain_all(stores)
     payloads = await asyncio.gather(
-        *(change(gateway, 1, "blockUser", 2, idempotencyKey="k") for _ in range(12))
+        *(change(gateway, 1, "unfollowUser", 2, idempotencyKey="k") for _ in range(12))
     )
-    assert payloads[0]["outcome"] == "BLOCKED"
+    assert payloads[0]["outcome"] == "UNFOLLOWED"
     assert all(payload == payloads[0] for payload in payloads)
     assert (await stores.outbox.backlog()).waiting == 1
 
