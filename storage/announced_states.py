@@ -17,8 +17,8 @@ from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.accounts import CLOSED_MS
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import ABSENCES, rung
-from storage.redis.keys import Keys, lease
-from storage.redis.leases import closed, forget
+from storage.redis.keys import Keys
+from storage.redis.leases import closed, forget_or_owe
 
 NEIGHBOURS_MAX = 20_000
 """Of either direction, and of notes. Other totals follow when their caches end, in an hour."""
@@ -80,7 +80,4 @@ class AnnouncedStates:
 
     async def _tell(self, keys: Sequence[str], users: Sequence[UserId], debt: Debt) -> None:
         """These keys are no longer true, and who waits for news of these users looks again."""
-        try:
-            await self._redis.pipe([*forget(keys), rung(self._keys, users, ABSENCES)])
-        except Unavailable:
-            self._redis.owe([*keys, *map(lease, keys)], debt)
+        await forget_or_owe(self._redis, keys, debt, [rung(self._keys, users, ABSENCES)])

@@ -13,8 +13,8 @@ from storage.ports import Accounts
 from storage.redis import packing
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import rung
-from storage.redis.keys import Keys, lease
-from storage.redis.leases import Leases, closed, forget
+from storage.redis.keys import Keys
+from storage.redis.leases import Leases, closed, forget_or_owe
 from storage.redis.own_writes import OwnWrites, Question
 from storage.redis.values import CachedValues, View
 
@@ -84,9 +84,6 @@ class CachedAccounts:
         with contextlib.suppress(Unavailable):
             await self._redis.pipe(closed([key], CLOSED_MS))
         saved = await write()
-        try:
-            # Who may see what has changed: whoever waits for news of the user looks again.
-            await self._redis.pipe([*forget([key]), rung(self._keys, [user])])
-        except Unavailable:
-            self._redis.owe([key, lease(key)], Debt.ACCOUNTS)
+        # Who may see what has changed: whoever waits for news of the user looks again.
+        await forget_or_owe(self._redis, [key], Debt.ACCOUNTS, [rung(self._keys, [user])])
         return saved

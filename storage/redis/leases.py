@@ -8,9 +8,10 @@ Memcache at Facebook", NSDI 2013).
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from storage.redis.connection import Redis
+from graph.errors import Unavailable
+from storage.redis.connection import Debt, Redis
 from storage.redis.keys import lease
 from storage.redis.wire import Command
 
@@ -49,3 +50,15 @@ def closed(keys: Iterable[str], for_ms: int) -> list[Command]:
 def forget(keys: Iterable[str]) -> list[Command]:
     """Deletes values together with the right to fill them from what was read before."""
     return [("UNLINK", key, lease(key)) for key in keys]
+
+
+async def forget_or_owe(
+    redis: Redis, keys: Collection[str], debt: Debt, news: Sequence[Command] = ()
+) -> None:
+    """Forgets values that are no longer true, and sends `news` of it; or, where Redis is away,
+    forgets them as soon as it is back.
+    """
+    try:
+        await redis.pipe([*forget(keys), *news])
+    except Unavailable:
+        redis.owe([*keys, *map(lease, keys)], debt)

@@ -14,7 +14,7 @@ from storage.ports import EdgeChange
 from storage.redis import packing
 from storage.redis.connection import Debt, Redis, unlink_all
 from storage.redis.keys import Keys, lease
-from storage.redis.leases import forget
+from storage.redis.leases import forget, forget_or_owe
 from storage.redis.scripts import UPDATE_RELATIONS
 from storage.redis.wire import Command
 
@@ -93,10 +93,7 @@ class RedisCaches:
                 self._keys.account(user),
             ]
         )
-        try:
-            await self._redis.pipe(forget(keys))
-        except Unavailable:
-            self._redis.owe([*keys, *map(lease, keys)], Debt.ACCOUNTS)
+        await forget_or_owe(self._redis, keys, Debt.ACCOUNTS)
 
     def _forward_keys(self, user: UserId) -> list[str]:
         return [
