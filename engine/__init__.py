@@ -25,7 +25,7 @@ from engine.derived import derived
 from engine.document import Operation
 from engine.engine import Counters, Engine
 from engine.errors import Code
-from engine.outcome import Outcome
+from engine.outcome import Outcome, Soon
 from engine.result import Refused, Result, Stage
 from engine.rows import of_rows
 from engine.settings import EngineSettings
@@ -40,6 +40,7 @@ __all__ = [
     "Parents",
     "Refused",
     "Result",
+    "Soon",
     "Stage",
     "batched",
     "derived",

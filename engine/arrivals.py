@@ -4,25 +4,55 @@ The holes of one level are filled at the same time, each with all that hangs bel
 holds up nothing but its own.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable
+from types import CoroutineType
+from typing import TYPE_CHECKING, TypeAlias
 
 from engine.together import together
 
 if TYPE_CHECKING:
-    from engine.plan import Hole
+    from engine.plan import Column, Hole
     from engine.run import Run
+
+Arrival: TypeAlias = "tuple[Hole, Awaitable[Column]]"
 
 
 async def arrivals(run: "Run") -> None:
     """Fill all the holes that the run has just been told of, and those that this leaves."""
-    holes, run.holes = run.holes, []
-    if len(holes) == 1:
-        await _filled(holes[0], run)  # a task costs as much as a small column
-    elif holes:
-        await together([_filled(hole, run) for hole in holes])
+    while run.holes:
+        awaited: list[Arrival] = []
+        try:
+            _ask(run, awaited)
+            if len(awaited) == 1:
+                await _arrived(*awaited[0], run)  # a task costs as much as a small column
+            elif awaited:
+                await together([_filled(*arrival, run) for arrival in awaited])
+        except BaseException:
+            for _, arriving in awaited:
+                if isinstance(arriving, CoroutineType):
+                    arriving.close()  # of those that were not even begun
+            raise
 
 
-async def _filled(hole: "Hole", run: "Run") -> None:
-    await hole.fill(run)
+def _ask(run: "Run", awaited: list[Arrival]) -> None:
+    """Fill in all that is known already, and note what there is to wait for."""
+    while run.holes:
+        holes, run.holes = run.holes, []
+        for hole in holes:
+            arriving = hole.ask(run)
+            if arriving is not None:
+                awaited.append((hole, arriving))
+
+
+async def _arrived(hole: "Hole", arriving: "Awaitable[Column]", run: "Run") -> None:
+    try:
+        column = await arriving
+    except Exception as error:
+        column = [error] * len(hole.rows)
+    hole.fill(column, run)
+
+
+async def _filled(hole: "Hole", arriving: "Awaitable[Column]", run: "Run") -> None:
+    await _arrived(hole, arriving, run)
     if run.holes:  # filling ended without waiting: these are the ones below
         await arrivals(run)

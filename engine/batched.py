@@ -27,7 +27,7 @@ from strawberry.types.fields.resolver import (
 )
 
 from engine.batches import load_one, one_for_each
-from engine.outcome import ItemAnnotation
+from engine.outcome import ItemAnnotation, is_union
 
 RowT_co = TypeVar("RowT_co", covariant=True)
 
@@ -75,15 +75,29 @@ class BatchResolver(StrawberryResolver[Any]):
     def type_annotation(self) -> StrawberryAnnotation:
         return ItemAnnotation(self.signature.return_annotation, namespace=self._namespace)
 
-    async def batch(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> list[Any]:
+    @cached_property
+    def may_wait(self) -> bool:
+        """Whether the function is async, or says that it may return what is to be awaited."""
+        return self.is_async or is_union(self.signature.return_annotation)
+
+    def ask(
+        self, parents: Sequence[Any], arguments: Mapping[str, Any]
+    ) -> list[Any] | Awaitable[list[Any]]:
         """The items of `parents`; `arguments` hold `info` too where the function asks for it."""
         items: Any = self.wrapped_func(parents, **arguments)  # type: ignore[operator]
-        return one_for_each(parents, await items, self.name)
-
-    def batch_at_once(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> list[Any]:
-        """The same of a function that is not async."""
-        items: Any = self.wrapped_func(parents, **arguments)  # type: ignore[operator]
+        if type(items) is list and len(items) == len(parents):
+            return items
+        if self.may_wait and inspect.isawaitable(items):
+            return self._arriving(parents, items)
         return one_for_each(parents, items, self.name)
+
+    async def batch(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> list[Any]:
+        """The same, once they are known."""
+        items = self.ask(parents, arguments)
+        return items if type(items) is list else await items  # type: ignore[misc]
+
+    async def _arriving(self, parents: Sequence[Any], items: Awaitable[Any]) -> list[Any]:
+        return one_for_each(parents, await items, self.name)
 
 
 class BatchedField(StrawberryField):
@@ -99,10 +113,11 @@ class BatchedField(StrawberryField):
     ) -> Any:
         """Answers graphql-core for one parent."""
         resolver = self.resolver
-        if resolver.is_async:
+        if resolver.may_wait:
             assert info is not None
             return load_one(resolver, source, info, kwargs)
-        return resolver.batch_at_once([source], kwargs)[0]
+        items: Any = resolver.ask([source], kwargs)
+        return items[0]
 
 
 @overload
@@ -133,8 +148,9 @@ def batched(
 
     The function takes `Parents[Row]`, then if it likes `info: Info`, then the field's arguments,
     typed and with their defaults; it returns `list[Item]`, or `list[Outcome[Item]]` where single
-    items may fail. It may be async. The field's GraphQL type is that of `Item`, or `graphql_type`
-    (a type or its quoted name) where the items are light rows that stand for it.
+    items may fail. It may be async; one that often knows its items at once returns `Soon[list[…]]`
+    instead, and is awaited only where it has to be. The field's GraphQL type is that of `Item`, or
+    `graphql_type` (a type or its quoted name) where the items are light rows that stand for it.
     """
     declared = StrawberryAnnotation.from_annotation(graphql_type)
     field = BatchedField(graphql_name=name, type_annotation=declared, **options)

@@ -47,7 +47,7 @@ from engine.objects import Objects
 from engine.plan import AwaitedSource, Cells, Columns, Field, Plan, Selection, Source
 from engine.recognition import recognition
 from engine.settings import EngineSettings
-from engine.sources import Attribute, AwaitedBatch, Batched, PerParent, compiled_call
+from engine.sources import Attribute, PerParent, batched_source
 
 
 class Compiler:
@@ -139,10 +139,9 @@ class _Compilation:
         if declared is None or declared.extensions or self._compiler.has_handlers:
             return PerParent(arguments)
         if isinstance(declared, BatchedField):
-            call = compiled_call(declared, arguments, self._compiler.schema)
-            if not declared.resolver.is_async:
-                return Batched(call)
-            return AwaitedBatch(call, self._operation.measure.repeats(node.name.value))
+            is_repeated = self._operation.measure.repeats(node.name.value)
+            schema = self._compiler.schema
+            return batched_source(declared, arguments, schema, is_repeated=is_repeated)
         if isinstance(declared, DerivedField):
             return Attribute(declared.of)
         if declared.is_basic_field and declared.default_resolver is getattr:

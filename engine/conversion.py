@@ -1,8 +1,12 @@
-"""Coerced arguments become what a Strawberry resolver takes. Knows nothing of documents."""
+"""Coerced arguments become what a Strawberry resolver takes. Knows no plans.
 
-from collections.abc import Callable, Mapping
+Nearly all arguments are plain constants, or variables that are given: these cost a look at each
+variable. What is left out, null or written otherwise is coerced by the book first.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from strawberry import ID
 from strawberry.schema import Schema
@@ -11,18 +15,51 @@ from strawberry.types.base import StrawberryList, StrawberryMaybe, StrawberryOpt
 from strawberry.types.enum import StrawberryEnumDefinition
 from strawberry.types.field import StrawberryField
 
+from engine.arguments import Arguments
+from engine.variables import Values
+
 Convert: TypeAlias = Callable[[Any], Any]
 
 _PLAIN_LEAVES: tuple[object, ...] = (str, int, float, bool, ID)
 
 
+class Step(NamedTuple):
+    """One argument that a resolver takes."""
+
+    name: str
+    """As GraphQL calls it."""
+    python_name: str
+    convert: Convert
+
+
 @dataclass(frozen=True, slots=True)
-class Conversion:
-    """From coerced GraphQL values to the keyword arguments of a Strawberry resolver."""
+class Keywords:
+    """The keyword arguments of a Strawberry resolver, at one place of a document."""
 
-    steps: tuple[tuple[str, str, Convert], ...]
+    arguments: Arguments
+    steps: tuple[Step, ...]
+    constants: dict[str, Any] | None
+    """By their Python names; None where not all of them are plain."""
+    given: tuple[tuple[str, str, Convert], ...]
+    """The arguments that are variables: Python name, variable, conversion."""
 
-    def of(self, coerced: Mapping[str, Any]) -> dict[str, Any]:
+    def of(self, values: Values) -> dict[str, Any]:
+        """A new dict.
+
+        Raises GraphQLError, or what converting an argument raises.
+        """
+        if self.constants is None:
+            return self._by_the_book(values)
+        keywords, coerced = self.constants.copy(), values.coerced
+        for python_name, variable, convert in self.given:
+            value = coerced.get(variable)
+            if value is None:
+                return self._by_the_book(values)
+            keywords[python_name] = convert(value)
+        return keywords
+
+    def _by_the_book(self, values: Values) -> dict[str, Any]:
+        coerced = self.arguments.coerced(values)
         return {
             python_name: convert(coerced[name])
             for name, python_name, convert in self.steps
@@ -30,14 +67,24 @@ class Conversion:
         }
 
 
-def compiled_conversion(field: StrawberryField, schema: Schema) -> Conversion:
+def compiled_keywords(field: StrawberryField, arguments: Arguments, schema: Schema) -> Keywords:
     """The steps that Strawberry would look up again for each call."""
     name_of = schema.config.name_converter.from_argument
-    return Conversion(
+    steps = tuple(
+        Step(name_of(argument), argument.python_name, _converter(argument, schema))
+        for argument in field.arguments
+    )
+    by_name = {step.name: step for step in steps}
+    constant = [step for step in steps if step.name in arguments.constants]
+    is_usual = not arguments.is_odd and all(step.convert is _as_it_is for step in constant)
+    return Keywords(
+        arguments,
+        steps,
+        {s.python_name: arguments.constants[s.name] for s in constant} if is_usual else None,
         tuple(
-            (name_of(argument), argument.python_name, _converter(argument, schema))
-            for argument in field.arguments
-        )
+            (by_name[bound.name].python_name, bound.variable, by_name[bound.name].convert)
+            for bound in arguments.bound
+        ),
     )
 
 

@@ -98,7 +98,8 @@ class Engine:
             values = operation.variables.coerce(variables or {})
         except InvalidVariables as invalid:
             return Result(Stage.VARIABLES, errors=invalid.errors)
-        return await self._bounded(self._run(operation, values, context, root), deadline)
+        run = self._run(operation, values, context, root)
+        return await (self._answer(run) if deadline is None else self._in_time(run, deadline))
 
     async def subscribe(
         self,
@@ -130,20 +131,12 @@ class Engine:
                 async for event in source:
                     deadline = asyncio.get_running_loop().time() + event_s_max
                     answering = self._run(operation, values, await context_of(), event)
-                    yield await self._bounded(answering, deadline)
+                    yield await self._in_time(answering, deadline)
             except Exception as error:
                 yield Result(Stage.EXECUTION, errors=[failed(run, error)])
 
     def _run(self, operation: Operation, values: Values, context: Any, root: Any) -> Run:
         return Run(self._schema._schema, operation, values, context, root, self.settings.max_rows)
-
-    async def _bounded(self, run: Run, deadline: float | None) -> Result:
-        try:
-            if deadline is None:
-                return await self._answer(run)
-            return await self._in_time(run, deadline)
-        except CostLimitExceeded as limit:
-            return Result(Stage.EXECUTION, errors=[limit.error], rows=run.rows)
 
     async def _in_time(self, run: Run, deadline: float) -> Result:
         try:
@@ -157,17 +150,18 @@ class Engine:
 
     async def _answer(self, run: Run) -> Result:
         plan = self._plan(run.operation, run.values)
-        if isinstance(plan, Unsupported):
-            self.counters.delegated[plan.reason] += 1
-            return await self._delegated(run)
         try:
-            return await self._planned(plan, run)
+            if not isinstance(plan, Unsupported):
+                return await self._planned(plan, run)
+            self.counters.delegated[plan.reason] += 1
+        except CostLimitExceeded as limit:
+            return Result(Stage.EXECUTION, errors=[limit.error], rows=run.rows)
         except BailOut as bail_out:
             # What the plan cannot do, it can never do: from now on graphql-core runs this.
             self.counters.bailed_out[bail_out.reason] += 1
             key = _switch_positions(run.operation, run.values)
             run.operation.plans.put(key, Unsupported(bail_out.reason))
-            return await self._delegated(run)
+        return await self._delegated(run)
 
     def _plan(self, operation: Operation, values: Values) -> Plan | Unsupported:
         key = _switch_positions(operation, values)
@@ -183,7 +177,8 @@ class Engine:
 
     async def _planned(self, plan: Plan, run: Run) -> Result:
         (data,) = plan.root.dicts([run.root], run)
-        await arrivals(run)
+        if run.holes:
+            await arrivals(run)
         self.counters.planned += 1
         if not run.faults:
             return Result(Stage.EXECUTION, data, rows=run.rows)
@@ -191,10 +186,15 @@ class Engine:
         return Result(Stage.EXECUTION, settled, errors, run.rows)
 
     async def _delegated(self, run: Run) -> Result:
-        answer = await execute_with_graphql_core(self._schema, run)
+        try:
+            answer = await execute_with_graphql_core(self._schema, run)
+        except CostLimitExceeded as limit:
+            return Result(Stage.EXECUTION, errors=[limit.error], rows=run.rows)
         return Result(Stage.EXECUTION, answer.data, answer.errors or [])
 
 
 def _switch_positions(operation: Operation, values: Values) -> tuple[Any, ...]:
     """The values that @skip and @include look at; a null makes a plan that graphql-core runs."""
+    if not operation.switches:
+        return ()
     return tuple(values.coerced.get(name) for name in operation.switches)

@@ -25,7 +25,7 @@ class FieldInfo:
     field of each run must cost nothing.
     """
 
-    __slots__ = ("_field", "_run")
+    __slots__ = ("_field", "_run", "context")
 
     is_awaitable = staticmethod(optimized_is_awaitable)
     abort_signal = None
@@ -35,6 +35,7 @@ class FieldInfo:
     def __init__(self, field: "Field", run: "Run") -> None:
         self._field = field
         self._run = run
+        self.context = run.context  # what nearly all resolvers want
 
     @property
     def field_name(self) -> str:
@@ -75,7 +76,3 @@ class FieldInfo:
     @property
     def variable_values(self) -> dict[str, Any]:
         return self._run.values.coerced
-
-    @property
-    def context(self) -> Any:
-        return self._run.context

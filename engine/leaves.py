@@ -47,6 +47,8 @@ class Leaf:
 
     def complete(self, column: "Column", field: "Field", run: "Run") -> "Column":
         serialise = self.quick.get(frozenset(map(type, column)))
+        if serialise is _as_it_is:
+            return column
         if serialise is not None and (done := serialise(column)) is not None:
             return done
         bail_out_of_awaitables(column)

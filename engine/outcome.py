@@ -1,5 +1,6 @@
-"""What one item of a batch may be, and how its type is read. Knows nothing of fields or batches."""
+"""What a batch and its items may be, and how their type is read. Knows nothing of fields."""
 
+from collections.abc import Awaitable
 from types import UnionType
 from typing import Any, ForwardRef, TypeAlias, TypeVar, Union, get_args, get_origin
 
@@ -11,6 +12,12 @@ Outcome: TypeAlias = ItemT | Exception
 """An item, or the error of its parent's field: `list[Outcome[int]]`."""
 
 
+ColumnT = TypeVar("ColumnT")
+
+Soon: TypeAlias = ColumnT | Awaitable[ColumnT]
+"""A column, or what gives it: `Soon[list[int]]` is returned by a function that is not async."""
+
+
 class ItemAnnotation(StrawberryAnnotation):
     """The annotation of a column, resolved to the type of its items.
 
@@ -18,7 +25,7 @@ class ItemAnnotation(StrawberryAnnotation):
     """
 
     def evaluate(self) -> Any:
-        column = super().evaluate()
+        column = at_once(super().evaluate())
         arguments = get_args(column)
         if len(arguments) != 1 or is_union(column):
             raise TypeError(f"A batched resolver returns list[Item], one a parent, not {column}.")
@@ -38,6 +45,18 @@ def without_exception(item: Any) -> Any:
     if not is_union(item):
         return item
     return Union[tuple(member for member in get_args(item) if member is not Exception)]  # noqa: UP007
+
+
+def at_once(column: Any) -> Any:
+    """The `Column` of `Soon[Column]`, or what comes at once as it is.
+
+    >>> at_once(Soon[list[int]])
+    list[int]
+    """
+    if not is_union(column):
+        return column
+    members = [member for member in get_args(column) if get_origin(member) is not Awaitable]
+    return members[0] if len(members) == 1 else column
 
 
 def is_union(annotation: Any) -> bool:

@@ -4,17 +4,17 @@ A selection turns the rows of one object type into dicts. It asks each of its fi
 the field's *source* gives what its resolver says about every row, its *cells* make that presentable
 (leaves serialised, objects turned into dicts by the next selection, lists of either).
 
-None of this waits. Where a resolver does, the dicts are made with a hole in its place, and the run
-is told of it; `engine.arrivals` waits for the column and fills the holes.
+None of this waits. Where a resolver may, the dicts are made with a hole in its place, and the run
+is told of it; `engine.arrivals` waits for the columns that are not known yet.
 
 A fault, which is an exception where a cell should be, travels in the columns like any other cell
 until the run is over; `engine.settle` then says what it means for the answer.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
 from graphql import FieldNode, GraphQLField, GraphQLObjectType
 from graphql.pyutils import Path
@@ -44,8 +44,11 @@ class AwaitedSource(ABC):
     __slots__ = ()
 
     @abstractmethod
-    async def column(self, rows: Rows, field: "Field", run: "Run") -> Column:
-        """One value, or one fault, for each row."""
+    def ask(self, rows: Rows, field: "Field", run: "Run") -> Column | Awaitable[Column]:
+        """One value, or one fault, for each row: at once where they are known.
+
+        May raise what is then the fault of every row, and so may what is awaited.
+        """
 
 
 class Cells(Protocol):
@@ -111,17 +114,27 @@ class Columns:
 
 
 class Hole(NamedTuple):
-    """A field that dicts were made without, because its source waits."""
+    """A field that dicts were made without, because its source may wait."""
 
     field: Field
     source: AwaitedSource
     rows: Rows
     table: Table
 
-    async def fill(self, run: "Run") -> None:
-        """Wait for the column, and put its cells in their places."""
+    def ask(self, run: "Run") -> Awaitable[Column] | None:
+        """What to wait for; None: the column was known, and the hole is filled."""
+        try:
+            column = self.source.ask(self.rows, self.field, run)
+        except Exception as error:
+            column = [error] * len(self.rows)
+        if type(column) is not list:
+            return cast("Awaitable[Column]", column)
+        self.fill(column, run)
+        return None
+
+    def fill(self, column: Column, run: "Run") -> None:
+        """Put the cells of the column in their places."""
         field = self.field
-        column = await self.source.column(self.rows, field, run)
         key = field.key
         for made, cell in zip(self.table, field.cells.complete(column, field, run), strict=True):
             made[key] = cell

@@ -4,15 +4,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from graphql import GraphQLError, default_field_resolver
+from graphql import default_field_resolver
 from strawberry.execution import optimized_is_awaitable
 from strawberry.schema import Schema
 from strawberry.types.info import Info
 
 from engine.arguments import Arguments
 from engine.batched import BatchedField, BatchResolver
-from engine.batches import load
-from engine.conversion import Conversion, compiled_conversion
+from engine.batches import load, one_for_each
+from engine.conversion import Keywords, compiled_keywords
 from engine.info import FieldInfo
 from engine.plan import AwaitedSource, Column, Field, Rows, Source
 from engine.together import together
@@ -43,15 +43,13 @@ class Call:
     info_name: str | None
     """What the resolver calls its `info`, if it asks for it."""
 
-    arguments: Arguments
-    conversion: Conversion
+    arguments: Keywords | None
+    """None: it takes none."""
     info_class: type[Info[Any, Any]]
 
     def keywords(self, field: Field, run: "Run") -> dict[str, Any]:
         """Raises GraphQLError, or what converting an argument raises."""
-        keywords = (
-            self.conversion.of(self.arguments.coerced(run.values)) if self.conversion.steps else {}
-        )
+        keywords = self.arguments.of(run.values) if self.arguments else {}
         if self.info_name is not None:
             keywords[self.info_name] = self.info(field, run)
         return keywords
@@ -66,30 +64,38 @@ class Batched(Source):
     """A field that is a function of all its parents."""
 
     call: Call
+    function: Callable[..., Any]
+    """What the resolver was declared as."""
+    is_plain: bool
+    """Whether it takes nothing but its parents: so do most, and asking them is the inner loop."""
 
     def column(self, rows: Rows, field: Field, run: "Run") -> Column:
         try:
-            return self.call.resolver.batch_at_once(rows, self.call.keywords(field, run))
+            column = (
+                self.function(rows)
+                if self.is_plain
+                else self.function(rows, **self.call.keywords(field, run))
+            )
+            if type(column) is list and len(column) == len(rows):
+                return column
+            return one_for_each(rows, column, self.call.resolver.name)
         except Exception as error:
             return [error] * len(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitedBatch(AwaitedSource):
-    """A field that is an asynchronous function of all its parents."""
+    """A field that is a function of all its parents, and may have to be awaited."""
 
     call: Call
     is_repeated: bool
     """Whether the document asks for it in several places, whose batches become one."""
 
-    async def column(self, rows: Rows, field: Field, run: "Run") -> Column:
-        try:
-            keywords = self.call.keywords(field, run)
-            if self.is_repeated:
-                return await load(self.call.resolver, rows, keywords, self.call.info(field, run))
-            return await self.call.resolver.batch(rows, keywords)
-        except Exception as error:
-            return [error] * len(rows)
+    def ask(self, rows: Rows, field: Field, run: "Run") -> Column | Awaitable[Column]:
+        keywords = self.call.keywords(field, run)
+        if self.is_repeated:
+            return load(self.call.resolver, rows, keywords, self.call.info(field, run))
+        return self.call.resolver.ask(rows, keywords)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,33 +104,40 @@ class PerParent(AwaitedSource):
 
     arguments: Arguments
 
-    async def column(self, rows: Rows, field: Field, run: "Run") -> Column:
+    def ask(self, rows: Rows, field: Field, run: "Run") -> Column | Awaitable[Column]:
         resolve: Any = field.definition.resolve or default_field_resolver
-        info = FieldInfo(field, run)
-        try:
-            arguments = self.arguments.coerced(run.values)
-        except GraphQLError as error:
-            return [error] * len(rows)
+        info, arguments = FieldInfo(field, run), self.arguments.coerced(run.values)
         column = [attempt(resolve, row, info, **arguments) for row in rows]
         if pending := [i for i, value in enumerate(column) if optimized_is_awaitable(value)]:
-            arrived = await together([_outcome(column[index]) for index in pending])
-            for index, value in zip(pending, arrived, strict=True):
-                column[index] = value
+            return _completed(column, pending)
         return column
 
 
-def compiled_call(declared: BatchedField, arguments: Arguments, schema: Schema) -> Call:
-    """The call of a batched field's resolver with these arguments."""
+def batched_source(
+    declared: BatchedField, arguments: Arguments, schema: Schema, *, is_repeated: bool
+) -> Batched | AwaitedBatch:
+    """The source of a batched field with these arguments."""
     resolver = declared.resolver
     info = resolver.info_parameter
-    return Call(
+    call = Call(
         declared,
         resolver,
         None if info is None else info.name,
-        arguments,
-        compiled_conversion(declared, schema),
+        compiled_keywords(declared, arguments, schema) if declared.arguments else None,
         schema.config.info_class,
     )
+    if resolver.may_wait:
+        return AwaitedBatch(call, is_repeated)
+    function: Any = resolver.wrapped_func
+    return Batched(call, function, is_plain=call.arguments is None and call.info_name is None)
+
+
+async def _completed(column: Column, pending: list[int]) -> Column:
+    """The column, once those of its values that are to be awaited have arrived."""
+    arrived = await together([_outcome(column[index]) for index in pending])
+    for index, value in zip(pending, arrived, strict=True):
+        column[index] = value
+    return column
 
 
 async def _outcome(awaitable: Awaitable[Any]) -> Any:
