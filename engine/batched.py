@@ -14,6 +14,7 @@ in order; an `Exception` in place of an item is the error of that parent's field
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import CoroutineType
 from typing import Any, ClassVar, Concatenate, Protocol, TypeAlias, TypeVar, overload
 
 from strawberry import Info
@@ -87,7 +88,7 @@ class BatchResolver(StrawberryResolver[Any]):
         items: Any = self.wrapped_func(parents, **arguments)  # type: ignore[operator]
         if type(items) is list and len(items) == len(parents):
             return items
-        if self.may_wait and inspect.isawaitable(items):
+        if type(items) is CoroutineType or (self.may_wait and inspect.isawaitable(items)):
             return self._arriving(parents, items)
         return one_for_each(parents, items, self.name)
 

@@ -38,8 +38,7 @@ async def pages(
     def read(owners: Sequence[UserId], window: Window) -> Awaitable[Sequence[Opened]]:
         return pages_of(scope, kind, owners, window)
 
-    lists = [ListOf(kind, user, is_oldest_first(order)) for user in users]
-    return await _rows(info, lists, paging, read, None)
+    return await _rows(info, _lists(kind, users, order), paging, read, None)
 
 
 async def filtered(
@@ -55,7 +54,7 @@ async def filtered(
     def read(owners: Sequence[UserId], window: Window) -> Awaitable[Sequence[Opened]]:
         return overlap.filtered_followers(scope, owners, window, chosen)
 
-    lists = [ListOf(ListKind.FOLLOWERS, user, is_oldest_first(order)) for user in users]
+    lists = _lists(ListKind.FOLLOWERS, users, order)
     return await _rows(info, lists, paging, read, chosen)
 
 
@@ -72,8 +71,7 @@ async def own_pages(
     def read(owners: Sequence[UserId], window: Window) -> Awaitable[Sequence[Opened]]:
         return own_pages_of(scope, kind, owners, window)
 
-    lists = [ListOf(kind, viewer, is_oldest_first(order)) for viewer in viewers]
-    return await _rows(info, lists, paging, read, None)
+    return await _rows(info, _lists(kind, viewers, order), paging, read, None)
 
 
 async def known_followers(info: Info, users: Parents[UserRow], paging: Paging) -> Rows:
@@ -107,6 +105,15 @@ async def closest_friends(
     list_of = ListOf(Ranking.FRIENDS, viewer, is_oldest_first(order))
     (row,) = await _rows(info, [list_of], paging, read, None)
     return [row if user == viewer else refusal for user in users]
+
+
+def _lists(
+    kind: ListKind | OwnListKind,
+    owners: Parents[UserRow],
+    order: ListOrder | FriendOrder | None,
+) -> list[ListOf]:
+    oldest_first = is_oldest_first(order)
+    return [ListOf(kind, owner, oldest_first) for owner in owners]
 
 
 async def _rows(

@@ -43,8 +43,8 @@ def paged(resolver: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
 
     @wraps(resolver)
     async def resolved(*parents: Any, **arguments: Any) -> T:
-        given = {name: arguments.pop(name, UNSET) for name in _ARGUMENTS}
-        paging = Paging(*(None if value is UNSET else value for value in given.values()))
+        given = [arguments.pop(name, None) for name in _ARGUMENTS]
+        paging = Paging(*[None if value is UNSET else value for value in given])
         return await resolver(*parents, paging=paging, **arguments)
 
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
