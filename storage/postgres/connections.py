@@ -41,11 +41,10 @@ class Connections:
             NoneFree: as it says.
             Whatever `connect` raises.
         """
-        try:
-            async with asyncio.timeout(self._wait_s if self._free.locked() else None):
-                await self._free.acquire()
-        except TimeoutError as error:
-            raise NoneFree from error
+        if self._free.locked():
+            await self._wait()
+        else:
+            await self._free.acquire()
         try:
             connection = self._kept() or await self._connect()
         except BaseException:
@@ -53,6 +52,13 @@ class Connections:
             raise
         self._lent.add(connection)
         return connection
+
+    async def _wait(self) -> None:
+        try:
+            async with asyncio.timeout(self._wait_s):
+                await self._free.acquire()
+        except TimeoutError as error:
+            raise NoneFree from error
 
     def give_back(self, connection: Connection, failure: BaseException | None = None) -> None:
         """`failure` is what the caller's use of it ended with."""

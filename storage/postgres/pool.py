@@ -3,10 +3,11 @@
 Knows nothing of tables.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from types import TracebackType
+from typing import Any, NoReturn
 
 import asyncpg
 
@@ -90,23 +91,46 @@ class Postgres:
         """Raises Unavailable if PostgreSQL does not answer, or the space was never migrated."""
         await self.fetch("SELECT FROM migration LIMIT 1")
 
-    @asynccontextmanager
-    async def connection(self) -> AsyncIterator[Connection]:
-        """One connection for several statements, each a transaction of its own."""
-        with domain_errors():
-            try:
-                connection = await self._connections.borrow()
-            except NoneFree as error:
-                raise Overloaded(PART, "Too many requests wait for PostgreSQL.") from error
-            try:
-                yield Connection(connection, self._count)
-            except BaseException as failure:
-                self._connections.give_back(connection, failure)
-                raise
-            self._connections.give_back(connection)
+    def connection(self) -> "Loan":
+        """A block with one connection for several statements, each a transaction of its own."""
+        return Loan(self._connections, self._count)
 
     def _count(self) -> None:
         self.statements += 1
+
+
+class Loan:
+    """A block that has a connection. Raises what `domain_errors` raises, and Overloaded.
+
+    A class, because a block made of generators costs half as much as a small statement.
+    """
+
+    __slots__ = ("_connections", "_lent", "_on_statement")
+
+    _lent: connections.Connection
+
+    def __init__(self, lender: Connections, on_statement: Callable[[], None]) -> None:
+        self._connections = lender
+        self._on_statement = on_statement
+
+    async def __aenter__(self) -> Connection:
+        try:
+            self._lent = await self._connections.borrow()
+        except NoneFree as error:
+            raise Overloaded(PART, "Too many requests wait for PostgreSQL.") from error
+        except _TOLD as error:
+            _tell(error)
+        return Connection(self._lent, self._on_statement)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._connections.give_back(self._lent, error)
+        if isinstance(error, _TOLD):
+            _tell(error)
 
 
 @contextmanager
@@ -114,10 +138,17 @@ def domain_errors() -> Iterator[None]:
     """Turns the driver's errors into Unavailable, where trying again may help."""
     try:
         yield
-    except asyncpg.UndefinedTableError as error:
+    except _TOLD as error:
+        _tell(error)
+
+
+_TOLD = (*_DOWN, asyncpg.UndefinedTableError)
+
+
+def _tell(error: BaseException) -> NoReturn:
+    if isinstance(error, asyncpg.UndefinedTableError):
         raise Unavailable(PART, NOT_MIGRATED) from error
-    except _DOWN as error:
-        raise Unavailable(PART) from error
+    raise Unavailable(PART) from error
 
 
 async def _connect(settings: StorageSettings) -> connections.Connection:
