@@ -83,7 +83,7 @@ class Authentication:
         """The identity behind these headers. Raises HttpRefusal 401, code UNAUTHENTICATED."""
         credentials = headers.get(b"authorization")
         if credentials is not None:
-            if headers.count(b"authorization") > 1:
+            if len(headers.every(b"authorization")) > 1:
                 raise _refused("Authorization is one `Bearer` token.")
             return self._bearer(credentials)
         viewer = headers.get(b"x-viewer") if self._allow_x_viewer else None
