@@ -34,7 +34,7 @@ _KEEP_ALIVE = b":\n\n"
 
 def wants_events(headers: Headers) -> bool:
     """Whether a request asks for an event stream. Looked at before any parsing: most do not."""
-    return b"accept" in headers and EVENT_STREAM in b",".join(headers.every(b"accept"))
+    return EVENT_STREAM in b",".join(headers.every(b"accept"))
 
 
 class GraphQLEventStream:

@@ -23,6 +23,8 @@ class Headers(dict[bytes, bytes]):
         """The values of all headers of this name."""
         if name not in self:
             return []
+        if len(self) == len(self._all):
+            return [self[name]]
         return [value for one, value in self._all if one == name]
 
 

@@ -26,6 +26,6 @@ class Transports:
         if scope["type"] == "websocket":
             return self._sockets(scope, receive, send)
         headers = Headers(scope["headers"])
-        if wants_events(headers):
+        if b"accept" in headers and wants_events(headers):
             return self._events.answer(scope, headers, receive, send)
         return self._endpoint.answer(scope, headers, receive, send)
