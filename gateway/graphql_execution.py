@@ -18,6 +18,9 @@ _CODES = {
     Stage.VARIABLES: "BAD_USER_INPUT",
 }
 
+# Looked up once: a member of an enumeration is dearer to look up than to compare with.
+_SUBSCRIPTION, _EXECUTION = OperationType.SUBSCRIPTION, Stage.EXECUTION
+
 _NOT_HERE = (
     "A subscription is answered many times: accept text/event-stream, or ask over a web socket."
 )
@@ -49,7 +52,7 @@ class EngineExecutor:
     def execute(self, request: GraphQLRequest, context: object) -> Awaitable[Result]:
         """Run the request. Raises RequestRefused for what fails before variables are looked at."""
         operation = self.prepared(request)
-        if operation.kind is OperationType.SUBSCRIPTION:
+        if operation.kind is _SUBSCRIPTION:
             error = GraphQLError(_NOT_HERE)
             raise RequestRefused(_CODES[Stage.OPERATION], [error])
         return self.run(operation, request, context)
@@ -127,7 +130,7 @@ class EngineExecutor:
 
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     """The response to an operation that began. Raises RequestRefused for one that did not."""
-    if result.stage is not Stage.EXECUTION:
+    if result.stage is not _EXECUTION:
         raise RequestRefused(_CODES[result.stage], result.errors)
     response: dict[str, Any] = {"data": result.data}
     if result.errors:
@@ -136,4 +139,4 @@ def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
 
 
 def _failed(error: KithError) -> Result:
-    return Result(Stage.EXECUTION, errors=[GraphQLError(str(error), original_error=error)])
+    return Result(_EXECUTION, errors=[GraphQLError(str(error), original_error=error)])

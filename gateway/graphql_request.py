@@ -52,11 +52,11 @@ def from_body(body: bytes) -> GraphQLRequest:
         parameters = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _bad(f"The body is not JSON in UTF-8: {error}") from None
+    if isinstance(parameters, dict):
+        return _request(parameters, read_only=False)
     if isinstance(parameters, list):
         raise _bad("The body is one request, not a list: batches are not supported.")
-    if not isinstance(parameters, dict):
-        raise _bad("The body is a JSON object with at least a `query`.")
-    return _request(parameters, read_only=False)
+    raise _bad("The body is a JSON object with at least a `query`.")
 
 
 def from_query_string(query_string: bytes) -> GraphQLRequest:
