@@ -11,14 +11,14 @@ from bench.asking import WrongAnswer
 from bench.contestants import ALL, Contestant, node_binary
 from bench.course import Pace
 from bench.filling import NotFilled
-from bench.graph import community
+from bench.graph import SMALL, community
 from bench.load import must_have_wrk
 from bench.reads import Plan, run
 from bench.shapes import BY_NAME, COLD, SHAPES
 from gateway.embedded.errors import EmbeddedError
 
 STATE = Path(".kith-bench")
-USERS, USERS_QUICK = 1_000_000, 127_000
+USERS, USERS_QUICK = 1_000_000, SMALL
 PACE, PACE_QUICK = Pace(rounds=5, seconds=2, warm_up_s=2), Pace(rounds=3, seconds=1, warm_up_s=1)
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

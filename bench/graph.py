@@ -17,6 +17,8 @@ from typing import TextIO
 
 FOLLOWINGS_PER_USER = 7.9
 FOLLOWING_MAX = 1_000
+SMALL = 127_000
+"""Users of a small graph: about a million follows, filled in seconds."""
 
 _ACTIVE = 0.4
 _CIRCLE = 500

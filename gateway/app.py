@@ -1,7 +1,8 @@
 """The composition root of a gateway process: what it serves, and with what."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -47,6 +48,8 @@ class Gateway:
     """The ASGI application. Opens its stores when it starts, and closes them when it stops.
 
     /graphql is answered before any routing: a small answer would pay for a router what it costs.
+    That a call is a plain function which returns an awaitable saves a coroutine a request; a server
+    that guesses the version of ASGI has to be told that it is 3.
 
     Raises:
         ValueError: the authentication settings cannot be right; the text says why.
@@ -59,11 +62,10 @@ class Gateway:
         self._graphql: ASGIApp | None = None
         self._others = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "lifespan" and scope["path"] == ENDPOINT and self._graphql is not None:
-            await self._graphql(scope, receive, send)
-        else:
-            await self._others(scope, receive, send)
+            return self._graphql(scope, receive, send)
+        return self._others(scope, receive, send)
 
     async def hang_up(self) -> None:
         """Ends the connections of all who stay: a server that stops must not wait for them."""
@@ -92,12 +94,11 @@ class Gateway:
     def _transports(self, stores: Stores, engine: Engine, playground: Playground) -> Transports:
         config, identify = self._config, self._authentication.identify
         executor = EngineExecutor(engine, freshness.before)
-        context_of = _context_of(stores, config)
         # News may come before this process's memory has heard that it is wrong.
-        live_context_of = _context_of(stores.fresh, config)
+        live_context_of = _context_of(stores.fresh, config, identify)
         endpoint = GraphQLEndpoint(
             executor=executor,
-            context_of=lambda headers: context_of(identify(headers), headers),
+            context_of=_context_of(stores, config, identify),
             format_error=formatted,
             page=playground,
         )
@@ -116,16 +117,21 @@ def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None
     return lambda: mint(DEVELOPMENT_SECRET, None, SERVICE, PLAYGROUND_TOKEN_S)
 
 
-def _context_of(stores: Stores, config: Config) -> Callable[[Identity, Headers], Context]:
-    def context_of(identity: Identity, headers: Headers) -> Context:
-        viewer = None if identity.user_id is None else UserId(identity.user_id)
-        scope = RequestScope(
-            stores,
-            viewer,
-            config.limits,
-            is_service=identity.service,
-            scale=config.affinity,
-        )
+class _ContextOf(Protocol):
+    """Makes the context of one operation. `identity` is given where it has been found before."""
+
+    def __call__(self, headers: Headers, identity: Identity | None = None) -> Context: ...
+
+
+def _context_of(
+    stores: Stores, config: Config, identify: Callable[[Headers], Identity]
+) -> _ContextOf:
+    limits, scale = config.limits, config.affinity
+
+    def context_of(headers: Headers, identity: Identity | None = None) -> Context:
+        who = identify(headers) if identity is None else identity
+        viewer = None if who.user_id is None else UserId(who.user_id)
+        scope = RequestScope(stores, viewer, limits, is_service=who.service, scale=scale)
         return Context(scope, freshness.tokens_in(headers))
 
     return context_of

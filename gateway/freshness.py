@@ -16,6 +16,8 @@ _NAME = HEADER.lower().encode()
 
 def tokens_in(headers: Headers) -> list[str]:
     """The tokens of a request's header, which may come more than once, and hold several."""
+    if _NAME not in headers:
+        return []
     return [
         token.strip()
         for value in headers.every(_NAME)
@@ -27,8 +29,10 @@ def before(
     operation: Operation, variables: Mapping[str, Any], context: Context
 ) -> Awaitable[None] | None:
     """What is to be awaited before the operation is run: nearly always nothing."""
-    arguments = operation.given(ARGUMENT, variables)
     looks = operation.asks_for(FIELD)
-    if not (context.tokens or arguments or looks):
+    if not (context.tokens or looks or ARGUMENT in operation.root_arguments):
+        return None
+    arguments = operation.given(ARGUMENT, variables)
+    if not (context.tokens or looks or arguments):
         return None
     return begin(context.scope, header=context.tokens, arguments=arguments, looks=looks)

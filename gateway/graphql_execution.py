@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from graphql import ExecutionResult, GraphQLError, OperationType
+from graphql import GraphQLError, OperationType
 
 from engine import Engine, Operation, Refused, Result, Stage
 from gateway.graphql_request import GraphQLRequest, NotReadOnly, RequestRefused
@@ -18,14 +18,20 @@ _CODES = {
     Stage.VARIABLES: "BAD_USER_INPUT",
 }
 
+# Looked up once: a member of an enumeration is dearer to look up than to compare with.
+_SUBSCRIPTION, _EXECUTION = OperationType.SUBSCRIPTION, Stage.EXECUTION
+
 _NOT_HERE = (
     "A subscription is answered many times: accept text/event-stream, or ask over a web socket."
 )
 
 
 Begin = Callable[[Operation, Mapping[str, Any], Any], Awaitable[None] | None]
-"""What there is to wait for before an operation is run with its variables and its context; it may
-raise a KithError, which then is the answer."""
+"""What there is to wait for before an operation is run with its variables and its context: nearly
+always nothing. The wait may end with a KithError, which then is the answer."""
+
+FormatError = Callable[[GraphQLError], dict[str, Any]]
+"""What is told of an error."""
 
 
 def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
@@ -33,19 +39,23 @@ def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
 
 
 class EngineExecutor:
-    """Keeps `gateway.graphql_request.Executor`."""
+    """Keeps `gateway.graphql_request.Executor`.
+
+    `execute` and `run` are no coroutines: where there is nothing to wait for, what they return is
+    the engine's own, which a coroutine around it would only resume.
+    """
 
     def __init__(self, engine: Engine, begin: Begin = _at_once) -> None:
         self._engine = engine
         self._begin = begin
 
-    async def execute(self, request: GraphQLRequest, context: object) -> ExecutionResult:
-        """Run the request. Raises RequestRefused for what fails before execution."""
+    def execute(self, request: GraphQLRequest, context: object) -> Awaitable[Result]:
+        """Run the request. Raises RequestRefused for what fails before variables are looked at."""
         operation = self.prepared(request)
-        if operation.kind is OperationType.SUBSCRIPTION:
+        if operation.kind is _SUBSCRIPTION:
             error = GraphQLError(_NOT_HERE)
             raise RequestRefused(_CODES[Stage.OPERATION], [error])
-        return await self.run(operation, request, context)
+        return self.run(operation, request, context)
 
     def prepared(self, request: GraphQLRequest) -> Operation:
         """The operation of a request. Raises RequestRefused."""
@@ -58,25 +68,35 @@ class EngineExecutor:
             raise NotReadOnly("METHOD_NOT_ALLOWED", [error])
         return operation
 
-    async def run(
+    def run(
         self,
         operation: Operation,
         request: GraphQLRequest,
         context: object,
         deadline: float | None = None,
-    ) -> ExecutionResult:
-        """The one answer of a prepared query or mutation. Raises RequestRefused."""
+    ) -> Awaitable[Result]:
+        """The one answer of a prepared query or mutation."""
         variables = request.variables
+        waiting = self._begin(operation, variables, context)
+        if waiting is not None:
+            return self._run_after(waiting, operation, variables, context, deadline)
+        return self._engine.run(operation, variables=variables, context=context, deadline=deadline)
+
+    async def _run_after(
+        self,
+        waiting: Awaitable[None],
+        operation: Operation,
+        variables: Mapping[str, Any],
+        context: object,
+        deadline: float | None,
+    ) -> Result:
         try:
-            waiting = self._begin(operation, variables, context)
-            if waiting is not None:
-                await waiting
+            await waiting
         except KithError as error:
             return _failed(error)
-        result = await self._engine.run(
+        return await self._engine.run(
             operation, variables=variables, context=context, deadline=deadline
         )
-        return _executed(result)
 
     async def subscribe(
         self,
@@ -84,8 +104,8 @@ class EngineExecutor:
         request: GraphQLRequest,
         context_of: Callable[[], object],
         event_s_max: float,
-    ) -> AsyncGenerator[ExecutionResult, None]:
-        """An answer to each event of a prepared subscription. Raises RequestRefused."""
+    ) -> AsyncGenerator[Result, None]:
+        """An answer to each event of a prepared subscription."""
 
         async def begun() -> object:
             context = context_of()
@@ -103,17 +123,20 @@ class EngineExecutor:
         try:
             async with aclosing(results):
                 async for result in results:
-                    yield _executed(result)
+                    yield result
         except KithError as error:
             yield _failed(error)
 
 
-def _executed(result: Result) -> ExecutionResult:
-    """What came of an operation that began. Raises RequestRefused for one that did not."""
-    if result.is_request_error:
+def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
+    """The response to an operation that began. Raises RequestRefused for one that did not."""
+    if result.stage is not _EXECUTION:
         raise RequestRefused(_CODES[result.stage], result.errors)
-    return ExecutionResult(result.data, result.errors or None)
+    response: dict[str, Any] = {"data": result.data}
+    if result.errors:
+        response["errors"] = [format_error(error) for error in result.errors]
+    return response
 
 
-def _failed(error: KithError) -> ExecutionResult:
-    return ExecutionResult(None, [GraphQLError(str(error), original_error=error)])
+def _failed(error: KithError) -> Result:
+    return Result(_EXECUTION, errors=[GraphQLError(str(error), original_error=error)])

@@ -6,13 +6,13 @@ Follows the GraphQL-over-HTTP specification. Knows no schema: an `Executor` runs
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, NamedTuple
 
 import orjson
-from graphql import ExecutionResult, GraphQLError
+from graphql import GraphQLError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from gateway.attention import Attended, Attention
+from gateway.graphql_execution import FormatError, response_of
 from gateway.graphql_request import (
     Executor,
     GraphQLRequest,
@@ -21,12 +21,11 @@ from gateway.graphql_request import (
     from_body,
     from_query_string,
 )
-from gateway.headers import Headers
+from gateway.headers import Headers, RawHeaders
 from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded, HttpRefusal, body_late
 from gateway.media_types import GRAPHQL_JSON, PLAIN_JSON, answer_type, prefers_html, require_json
 from gateway.request_body import read_body
 
-FormatError = Callable[[GraphQLError], dict[str, Any]]
 # A cached answer would show one viewer's graph to another, and yesterday's to everyone.
 COMMON_HEADERS = (
     (b"cache-control", b"no-store"),
@@ -37,6 +36,7 @@ HEADERS = {
     media_type: ((b"content-type", f"{media_type}; charset=utf-8".encode()), *COMMON_HEADERS)
     for media_type in (GRAPHQL_JSON, PLAIN_JSON)
 }
+NO_OWN: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,8 @@ class HttpLimits:
     retry_after_s: int = 1
 
 
-class Answer(NamedTuple):
-    """What goes out: a status, a JSON body and headers of its own."""
-
-    status: int
-    body: bytes
-    headers: Mapping[str, str] = MappingProxyType({})
+Answer = tuple[int, bytes, RawHeaders]
+"""What goes out: a status, a JSON body and headers of its own."""
 
 
 class GraphQLEndpoint:
@@ -82,46 +78,36 @@ class GraphQLEndpoint:
         self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope["headers"])
+        await self.answer(scope, Headers(scope["headers"]), receive, send)
+
+    async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """Answers an ASGI request, whose headers have been gathered."""
         accept = headers.get(b"accept")
         if self._page and scope["method"] == "GET" and prefers_html(accept):
             return await self._page(scope, receive, send)
+        answer: Answer
         media_type = PLAIN_JSON
-        try:
-            media_type = answer_type(accept)
-            answer = await self._bounded(scope, headers, receive, media_type)
-        except ClientGone:
-            return None
-        except HttpRefusal as refusal:
-            answer = self._refused(refusal)
-        await _send(answer, media_type, send)
-        return None
-
-    async def _bounded(
-        self, scope: Scope, headers: Headers, receive: Receive, media_type: str
-    ) -> Answer:
-        if self._running >= self._limits.concurrent_max:
-            retry = {"retry-after": str(self._limits.retry_after_s)}
-            raise HttpRefusal(503, "OVERLOADED", "Too many requests at once; try again.", retry)
         self._running += 1
         try:
+            media_type = answer_type(accept)
+            if self._running > self._limits.concurrent_max:
+                raise self._overloaded()
             with Attended(self._attention, receive) as attended:
                 asked = await self.asked(scope, headers, receive)
                 attended.received()
                 result = await self._executor.execute(asked, self._context_of(headers))
-                return self._executed(result)
-        except NotReadOnly as refused:
-            return self._failed(refused.errors, 405, {"allow": "POST"})
-        except RequestRefused as refused:
-            return self._failed(refused.errors, 400 if media_type == GRAPHQL_JSON else 200)
-        except (BodyLate, DeadlineExceeded) as late:
-            raise self._late(late) from None
-        except (ClientGone, HttpRefusal):
-            raise
-        except Exception as bug:
-            return self._failed([GraphQLError(str(bug), original_error=bug)], 500)
+                # 200, also with field errors: the draft's "294 Partial Success" is not registered.
+                answer = 200, orjson.dumps(response_of(result, self._format_error)), ()
+        except ClientGone:
+            return None
+        except Exception as failure:
+            answer = self._failed(failure, media_type)
         finally:
             self._running -= 1
+        status, body, own = answer
+        fields = [*HEADERS[media_type], (b"content-length", b"%d" % len(body)), *own]
+        await send({"type": "http.response.start", "status": status, "headers": fields})
+        return await send({"type": "http.response.body", "body": body})
 
     async def asked(self, scope: Scope, headers: Headers, receive: Receive) -> GraphQLRequest:
         """What a request asks. Raises HttpRefusal, and ClientGone when the caller hangs up."""
@@ -138,36 +124,35 @@ class GraphQLEndpoint:
             raise HttpRefusal(414, "PAYLOAD_TOO_LARGE", message)
         return from_query_string(query_string)
 
-    def _executed(self, result: ExecutionResult) -> Answer:
-        """200, also with field errors: the draft's "294 Partial Success" is not registered."""
-        content: dict[str, Any] = {"data": result.data}
-        if result.errors:
-            content["errors"] = [self._format_error(error) for error in result.errors]
-        if result.extensions:
-            content["extensions"] = result.extensions
-        return Answer(200, orjson.dumps(content))
-
-    def _failed(
-        self, errors: list[GraphQLError], status: int, headers: Mapping[str, str] | None = None
-    ) -> Answer:
-        content = {"errors": [self._format_error(error) for error in errors]}
-        return Answer(status, orjson.dumps(content), headers or {})
+    def _failed(self, failure: Exception, media_type: str) -> Answer:
+        """What is told of a request that came to no result."""
+        if isinstance(failure, NotReadOnly):
+            return self._errors(failure.errors, 405, {"allow": "POST"})
+        if isinstance(failure, RequestRefused):
+            return self._errors(failure.errors, 400 if media_type == GRAPHQL_JSON else 200)
+        if isinstance(failure, BodyLate):
+            return self._refused(body_late(self._limits.body_deadline_ms))
+        if isinstance(failure, DeadlineExceeded):
+            return self._refused(self._late())
+        if isinstance(failure, HttpRefusal):
+            return self._refused(failure)
+        return self._errors([GraphQLError(str(failure), original_error=failure)], 500)
 
     def _refused(self, refusal: HttpRefusal) -> Answer:
         error = GraphQLError(refusal.message, extensions={"code": refusal.code})
-        return self._failed([error], refusal.status, refusal.headers)
+        return self._errors([error], refusal.status, refusal.headers)
 
-    def _late(self, late: BodyLate | DeadlineExceeded) -> HttpRefusal:
-        if isinstance(late, DeadlineExceeded):
-            message = f"The request was stopped after {self._limits.request_deadline_ms} ms."
-            return HttpRefusal(503, "DEADLINE_EXCEEDED", message)
-        return body_late(self._limits.body_deadline_ms)
+    def _errors(
+        self, errors: list[GraphQLError], status: int, headers: Mapping[str, str] = NO_OWN
+    ) -> Answer:
+        body = orjson.dumps({"errors": [self._format_error(error) for error in errors]})
+        own = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
+        return status, body, own
 
+    def _overloaded(self) -> HttpRefusal:
+        retry = {"retry-after": str(self._limits.retry_after_s)}
+        return HttpRefusal(503, "OVERLOADED", "Too many requests at once; try again.", retry)
 
-async def _send(answer: Answer, media_type: str, send: Send) -> None:
-    status, body, own = answer
-    headers = [*HEADERS[media_type], (b"content-length", b"%d" % len(body))]
-    if own:
-        headers += [(name.encode("latin-1"), text.encode("latin-1")) for name, text in own.items()]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    def _late(self) -> HttpRefusal:
+        message = f"The request was stopped after {self._limits.request_deadline_ms} ms."
+        return HttpRefusal(503, "DEADLINE_EXCEEDED", message)

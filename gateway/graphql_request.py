@@ -1,13 +1,14 @@
 """What a caller asks, free of HTTP, and the port that answers it. Knows no schema."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qsl
 
 import orjson
-from graphql import ExecutionResult, GraphQLError
+from graphql import GraphQLError
 
+from engine import Result
 from gateway.http_refusal import HttpRefusal
 
 MESSAGE_CHARS_MAX = 1_000
@@ -40,8 +41,9 @@ class NotReadOnly(RequestRefused):
 class Executor(Protocol):
     """Whoever runs operations."""
 
-    async def execute(self, request: GraphQLRequest, context: object) -> ExecutionResult:
-        """Run it. Field errors are in the result; what fails before raises RequestRefused."""
+    def execute(self, request: GraphQLRequest, context: object) -> Awaitable[Result]:
+        """Run it. Raises RequestRefused for what fails before any variable is looked at; from then
+        on all errors are in the result."""
 
 
 def from_body(body: bytes) -> GraphQLRequest:
@@ -50,11 +52,11 @@ def from_body(body: bytes) -> GraphQLRequest:
         parameters = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise _bad(f"The body is not JSON in UTF-8: {error}") from None
+    if isinstance(parameters, dict):
+        return _request(parameters, read_only=False)
     if isinstance(parameters, list):
         raise _bad("The body is one request, not a list: batches are not supported.")
-    if not isinstance(parameters, dict):
-        raise _bad("The body is a JSON object with at least a `query`.")
-    return _request(parameters, read_only=False)
+    raise _bad("The body is a JSON object with at least a `query`.")
 
 
 def from_query_string(query_string: bytes) -> GraphQLRequest:
@@ -88,22 +90,15 @@ def _request(parameters: dict[str, Any], read_only: bool) -> GraphQLRequest:
     operation_name = parameters.get("operationName")
     if operation_name is not None and not isinstance(operation_name, str):
         raise _bad("`operationName` must be a string.")
+    variables = parameters.get("variables")
+    if variables is not None and not isinstance(variables, dict):
+        raise _bad("`variables` must be an object.")
+    extensions = parameters.get("extensions")
+    if extensions is not None and not isinstance(extensions, dict):
+        raise _bad("`extensions` must be an object.")
     return GraphQLRequest(
-        query,
-        _object(parameters, "variables"),
-        operation_name or None,
-        _object(parameters, "extensions"),
-        read_only,
+        query, variables or NOTHING, operation_name or None, extensions or NOTHING, read_only
     )
-
-
-def _object(parameters: dict[str, Any], name: str) -> Mapping[str, Any]:
-    value = parameters.get(name)
-    if value is None:
-        return NOTHING
-    if not isinstance(value, dict):
-        raise _bad(f"`{name}` must be an object.")
-    return value
 
 
 def _bad(message: str) -> HttpRefusal:

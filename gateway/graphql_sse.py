@@ -32,13 +32,13 @@ _COMPLETE = b"event: complete\ndata: \n\n"
 _KEEP_ALIVE = b":\n\n"
 
 
-def wants_events(scope: Scope) -> bool:
+def wants_events(headers: Headers) -> bool:
     """Whether a request asks for an event stream. Looked at before any parsing: most do not."""
-    return any(EVENT_STREAM in value for name, value in scope["headers"] if name == b"accept")
+    return EVENT_STREAM in b",".join(headers.every(b"accept"))
 
 
 class GraphQLEventStream:
-    """The ASGI application behind /graphql for those who accept text/event-stream."""
+    """What is behind /graphql for those who accept text/event-stream."""
 
     def __init__(
         self,
@@ -52,8 +52,8 @@ class GraphQLEventStream:
         self._streams = streams
         self._connections = connections
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope["headers"])
+    async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
+        """Answers an ASGI request, whose headers have been gathered."""
         try:
             asked = await self._arrived(scope, headers, receive)
             identity = self._identify(headers)

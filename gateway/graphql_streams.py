@@ -5,12 +5,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
-from graphql import ExecutionResult, GraphQLError, OperationType
+from graphql import GraphQLError, OperationType
 from prometheus_client import Counter, Gauge
 
 from engine import Operation
 from gateway.authentication import Identity
-from gateway.graphql_execution import EngineExecutor
+from gateway.graphql_execution import EngineExecutor, FormatError, response_of
 from gateway.graphql_request import GraphQLRequest, RequestRefused
 from gateway.headers import NO_HEADERS, Headers
 
@@ -27,8 +27,8 @@ class Streams:
     def __init__(
         self,
         executor: EngineExecutor,
-        context_of: Callable[[Identity, Headers], object],
-        format_error: Callable[[GraphQLError], Told],
+        context_of: Callable[[Headers, Identity], object],
+        format_error: FormatError,
         request_deadline_ms: int,
     ) -> None:
         self._executor = executor
@@ -46,7 +46,7 @@ class Streams:
         operation = self._executor.prepared(asked)
 
         def context_of() -> object:
-            return self._context_of(identity, headers)
+            return self._context_of(headers, identity)
 
         if operation.kind is not OperationType.SUBSCRIPTION:
             yield await self._once(operation, asked, context_of())
@@ -55,7 +55,7 @@ class Streams:
         with _subscriptions.track_inprogress():
             async with aclosing(results):
                 async for result in results:
-                    yield self._answer(result)
+                    yield response_of(result, self._format_error)
                     _events.inc()
 
     def told(self, refused: RequestRefused) -> list[Told]:
@@ -66,15 +66,7 @@ class Streams:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
         try:
             result = await self._executor.run(operation, asked, context, deadline)
-        except RequestRefused:
-            raise
         except Exception as bug:
             error = GraphQLError(str(bug), original_error=bug)
             return {"data": None, "errors": [self._format_error(error)]}
-        return self._answer(result)
-
-    def _answer(self, result: ExecutionResult) -> Told:
-        answer: Told = {"data": result.data}
-        if result.errors:
-            answer["errors"] = [self._format_error(error) for error in result.errors]
-        return answer
+        return response_of(result, self._format_error)

@@ -6,29 +6,26 @@ from typing import TypeAlias
 RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
-class Headers:
-    """Headers as ASGI gives them: names in lower case, names and values as bytes."""
+class Headers(dict[bytes, bytes]):
+    """Headers as ASGI gives them: names in lower case, names and values as bytes.
 
-    __slots__ = ("_all", "_first")
+    A dictionary of the first header of each name, for every request looks some of them up.
+    """
+
+    __slots__ = ("_all",)
 
     def __init__(self, raw: RawHeaders) -> None:
         self._all = raw
         # Backwards: of a header that came twice, the first one is found.
-        self._first = dict(reversed(raw))
-
-    def get(self, name: bytes) -> bytes | None:
-        """The value of the first header of this name."""
-        return self._first.get(name)
+        self.update(reversed(raw))
 
     def every(self, name: bytes) -> list[bytes]:
         """The values of all headers of this name."""
-        if name not in self._first:
+        if name not in self:
             return []
+        if len(self) == len(self._all):
+            return [self[name]]
         return [value for one, value in self._all if one == name]
-
-    def count(self, name: bytes) -> int:
-        """How often it came."""
-        return sum(name == one for one, _ in self._all)
 
 
 NO_HEADERS = Headers(())

@@ -57,6 +57,8 @@ def prefers_html(accept: bytes | None) -> bool:
     """Whether this is a browser that opens a page, not a program that asks for data."""
     if accept is None or HTML not in (text := accept.decode("latin-1")):
         return False
+    if len(text) > HEADER_CHARS_MAX:
+        return False  # `answer_type` refuses it
     ranges = _ranges(text)
     html, *others = (_rank(ranges, name, 0) for name in (HTML, GRAPHQL_JSON, PLAIN_JSON))
     return html[0] > 0 and all(html[:2] > other[:2] for other in others)

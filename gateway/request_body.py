@@ -13,8 +13,11 @@ async def read_body(receive: Receive, headers: Headers, bytes_max: int) -> bytes
     Content-Length may lie or be missing, so both are looked at), 415 for a compressed body, and
     ClientGone when the caller hangs up first.
     """
-    _refuse_encoded(headers.get(b"content-encoding"))
-    _refuse_announced(headers.get(b"content-length"), bytes_max)
+    if (encoding := headers.get(b"content-encoding")) is not None:
+        _refuse_encoded(encoding)
+    # A number with fewer digits than the bound is below it: that is nearly every body.
+    if len(length := headers.get(b"content-length", b"")) >= len(str(bytes_max)):
+        _refuse_announced(length, bytes_max)
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -30,16 +33,16 @@ async def read_body(receive: Receive, headers: Headers, bytes_max: int) -> bytes
             return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
-def _refuse_announced(length: bytes | None, bytes_max: int) -> None:
-    if length is None or not length.isdigit():
+def _refuse_announced(length: bytes, bytes_max: int) -> None:
+    if not length.isdigit():
         return
     # `int` refuses more than 4,300 digits, and no honest length has more than 18.
     if len(length.lstrip(b"0")) > 18 or int(length) > bytes_max:
         raise _too_large(bytes_max)
 
 
-def _refuse_encoded(encoding: bytes | None) -> None:
-    if encoding is not None and encoding.strip().lower() not in (b"", b"identity"):
+def _refuse_encoded(encoding: bytes) -> None:
+    if encoding.strip().lower() not in (b"", b"identity"):
         message = "Bodies are not compressed here: leave Content-Encoding out."
         raise HttpRefusal(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept-encoding": "identity"})
 

@@ -1,10 +1,13 @@
 """The three ways to /graphql: one answer, a stream of events, a web socket. Decides which it is."""
 
+from collections.abc import Awaitable
+
 from starlette.types import Receive, Scope, Send
 
 from gateway.graphql_http import GraphQLEndpoint
 from gateway.graphql_sse import GraphQLEventStream, wants_events
 from gateway.graphql_ws import GraphQLSockets
+from gateway.headers import Headers
 
 
 class Transports:
@@ -17,10 +20,12 @@ class Transports:
         self._events = events
         self._sockets = sockets
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        # Only hands on what is to be awaited: a coroutine here would be resumed as often as the
+        # one in it.
         if scope["type"] == "websocket":
-            await self._sockets(scope, receive, send)
-        elif wants_events(scope):
-            await self._events(scope, receive, send)
-        else:
-            await self._endpoint(scope, receive, send)
+            return self._sockets(scope, receive, send)
+        headers = Headers(scope["headers"])
+        if b"accept" in headers and wants_events(headers):
+            return self._events.answer(scope, headers, receive, send)
+        return self._endpoint.answer(scope, headers, receive, send)

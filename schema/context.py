@@ -1,16 +1,15 @@
 """What every field is given besides its parent. Knows nothing of HTTP."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import strawberry
 
 from resolvers.scope import Scope
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
-    """One request, to a field."""
+class Context(NamedTuple):
+    """One request, to a field. A tuple, for it is made as often as requests come."""
 
     scope: Scope
     tokens: Sequence[str] = ()

@@ -129,6 +129,7 @@ async def live_gateway(
         server = Server(
             uvicorn.Config(
                 app,
+                interface="asgi3",
                 log_level="error",
                 ws="websockets-sansio",
                 ws_per_message_deflate=False,

@@ -112,12 +112,12 @@ def test_a_document_of_too_many_tokens_is_not_parsed_to_its_end() -> None:
 async def test_a_document_at_the_depth_limit_runs() -> None:
     request = GraphQLRequest(nested(EngineSettings().max_depth - 2).replace("friends", "friend"))
     result = await executor().execute(request, Context())
-    assert result.errors is None
+    assert not result.errors
 
 
 async def test_the_schema_can_be_introspected_as_tools_do_it() -> None:
     request = GraphQLRequest(get_introspection_query(input_value_deprecation=True))
     result = await executor().execute(request, Context())
-    assert result.errors is None
+    assert not result.errors
     assert result.data is not None
     assert result.data["__schema"]["queryType"]["name"] == "Query"

@@ -78,6 +78,13 @@ async def test_a_browser_that_posts_sees_data(browser: httpx.AsyncClient) -> Non
     assert response.json() == {"data": {"who": "None"}}
 
 
+async def test_a_browser_that_accepts_too_much_is_refused_like_any_caller(
+    browser: httpx.AsyncClient,
+) -> None:
+    browser.headers["accept"] = BROWSER + ",a" * 1_000
+    assert (await browser.get("/graphql")).status_code == 406
+
+
 async def test_the_tabs_are_the_examples_and_name_a_viewer_in_development(
     browser: httpx.AsyncClient,
 ) -> None:

@@ -1,0 +1,138 @@
+"""How many functions one request calls, beside raw: what is compared from commit to commit.
+
+python -m bench.calls [--shape states-1] [--top 30]
+
+No server and no load: both applications are asked in this process, one request at a time.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import uvloop
+from rich.console import Console
+from rich.table import Table
+from starlette.types import ASGIApp
+
+from bench import caches, raw
+from bench.cores import cores
+from bench.counting import Calls, NoAnswer, counted
+from bench.filling import NotFilled, filled, space_of
+from bench.graph import SMALL, community
+from bench.population import Population, population
+from bench.raw_answers import RawAnswers
+from bench.services import Services, services
+from bench.shapes import BY_NAME, SHAPES, Shape
+from gateway.app import Gateway
+from gateway.config import Config, read_config
+from gateway.embedded.errors import EmbeddedError
+from storage.redis.multiplexed import MultiplexedWire
+
+REQUESTS = 100
+KITH, RAW = "kith", "raw"
+AN_HOUR_MS = 3_600_000
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """One shape, and what each of both calls for it."""
+
+    shape: Shape
+    calls: dict[str, Calls]
+
+
+@app.command()
+def main(
+    shape: Annotated[list[str] | None, typer.Option(help="Shapes, by name.")] = None,
+    top: Annotated[int, typer.Option(help="Show so many of Kith's functions a shape.", min=0)] = 0,
+    users: Annotated[int, typer.Option(help="Users of the graph.")] = SMALL,
+    state: Annotated[Path, typer.Option(help="The bench's own folder.")] = Path(".kith-bench"),
+) -> None:
+    """Count the calls of a request."""
+    try:
+        shapes = [BY_NAME[name] for name in shape or _usual_shapes()]
+        found = asyncio.run(_run(shapes, users, state))
+    except (EmbeddedError, NoAnswer, NotFilled, ValueError, KeyError) as error:
+        typer.echo(f"bench: {error}", err=True)
+        raise typer.Exit(1) from None
+    console = Console(width=110)
+    console.print(_table(found))
+    for one in found if top else ():
+        console.print(_functions(one, top))
+
+
+def _usual_shapes() -> list[str]:
+    return [shape.name for shape in SHAPES if not (shape.writes or shape.beyond_cache)]
+
+
+async def _run(shapes: Sequence[Shape], users: int, state: Path) -> list[Counted]:
+    graph = community(users, None)
+    async with services(state, cores()) as running:
+        await filled(graph, running.database_url, running.redis_url, running.folder)
+        people = await population(running.database_url, space_of(graph))
+        config = _config(running, space_of(graph))
+        await caches.fill(config.storage, people)
+        # The loop of a gateway: asyncio's own is in Python, and would be counted.
+        return await asyncio.to_thread(uvloop.run, _counted(shapes, people, config))
+
+
+async def _counted(shapes: Sequence[Shape], people: Population, config: Config) -> list[Counted]:
+    async with _applications(config) as both:
+        return [await _of_shape(shape, people, both) for shape in shapes]
+
+
+async def _of_shape(shape: Shape, people: Population, both: dict[str, ASGIApp]) -> Counted:
+    questions = shape.questions(people)[:REQUESTS]
+    return Counted(shape, {name: await counted(one, questions) for name, one in both.items()})
+
+
+@asynccontextmanager
+async def _applications(config: Config) -> AsyncIterator[dict[str, ASGIApp]]:
+    """Kith and raw."""
+    gateway, storage = Gateway(config), config.storage
+    wire = MultiplexedWire(storage.redis_url, storage.redis_timeout_s)
+    try:
+        async with gateway.lifespan():
+            yield {KITH: gateway, RAW: raw.app(RawAnswers(wire, storage.space))}
+    finally:
+        await wire.close()
+
+
+def _config(running: Services, space: str) -> Config:
+    """Without what depends on the time: who is hot, and how old is what is known of who is gone."""
+    told = {
+        "DATABASE_URL": running.database_url,
+        "REDIS_URL": running.redis_url,
+        "KITH_HOT_TTL_MS": "0",
+    }
+    config = read_config(running.folder, space, development=True, environ=told)
+    return replace(config, storage=replace(config.storage, absent_age_ms=AN_HOUR_MS))
+
+
+def _table(found: Sequence[Counted]) -> Table:
+    table = Table(title="calls a request")
+    for title in ("", "kith, Python", "kith, C", "raw, Python", "raw, C", "kith / raw, Python"):
+        table.add_column(title, justify="left" if not title else "right")
+    for one in found:
+        kith, by_hand = one.calls[KITH], one.calls[RAW]
+        numbers = (kith.python_calls, kith.c_calls, by_hand.python_calls, by_hand.c_calls)
+        ratio = kith.python_calls / by_hand.python_calls
+        table.add_row(one.shape.title, *(f"{number:,.1f}" for number in numbers), f"{ratio:.1f}")
+    return table
+
+
+def _functions(one: Counted, top: int) -> Table:
+    table = Table("calls", "function", title=one.shape.title)
+    for name, times in one.calls[KITH].most_called(top):
+        table.add_row(f"{times:,.2f}", name)
+    return table
+
+
+if __name__ == "__main__":
+    app()

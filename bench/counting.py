@@ -1,0 +1,144 @@
+"""How many functions a request calls, counted by the interpreter itself. Knows no server.
+
+A coroutine that is resumed counts as called again: so it costs. What is called depends on the code
+and on nothing else, so a count is the same on a busy machine.
+"""
+
+import sys
+from asyncio import Event
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import orjson
+from starlette.types import ASGIApp, Message, Scope
+
+from bench.questions import Question
+
+ROOT = Path(__file__).parent.parent
+LIBRARIES = ("site-packages/", f"python{sys.version_info.major}.{sys.version_info.minor}/")
+
+
+class NoAnswer(Exception):
+    """A request was refused, or answered with errors; the text is what was answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls a request, by the functions that are called: ours and other Python, and C."""
+
+    python: Mapping[str, float]
+    c: Mapping[str, float]
+
+    @property
+    def python_calls(self) -> float:
+        return sum(self.python.values())
+
+    @property
+    def c_calls(self) -> float:
+        return sum(self.c.values())
+
+    def most_called(self, count: int) -> list[tuple[str, float]]:
+        """The functions in Python that are called most, and how often."""
+        return sorted(self.python.items(), key=itemgetter(1), reverse=True)[:count]
+
+
+async def counted(app: ASGIApp, questions: Sequence[Question]) -> Calls:
+    """What an application calls for these questions on average, asked one at a time.
+
+    They are asked twice, and counted the second time.
+
+    Raises NoAnswer.
+    """
+    await _ask(app, _requests(questions))
+    again, tally = _requests(questions), _Tally()
+    sys.setprofile(tally)
+    try:
+        await _ask(app, again)
+    finally:
+        sys.setprofile(None)
+    return tally.each(len(questions))
+
+
+class _Tally:
+    """A profiler that counts, and leaves this file out."""
+
+    def __init__(self) -> None:
+        self._python: Counter[CodeType] = Counter()
+        self._c: Counter[str] = Counter()
+
+    def __call__(self, frame: FrameType, event: str, called: Any) -> None:
+        code = frame.f_code
+        if code.co_filename == __file__:
+            return
+        if event == "call":
+            self._python[code] += 1
+        elif event == "c_call":
+            self._c[called.__qualname__] += 1
+
+    def each(self, requests: int) -> Calls:
+        """The mean of so many requests."""
+        python: Counter[str] = Counter()
+        for code, times in self._python.items():
+            python[_name(code)] += times
+        return Calls(_divided(python, requests), _divided(self._c, requests))
+
+
+async def _ask(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> None:
+    for scope, body in requests:
+        answer = _Answer(body)
+        await app(scope, answer.receive, answer.send)
+        if answer.status != 200 or "errors" in orjson.loads(answer.body):
+            raise NoAnswer(answer.body.decode())
+
+
+class _Answer:
+    """The server's side of one request: its body goes in, the answer comes out."""
+
+    def __init__(self, asked: bytes) -> None:
+        self._asked: bytes | None = asked
+        self.status = 0
+        self.body = b""
+
+    async def receive(self) -> Message:
+        body, self._asked = self._asked, None
+        if body is None:
+            await Event().wait()  # nobody hangs up
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        else:
+            self.body = message["body"]
+
+
+def _requests(questions: Sequence[Question]) -> list[tuple[Scope, bytes]]:
+    return [(_scope(question), question.body) for question in questions]
+
+
+def _scope(question: Question) -> Scope:
+    given = {"Host": "127.0.0.1", "Content-Length": str(len(question.body)), **question.headers}
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": "/graphql",
+        "query_string": b"",
+        "headers": [(name.lower().encode(), value.encode()) for name, value in given.items()],
+    }
+
+
+def _name(code: CodeType) -> str:
+    """`engine/run.py:Run.spend`: the file within its library, or within this project."""
+    file = code.co_filename.removeprefix(f"{ROOT}/")
+    for library in LIBRARIES:
+        file = file.rpartition(library)[2]
+    return f"{file}:{code.co_qualname}"
+
+
+def _divided(calls: Counter[str], by: int) -> Mapping[str, float]:
+    return {name: times / by for name, times in calls.items()}

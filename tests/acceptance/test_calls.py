@@ -1,0 +1,49 @@
+"""How many functions of Python a request calls: what it costs a gateway, counted, never timed."""
+
+import uvloop
+
+from bench.counting import Calls, counted
+from bench.questions import question
+from bench.shapes import BY_NAME
+from gateway.app import Gateway
+from gateway.config import Config
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import open_stores
+from tests.gateway import DEVELOPMENT
+from tests.graphs import drain_all, follows
+
+STAR, FAN, FANS = 1, 2, 25
+
+# A tenth above what is called today. Whoever makes a request cheaper lowers these;
+# whoever has to raise one says in the commit what is had for it.
+ONE_CHECK_MOST = 174
+A_PAGE_OF_20_MOST = 507
+
+
+def test_one_check_calls_no_more_than_it_has_to(storage_settings: StorageSettings) -> None:
+    calls = asked(storage_settings, "states-1", {"user": str(FAN), "ids": [str(STAR)]})
+    assert calls.python_calls <= ONE_CHECK_MOST, calls.most_called(40)
+
+
+def test_a_page_of_20_calls_no_more_than_it_has_to(storage_settings: StorageSettings) -> None:
+    calls = asked(storage_settings, "followers-20", {"user": str(STAR)})
+    assert calls.python_calls <= A_PAGE_OF_20_MOST, calls.most_called(40)
+
+
+def asked(settings: StorageSettings, shape: str, variables: dict[str, object]) -> Calls:
+    """The calls of one request among several that are alike, with everything cached.
+
+    On the event loop of a gateway: asyncio's own is in Python, and would be counted.
+    """
+    questions = [question(BY_NAME[shape].document, variables, FAN)] * 10
+
+    async def ask() -> Calls:
+        async with open_stores(settings) as stores:
+            await follows(stores, *((fan, STAR) for fan in range(FAN, FAN + FANS)))
+            await drain_all(stores)
+        gateway = Gateway(Config(settings, DEVELOPMENT, Limits()))
+        async with gateway.lifespan():
+            return await counted(gateway, questions)
+
+    return uvloop.run(ask())
