@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +89,7 @@ class Authentication:
         viewer = headers.get(b"x-viewer") if self._allow_x_viewer else None
         if viewer is None:
             return ANONYMOUS
-        return _named(viewer)
+        return Identity(_user_id(viewer.decode("latin-1").strip(), "X-Viewer"))
 
     def _bearer(self, credentials: bytes) -> Identity:
         held = self._held.get(credentials)
@@ -164,12 +163,6 @@ def _identity(claims: Mapping[str, Any]) -> Identity:
             return Identity(None, True, expires_at)
         raise _refused("The token names nobody: it needs `sub`.")
     return Identity(_user_id(subject, "The token's `sub`"), service, expires_at)
-
-
-@lru_cache(maxsize=TOKENS_HELD_MAX)
-def _named(viewer: bytes) -> Identity:
-    """Whom X-Viewer names. Held as tokens are, or a laptop would measure more than they cost."""
-    return Identity(_user_id(viewer.decode("latin-1").strip(), "X-Viewer"))
 
 
 def _user_id(text: str, what: str) -> int:
