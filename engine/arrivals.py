@@ -46,7 +46,7 @@ def _ask(run: "Run", awaited: list[Arrival]) -> None:
 
 async def _arrived(hole: "Hole", arriving: "Awaitable[Column]", run: "Run") -> None:
     try:
-        column = await arriving
+        column = hole.source.checked(await arriving, hole.rows)
     except Exception as error:
         column = [error] * len(hole.rows)
     hole.fill(column, run)

@@ -14,7 +14,6 @@ in order; an `Exception` in place of an item is the error of that parent's field
 import inspect
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from types import CoroutineType
 from typing import Any, ClassVar, Concatenate, Protocol, TypeAlias, TypeVar, overload
 
 from strawberry import Info
@@ -81,24 +80,18 @@ class BatchResolver(StrawberryResolver[Any]):
         """Whether the function is async, or says that it may return what is to be awaited."""
         return self.is_async or is_union(self.signature.return_annotation)
 
-    def ask(
-        self, parents: Sequence[Any], arguments: Mapping[str, Any]
-    ) -> list[Any] | Awaitable[list[Any]]:
-        """The items of `parents`; `arguments` hold `info` too where the function asks for it."""
-        items: Any = self.wrapped_func(parents, **arguments)  # type: ignore[operator]
-        if type(items) is list and len(items) == len(parents):
-            return items
-        if type(items) is CoroutineType or (self.may_wait and inspect.isawaitable(items)):
-            return self._arriving(parents, items)
-        return one_for_each(parents, items, self.name)
+    @property
+    def function(self) -> Callable[..., Any]:
+        """What was declared: parents, and by keyword arguments and `info`, to their items."""
+        declared: Any = self.wrapped_func
+        return declared  # type: ignore[no-any-return]
 
     async def batch(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> list[Any]:
-        """The same, once they are known."""
-        items = self.ask(parents, arguments)
-        return items if type(items) is list else await items  # type: ignore[misc]
-
-    async def _arriving(self, parents: Sequence[Any], items: Awaitable[Any]) -> list[Any]:
-        return one_for_each(parents, await items, self.name)
+        """The items of `parents`; `arguments` hold `info` too where the function asks for it."""
+        items = self.function(parents, **arguments)
+        if inspect.isawaitable(items):
+            items = await items
+        return one_for_each(parents, items, self.name)
 
 
 class BatchedField(StrawberryField):
@@ -117,8 +110,7 @@ class BatchedField(StrawberryField):
         if resolver.may_wait:
             assert info is not None
             return load_one(resolver, source, info, kwargs)
-        items: Any = resolver.ask([source], kwargs)
-        return items[0]
+        return one_for_each([source], resolver.function([source], **kwargs), resolver.name)[0]
 
 
 @overload

@@ -75,6 +75,7 @@ class Operation:
     document: DocumentNode
     fragments: Mapping[str, FragmentDefinitionNode]
     node: OperationDefinitionNode
+    kind: OperationType
     variables: Variables
     switches: tuple[str, ...]
     """The variables that @skip and @include look at: each combination has a plan of its own."""
@@ -83,10 +84,6 @@ class Operation:
     root_arguments: Mapping[str, list[ValueNode]]
     """What the fields of the root are given, by the name of the argument, skipped ones too."""
     plans: "LruCache[tuple[bool, ...], Plan | Unsupported]" = field(repr=False)
-
-    @property
-    def kind(self) -> OperationType:
-        return self.node.operation
 
     @property
     def name(self) -> str | None:
@@ -158,6 +155,7 @@ def _document(
                 node,
                 fragments,
                 definition,
+                definition.operation,
                 variables,
                 tuple(variables.names & switches),
                 measure,

@@ -150,10 +150,14 @@ class Engine:
 
     async def _answer(self, run: Run) -> Result:
         plan = self._plan(run.operation, run.values)
-        try:
-            if not isinstance(plan, Unsupported):
-                return await self._planned(plan, run)
+        if isinstance(plan, Unsupported):
             self.counters.delegated[plan.reason] += 1
+            return await self._delegated(run)
+        try:
+            (data,) = plan.root.dicts([run.root], run)
+            if run.holes:
+                await arrivals(run)
+            return self._planned(data, run)
         except CostLimitExceeded as limit:
             return Result(Stage.EXECUTION, errors=[limit.error], rows=run.rows)
         except BailOut as bail_out:
@@ -161,7 +165,7 @@ class Engine:
             self.counters.bailed_out[bail_out.reason] += 1
             key = _switch_positions(run.operation, run.values)
             run.operation.plans.put(key, Unsupported(bail_out.reason))
-        return await self._delegated(run)
+            return await self._delegated(run)
 
     def _plan(self, operation: Operation, values: Values) -> Plan | Unsupported:
         key = _switch_positions(operation, values)
@@ -175,10 +179,7 @@ class Engine:
             operation.plans.put(key, plan)
         return plan
 
-    async def _planned(self, plan: Plan, run: Run) -> Result:
-        (data,) = plan.root.dicts([run.root], run)
-        if run.holes:
-            await arrivals(run)
+    def _planned(self, data: dict[str, Any], run: Run) -> Result:
         self.counters.planned += 1
         if not run.faults:
             return Result(Stage.EXECUTION, data, rows=run.rows)

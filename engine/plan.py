@@ -14,7 +14,7 @@ until the run is over; `engine.settle` then says what it means for the answer.
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from graphql import FieldNode, GraphQLField, GraphQLObjectType
 from graphql.pyutils import Path
@@ -49,6 +49,10 @@ class AwaitedSource(ABC):
 
         May raise what is then the fault of every row, and so may what is awaited.
         """
+
+    def checked(self, column: Column, rows: Rows) -> Column:
+        """What was awaited, if it is one for each row. Raises what is the fault of every row."""
+        return column
 
 
 class Cells(Protocol):
@@ -123,12 +127,13 @@ class Hole(NamedTuple):
 
     def ask(self, run: "Run") -> Awaitable[Column] | None:
         """What to wait for; None: the column was known, and the hole is filled."""
+        column: Any
         try:
             column = self.source.ask(self.rows, self.field, run)
         except Exception as error:
             column = [error] * len(self.rows)
         if type(column) is not list:
-            return cast("Awaitable[Column]", column)
+            return column  # type: ignore[no-any-return]
         self.fill(column, run)
         return None
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from inspect import isawaitable
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
 from graphql import default_field_resolver
@@ -40,6 +42,8 @@ class Call:
 
     declared: BatchedField
     resolver: BatchResolver
+    function: Callable[..., Any]
+    """What the resolver was declared as."""
     info_name: str | None
     """What the resolver calls its `info`, if it asks for it."""
 
@@ -64,21 +68,20 @@ class Batched(Source):
     """A field that is a function of all its parents."""
 
     call: Call
-    function: Callable[..., Any]
-    """What the resolver was declared as."""
     is_plain: bool
     """Whether it takes nothing but its parents: so do most, and asking them is the inner loop."""
 
     def column(self, rows: Rows, field: Field, run: "Run") -> Column:
         try:
+            call = self.call
             column = (
-                self.function(rows)
+                call.function(rows)
                 if self.is_plain
-                else self.function(rows, **self.call.keywords(field, run))
+                else call.function(rows, **call.keywords(field, run))
             )
             if type(column) is list and len(column) == len(rows):
                 return column
-            return one_for_each(rows, column, self.call.resolver.name)
+            return one_for_each(rows, column, call.resolver.name)
         except Exception as error:
             return [error] * len(rows)
 
@@ -92,10 +95,17 @@ class AwaitedBatch(AwaitedSource):
     """Whether the document asks for it in several places, whose batches become one."""
 
     def ask(self, rows: Rows, field: Field, run: "Run") -> Column | Awaitable[Column]:
-        keywords = self.call.keywords(field, run)
+        call = self.call
+        keywords = call.keywords(field, run)
         if self.is_repeated:
-            return load(self.call.resolver, rows, keywords, self.call.info(field, run))
-        return self.call.resolver.ask(rows, keywords)
+            return load(call.resolver, rows, keywords, call.info(field, run))
+        items = call.function(rows, **keywords)
+        if type(items) is CoroutineType or isawaitable(items):
+            return items
+        return self.checked(items, rows)
+
+    def checked(self, column: Column, rows: Rows) -> Column:
+        return one_for_each(rows, column, self.call.resolver.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +132,14 @@ def batched_source(
     call = Call(
         declared,
         resolver,
+        resolver.function,
         None if info is None else info.name,
         compiled_keywords(declared, arguments, schema) if declared.arguments else None,
         schema.config.info_class,
     )
     if resolver.may_wait:
         return AwaitedBatch(call, is_repeated)
-    function: Any = resolver.wrapped_func
-    return Batched(call, function, is_plain=call.arguments is None and call.info_name is None)
+    return Batched(call, is_plain=call.arguments is None and call.info_name is None)
 
 
 async def _completed(column: Column, pending: list[int]) -> Column:
