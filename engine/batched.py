@@ -76,9 +76,9 @@ class BatchResolver(StrawberryResolver[Any]):
         return ItemAnnotation(self.signature.return_annotation, namespace=self._namespace)
 
     @cached_property
-    def may_wait(self) -> bool:
-        """Whether the function is async, or says that it may return what is to be awaited."""
-        return self.is_async or is_union(self.signature.return_annotation)
+    def is_async(self) -> bool:
+        """Whether the function is, or says that it may return what is to be awaited."""
+        return super().is_async or is_union(self.signature.return_annotation)
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -107,7 +107,7 @@ class BatchedField(StrawberryField):
     ) -> Any:
         """Answers graphql-core for one parent."""
         resolver = self.resolver
-        if resolver.may_wait:
+        if resolver.is_async:
             assert info is not None
             return load_one(resolver, source, info, kwargs)
         return one_for_each([source], resolver.function([source], **kwargs), resolver.name)[0]

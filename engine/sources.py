@@ -137,7 +137,7 @@ def batched_source(
         compiled_keywords(declared, arguments, schema) if declared.arguments else None,
         schema.config.info_class,
     )
-    if resolver.may_wait:
+    if resolver.is_async:
         return AwaitedBatch(call, is_repeated)
     return Batched(call, is_plain=call.arguments is None and call.info_name is None)
 

@@ -4,6 +4,7 @@ What becomes of a field is decided by its animal's number: some values are null 
 be, some resolvers raise, some items of a batch are exceptions.
 """
 
+import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Annotated, Any
@@ -12,7 +13,7 @@ import strawberry
 from graphql import GraphQLError
 from strawberry import Info
 
-from engine import Outcome, Parents, batched, derived, of_rows
+from engine import Outcome, Parents, Soon, batched, derived, of_rows
 from tests.property.fate import MOODS, START, TAG, Broken, CatRow, Mood, Tag, fated, luck, raised
 
 
@@ -39,6 +40,11 @@ class Animal:
         if least == 13:
             raise Broken("nobody counts to 13")
         return [fated(animal.number, "friend_count", animal.number + least) for animal in animals]
+
+    @batched
+    def age(animals: Parents[Any], guessed: bool = True) -> Soon[list[Outcome[int | None]]]:
+        ages = [fated(animal.number, "age", animal.number % 5 or None) for animal in animals]
+        return ages if guessed else later(ages)
 
     @batched
     async def friends(
@@ -138,6 +144,11 @@ class Pebble:
 
 
 Thing = Annotated[Cat | Dog | Stone, strawberry.union("Thing")]
+
+
+async def later(ages: list[Outcome[int | None]]) -> list[Outcome[int | None]]:
+    await asyncio.sleep(0)
+    return ages
 
 
 def cat_of(number: int) -> CatRow:

@@ -1,6 +1,7 @@
 """Deadlines, cancellation and limits hold inside the engine."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -43,6 +44,17 @@ async def test_a_cancelled_request_cancels_its_resolvers() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert ("cancelled", 1) in calls
+
+
+async def test_resolvers_that_were_not_even_begun_are_let_go() -> None:
+    calls: Calls = []
+    task = asyncio.ensure_future(answer("{ tree { forever size } }", context=calls))
+    await asyncio.sleep(0)  # both are asked now, and neither has run
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    gc.collect()  # a coroutine that nobody awaited would complain, and warnings are errors
+    assert calls == []
 
 
 async def test_a_fragment_bomb_is_refused_by_its_written_out_size() -> None:

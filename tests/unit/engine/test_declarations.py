@@ -1,12 +1,14 @@
 """How fields are declared, and that graphql-core and the schema language see ordinary fields."""
 
+import asyncio
 from typing import Annotated, Any, NamedTuple, NewType
 
+import orjson
 import pytest
 import strawberry
 from strawberry import Info
 
-from engine import Engine, Outcome, Parents, batched, derived, of_rows
+from engine import Engine, Outcome, Parents, Soon, batched, derived, of_rows
 
 
 class BookRow(NamedTuple):
@@ -36,6 +38,20 @@ class Book:
     def too_short(books: Parents[BookRow]) -> list[int]:
         return []
 
+    @batched
+    def copies(books: Parents[BookRow], sold: bool = False) -> Soon[list[int]]:
+        known = [len(book.title) for book in books]
+        return counted(known) if sold else known
+
+    @batched
+    def soon_too_short(books: Parents[BookRow], sold: bool = False) -> Soon[list[int]]:
+        return counted([]) if sold else []
+
+
+async def counted(known: list[int]) -> list[int]:
+    await asyncio.sleep(0)
+    return known
+
 
 @strawberry.type
 class Query:
@@ -59,6 +75,8 @@ SDL = '''type Book {
   ): Int! @deprecated(reason: "Nobody prints.")
   sequel: Book
   tooShort: Int!
+  copies(sold: Boolean! = false): Int!
+  soonTooShort(sold: Boolean! = false): Int!
 }
 
 type Query {
@@ -89,7 +107,19 @@ async def test_both_executors_use_the_same_resolvers() -> None:
     }
 
 
-@pytest.mark.parametrize("field", ["pages(perSheet: 0)", "tooShort"])
+async def test_a_resolver_may_know_its_items_at_once_or_soon() -> None:
+    query = '{ books(titles: ["Emma", "Ulysses"]) { copies sold: copies(sold: true) title } }'
+    expected = await SCHEMA.execute(query)
+    result = await Engine(SCHEMA).execute(query=query)
+    assert result.data == expected.data
+    assert orjson.dumps(result.data) == orjson.dumps(expected.data)  # in their order
+    assert result.data is not None
+    assert result.data["books"][1] == {"copies": 7, "sold": 7, "title": "Ulysses"}
+
+
+@pytest.mark.parametrize(
+    "field", ["pages(perSheet: 0)", "tooShort", "soonTooShort", "soonTooShort(sold: true)"]
+)
 async def test_failures_are_told_alike(field: str) -> None:
     query = f'{{ books(titles: ["Emma"]) {{ {field} }} }}'
     expected = await SCHEMA.execute(query)
