@@ -7,22 +7,43 @@ tuples, and the fields that are asked for are computed from whole columns of the
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import repeat
-from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from graph.edge import Millis, UserId
 from graph.page import ListOf, Page, Position
-from graph.relation import Relation
+from graph.relation import Relation, RelationColumn
 from graph.visibility import Access
 from resolvers.overlap import Filter
 
 UserRow: TypeAlias = UserId
 
 
-RelationRow: TypeAlias = tuple[UserId, UserId, int, Relation]
-"""How the first user stands to the second, with the relation's `kinds` within reach."""
+class Side:
+    """One user, from whose side relations are told, and these, to be looked up where their rows do
+    not say enough: mostly they do.
+    """
 
-KINDS = 2
+    __slots__ = ("_known", "_relations", "_targets", "source")
+
+    def __init__(
+        self, source: UserId, targets: Sequence[UserId], relations: Sequence[Relation]
+    ) -> None:
+        self.source = source
+        self._targets = targets
+        self._relations = relations
+        self._known: dict[UserId, Relation] | None = None
+
+    def to(self, target: UserId) -> Relation:
+        """How the user stands to one of the targets."""
+        if self._known is None:
+            self._known = dict(zip(self._targets, self._relations, strict=True))
+        return self._known[target]
+
+
+RelationRow: TypeAlias = tuple[UserId, int, Side]
+"""How somebody stands to this user: the relation's `kinds`, and from whose side it is told."""
+
+KINDS = 1
 """The place of a relation's kinds in its row."""
 
 
@@ -52,14 +73,12 @@ EntryRow: TypeAlias = tuple[Position, ListOf]
 """One entry of a list, and which list that is."""
 
 
-_KINDS_OF = attrgetter("kinds")
-
-
 def relation_rows(
-    source: UserId, targets: Sequence[UserId], relations: Sequence[Relation]
+    source: UserId, targets: Sequence[UserId], relations: RelationColumn
 ) -> list[RelationRow]:
     """How `source` stands to each of `targets`."""
-    return list(zip(repeat(source), targets, map(_KINDS_OF, relations), relations, strict=False))
+    side = Side(source, targets, relations)
+    return list(zip(targets, relations.kinds, repeat(side), strict=False))
 
 
 def date(since: Millis) -> datetime:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from graph.edge import UserId
-from graph.relation import STRANGERS, Relation
+from graph.relation import STRANGERS, Relation, RelationColumn, column_of
 from storage.hot.hot_values import HotValues, Read, Sized
 from storage.hot.invalidations import tracked
 from storage.ports import Check, Relations
@@ -34,7 +34,7 @@ class HotRelations:
         self._worn = worn
         self._values = values
 
-    async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
+    async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
         known = [self._values.known(check.user) for check in checks]
         missed = [
             check for check, relations in zip(checks, known, strict=True) if relations is None
@@ -44,7 +44,7 @@ class HotRelations:
         return [
             next(rest)
             if relations is None
-            else [relations.get(other, STRANGERS) for other in check.others]
+            else column_of([relations.get(other, STRANGERS) for other in check.others])
             for check, relations in zip(checks, known, strict=True)
         ]
 
