@@ -83,8 +83,6 @@ class RelationColumn(Sequence[Relation]):
     def __eq__(self, other: object) -> bool:
         return self._read() == (other._read() if isinstance(other, RelationColumn) else other)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return repr(self._read())
 

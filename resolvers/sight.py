@@ -127,8 +127,12 @@ def _shown(
             if user in absent:
                 return seen_of_absent(relation.turned).turned
             return seen_by_second(relation, whispers=whispers)
-        if relation.kinds not in PUBLIC:
-            return STRANGERS
         return seen_through(relation, first, opened[other])
 
-    return column_of(list(map(shown, check.others, relations)))
+    ends = {user, viewer}
+    return column_of(
+        [
+            shown(other, relation) if kinds in PUBLIC or other in ends else STRANGERS
+            for other, kinds, relation in zip(check.others, relations.kinds, relations, strict=True)
+        ]
+    )

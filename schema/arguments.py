@@ -52,7 +52,9 @@ def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
     """As many user ids as `texts`, in their order, at most `most`."""
     if len(texts) > most:
         raise _too_many(argument, len(texts), most)
-    return _plain_ids(texts) or [user_id(argument, text) for text in texts]
+    if len(texts) > 1 and (numbers := _plain_ids(texts)):
+        return numbers
+    return [user_id(argument, text) for text in texts]
 
 
 def at_most(argument: str, texts: SequenceT, most: int) -> SequenceT:

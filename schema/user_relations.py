@@ -1,6 +1,7 @@
 """The fields of a user that say how they stand to others. Knows nothing of stores or rules."""
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Annotated, cast
 
 import strawberry
@@ -39,9 +40,7 @@ class Related:
         scope = scope_of(info)
         others = arguments.user_ids("ids", ids, scope.limits.relations_max)
         found = await relations.between(scope, [Check(user, others, ids) for user in users])
-        return [
-            relation_rows(user, others, column) for user, column in zip(users, found, strict=True)
-        ]
+        return list(map(relation_rows, users, repeat(others), found))
 
     @batched(description="The same as `relationWith`, each as 16 flags: for whole screens.")
     async def relation_mask(users: Parents[UserRow], info: Info, ids: Others) -> list[RelationMask]:

@@ -90,11 +90,13 @@ def relations_in(values: Sequence[bytes | None]) -> RelationColumn:
         0 if value is None else value[0] & 15 | (value[_BACK] & 15) << 4 | (value[0] & 0xF0) << 4
         for value in values
     ]
-    return RelationColumn(kinds, map(_dated, kinds, values))
+    return RelationColumn(kinds, _dated(kinds, values))
 
 
-def _dated(kinds: int, value: bytes | None) -> Relation:
-    return STRANGERS if value is None else _relation((kinds, *_DATES.unpack(value)))
+def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> Iterator[Relation]:
+    """The relations themselves: a generator, so that nothing is unpacked until one is read."""
+    for both, value in zip(kinds, values, strict=True):
+        yield STRANGERS if value is None else _relation((both, *_DATES.unpack(value)))
 
 
 def page_value(page: Page) -> bytes:
