@@ -53,7 +53,8 @@ class Relation(NamedTuple):
 class RelationColumn(Sequence[Relation]):
     """One user's relations to several, in order; equal to a list of the same.
 
-    Nearly always nothing but their kinds is asked for: the relations are made when one is read.
+    Nearly always their kinds alone are asked for: `relations` are gone through, once, when the
+    first of them is.
     """
 
     __slots__ = ("_relations", "kinds")

@@ -19,9 +19,7 @@ UserRow: TypeAlias = UserId
 
 
 class Side:
-    """One user, from whose side relations are told, and these, to be looked up where their rows do
-    not say enough: mostly they do.
-    """
+    """The user from whose side relations are told; and these, for what their kinds do not say."""
 
     __slots__ = ("_known", "_relations", "_targets", "source")
 
@@ -41,7 +39,8 @@ class Side:
 
 
 RelationRow: TypeAlias = tuple[UserId, int, Side]
-"""How somebody stands to this user: the relation's `kinds`, and from whose side it is told."""
+"""To whom a relation is, its `kinds`, and from whose side it is told. No relation: of thousands,
+nearly always the kinds alone are asked for."""
 
 KINDS = 1
 """The place of a relation's kinds in its row."""

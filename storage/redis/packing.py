@@ -83,6 +83,11 @@ def sides(marker: bytes) -> int:
     return marker[-1]
 
 
+def is_whole(marker: bytes | None) -> bool:
+    """Whether a hash is there, and what is absent from it does not exist: not of a whale."""
+    return marker is not None and marker[-1] == FORWARD | BACK
+
+
 def relations_in(values: Sequence[bytes | None]) -> RelationColumn:
     """The relations that some fields of a complete hash stand for: of those without one, none."""
     # Without a call for each: most are None, and of most of the others the dates are never read.

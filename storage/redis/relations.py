@@ -6,6 +6,7 @@ against a whale, the others' own hashes are asked instead, for they are bounded.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from graph.edge import UserId
@@ -55,8 +56,8 @@ class CachedRelations:
             return []
         try:
             replies = await self._redis.pipe(list(map(self._read, checks)))
-            if all(map(_is_whole, replies)):
-                return list(map(_column, replies))  # nearly always
+            if all(map(packing.is_whole, map(_MARKER_OF, replies))):
+                return list(map(packing.relations_in, map(_VALUES_OF, replies)))  # nearly always
             held = list(map(_held, replies))
             missing = [check for check, answer in zip(checks, held, strict=True) if answer is None]
             filled = iter(await self._fill(missing) if missing else ())
@@ -134,18 +135,15 @@ class CachedRelations:
         return [[next(flat) for _ in check.others] for check in whales]
 
 
-def _is_whole(reply: Reply) -> bool:
-    """Whether a hash answers in both directions."""
-    return reply[-1] is not None and packing.sides(reply[-1]) == _BOTH
-
-
-def _column(reply: Reply) -> RelationColumn:
-    return packing.relations_in(reply[:-1])
+_MARKER_OF = itemgetter(-1)
+_VALUES_OF = itemgetter(slice(-1))
 
 
 def _held(reply: Reply) -> _Held | None:
-    marker = reply[-1]
-    return None if marker is None else _Held(_column(reply), packing.sides(marker))
+    marker = _MARKER_OF(reply)
+    if marker is None:
+        return None
+    return _Held(packing.relations_in(_VALUES_OF(reply)), packing.sides(marker))
 
 
 def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> RelationColumn:
