@@ -106,6 +106,6 @@ def _dates(
 ) -> list[datetime | None]:
     """Since when it has been so, where the kinds say that it is. Between strangers nothing is."""
     return [
-        date(began) if kinds and says(kinds) and (began := since(side.to(target))) else None
+        date(began) if kinds and says(kinds) and (began := since(side.to[target])) else None
         for target, kinds, side in rows
     ]

@@ -4,8 +4,9 @@ A query may show thousands of users, relations and edges: a user is a bare id, t
 tuples, and the fields that are asked for are computed from whole columns of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
@@ -21,21 +22,17 @@ UserRow: TypeAlias = UserId
 class Side:
     """The user from whose side relations are told; and these, for what their kinds do not say."""
 
-    __slots__ = ("_known", "_relations", "_targets", "source")
-
     def __init__(
         self, source: UserId, targets: Sequence[UserId], relations: Sequence[Relation]
     ) -> None:
         self.source = source
         self._targets = targets
         self._relations = relations
-        self._known: dict[UserId, Relation] | None = None
 
-    def to(self, target: UserId) -> Relation:
-        """How the user stands to one of the targets."""
-        if self._known is None:
-            self._known = dict(zip(self._targets, self._relations, strict=True))
-        return self._known[target]
+    @cached_property
+    def to(self) -> Mapping[UserId, Relation]:
+        """How the user stands to each of the targets."""
+        return dict(zip(self._targets, self._relations, strict=True))
 
 
 RelationRow: TypeAlias = tuple[UserId, int, Side]
