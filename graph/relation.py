@@ -1,7 +1,9 @@
 """How two users stand to each other: both directions at once. Knows nothing of how it is read."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from operator import attrgetter
+from typing import NamedTuple, overload
 
 from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis
 
@@ -46,6 +48,52 @@ class Relation(NamedTuple):
         """The same relation as seen from the second user, whose flags are not known."""
         kinds = self.kinds >> 4 & 15 | (self.kinds & 15) << 4
         return Relation(kinds, self.back_since, self.since)
+
+
+class RelationColumn(Sequence[Relation]):
+    """One user's relations to several, in order; equal to a list of the same.
+
+    Nearly always their kinds alone are asked for: `relations` are gone through, once, when the
+    first of them is.
+    """
+
+    __slots__ = ("_relations", "kinds")
+
+    def __init__(self, kinds: Sequence[int], relations: Iterable[Relation]) -> None:
+        self.kinds = kinds
+        self._relations = relations
+
+    def _read(self) -> list[Relation]:
+        if not isinstance(self._relations, list):
+            self._relations = list(self._relations)
+        return self._relations
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __iter__(self) -> Iterator[Relation]:
+        return iter(self._read())
+
+    @overload
+    def __getitem__(self, index: int) -> Relation: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Relation]: ...
+    def __getitem__(self, index: int | slice) -> Relation | list[Relation]:
+        return self._read()[index]
+
+    def __eq__(self, other: object) -> bool:
+        return self._read() == (other._read() if isinstance(other, RelationColumn) else other)
+
+    def __repr__(self) -> str:
+        return repr(self._read())
+
+
+def column_of(relations: Sequence[Relation]) -> RelationColumn:
+    """The same relations, with their kinds at hand."""
+    return RelationColumn(list(map(_KINDS_OF, relations)), relations)
+
+
+_KINDS_OF = attrgetter("kinds")
 
 
 def kinds_of(kind: Kind, back_kind: Kind, flags: Flags = Flags.PLAIN) -> int:

@@ -7,11 +7,10 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from enum import IntFlag
 from functools import cache
-from operator import attrgetter
 from struct import pack
 
 from graph import relation as rules
-from graph.relation import SELF, Relation
+from graph.relation import SELF
 
 
 class Mark(IntFlag):
@@ -41,7 +40,6 @@ _SAID = {
     Mark.SPECIAL: rules.is_special,
     Mark.SELF: SELF.kinds.__eq__,
 }
-_KINDS_OF = attrgetter("kinds")
 
 
 @cache  # a relation's kinds are few
@@ -54,7 +52,7 @@ def marks_of(kinds: int) -> Mark:
     return marks
 
 
-def write_mask(relations: Sequence[Relation]) -> str:
-    """Base64 of one little-endian 16-bit number a relation, in their order."""
-    marks: Iterable[int] = map(marks_of, map(_KINDS_OF, relations))
-    return b64encode(pack(f"<{len(relations)}H", *marks)).decode()
+def write_mask(kinds: Sequence[int]) -> str:
+    """Base64 of one little-endian 16-bit number a relation, by their kinds, in their order."""
+    marks: Iterable[int] = map(marks_of, kinds)
+    return b64encode(pack(f"<{len(kinds)}H", *marks)).decode()

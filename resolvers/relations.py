@@ -9,18 +9,19 @@ remembers of it, for another one may have written since.
 from collections.abc import Sequence
 
 from graph.edge import Pair, UserId
-from graph.relation import SELF, STRANGERS, Relation
+from graph.relation import SELF, STRANGERS, Relation, RelationColumn, column_of
 from resolvers import sight
 from resolvers.scope import Scope
 from storage.ports import Check
 
 
-async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[list[Relation]]:
-    """One list a check, one relation for each of its others, as far as the viewer may know it."""
-    whole = await _whole(scope, checks)
-    if len(checks) == 1 and checks[0].user == scope.viewer:
-        return [await sight.own(scope, checks[0].others, whole[0])]  # nearly all there are
-    return await sight.shown(scope, checks, whole)
+async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[RelationColumn]:
+    """One column a check, one relation for each of its others, as far as the viewer may know it."""
+    viewer = scope.viewer
+    if len(checks) == 1 and checks[0].user == viewer and viewer not in checks[0].others:
+        (whole,) = await scope.stores.fresh.relations.between(checks)  # nearly all there are
+        return [sight.own(scope, await scope.absent(), checks[0].others, whole)]
+    return await sight.shown(scope, checks, await _whole(scope, checks))
 
 
 async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
@@ -33,19 +34,19 @@ async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
     return [next(turns[source]) for source, _ in pairs]
 
 
-async def of_viewer(scope: Scope, users: Sequence[UserId]) -> list[Relation]:
+async def of_viewer(scope: Scope, users: Sequence[UserId]) -> RelationColumn:
     """How the viewer stands to each of these, shown; nobody is a stranger to all."""
     if scope.viewer is None:
-        return [STRANGERS] * len(users)
-    return await sight.own(scope, users, await scope.ties.load_many(users))
+        return column_of([STRANGERS] * len(users))
+    ties = column_of(await scope.ties.load_many(users))
+    return sight.own(scope, await scope.absent(), users, ties)
 
 
-async def _whole(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
+async def _whole(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:
     """The same as it is stored, as the viewer may rely on it."""
     stores, viewer = scope.stores, scope.viewer
     if len(checks) == 1 and _is_plain(checks[0], viewer):
-        store = stores.fresh.relations if checks[0].user == viewer else stores.relations
-        return await store.between(checks)  # nearly all there are
+        return await stores.relations.between(checks)
     asked = _asked(checks, viewer)
     store = stores.fresh.relations if viewer in asked else stores.relations  # one call for all
     answers = await store.between([Check(user, list(others)) for user, others in asked.items()])
@@ -59,19 +60,19 @@ async def _whole(scope: Scope, checks: Sequence[Check]) -> list[list[Relation]]:
             return SELF
         return known[viewer][user].turned if other == viewer else known[user][other]
 
-    return [[relation(check.user, other) for other in check.others] for check in checks]
+    return [column_of([relation(check.user, other) for other in check.others]) for check in checks]
 
 
 def _is_plain(check: Check, viewer: UserId | None) -> bool:
     """Whether the store may be asked just so."""
-    user, others = check
-    return user not in others and (user == viewer or viewer not in others)
+    user, others, _ = check
+    return user not in others and viewer not in others
 
 
 def _asked(checks: Sequence[Check], viewer: UserId | None) -> dict[UserId, dict[UserId, None]]:
     """Each pair once, gathered by the user whose side is asked."""
     asked: dict[UserId, dict[UserId, None]] = {}
-    for user, others in checks:
+    for user, others, _ in checks:
         for other in others:
             if user == other:
                 continue

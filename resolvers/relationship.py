@@ -25,7 +25,7 @@ from graph.receipt import (
     read_undo_token,
     undo_token,
 )
-from graph.relation import SELF, Relation
+from graph.relation import SELF, Relation, column_of
 from graph.transitions import among_active, taken_by
 from resolvers import actions, result, sight
 from resolvers.actions import Action
@@ -221,5 +221,5 @@ def _moment(pair: Pair, decision: Decision) -> Moment | None:
 
 
 async def _seen(scope: Scope, target: UserId, decision: Decision) -> Relation:
-    (seen,) = await sight.own(scope, [target], [decision.relation])
+    (seen,) = sight.own(scope, await scope.absent(), [target], column_of([decision.relation]))
     return seen

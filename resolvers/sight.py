@@ -7,10 +7,9 @@ viewer is to them: each in one batch, however many there are.
 
 import asyncio
 from collections.abc import Mapping, Sequence, Set
-from operator import attrgetter
 
 from graph.edge import UserId
-from graph.relation import SELF, STRANGERS, Relation
+from graph.relation import SELF, STRANGERS, Relation, RelationColumn, column_of
 from graph.visibility import (
     HIDING,
     PUBLIC,
@@ -26,10 +25,8 @@ from graph.visibility import (
 from resolvers.scope import Scope
 from storage.ports import Check
 
-_KINDS_OF = attrgetter("kinds")
-
-Found = Sequence[list[Relation]]
-"""One list a check, whole as it is stored."""
+Found = Sequence[RelationColumn]
+"""One column a check, whole as it is stored."""
 
 
 async def shown(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
@@ -44,33 +41,34 @@ async def shown(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
     ]
 
 
-async def own(scope: Scope, others: Sequence[UserId], relations: list[Relation]) -> list[Relation]:
+def own(
+    scope: Scope, absent: Set[UserId], others: Sequence[UserId], relations: RelationColumn
+) -> RelationColumn:
     """How the viewer stands to others, as far as the viewer may know it."""
-    return _to_first(scope, without_absent(await scope.absent(), others, relations))
-
-
-def without_absent(
-    absent: Set[UserId], others: Sequence[UserId], relations: list[Relation]
-) -> list[Relation]:
-    """Of who is absent the viewer sees their own notes, and themselves as ever."""
-    if not absent or absent.isdisjoint(others):
-        return relations  # nearly always
-    return [
-        seen_of_absent(relation) if other in absent and relation is not SELF else relation
-        for other, relation in zip(others, relations, strict=True)
-    ]
-
-
-def _to_first(scope: Scope, relations: list[Relation]) -> list[Relation]:
-    """Relations of the viewer's own, as far as the viewer may know them."""
+    if absent and not absent.isdisjoint(others):
+        relations = _without_absent(absent, others, relations)
     whispers = not scope.limits.whispers_hidden
     hiding = HIDING[whispers]
-    if hiding.isdisjoint(map(_KINDS_OF, relations)):
+    if hiding.isdisjoint(relations.kinds):
         return relations  # nearly always
-    return [
-        seen_by_first(relation, whispers=whispers) if relation.kinds in hiding else relation
-        for relation in relations
-    ]
+    return column_of(
+        [
+            seen_by_first(relation, whispers=whispers) if relation.kinds in hiding else relation
+            for relation in relations
+        ]
+    )
+
+
+def _without_absent(
+    absent: Set[UserId], others: Sequence[UserId], relations: RelationColumn
+) -> RelationColumn:
+    """Of who is absent the viewer sees their own notes, and themselves as ever."""
+    return column_of(
+        [
+            seen_of_absent(relation) if other in absent and relation is not SELF else relation
+            for other, relation in zip(others, relations, strict=True)
+        ]
+    )
 
 
 async def opened_doors(scope: Scope, users: Sequence[UserId]) -> Mapping[UserId, Doors | None]:
@@ -101,9 +99,9 @@ def _public_ends(scope: Scope, checks: Sequence[Check], found: Found) -> list[Us
     ends = {
         end: None
         for check, relations in zip(checks, found, strict=True)
-        if check.user != scope.viewer
-        for other, relation in zip(check.others, relations, strict=True)
-        if relation.kinds in PUBLIC and other != scope.viewer
+        if check.user != scope.viewer and not PUBLIC.isdisjoint(relations.kinds)
+        for other, kinds in zip(check.others, relations.kinds, strict=True)
+        if kinds in PUBLIC and other != scope.viewer
         for end in (check.user, other)
     }
     return list(ends)
@@ -112,14 +110,14 @@ def _public_ends(scope: Scope, checks: Sequence[Check], found: Found) -> list[Us
 def _shown(
     scope: Scope,
     check: Check,
-    relations: list[Relation],
+    relations: RelationColumn,
     opened: Mapping[UserId, Doors | None],
     absent: Set[UserId],
-) -> list[Relation]:
+) -> RelationColumn:
     """Relations of the viewer's, or of somebody else, some of these perhaps with the viewer."""
     user, viewer = check.user, scope.viewer
     if user == viewer:
-        return _to_first(scope, without_absent(absent, check.others, relations))
+        return own(scope, absent, check.others, relations)
     whispers, first = not scope.limits.whispers_hidden, opened.get(user)
 
     def shown(other: UserId, relation: Relation) -> Relation:
@@ -129,8 +127,12 @@ def _shown(
             if user in absent:
                 return seen_of_absent(relation.turned).turned
             return seen_by_second(relation, whispers=whispers)
-        if relation.kinds not in PUBLIC:
-            return STRANGERS
         return seen_through(relation, first, opened[other])
 
-    return list(map(shown, check.others, relations))
+    ends = {user, viewer}
+    return column_of(
+        [
+            shown(other, relation) if kinds in PUBLIC or other in ends else STRANGERS
+            for other, kinds, relation in zip(check.others, relations.kinds, relations, strict=True)
+        ]
+    )

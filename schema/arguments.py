@@ -50,15 +50,22 @@ def user_id(argument: str, text: str) -> UserId:
 
 def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
     """As many user ids as `texts`, in their order, at most `most`."""
-    at_most(argument, texts, most)
-    return _plain_ids(texts) or [user_id(argument, text) for text in texts]
+    if len(texts) > most:
+        raise _too_many(argument, len(texts), most)
+    if len(texts) > 1 and (numbers := _plain_ids(texts)):
+        return numbers
+    return [user_id(argument, text) for text in texts]
 
 
 def at_most(argument: str, texts: SequenceT, most: int) -> SequenceT:
     """The same texts, if they are not too many."""
     if len(texts) > most:
-        raise BadInput(argument, f"{len(texts)} ids are too many: ask for at most {most} at once.")
+        raise _too_many(argument, len(texts), most)
     return texts
+
+
+def _too_many(argument: str, count: int, most: int) -> BadInput:
+    return BadInput(argument, f"{count} ids are too many: ask for at most {most} at once.")
 
 
 def user_pairs(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[Pair]:
@@ -74,16 +81,17 @@ def user_pairs(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[Pai
 
 def _plain_ids(texts: Sequence[str]) -> list[UserId]:
     """All the ids, if all are, by a few looks at all instead of many at each; else nothing."""
-    digits = "".join(texts)
-    if not (digits.isascii() and digits.isdecimal()):
+    joined = ",".join(texts)
+    # Bytes tell in a tenth of the time that a text takes whether they are digits.
+    if joined.encode(errors="replace").translate(None, b"0123456789") != b"," * (len(texts) - 1):
         return []
     try:
         # JSON spells a number as an id is spelled, without leading zeros: twice as fast as int().
-        numbers: list[UserId] = orjson.loads(f"[{','.join(texts)}]")
+        numbers: list[UserId] = orjson.loads(f"[{joined}]")
     except orjson.JSONDecodeError:
         return []
     # A number of too many digits arrives as a float.
-    return numbers if 0 not in numbers and max(numbers) <= MAX_USER_ID else []
+    return numbers if all(numbers) and max(numbers, default=0) <= MAX_USER_ID else []
 
 
 def window(list_of: ListOf, limits: Limits, paging: Paging) -> Window:

@@ -9,6 +9,7 @@ from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import BadInput, KithError
 from graph.receipt import KeyReused
+from graph.relation import column_of
 from resolvers import relationship
 from resolvers.relationship import Change, Result
 from resolvers.scope import Scope
@@ -153,7 +154,7 @@ def _told(
 ) -> dict[str, Any]:
     target, rows = result.target, None
     if target is not None and result.relation is not None:
-        rows = relation_rows(viewer, [target], [result.relation])
+        rows = relation_rows(viewer, [target], column_of([result.relation]))
     return {
         **outcome_of(result, outcomes, path),
         "relation": rows and rows[0],

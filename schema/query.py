@@ -15,7 +15,7 @@ from schema.freshness import AtLeastAsFresh
 from schema.node import Node
 from schema.relation import Relation
 from schema.request import pair_of, requests_of
-from schema.rows import RequestRow, UserRow
+from schema.rows import RequestRow, Side, UserRow
 from schema.user import User
 from schema.viewer import Viewer
 
@@ -70,22 +70,25 @@ class Query:
         found = await _nodes(scope, "ids", arguments.at_most("ids", ids, most))
         return cast("list[list[Node | None]]", [found] * len(roots))
 
-    @batched(description="The user with this id.")
+    @batched(graphql_type=User | None, description="The user with this id.")
     def user(
         roots: Parents[None],
         id: UserIdArgument,  # noqa: A002
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[User | None]:
-        return cast("list[User | None]", [_user(id)] * len(roots))
+    ) -> list[UserRow]:
+        return [arguments.user_id("id", id)] * len(roots)
 
-    @batched(description="The users with these ids, in their order.")
+    @batched(
+        graphql_type=list[User | None], description="The users with these ids, in their order."
+    )
     def users(
         roots: Parents[None],
         info: Info,
         ids: UserIds,
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[list[User | None]]:
-        return cast("list[list[User | None]]", [_users(info, ids)] * len(roots))
+    ) -> list[list[UserRow]]:
+        most = scope_of(info).limits.users_max
+        return [arguments.user_ids("ids", ids, most)] * len(roots)
 
     @batched(description="Who is asking; null when nobody is signed in.")
     def viewer(
@@ -108,7 +111,7 @@ class Query:
         between = arguments.user_pairs("pairs", pairs, scope.limits.pairs_max)
         found = await relations.of_pairs(scope, between)
         rows = [
-            (pair.source, pair.target, relation.kinds, relation)
+            (pair.target, relation.kinds, Side(pair.source, [pair.target], [relation]))
             for pair, relation in zip(between, found, strict=True)
         ]
         return cast("list[list[Relation]]", [rows] * len(roots))
@@ -136,12 +139,3 @@ def _user_of_node(argument: str, text: str) -> UserRow:
             "`request:` and both users' ids, with a colon between them.",
         )
     return arguments.user_id(argument, text)
-
-
-def _user(text: strawberry.ID) -> UserRow:
-    return arguments.user_id("id", text)
-
-
-def _users(info: Info, ids: list[strawberry.ID]) -> list[UserRow]:
-    most = scope_of(info).limits.users_max
-    return arguments.user_ids("ids", ids, most)

@@ -1,13 +1,16 @@
 """How one user stands to another, as a type. Knows nothing of how it is read."""
 
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from enum import Enum
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, cast
 
 import strawberry
 
 from engine import Parents, batched, derived
 from graph import relation as rules
+from graph.edge import Millis
 from schema.rows import KINDS, RelationRow, date
 
 if TYPE_CHECKING:
@@ -32,11 +35,11 @@ class RelationState(Enum):
 class Relation:
     @batched(name="from", description="The user from whose side this is told.")
     def from_(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", [row[0] for row in rows])
+        return cast("list[User]", [side.source for _, _, side in rows])
 
     @batched(description="The user whom this is about.")
     def to(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", [row[1] for row in rows])
+        return cast("list[User]", [target for target, _, _ in rows])
 
     state: RelationState = derived(
         KINDS,
@@ -77,28 +80,32 @@ class Relation:
 
     @batched(description="Since when `from` has followed `to`; null if they do not.")
     def followed_at(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return [
-            date(relation.since) if relation.since and rules.follows(kinds) else None
-            for _, _, kinds, relation in rows
-        ]
+        return _dates(rows, rules.follows, _SINCE)
 
     @batched(description="Since when `to` has followed `from`; null if they do not.")
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return [
-            date(relation.back_since) if relation.back_since and rules.followed(kinds) else None
-            for _, _, kinds, relation in rows
-        ]
+        return _dates(rows, rules.followed, _BACK_SINCE)
 
     @batched(description="Since when `from` has waited for approval; null if they do not.")
     def requested_at(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return [
-            date(relation.since) if rules.requests(kinds) else None
-            for _, _, kinds, relation in rows
-        ]
+        return _dates(rows, rules.requests, _SINCE)
 
     @batched(description="Since when both have followed each other; null if they are no friends.")
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return [
-            date(max(relation.since, relation.back_since)) if rules.is_friends(kinds) else None
-            for _, _, kinds, relation in rows
-        ]
+        return _dates(rows, rules.is_friends, lambda both: max(both.since, both.back_since))
+
+
+_SINCE: Callable[[rules.Relation], Millis] = attrgetter("since")
+_BACK_SINCE: Callable[[rules.Relation], Millis] = attrgetter("back_since")
+
+
+def _dates(
+    rows: Iterable[RelationRow],
+    says: Callable[[int], bool],
+    since: Callable[[rules.Relation], Millis],
+) -> list[datetime | None]:
+    """Since when it has been so, where the kinds say that it is. Between strangers nothing is."""
+    return [
+        date(began) if kinds and says(kinds) and (began := since(side.to[target])) else None
+        for target, kinds, side in rows
+    ]

@@ -4,25 +4,42 @@ A query may show thousands of users, relations and edges: a user is a bare id, t
 tuples, and the fields that are asked for are computed from whole columns of them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import repeat
-from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from graph.edge import Millis, UserId
 from graph.page import ListOf, Page, Position
-from graph.relation import Relation
+from graph.relation import Relation, RelationColumn
 from graph.visibility import Access
 from resolvers.overlap import Filter
 
 UserRow: TypeAlias = UserId
 
 
-RelationRow: TypeAlias = tuple[UserId, UserId, int, Relation]
-"""How the first user stands to the second, with the relation's `kinds` within reach."""
+class Side:
+    """The user from whose side relations are told; and these, for what their kinds do not say."""
 
-KINDS = 2
+    def __init__(
+        self, source: UserId, targets: Sequence[UserId], relations: Sequence[Relation]
+    ) -> None:
+        self.source = source
+        self._targets = targets
+        self._relations = relations
+
+    @cached_property
+    def to(self) -> Mapping[UserId, Relation]:
+        """How the user stands to each of the targets."""
+        return dict(zip(self._targets, self._relations, strict=True))
+
+
+RelationRow: TypeAlias = tuple[UserId, int, Side]
+"""To whom a relation is, its `kinds`, and from whose side it is told. No relation: of thousands,
+nearly always the kinds alone are asked for."""
+
+KINDS = 1
 """The place of a relation's kinds in its row."""
 
 
@@ -52,14 +69,12 @@ EntryRow: TypeAlias = tuple[Position, ListOf]
 """One entry of a list, and which list that is."""
 
 
-_KINDS_OF = attrgetter("kinds")
-
-
 def relation_rows(
-    source: UserId, targets: Sequence[UserId], relations: Sequence[Relation]
+    source: UserId, targets: Sequence[UserId], relations: RelationColumn
 ) -> list[RelationRow]:
     """How `source` stands to each of `targets`."""
-    return list(zip(repeat(source), targets, map(_KINDS_OF, relations), relations, strict=False))
+    side = Side(source, targets, relations)
+    return list(zip(targets, relations.kinds, repeat(side), strict=False))
 
 
 def date(since: Millis) -> datetime:

@@ -7,6 +7,7 @@ from typing import Annotated, cast
 import strawberry
 
 from graph.errors import BadInput
+from graph.relation import column_of
 from resolvers import live
 from schema import arguments
 from schema.context import Info, scope_of
@@ -64,7 +65,7 @@ class Subscription:
         async with aclosing(live.relation_changed(scope, others)) as changes:
             async for changed in changes:
                 users, relations = zip(*changed, strict=True)
-                yield cast("list[Relation]", relation_rows(viewer, users, relations))
+                yield cast("list[Relation]", relation_rows(viewer, users, column_of(relations)))
 
     @strawberry.subscription(
         description="This user: at first, and then whenever a count that the viewer may see has "

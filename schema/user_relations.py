@@ -1,5 +1,7 @@
 """The fields of a user that say how they stand to others. Knows nothing of stores or rules."""
 
+from collections.abc import Sequence
+from itertools import repeat
 from typing import Annotated, cast
 
 import strawberry
@@ -15,7 +17,7 @@ from schema.context import Info, scope_of
 from schema.eligibility import FollowEligibility
 from schema.relation import Relation
 from schema.relation_mask import RelationMask
-from schema.rows import UserRow, relation_rows
+from schema.rows import RelationRow, UserRow, relation_rows
 from storage.ports import Check
 
 Others = Annotated[
@@ -28,42 +30,46 @@ Others = Annotated[
 class Related:
     """A part of `User`; no type of the API itself."""
 
-    @batched(description="How this user stands to each of these, in the order of `ids`.")
+    @batched(
+        graphql_type=list[Relation],
+        description="How this user stands to each of these, in the order of `ids`.",
+    )
     async def relation_with(
         users: Parents[UserRow], info: Info, ids: Others
-    ) -> list[list[Relation]]:
+    ) -> list[list[RelationRow]]:
         scope = scope_of(info)
         others = arguments.user_ids("ids", ids, scope.limits.relations_max)
-        found = await relations.between(scope, [Check(user, others) for user in users])
-        rows = [
-            relation_rows(user, others, column) for user, column in zip(users, found, strict=True)
-        ]
-        return cast("list[list[Relation]]", rows)
+        found = await relations.between(scope, [Check(user, others, ids) for user in users])
+        return list(map(relation_rows, users, repeat(others), found))
 
     @batched(description="The same as `relationWith`, each as 16 flags: for whole screens.")
     async def relation_mask(users: Parents[UserRow], info: Info, ids: Others) -> list[RelationMask]:
         scope = scope_of(info)
         others = arguments.user_ids("ids", ids, scope.limits.relations_max)
-        found = await relations.between(scope, [Check(user, others) for user in users])
-        return [RelationMask(write_mask(column)) for column in found]
+        found = await relations.between(scope, [Check(user, others, ids) for user in users])
+        return [RelationMask(write_mask(column.kinds)) for column in found]
 
-    @batched(description="How the viewer stands to this user; null when nobody is signed in.")
-    async def viewer_relation(users: Parents[UserRow], info: Info) -> list[Relation | None]:
+    @batched(
+        graphql_type=Relation | None,
+        description="How the viewer stands to this user; null when nobody is signed in.",
+    )
+    async def viewer_relation(users: Parents[UserRow], info: Info) -> Sequence[RelationRow | None]:
         scope = scope_of(info)
         if scope.viewer is None:
             return [None] * len(users)
         others = list(users)
         (found,) = await relations.between(scope, [Check(scope.viewer, others)])
-        rows = relation_rows(scope.viewer, others, found)
-        return cast("list[Relation | None]", rows)
+        return relation_rows(scope.viewer, others, found)
 
     @batched(description="Whether the viewer follows this user, openly or by a whisper.")
     async def viewer_is_following(users: Parents[UserRow], info: Info) -> list[bool]:
-        return [follows(tie.kinds) for tie in await of_viewer(scope_of(info), list(users))]
+        ties = await of_viewer(scope_of(info), list(users))
+        return list(map(follows, ties.kinds))
 
     @batched(description="Whether this user follows the viewer, as far as the viewer may know it.")
     async def is_following_viewer(users: Parents[UserRow], info: Info) -> list[bool]:
-        return [followed(tie.kinds) for tie in await of_viewer(scope_of(info), list(users))]
+        ties = await of_viewer(scope_of(info), list(users))
+        return list(map(followed, ties.kinds))
 
     @batched(
         description="Whether a `followUser` by the viewer would change anything: a follow, or a "

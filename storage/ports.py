@@ -19,7 +19,7 @@ from graph.lane import Lane
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
 from graph.receipt import Kept, Note, Request, no_receipt
-from graph.relation import Relation
+from graph.relation import RelationColumn
 
 
 class Check(NamedTuple):
@@ -27,6 +27,8 @@ class Check(NamedTuple):
 
     user: UserId
     others: Sequence[UserId]
+    spelled: Sequence[str] | None = None
+    """The others in decimals, where somebody has them so: a cache then need not spell them anew."""
 
 
 class Remark(NamedTuple):
@@ -101,8 +103,8 @@ class Mutes(Protocol):
 class Relations(Protocol):
     """Relation checks. Forward edges are exact; the reverse may lag until a lane is drained."""
 
-    async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
-        """One list a check, one relation for each of its `others`."""
+    async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
+        """One column a check, one relation for each of its `others`."""
         ...
 
 

@@ -5,10 +5,10 @@ has just acknowledged. Those are asked of `Stores.fresh`.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
+from itertools import chain, repeat
 
 from graph.edge import UserId
-from graph.relation import STRANGERS, Relation
+from graph.relation import STRANGERS, Relation, RelationColumn, column_of
 from storage.hot.hot_values import HotValues, Read, Sized
 from storage.hot.invalidations import tracked
 from storage.ports import Check, Relations
@@ -24,8 +24,6 @@ RELATION_BYTES = 250
 FIELDS_MAX = 2_000
 """A larger hash is left where it is: copying it would hold up everybody for milliseconds."""
 
-_BOTH = packing.FORWARD | packing.BACK
-
 
 class HotRelations:
     """Keeps `storage.ports.Relations`."""
@@ -34,7 +32,7 @@ class HotRelations:
         self._worn = worn
         self._values = values
 
-    async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
+    async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
         known = [self._values.known(check.user) for check in checks]
         missed = [
             check for check, relations in zip(checks, known, strict=True) if relations is None
@@ -44,7 +42,7 @@ class HotRelations:
         return [
             next(rest)
             if relations is None
-            else [relations.get(other, STRANGERS) for other in check.others]
+            else column_of(list(map(relations.get, check.others, repeat(STRANGERS))))
             for check, relations in zip(checks, known, strict=True)
         ]
 
@@ -64,7 +62,7 @@ def relations_reader(redis: Redis, keys: Keys) -> Read[Known]:
         found: dict[UserId, Sized[Known]] = {}
         small = []
         for user, marker, fields in zip(users, looks[::2], looks[1::2], strict=True):
-            if _is_whole(marker) and fields <= FIELDS_MAX:
+            if packing.is_whole(marker) and fields <= FIELDS_MAX:
                 small.append(user)
             elif marker:
                 found[user] = Sized(None, 0)
@@ -77,13 +75,8 @@ def relations_reader(redis: Redis, keys: Keys) -> Read[Known]:
     return read
 
 
-def _is_whole(marker: bytes | None) -> bool:
-    """Whether what is absent from the hash does not exist. A whale's followers are not in it."""
-    return marker is not None and packing.sides(marker) == _BOTH
-
-
 def _sized(fields: Mapping[bytes, bytes]) -> Sized[Known]:
-    if not _is_whole(fields.get(packing.MARKER.encode())):
+    if not packing.is_whole(fields.get(packing.MARKER.encode())):
         return Sized(None, 0)
     known = packing.known(chain.from_iterable(fields.items()))
     return Sized(known, len(known) * RELATION_BYTES)

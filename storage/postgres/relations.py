@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
-from graph.relation import STRANGERS, Relation, relation
+from graph.relation import STRANGERS, Relation, RelationColumn, column_of, relation
 from storage.ports import Check
 from storage.postgres import sql
 from storage.postgres.pool import Postgres, Record
@@ -52,10 +52,10 @@ class PostgresRelations:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
+    async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
         pairs = list(dict.fromkeys((c.user, other) for c in checks for other in c.others))
         if not pairs:
-            return [[] for _ in checks]
+            return [column_of([]) for _ in checks]
         users, others = (list(column) for column in zip(*pairs, strict=True))
         rows = await self._postgres.fetch(_SQL.relations, users, others)
         newest = {
@@ -63,7 +63,9 @@ class PostgresRelations:
             for user, other, forward, kind, flags, since, _ in sorted(rows, key=_version)
         }
         found = {pair: _relation(newest, *pair) for pair in {key[:2] for key in newest}}
-        return [[found.get((c.user, other), STRANGERS) for other in c.others] for c in checks]
+        return [
+            column_of([found.get((c.user, other), STRANGERS) for other in c.others]) for c in checks
+        ]
 
     async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
         """The neighbourhood of every one of `users`, with at most `most` edges a direction."""

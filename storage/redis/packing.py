@@ -11,7 +11,7 @@ account         1 byte: protected, two audiences (2 bits each), gone; then, of w
                 set one, the following limit (4): of nearly everybody one zero
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from struct import Struct
 from typing import cast
@@ -20,7 +20,7 @@ from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import Edge, UserId
 from graph.page import Page, Position
-from graph.relation import STRANGERS, Relation
+from graph.relation import STRANGERS, Relation, RelationColumn
 from graph.visibility import Audience, Privacy
 from storage.postgres.relations import Neighbourhood
 
@@ -31,7 +31,8 @@ ACCOUNTS_HELD = 256
 """Unpacked accounts: without limits of their own, all there can be are 64."""
 
 _HALF = Struct(">BQQ")
-_BOTH = Struct(">BQ8xBQ8x")
+_BACK = _HALF.size
+_DATES = Struct(">xQ8xxQ8x")
 _MARK = Struct(">QB")
 _ENTRY = Struct(">qq")
 _COUNTS = Struct(f">{len(NO_COUNTS.numbers)}q")
@@ -68,24 +69,39 @@ def known(fields: Iterable[str | int | bytes]) -> dict[int, Relation]:
     Tombstones and everything absent are one: a hash that was changed in place equals a new one.
     """
     turns = iter(fields)
-    relations = {
-        int(other): relation(value)
+    values = {
+        int(other): value
         for other, value in zip(turns, turns, strict=True)
         if other not in (MARKER, MARKER.encode()) and isinstance(value, bytes)
     }
-    return {other: both for other, both in relations.items() if both != STRANGERS}
+    relations = zip(values, relations_in(list(values.values())), strict=True)
+    return {other: both for other, both in relations if both != STRANGERS}
 
 
 def sides(marker: bytes) -> int:
     """Which directions a relation hash holds completely: FORWARD | BACK."""
-    return int(_MARK.unpack(marker)[1])
+    return marker[-1]
 
 
-def relation(value: bytes) -> Relation:
-    """A relation hash's value."""
-    first, since, back_first, back_since = _BOTH.unpack(value)
-    kinds = first & 15 | (back_first & 15) << 4 | (first & 0xF0) << 4
-    return _relation((kinds, since, back_since))
+def is_whole(marker: bytes | None) -> bool:
+    """Whether a hash is there, and what is absent from it does not exist: not of a whale."""
+    return marker is not None and marker[-1] == FORWARD | BACK
+
+
+def relations_in(values: Sequence[bytes | None]) -> RelationColumn:
+    """The relations that some fields of a complete hash stand for: of those without one, none."""
+    # Without a call for each: most are None, and of most of the others the dates are never read.
+    kinds = [
+        0 if value is None else value[0] & 15 | (value[_BACK] & 15) << 4 | (value[0] & 0xF0) << 4
+        for value in values
+    ]
+    return RelationColumn(kinds, _dated(kinds, values))
+
+
+def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> Iterator[Relation]:
+    """The relations themselves: a generator, so that nothing is unpacked until one is read."""
+    for both, value in zip(kinds, values, strict=True):
+        yield STRANGERS if value is None else _relation((both, *_DATES.unpack(value)))
 
 
 def page_value(page: Page) -> bytes:

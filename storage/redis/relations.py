@@ -6,11 +6,12 @@ against a whale, the others' own hashes are asked instead, for they are bounded.
 """
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.relation import STRANGERS, Relation
+from graph.relation import Relation, RelationColumn, column_of
 from storage.ports import Check
 from storage.postgres.relations import PostgresRelations
 from storage.redis import packing
@@ -27,7 +28,7 @@ _BOTH = packing.FORWARD | packing.BACK
 class _Held(NamedTuple):
     """What a hash says to a check; `sides` tells which directions it may be believed in."""
 
-    relations: list[Relation]
+    relations: RelationColumn
     sides: int
 
 
@@ -50,11 +51,14 @@ class CachedRelations:
         self._ttl_s = ttl_s
         self._most = most
 
-    async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
+    async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
         if not checks:
             return []
         try:
-            held = await self._held(checks)
+            replies = await self._redis.pipe(list(map(self._read, checks)))
+            if all(map(packing.is_whole, map(_MARKER_OF, replies))):
+                return list(map(packing.relations_in, map(_VALUES_OF, replies)))  # nearly always
+            held = list(map(_held, replies))
             missing = [check for check, answer in zip(checks, held, strict=True) if answer is None]
             filled = iter(await self._fill(missing) if missing else ())
             found = [next(filled) if answer is None else answer for answer in held]
@@ -68,11 +72,12 @@ class CachedRelations:
         self, checks: Sequence[Check], first: Sequence[Command] = ()
     ) -> list[_Held | None]:
         """Asks the hashes of all checks, after the commands in `first`, in one round trip."""
-        reads: list[Command] = [
-            ("HMGET", self._keys.relations(c.user), packing.MARKER, *c.others) for c in checks
-        ]
-        replies = await self._redis.pipe([*first, *reads])
-        return [_held(reply) for reply in replies[len(first) :]]
+        replies = await self._redis.pipe([*first, *map(self._read, checks)])
+        return list(map(_held, replies[len(first) :]))
+
+    def _read(self, check: Check) -> Command:
+        user, others, spelled = check
+        return ("HMGET", self._keys.relations(user), *(spelled or others), packing.MARKER)
 
     async def _fill(self, missing: Sequence[Check]) -> list[_Held | None]:
         users = list(dict.fromkeys(check.user for check in missing))
@@ -94,7 +99,7 @@ class CachedRelations:
 
     async def _completed(
         self, checks: Sequence[Check], found: Sequence[_Held | None]
-    ) -> list[list[Relation]]:
+    ) -> list[RelationColumn]:
         """Answers what the hashes could not: whales' followers, and fills that were lost."""
         sides = [held.sides if held else 0 for held in found]
         if min(sides) == _BOTH:
@@ -112,7 +117,7 @@ class CachedRelations:
             for held in found
         ]
 
-    async def _from_others(self, whales: Sequence[Check]) -> list[list[Relation]]:
+    async def _from_others(self, whales: Sequence[Check]) -> Sequence[Sequence[Relation]]:
         """Relations of whales whose back side is from the others' own hashes, where those are."""
         turned = [Check(other, [check.user]) for check in whales for other in check.others]
         try:
@@ -130,17 +135,22 @@ class CachedRelations:
         return [[next(flat) for _ in check.others] for check in whales]
 
 
+_MARKER_OF = itemgetter(-1)
+_VALUES_OF = itemgetter(slice(-1))
+
+
 def _held(reply: Reply) -> _Held | None:
-    marker, *values = reply
+    marker = _MARKER_OF(reply)
     if marker is None:
         return None
-    relations = [STRANGERS if value is None else packing.relation(value) for value in values]
-    return _Held(relations, packing.sides(marker))
+    return _Held(packing.relations_in(_VALUES_OF(reply)), packing.sides(marker))
 
 
-def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> list[Relation]:
+def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> RelationColumn:
     """Forward sides from one source, back sides from the other."""
-    return [
-        Relation(a.kinds & ~0xF0 | b.kinds & 0xF0, a.since, b.back_since)
-        for a, b in zip(ahead, behind, strict=True)
-    ]
+    return column_of(
+        [
+            Relation(a.kinds & ~0xF0 | b.kinds & 0xF0, a.since, b.back_since)
+            for a, b in zip(ahead, behind, strict=True)
+        ]
+    )

@@ -15,7 +15,7 @@ from graph.decision import Decision, Outcome
 from graph.edge import Pair, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Page, Window
-from graph.relation import Relation
+from graph.relation import RelationColumn
 from graph.transitions import follow, unfollow
 from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
@@ -83,7 +83,7 @@ class GatedRelations(PostgresRelations):
             await self.gate.through()
         return found
 
-    async def between(self, checks: Sequence[Check]) -> list[list[Relation]]:
+    async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
         self.plain += 1
         return await super().between(checks)
 

@@ -13,7 +13,7 @@ from graph.decision import Outcome
 from graph.edge import Flags, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Position, Window
-from graph.relation import FRIENDS, STRANGERS, Relation
+from graph.relation import FRIENDS, STRANGERS, RelationColumn
 from graph.relation import follows as follows_now
 from graph.transitions import follow, mute, unfollow
 from storage.ports import Check, CountsOf, Lists, Relations
@@ -95,7 +95,7 @@ class Seen(NamedTuple):
 
     lists: dict[ListKind, dict[int, list[int]]]
     counts: dict[int, Counts]
-    relations: list[list[Relation]]
+    relations: list[RelationColumn]
 
 
 async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> Seen:

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from graph import relation as relations
 from graph.edge import Flags, Kind, Millis
-from graph.relation import SELF, STRANGERS, RelationState, followed, follows, kinds_of
+from graph.relation import (
+    SELF,
+    STRANGERS,
+    RelationColumn,
+    RelationState,
+    column_of,
+    followed,
+    follows,
+    kinds_of,
+)
 
 kinds = st.sampled_from(Kind)
 flags = st.integers(0, 15).map(Flags)
@@ -74,3 +83,16 @@ def test_strangers_are_nothing_to_each_other() -> None:
     assert relations.state(STRANGERS.kinds) is RelationState.NONE
     assert STRANGERS.turned == STRANGERS
     assert (STRANGERS.kind, STRANGERS.back_kind) == (Kind.NONE, Kind.NONE)
+
+
+def test_a_column_makes_no_relation_before_one_is_read_and_each_only_once() -> None:
+    friends = relations.relation(Kind.FOLLOW, Millis(1), Kind.FOLLOW, Millis(2))
+    unread = iter([friends, STRANGERS])
+    column = RelationColumn([friends.kinds, STRANGERS.kinds], unread)
+    assert (len(column), column.kinds) == (2, [friends.kinds, STRANGERS.kinds])
+    assert next(unread) is friends, "nothing was read"
+
+    column = RelationColumn(column.kinds, iter([friends, STRANGERS]))
+    assert [column[0], *column] == [friends, friends, STRANGERS]
+    assert column == [friends, STRANGERS] == column[:]
+    assert column == column_of((friends, STRANGERS)) != column_of([friends, SELF])

@@ -3,8 +3,8 @@
 from base64 import b64decode
 from struct import unpack
 
-from graph.edge import Flags, Kind, Millis
-from graph.relation import SELF, STRANGERS, Relation, kinds_of
+from graph.edge import Flags, Kind
+from graph.relation import SELF, STRANGERS, kinds_of
 from graph.relation_mask import Mark, marks_of, write_mask
 
 
@@ -36,8 +36,8 @@ def test_the_bits_of_kinds_and_flags() -> None:
 
 
 def test_a_mask_is_little_endian_and_in_order() -> None:
-    special = Relation(kinds_of(Kind.FOLLOW, Kind.NONE, Flags.SPECIAL), Millis(1), Millis(0))
-    mask = write_mask([special, STRANGERS, SELF])
+    special = kinds_of(Kind.FOLLOW, Kind.NONE, Flags.SPECIAL)
+    mask = write_mask([special, STRANGERS.kinds, SELF.kinds])
     assert b64decode(mask) == bytes([1, 1, 0, 0, 0, 2])
     assert unpack("<3H", b64decode(mask)) == (Mark.FOLLOWING | Mark.SPECIAL, 0, Mark.SELF)
     assert write_mask([]) == ""
