@@ -13,7 +13,7 @@ level, over columns, so the number of round trips depends on its depth and never
     engine = Engine(strawberry.Schema(Query, types=[User]))
     result = await engine.execute(query="{ user(id: 7) { followerCount } }", context=context)
 
-To read it: what is declared (`batched`, `derived`, `rows`); how a request goes (`engine`,
+To read it: what is declared (`batched`, `derived`, `rows`, `zipped`); how a request goes (`engine`,
 `document`, `variables`, `compile`); what a plan is (`plan`), how it gets columns (`sources`,
 `lookups`), completes them (`leaves`, `lists`, `objects`) and waits for those that take time
 (`arrivals`); what failures mean (`faults`, `settle`).
@@ -29,6 +29,7 @@ from engine.outcome import Outcome, Soon
 from engine.result import Refused, Result, Stage
 from engine.rows import of_rows
 from engine.settings import EngineSettings
+from engine.zipped import Zipped, places
 
 __all__ = [
     "Code",
@@ -42,7 +43,9 @@ __all__ = [
     "Result",
     "Soon",
     "Stage",
+    "Zipped",
     "batched",
     "derived",
     "of_rows",
+    "places",
 ]

@@ -17,6 +17,8 @@ from typing import Any, Protocol
 from aiodataloader import DataLoader
 from strawberry import Info
 
+from engine.zipped import Zipped
+
 
 class Batch(Protocol):
     """What a batched field's resolver is to those who gather its parents."""
@@ -111,8 +113,8 @@ async def load_one(
 
 
 def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any]:
-    """The items as a list, which must be as long as the parents'."""
-    column = items if type(items) is list else list(items)
+    """The items as a column, which must be as long as the parents'."""
+    column = items if type(items) in (list, Zipped) else list(items)
     if len(column) != len(parents):
         raise TypeError(f"{name}() did not return one item for each parent.")
     return column

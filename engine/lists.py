@@ -11,6 +11,7 @@ from graphql.pyutils import is_iterable
 from engine.errors import BailOut
 from engine.faults import bail_out_of_awaitables, is_hole, sift
 from engine.plan import Cells, Column, Field
+from engine.zipped import Zipped
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -34,7 +35,12 @@ class Lists:
         return sifted.restored(self._lists(sifted.present, field, run))
 
     def _lists(self, lists: Sequence[Any], field: Field, run: "Run") -> Column:
-        flat = list(lists[0]) if len(lists) == 1 else list(chain.from_iterable(lists))
+        if len(lists) > 1:
+            flat: Any = list(chain.from_iterable(lists))
+        elif lists and type(lists[0]) is Zipped:
+            (flat,) = lists
+        else:
+            flat = list(chain.from_iterable(lists))
         if self.counts_rows:
             run.spend(len(flat))
         done = self.items.complete(flat, field, run)
@@ -45,7 +51,7 @@ class Lists:
         return [done[end - length : end] for length, end in zip(lengths, ends, strict=True)]
 
 
-_READY = frozenset((list, tuple))
+_READY = frozenset((list, tuple, Zipped))
 
 
 def _items(value: Any, field: Field) -> Any:

@@ -8,6 +8,7 @@ from engine.codegen import Table
 from engine.derived import DerivedField, reader
 from engine.plan import Cells, Column, Columns, Field, Rows, Source
 from engine.sources import attempt
+from engine.zipped import Zipped
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -22,11 +23,16 @@ class Known:
     """What was made of each value of an attribute so far."""
 
     key_of: Read
+    place: int | None
+    """Of the attribute, in rows that are tuples."""
     found: dict[Any, Any] = field(default_factory=dict)
 
-    def column(self, rows: Rows) -> Column:
+    def column(self, rows: Rows) -> list[Any]:
         """Raises KeyError, or what reading a row raises, when a row's value was never seen."""
-        return list(map(self.found.__getitem__, map(self.key_of, rows)))
+        if type(rows) is Zipped and self.place is not None:
+            return list(map(self.found.__getitem__, rows.column(self.place)))
+        keys = map(self.key_of, rows)
+        return list(map(self.found.__getitem__, keys))
 
     def learn(self, rows: Rows, made: Iterable[Any]) -> None:
         """Remember what was made of these rows; faults are not remembered."""
@@ -86,7 +92,7 @@ class SharedDicts:
 
 
 def derived_source(declared: DerivedField, cells: Cells) -> Derived:
-    return Derived(declared, cells, Known(reader(declared.attribute)))
+    return Derived(declared, cells, known_of(declared.attribute))
 
 
 def shared(columns: Columns) -> Columns | SharedDicts:
@@ -97,4 +103,8 @@ def shared(columns: Columns) -> Columns | SharedDicts:
     }
     if columns.awaited or len(attributes) != 1 or (attribute := attributes.pop()) is None:
         return columns
-    return SharedDicts(columns, Known(reader(attribute)))
+    return SharedDicts(columns, known_of(attribute))
+
+
+def known_of(attribute: str | int) -> Known:
+    return Known(reader(attribute), attribute if isinstance(attribute, int) else None)

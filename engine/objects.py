@@ -12,12 +12,12 @@ from engine.faults import bail_out_of_awaitables, sift
 from engine.info import FieldInfo
 from engine.plan import Column, Field, Selection
 from engine.recognition import Recognition
+from engine.zipped import Zipped
 
 if TYPE_CHECKING:
     from engine.run import Run
 
 SelectionOf: TypeAlias = Callable[[GraphQLObjectType], Selection]
-Recognised: TypeAlias = list[tuple[Selection, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Objects:
     def complete(self, column: Column, field: Field, run: "Run") -> Column:
         if not column:
             return []
-        classes = set(map(type, column))
+        classes = {tuple} if type(column) is Zipped else set(map(type, column))
         if len(classes) == 1 and (selection := self.by_class.get(classes.pop())) is not None:
             return selection.dicts(column, run)
         bail_out_of_awaitables(column)
@@ -57,7 +57,7 @@ class Objects:
             self.by_class[type(row)] = selection
         return selection, row
 
-    def _dicts(self, recognised: Recognised, run: "Run") -> Column:
+    def _dicts(self, recognised: Column, run: "Run") -> list[Any]:
         """The dicts of rows of mixed types, in their order."""
         places: defaultdict[int, list[int]] = defaultdict(list)
         for place, (selection, _) in enumerate(recognised):
@@ -65,12 +65,12 @@ class Objects:
         groups = list(places.values())
         if len(groups) == 1:
             return self._group(recognised, groups[0], run)
-        dicts: Column = [None] * len(recognised)
+        dicts: list[Any] = [None] * len(recognised)
         for group in groups:
             for place, made in zip(group, self._group(recognised, group, run), strict=True):
                 dicts[place] = made
         return dicts
 
-    def _group(self, recognised: Recognised, group: list[int], run: "Run") -> Column:
+    def _group(self, recognised: Column, group: list[int], run: "Run") -> list[Any]:
         selection = recognised[group[0]][0]
-        return selection.dicts([recognised[place][1] for place in group], run)
+        return list(selection.dicts([recognised[place][1] for place in group], run))

@@ -20,12 +20,13 @@ from graphql import FieldNode, GraphQLField, GraphQLObjectType
 from graphql.pyutils import Path
 
 from engine.codegen import BuildRows, Table
+from engine.zipped import Zipped
 
 if TYPE_CHECKING:
     from engine.run import Run
 
 Rows: TypeAlias = Sequence[Any]
-Column: TypeAlias = list[Any]
+Column: TypeAlias = list[Any] | Zipped[Any]
 
 
 class Source(ABC):
@@ -132,7 +133,7 @@ class Hole(NamedTuple):
             column = self.source.ask(self.rows, self.field, run)
         except Exception as error:
             column = [error] * len(self.rows)
-        if type(column) is not list:
+        if type(column) not in (list, Zipped):
             return column  # type: ignore[no-any-return]
         self.fill(column, run)
         return None

@@ -142,7 +142,7 @@ def batched_source(
     return Batched(call, is_plain=call.arguments is None and call.info_name is None)
 
 
-async def _completed(column: Column, pending: list[int]) -> Column:
+async def _completed(column: list[Any], pending: list[int]) -> list[Any]:
     """The column, once those of its values that are to be awaited have arrived."""
     arrived = await together([_outcome(column[index]) for index in pending])
     for index, value in zip(pending, arrived, strict=True):

@@ -15,7 +15,7 @@ from schema.freshness import AtLeastAsFresh
 from schema.node import Node
 from schema.relation import Relation
 from schema.request import pair_of, requests_of
-from schema.rows import RequestRow, Side, UserRow
+from schema.rows import RequestRow, UserRow
 from schema.user import User
 from schema.viewer import Viewer
 
@@ -111,7 +111,7 @@ class Query:
         between = arguments.user_pairs("pairs", pairs, scope.limits.pairs_max)
         found = await relations.of_pairs(scope, between)
         rows = [
-            (pair.target, relation.kinds, Side(pair.source, [pair.target], [relation]))
+            (pair.source, pair.target, relation.kinds, relation)
             for pair, relation in zip(between, found, strict=True)
         ]
         return cast("list[list[Relation]]", [rows] * len(roots))

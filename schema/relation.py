@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import strawberry
 
-from engine import Parents, batched, derived
+from engine import Parents, batched, derived, places
 from graph import relation as rules
 from graph.edge import Millis
-from schema.rows import KINDS, RelationRow, date
+from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, date
 
 if TYPE_CHECKING:
     from schema.user import User
@@ -35,11 +35,11 @@ class RelationState(Enum):
 class Relation:
     @batched(name="from", description="The user from whose side this is told.")
     def from_(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", [side.source for _, _, side in rows])
+        return cast("list[User]", places(rows, SOURCE))
 
     @batched(description="The user whom this is about.")
     def to(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", [target for target, _, _ in rows])
+        return cast("list[User]", places(rows, TARGET))
 
     state: RelationState = derived(
         KINDS,
@@ -106,6 +106,6 @@ def _dates(
 ) -> list[datetime | None]:
     """Since when it has been so, where the kinds say that it is. Between strangers nothing is."""
     return [
-        date(began) if kinds and says(kinds) and (began := since(side.to[target])) else None
-        for target, kinds, side in rows
+        date(began) if kinds and says(kinds) and (began := since(relation)) else None
+        for kinds, relation in zip(places(rows, KINDS), places(rows, RELATION), strict=True)
     ]

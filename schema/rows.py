@@ -1,15 +1,14 @@
-"""The light rows that stand for the API's objects while a query runs. Knows no GraphQL.
+"""The light rows that stand for the API's objects while a query runs. Knows no type of the API.
 
 A query may show thousands of users, relations and edges: a user is a bare id, the others are
 tuples, and the fields that are asked for are computed from whole columns of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cached_property
-from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
+from engine import Zipped
 from graph.edge import Millis, UserId
 from graph.page import ListOf, Page, Position
 from graph.relation import Relation, RelationColumn
@@ -19,28 +18,11 @@ from resolvers.overlap import Filter
 UserRow: TypeAlias = UserId
 
 
-class Side:
-    """The user from whose side relations are told; and these, for what their kinds do not say."""
+RelationRow: TypeAlias = tuple[UserId, UserId, int, Relation]
+"""How the first user stands to the second, with the relation's `kinds` within reach."""
 
-    def __init__(
-        self, source: UserId, targets: Sequence[UserId], relations: Sequence[Relation]
-    ) -> None:
-        self.source = source
-        self._targets = targets
-        self._relations = relations
-
-    @cached_property
-    def to(self) -> Mapping[UserId, Relation]:
-        """How the user stands to each of the targets."""
-        return dict(zip(self._targets, self._relations, strict=True))
-
-
-RelationRow: TypeAlias = tuple[UserId, int, Side]
-"""To whom a relation is, its `kinds`, and from whose side it is told. No relation: of thousands,
-nearly always the kinds alone are asked for."""
-
-KINDS = 1
-"""The place of a relation's kinds in its row."""
+SOURCE, TARGET, KINDS, RELATION = range(4)
+"""The places of a relation's row."""
 
 
 class ConnectionRow(NamedTuple):
@@ -71,10 +53,9 @@ EntryRow: TypeAlias = tuple[Position, ListOf]
 
 def relation_rows(
     source: UserId, targets: Sequence[UserId], relations: RelationColumn
-) -> list[RelationRow]:
-    """How `source` stands to each of `targets`."""
-    side = Side(source, targets, relations)
-    return list(zip(targets, relations.kinds, repeat(side), strict=False))
+) -> Zipped[RelationRow]:
+    """How `source` stands to each of `targets`. No row is made where only kinds are asked for."""
+    return Zipped([source] * len(targets), targets, relations.kinds, relations)
 
 
 def date(since: Millis) -> datetime:
