@@ -6,7 +6,7 @@ cut out of all its entries, so that its total is the number of them.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from graph.edge import FOLLOWS, Millis, UserId
@@ -33,7 +33,7 @@ class Filter:
         """What of a window began late enough."""
         if self.since is None:
             return window
-        return replace(window, before=max(window.before, since(self.since)))
+        return window._replace(before=max(window.before, since(self.since)))
 
 
 class Overlap(NamedTuple):

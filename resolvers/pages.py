@@ -8,7 +8,6 @@ that is nearly nobody, only pages that hold one are read again.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 
 from graph.counts import Counts
@@ -112,7 +111,7 @@ async def without(
     """The same window of every owner's list, refilled where entries are left out."""
     if not owners:
         return {}
-    wide = replace(window, size=window.size + 1 + min(omission.most, CHUNK))
+    wide = window._replace(size=window.size + 1 + min(omission.most, CHUNK))
     pages = await _read(scope, kind, owners, wide)
     kept = await asyncio.gather(
         *(_kept(scope, kind, owner, window, wide, pages[owner], omission) for owner in owners)
@@ -151,7 +150,7 @@ async def _present(
 
 def _one_more(window: Window) -> Window:
     """So that the last page of a list is known for it, though only absent ones follow."""
-    return replace(window, size=window.size + 1)
+    return window._replace(size=window.size + 1)
 
 
 def _without_one_more(page: Page, window: Window) -> Page:
@@ -214,8 +213,8 @@ async def _shown(scope: Scope, page: Page, omission: Omission) -> list[Position]
 def _beyond(window: Window, page: Page) -> Window:
     """What comes after a page that was full."""
     if window.backward:
-        return replace(window, before=page.entries[0])
-    return replace(window, after=page.entries[-1])
+        return window._replace(before=page.entries[0])
+    return window._replace(after=page.entries[-1])
 
 
 async def _read(

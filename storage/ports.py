@@ -254,11 +254,10 @@ _profile: Callable[[tuple[Account, Counts]], Profile] = partial(tuple.__new__, P
 
 
 def profiles(
-    users: Sequence[UserId], accounts: Mapping[UserId, Account], counts: Mapping[UserId, Counts]
+    users: Sequence[UserId], accounts: Iterable[Account], counts: Iterable[Counts]
 ) -> dict[UserId, Profile]:
-    """The profiles of users of whom both halves are known."""
-    halves = zip(map(accounts.__getitem__, users), map(counts.__getitem__, users), strict=True)
-    return dict(zip(users, map(_profile, halves), strict=True))
+    """The profiles of users, whose two halves come in the users' order."""
+    return dict(zip(users, map(_profile, zip(accounts, counts, strict=True)), strict=True))
 
 
 class Profiles(Protocol):

@@ -5,6 +5,7 @@ The braces mark a cache: they keep a key and its lease in one slot of a Redis Cl
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graph.edge import UserId
@@ -34,6 +35,11 @@ class Keys:
 
     def own_writes(self, user: UserId) -> str:
         return self._key("own", user)
+
+    def every(self, what: str, users: Iterable[UserId]) -> list[str]:
+        """The keys of what is held of each of `users`, in their order: for whole columns."""
+        head = f"kith:{self.space}:{what}:1:{{"
+        return [f"{head}{user}}}" for user in users]
 
     def events(self, lane: Lane) -> str:
         """A lane's part of the change feed, which is no cache: `pattern` does not mean it."""

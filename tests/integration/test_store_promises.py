@@ -245,7 +245,7 @@ async def test_a_window_may_have_both_ends(reads: Reads) -> None:
     window = Window(2, after=whole.entries[2], before=whole.entries[7])
     page = (await reads.lists.pages(ListKind.FOLLOWING, users(1), window, None))[UserId(1)]
     assert (page.entries, page.more) == (whole.entries[3:5], True)
-    window = replace(window, backward=True)
+    window = window._replace(backward=True)
     page = (await reads.lists.pages(ListKind.FOLLOWING, users(1), window, None))[UserId(1)]
     assert (page.entries, page.more) == (whole.entries[5:7], True)
 
