@@ -94,9 +94,8 @@ class OwnWrites:
             return (), [() for _ in questions]
         if viewer is None:
             replies = await self._redis.pipe([*whole(wholes), *parts])
-            return (), _columns(
-                questions, *((replies[0], replies[1:]) if wholes else ((), replies))
-            )
+            first, rest = (replies[0], replies[1:]) if wholes else ((), replies)
+            return (), _columns(questions, first, rest)
         own = self._values.keys([viewer])
         (pending, *first), *rest = await self._redis.pipe([*whole(own + wholes), *parts])
         if not pending:
