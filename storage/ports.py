@@ -260,11 +260,33 @@ def profiles(
     return dict(zip(users, map(_profile, zip(accounts, counts, strict=True)), strict=True))
 
 
+class ProfiledPages(NamedTuple):
+    pages: Mapping[UserId, Page]
+    profiles: Mapping[UserId, Profile]
+
+
 class Profiles(Protocol):
     """Accounts and totals together, as `Accounts` and `CountsOf` promise them."""
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
         """The profile of every one of `users`."""
+        ...
+
+
+class ProfiledLists(Protocol):
+    """Pages of lists together with what the lists say before they are opened."""
+
+    async def pages(
+        self,
+        kind: ListKind,
+        owners: Sequence[UserId],
+        window: Window,
+        viewer: UserId | None,
+        users: Sequence[UserId],
+    ) -> ProfiledPages:
+        """A page for every one of `owners`, as `Lists` promises it, and a profile for every one of
+        `users`, as `Profiles` does.
+        """
         ...
 
 

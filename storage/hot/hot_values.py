@@ -73,6 +73,10 @@ class HotValues(Generic[V]):
     def __len__(self) -> int:
         return len(self._copies)
 
+    def lack(self, users: Iterable[UserId]) -> bool:
+        """Whether there is nothing of any of `users`: of nearly all, there is not."""
+        return self._copies.keys().isdisjoint(users)
+
     def held(self, users: Iterable[UserId]) -> dict[UserId, V]:
         """The values of those of `users` who have one."""
         now, copies = self._clock(), self._copies
