@@ -3,7 +3,7 @@
 Knows nothing of the protocol that the request came by.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Awaitable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -13,9 +13,11 @@ from graph.decision import Before
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
 from graph.pace import Pace
+from graph.page import ListKind, Window
 from graph.relation import SELF, Relation
+from resolvers.facts import ProfileLoader
 from resolvers.loader import Loader
-from storage.ports import Check, Profile
+from storage.ports import Check, Profile, ProfiledPages
 from storage.postgres.outbox import Arrived
 from storage.stores import Stores
 
@@ -88,7 +90,7 @@ class Scope:
         self.limits = limits
         self.is_service = is_service
         self.scale = scale
-        self._profiles: Loader[UserId, Profile] | None = None
+        self._profiles: ProfileLoader | None = None
         self._accounts: Loader[UserId, Account] | None = None
         self._ties: Loader[UserId, Relation] | None = None
         self.since: int | None = None
@@ -98,12 +100,19 @@ class Scope:
         """How far the graph had come before anything was read, where somebody wants to know."""
 
     @property
-    def profiles(self) -> Loader[UserId, Profile]:
+    def profiles(self) -> ProfileLoader:
         """Of owners of lists: who may open these, and how long they are. Read once, for several
         fields of a user, and of the user's lists, show it."""
         if self._profiles is None:
-            self._profiles = Loader(self._read_profiles)
+            self._profiles = ProfileLoader(self._read_profiles)
         return self._profiles
+
+    def profiled_pages(
+        self, kind: ListKind, owners: Sequence[UserId], window: Window, users: Sequence[UserId]
+    ) -> Awaitable[ProfiledPages]:
+        """Pages as their owners and services see them, and profiles, for `profiles` to bring."""
+        read = self.stores.profiled_lists.pages(kind, owners, window, self.viewer, users)
+        return self._as_profiles_hold(read) if self.limits.mutual_approval else read
 
     @property
     def accounts(self) -> Loader[UserId, Account]:
@@ -160,12 +169,19 @@ class Scope:
 
     async def _read_profiles(self, users: Sequence[UserId]) -> list[Profile]:
         found = await self.stores.profiles.of(users, self.viewer)
-        if not self.limits.mutual_approval:
-            return [found[user] for user in users]
-        profiles = [found[user] for user in users]
-        return [
-            profile._replace(account=self.limits.account(profile.account)) for profile in profiles
-        ]
+        if self.limits.mutual_approval:
+            found = self._as_they_hold(found)
+        return list(map(found.__getitem__, users))
+
+    async def _as_profiles_hold(self, read: Awaitable[ProfiledPages]) -> ProfiledPages:
+        pages, profiles = await read
+        return ProfiledPages(pages, self._as_they_hold(profiles))
+
+    def _as_they_hold(self, profiles: Mapping[UserId, Profile]) -> Mapping[UserId, Profile]:
+        return {
+            user: Profile(self.limits.account(account), counts)
+            for user, (account, counts) in profiles.items()
+        }
 
     async def _read_accounts(self, users: Sequence[UserId]) -> list[Account]:
         found = await self.stores.accounts.of(users)
