@@ -11,7 +11,7 @@ Not aiodataloader, whose futures and tasks make a load of one key take 22 µs; h
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from itertools import chain
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -31,7 +31,7 @@ Question: TypeAlias = tuple[Sequence[K], "asyncio.Future[None]"]
 class _Coming(NamedTuple, Generic[K]):
     """Keys whose values come with something else, and who waits for them besides."""
 
-    keys: Set[K]
+    keys: frozenset[K]
     asked: list[Question[K]]
 
 
@@ -68,11 +68,10 @@ class Loader(Generic[K, V]):
 
         For whoever has more to ask in the same turn: without a task for each question.
         """
-        wanted = set(keys)
-        if self._known.keys() >= wanted:
+        if self._knows(keys):
             return None
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self._coming is not None and self._coming.keys >= wanted:
+        if self._coming is not None and self._coming.keys.issuperset(keys):
             self._coming.asked.append((keys, answer))
         else:
             self._ask((keys, answer))
@@ -80,8 +79,7 @@ class Loader(Generic[K, V]):
 
     def may_bring(self, keys: Sequence[K]) -> bool:
         """Whether nobody reads any values now, and some of these are not known."""
-        idle = self._coming is None and not self._asked
-        return idle and not self._known.keys() >= set(keys)
+        return self._coming is None and not self._asked and not self._knows(keys)
 
     async def bring(self, keys: Sequence[K], read: Awaitable[tuple[T, Mapping[K, V]]]) -> T:
         """What is read together with the values of these keys: without a task, where one question
@@ -103,7 +101,7 @@ class Loader(Generic[K, V]):
         for keys, answer in asked:
             if answer.done():  # its waiter was cancelled
                 continue
-            if self._known.keys() >= set(keys):
+            if self._knows(keys):
                 answer.set_result(None)
             else:
                 self._ask((keys, answer))
@@ -111,6 +109,9 @@ class Loader(Generic[K, V]):
     def known(self, keys: Sequence[K]) -> list[V]:
         """The values of keys that are known, in their order."""
         return list(map(self._known.__getitem__, keys))
+
+    def _knows(self, keys: Sequence[K]) -> bool:
+        return all(map(self._known.__contains__, keys))
 
     def _ask(self, question: Question[K]) -> None:
         if not self._asked:

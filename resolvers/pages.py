@@ -59,7 +59,7 @@ async def pages_of(
     pages, facts = await _pages_and_facts(scope, kind, owners, read)
     blocks, has_own = facts.blocks, sees_own(scope, owners)
     if not (blocks or has_own or absent) and facts.are_open:  # nearly always
-        return _opened(pages[owner] for owner in owners)
+        return _opened(map(pages.__getitem__, owners))
     accesses = await accesses_of(scope, kind, owners, facts)
     found = [
         Opened(access, pages[owner] if access is Access.VISIBLE else EMPTY_PAGE)
@@ -98,7 +98,7 @@ async def own_pages_of(
     pages = await _read(scope, kind, owners, read)
     if absent:
         pages = await _present(scope, kind, pages, window, absent)
-    return _opened(pages[owner] for owner in owners)
+    return _opened(map(pages.__getitem__, owners))
 
 
 def _opened(pages: Iterable[Page]) -> list[Opened]:

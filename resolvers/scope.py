@@ -89,6 +89,8 @@ class Scope:
         self.viewer = viewer
         self.limits = limits
         self.is_service = is_service
+        self.sees_everything = is_service and viewer is None
+        """Whether a service asks for itself. One that asks for a user sees what that user sees."""
         self.scale = scale
         self._profiles: ProfileLoader | None = None
         self._accounts: Loader[UserId, Account] | None = None
@@ -146,11 +148,6 @@ class Scope:
         """What was read is forgotten; whatever is read from now on, is read from these."""
         self.stores = stores
         self._profiles = self._accounts = self._ties = None
-
-    @property
-    def sees_everything(self) -> bool:
-        """Whether a service asks for itself. One that asks for a user sees what that user sees."""
-        return self.is_service and self.viewer is None
 
     def must_have_viewer(self) -> UserId:
         """Who asks.

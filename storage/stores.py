@@ -170,14 +170,13 @@ def _bell(settings: StorageSettings, absences: Absences) -> Bell:
 
 
 def _remembering(stores: Stores, memory: Memory) -> Stores:
-    lists, profiles = memory.lists(stores.lists), memory.profiles(stores.profiles)
     return replace(
         stores,
         relations=memory.relations(stores.relations),
-        lists=lists,
+        lists=memory.lists(stores.lists),
         accounts=memory.accounts(stores.accounts),
-        profiles=profiles,
-        profiled_lists=memory.profiled_lists(stores.profiled_lists, JoinedLists(lists, profiles)),
+        profiles=memory.profiles(stores.profiles),
+        profiled_lists=memory.profiled_lists(stores.profiled_lists),
         memory=memory,
         unremembered=stores,
     )

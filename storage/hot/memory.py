@@ -67,9 +67,8 @@ class Memory:
     def profiles(self, worn: Profiles) -> Profiles:
         return HotProfiles(worn, self._profiles, self._viewers)
 
-    def profiled_lists(self, worn: ProfiledLists, apart: ProfiledLists) -> ProfiledLists:
-        """`apart` asks stores of lists and of profiles, as these methods make them."""
-        return HotProfiledLists(worn, apart, self._heads, self._profiles)
+    def profiled_lists(self, worn: ProfiledLists) -> ProfiledLists:
+        return HotProfiledLists(worn, self._heads, self._profiles, self._viewers)
 
     def figures(self) -> Mapping[str, Figures]:
         """By what a key holds."""

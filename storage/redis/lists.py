@@ -36,7 +36,6 @@ class CachedLists:
     ) -> None:
         self._worn = worn
         self._own = own
-        self._most = most
         self._values = {
             kind: CachedValues[Page](
                 redis,
@@ -46,6 +45,9 @@ class CachedLists:
                 ttl_s=lambda _: ttl_s,
             )
             for kind in ListKind
+        }
+        self._loads = {
+            kind: partial(worn.pages, kind, window=Window(most), viewer=None) for kind in ListKind
         }
 
     async def pages(
@@ -62,7 +64,7 @@ class CachedLists:
             users,
             self._values[kind],
             _view(window),
-            load=partial(self._worn.pages, kind, window=Window(self._most), viewer=None),
+            self._loads[kind],
             read=partial(self._worn.pages, kind, window=window, viewer=viewer),
         )
 

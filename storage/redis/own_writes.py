@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
@@ -77,9 +77,9 @@ class OwnWrites:
             if error.part != PART:
                 raise
             return [in_order(q.users, await q.read(q.users)) for q in questions]
-        found = list(map(_answers, questions, columns))
+        found: list[Any] = list(map(_answers, questions, columns))
         if not own and None not in found:  # nearly always
-            return cast("list[Sequence[Any]]", found)
+            return found
         completed = (
             _completed(q, column, own) for q, column in zip(questions, columns, strict=True)
         )

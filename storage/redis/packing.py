@@ -34,6 +34,7 @@ _HALF = Struct(">BQQ")
 _BOTH = Struct(">BQ8xBQ8x")
 _MARK = Struct(">QB")
 _ENTRY = Struct(">qq")
+_entries = cast("Callable[[bytes], Iterator[Position]]", _ENTRY.iter_unpack)
 _COUNTS = Struct(f">{len(NO_COUNTS.numbers)}q")
 _PUBLIC_COUNTS = Struct(">qqq")
 # A named tuple's own constructor is a Python function: a fifth of what unpacking one costs.
@@ -99,8 +100,7 @@ def entries_in(value: bytes) -> tuple[tuple[Position, ...], bool]:
 
     A value that was read only in part holds whole entries too: the reader asks for them so.
     """
-    entries = cast("tuple[Position, ...]", tuple(_ENTRY.iter_unpack(value[1:])))
-    return entries, value[0] == 1
+    return tuple(_entries(value[1:])), value[0] == 1
 
 
 def position(entry: Position) -> bytes:
