@@ -38,7 +38,7 @@ class Keys:
 
     def every(self, what: str, users: Iterable[UserId]) -> list[str]:
         """The keys of what is held of each of `users`, in their order: for whole columns."""
-        head = f"kith:{self.space}:{what}:1:{{"
+        head = self._head(what)
         return [f"{head}{user}}}" for user in users]
 
     def events(self, lane: Lane) -> str:
@@ -63,7 +63,10 @@ class Keys:
         return f"kith:{self.space}:*:{{*"
 
     def _key(self, what: str, user: UserId) -> str:
-        return f"kith:{self.space}:{what}:1:{{{user}}}"
+        return f"{self._head(what)}{user}}}"
+
+    def _head(self, what: str) -> str:
+        return f"kith:{self.space}:{what}:1:{{"
 
 
 def parsed(key: str) -> tuple[str, UserId] | None:

@@ -46,7 +46,7 @@ class OwnWrites:
     The caches must not answer for those users. Who they are is read before the caches, not after
     them: a write that is told to a cache after that was read, and acknowledged before this looks,
     would be seen in neither. The commands of one pipeline run in their order on one server, so
-    both take one round trip.
+    both take one round trip; and the first of the values that are read whole is the viewer's own.
     """
 
     def __init__(self, worn: Pending, redis: Redis, leases: Leases, keys: Keys, ttl_s: int) -> None:
@@ -76,7 +76,7 @@ class OwnWrites:
         except Unavailable as error:
             if error.part != PART:
                 raise
-            return [in_order(q.users, await q.read(q.users)) for q in questions]
+            return [_in_order(q.users, await q.read(q.users)) for q in questions]
         found: list[Any] = list(map(_answers, questions, columns))
         if not own and None not in found:  # nearly always
             return found
@@ -115,7 +115,7 @@ class OwnWrites:
         return (await self._values.filled([viewer], self._view, self._worn.of))[viewer]
 
 
-def in_order(users: Sequence[UserId], found: Mapping[UserId, V]) -> list[V]:
+def _in_order(users: Sequence[UserId], found: Mapping[UserId, V]) -> list[V]:
     """What was found of each user."""
     return list(map(found.__getitem__, users))
 
@@ -169,7 +169,7 @@ async def _completed(
     rest = [user for user in users if user in own or found.get(user) is None]
     if rest:
         found |= await question.read(rest)
-    return in_order(question.users, found)
+    return _in_order(question.users, found)
 
 
 def _around(viewer: UserId, towards: Collection[UserId]) -> Collection[UserId]:
