@@ -5,7 +5,6 @@ specification allows: everything strictly between two positions, from one of its
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -64,8 +63,7 @@ OLDEST = Position(Millis(-1), UserId(0))
 """After every entry."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """At most `size` entries strictly between `after` and `before`.
 
     `backward` takes them from the old end (Relay's `last`), else from the new end (`first`).
@@ -79,7 +77,7 @@ class Window:
     @property
     def at_head(self) -> bool:
         """Whether this is the beginning of the list: the page that most people see."""
-        return not (self.has_after or self.has_before or self.backward)
+        return self.after == NEWEST and self.before == OLDEST and not self.backward
 
     @property
     def has_after(self) -> bool:
@@ -93,8 +91,7 @@ class Window:
         return self.after > position > self.before
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
+class Page(NamedTuple):
     """Entries newest first. `more` says that the window held more than `size` of them."""
 
     entries: tuple[Position, ...]

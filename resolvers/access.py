@@ -1,31 +1,26 @@
-"""Whether the viewer may open lists, and how long these are for them. Knows nothing of pages.
-
-Nearly all accounts are open, and nearly no viewer has a block: then that is all there is to know,
-and it is read in the same turn as the page itself.
-"""
+"""Whether the viewer may open lists, and how long these are for them. Knows nothing of pages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 
-from graph.account import DEFAULT, Account
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind
 from graph.visibility import Access, access
 from resolvers import sight
+from resolvers.facts import Facts
 from resolvers.scope import Scope
 
 
 async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[int | None]:
     """How many entries the viewer can page through; None where a list may not be opened."""
-    accounts, counts = await Facts(scope, owners).read()
-    blocks = blocks_in(scope, counts)
-    counts = _shown(scope, counts)
-    if not blocks and are_open(accounts) and not _sees_own(scope, owners):
+    facts = await facts_of(scope, owners)
+    counts = _shown(scope, facts.counts, have_absent=facts.have_absent)
+    if not facts.blocks and facts.are_open and not sees_own(scope, owners):  # nearly always
         return list(map(_TOTALS[kind], counts[: len(owners)]))
-    accesses = await accesses_of(scope, kind, owners, accounts, blocks)
+    accesses = await accesses_of(scope, kind, owners, facts)
     opened = [owner for owner, seen in zip(owners, accesses, strict=True) if seen is Access.VISIBLE]
-    barred = await _barred(scope, kind, opened) if blocks else {}
+    barred = await _barred(scope, kind, opened) if facts.blocks else {}
     known = dict(zip(owners, counts, strict=False))
     found = {
         owner: max(
@@ -38,59 +33,31 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list
     return [found.get(owner) for owner in owners]
 
 
-class Facts:
-    """What owners say about themselves, and counts: asked for when this is made, read later."""
-
-    __slots__ = ("_answer", "_owners", "_profiles", "_users")
-
-    def __init__(self, scope: Scope, owners: Sequence[UserId]) -> None:
-        self._profiles, self._owners = scope.profiles, len(owners)
-        self._users = [*owners, *askers(scope)]
-        self._answer = self._profiles.ask(self._users)
-
-    async def read(self) -> tuple[Sequence[Account], Sequence[Counts]]:
-        """The accounts of the owners; and their counts, followed by those of who asks."""
-        if self._answer is not None:
-            await self._answer
-        if not self._users:
-            return (), ()
-        accounts, counts = zip(*self._profiles.known(self._users), strict=True)
-        return accounts[: self._owners], counts
+async def facts_of(scope: Scope, owners: Sequence[UserId]) -> Facts:
+    """What there is to know before anybody's lists are opened to who asks."""
+    profiles = scope.profiles
+    answer = profiles.ask([*owners, *askers(scope)])
+    if answer is not None:
+        await answer
+    return profiles.facts(owners, scope.viewer)
 
 
 async def accesses_of(
-    scope: Scope,
-    kind: ListKind,
-    owners: Sequence[UserId],
-    accounts: Sequence[Account],
-    blocks: int,
+    scope: Scope, kind: ListKind, owners: Sequence[UserId], facts: Facts
 ) -> list[Access]:
-    """Whether the viewer, who has so many blocks, may open that list of each of the owners."""
-    if scope.sees_everything or (not blocks and are_open(accounts)):
+    """Whether the viewer may open that list of each of the owners, whom the facts are of."""
+    if scope.sees_everything or (not facts.blocks and facts.are_open):
         return [Access.VISIBLE] * len(owners)
     standings = await sight.standings_to(scope, owners)
     return [
         access(kind, account.privacy, viewer)
-        for account, viewer in zip(accounts, standings, strict=True)
+        for account, viewer in zip(facts.accounts, standings, strict=True)
     ]
-
-
-def are_open(accounts: Sequence[Account]) -> bool:
-    """Whether none of them hides anything."""
-    # Nearly all are the one default: that is counted without a call for each.
-    if accounts.count(DEFAULT) == len(accounts):
-        return True
-    return all(account.privacy.is_open for account in accounts)
 
 
 def askers(scope: Scope) -> Sequence[UserId]:
     """Whose counts tell whether anything is hidden: the viewer's, if somebody asks."""
     return () if scope.viewer is None else (scope.viewer,)
-
-
-def blocks_in(scope: Scope, counts: Sequence[Counts]) -> int:
-    """Between how many users and the viewer there is a block. The viewer's counts are the last."""
-    return 0 if scope.viewer is None else counts[-1].blocks + counts[-1].blocked
 
 
 def own_kind(scope: Scope, kind: ListKind, owner: UserId, counts: Counts) -> OwnListKind | None:
@@ -116,20 +83,19 @@ def knows_whispers(scope: Scope, owner: UserId) -> bool:
 async def own_totals(scope: Scope, kind: OwnListKind, owners: Sequence[UserId]) -> list[int]:
     """The same of a list that is its owner's alone."""
     profiles = await scope.profiles.load_many(owners)
-    return list(map(_TOTALS[kind], _shown(scope, [profile.counts for profile in profiles])))
+    counts = [profile.counts for profile in profiles]
+    return list(map(_TOTALS[kind], _shown(scope, counts, have_absent=True)))
 
 
-def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
+def _shown(scope: Scope, counts: Sequence[Counts], *, have_absent: bool) -> Sequence[Counts]:
     """Without who is absent, unless that may be known."""
-    if scope.sees_everything or not any(map(_ABSENT_OF, counts)):
+    if scope.sees_everything or not have_absent:
         return counts  # nearly always
     return [count.shown for count in counts]
 
 
-_ABSENT_OF = attrgetter("absent")
-
-
-def _sees_own(scope: Scope, owners: Sequence[UserId]) -> bool:
+def sees_own(scope: Scope, owners: Sequence[UserId]) -> bool:
+    """Whether more may be told of any of the owners than others are told."""
     return scope.sees_everything or scope.viewer in owners
 
 

@@ -4,7 +4,6 @@ The ranks are the viewer's own: what somebody else did orders nothing that other
 """
 
 import asyncio
-from dataclasses import replace
 
 from graph.affinity import NEVER
 from graph.page import EMPTY_PAGE, OLDEST, ListKind, Page, Position, Window
@@ -41,7 +40,7 @@ async def closest_friends(scope: Scope, window: Window) -> Page:
     if window.has_before:
         inside = [entry for entry in inside if place(entry) > place(window.before)]
     ends_before = not head.more or window.before >= oldest
-    older = None if ends_before else replace(window, after=min(oldest, window.after))
+    older = None if ends_before else window._replace(after=min(oldest, window.after))
     joined = _last if window.backward else _first
     return await joined(scope, inside, older, window.size)
 
@@ -50,7 +49,7 @@ async def _first(scope: Scope, inside: list[Position], older: Window | None, siz
     kept = inside[:size]
     if older is None or len(inside) > size:
         return Page(tuple(kept), len(inside) > size)
-    rest = await _friends(scope, replace(older, size=size - len(kept)))
+    rest = await _friends(scope, older._replace(size=size - len(kept)))
     return Page((*kept, *rest.entries), rest.more)
 
 

@@ -11,20 +11,28 @@ Not aiodataloader, whose futures and tasks make a load of one key take 22 µs; h
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from itertools import chain
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from graph.errors import Unavailable
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+T = TypeVar("T")
 
 BATCH_S_MAX = 10.0
 """Longer than every time-out below it: only a batch that is stuck reaches it."""
 
 Question: TypeAlias = tuple[Sequence[K], "asyncio.Future[None]"]
 """The keys that somebody waits for, and what tells them that these are known."""
+
+
+class _Coming(NamedTuple, Generic[K]):
+    """Keys whose values come with something else, and who waits for them besides."""
+
+    keys: frozenset[K]
+    asked: list[Question[K]]
 
 
 class Loader(Generic[K, V]):
@@ -42,6 +50,7 @@ class Loader(Generic[K, V]):
         self._batch_s_max = batch_s_max
         self._known: dict[K, V] = {}
         self._asked: list[Question[K]] = []
+        self._coming: _Coming[K] | None = None
 
     async def load(self, key: K) -> V:
         """The value of one key."""
@@ -59,25 +68,62 @@ class Loader(Generic[K, V]):
 
         For whoever has more to ask in the same turn: without a task for each question.
         """
-        if self._known.keys() >= set(keys):
+        if self._knows(keys):
             return None
-        loop = asyncio.get_running_loop()
-        if not self._asked:
-            task = loop.create_task(self._load())
-            limit = loop.call_later(self._batch_s_max, task.cancel)
-            task.add_done_callback(lambda _: limit.cancel())
-        answer: asyncio.Future[None] = loop.create_future()
-        self._asked.append((keys, answer))
+        answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self._coming is not None and self._coming.keys.issuperset(keys):
+            self._coming.asked.append((keys, answer))
+        else:
+            self._ask((keys, answer))
         return answer
+
+    def may_bring(self, keys: Sequence[K]) -> bool:
+        """Whether nobody reads any values now, and some of these are not known."""
+        return self._coming is None and not self._asked and not self._knows(keys)
+
+    async def bring(self, keys: Sequence[K], read: Awaitable[tuple[T, Mapping[K, V]]]) -> T:
+        """What is read together with the values of these keys: without a task, where one question
+        can ask for both. Only if `may_bring` says so.
+
+        Whoever asks for these keys meanwhile waits for it, but if it fails, it fails alone.
+        """
+        self._coming = coming = _Coming(frozenset(keys), [])
+        try:
+            found, values = await read
+            self._known = {**values, **self._known}  # what a request has read, it goes on knowing
+        finally:
+            self._coming = None
+            if coming.asked:
+                self._brought(coming.asked)
+        return found
+
+    def _brought(self, asked: Sequence[Question[K]]) -> None:
+        for keys, answer in asked:
+            if answer.done():  # its waiter was cancelled
+                continue
+            if self._knows(keys):
+                answer.set_result(None)
+            else:
+                self._ask((keys, answer))
 
     def known(self, keys: Sequence[K]) -> list[V]:
         """The values of keys that are known, in their order."""
         return list(map(self._known.__getitem__, keys))
 
+    def _knows(self, keys: Sequence[K]) -> bool:
+        return all(map(self._known.__contains__, keys))
+
+    def _ask(self, question: Question[K]) -> None:
+        if not self._asked:
+            loop = asyncio.get_running_loop()
+            task = loop.create_task(self._load())
+            limit = loop.call_later(self._batch_s_max, task.cancel)
+            task.add_done_callback(lambda _: limit.cancel())
+        self._asked.append(question)
+
     async def _load(self) -> None:
         asked, self._asked = self._asked, []
-        columns = chain.from_iterable(keys for keys, _ in asked)
-        wanted = [key for key in dict.fromkeys(columns) if key not in self._known]
+        wanted = self._wanted(asked)
         failure: Exception | None = None
         try:
             values = await self._batch(wanted)
@@ -95,3 +141,13 @@ class Loader(Generic[K, V]):
             else:
                 answer.set_exception(failure)
                 answer.exception()  # who asked may have failed before, and never look
+
+    def _wanted(self, asked: Sequence[Question[K]]) -> list[K]:
+        """Each key that is not known yet, once."""
+        first, *others = [keys for keys, _ in asked]
+        # The fields of one user, or of one column of users, ask for the same keys.
+        columns = [first, *(keys for keys in others if keys != first)]
+        distinct = dict.fromkeys(chain.from_iterable(columns))
+        return (
+            [key for key in distinct if key not in self._known] if self._known else list(distinct)
+        )

@@ -6,14 +6,14 @@ cut out of all its entries, so that its total is the number of them.
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from graph.edge import FOLLOWS, Millis, UserId
 from graph.page import EMPTY_PAGE, ListKind, Position, Window, cut, since
 from graph.relation import Relation
 from graph.visibility import Access
-from resolvers.access import Facts, accesses_of, blocks_in, knows_whispers, totals
+from resolvers.access import accesses_of, facts_of, knows_whispers, totals
 from resolvers.pages import Omission, Opened, is_barred, pages_of, present_only, without
 from resolvers.scope import Scope
 from storage.ports import Side, Whispers
@@ -33,7 +33,7 @@ class Filter:
         """What of a window began late enough."""
         if self.since is None:
             return window
-        return replace(window, before=max(window.before, since(self.since)))
+        return window._replace(before=max(window.before, since(self.since)))
 
 
 class Overlap(NamedTuple):
@@ -137,13 +137,11 @@ def _shows_whispers(scope: Scope, kind: ListKind, owner: UserId) -> bool:
 
 
 async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[Access]:
-    accounts, counts = await Facts(scope, owners).read()
-    return await accesses_of(scope, kind, owners, accounts, blocks_in(scope, counts))
+    return await accesses_of(scope, kind, owners, await facts_of(scope, owners))
 
 
 async def _unbarred(scope: Scope, overlap: Overlap) -> Overlap:
-    _, counts = await Facts(scope, ()).read()
-    if not blocks_in(scope, counts):
+    if not (await facts_of(scope, ())).blocks:
         return overlap
     relations = await scope.ties.load_many([user for _, user in overlap.entries])
     pairs = zip(overlap.entries, relations, strict=True)

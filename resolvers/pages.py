@@ -7,8 +7,9 @@ that is nearly nobody, only pages that hold one are read again.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from functools import partial
+from itertools import repeat
 from typing import NamedTuple, TypeAlias
 
 from graph.counts import Counts
@@ -16,7 +17,8 @@ from graph.edge import Kind, UserId
 from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
 from graph.relation import Relation
 from graph.visibility import Access
-from resolvers.access import Facts, accesses_of, are_open, blocks_in, own_kind
+from resolvers.access import accesses_of, askers, own_kind, sees_own
+from resolvers.facts import Facts
 from resolvers.scope import NOBODY, Scope
 
 CHUNK = 500
@@ -54,23 +56,16 @@ async def pages_of(
     """The same window of every owner's list, as the viewer may see it."""
     absent = await scope.absent()
     read = _one_more(window) if absent else window
-    # Asked for before the pages are, these go out with them: all are one round trip.
-    asked = Facts(scope, owners)
-    pages = await scope.stores.lists.pages(kind, owners, read, scope.viewer)
-    accounts, counts = await asked.read()
-    blocks = blocks_in(scope, counts)
-    theirs = {
-        owner: count
-        for owner, count in zip(owners, counts, strict=False)
-        if owner == scope.viewer or scope.sees_everything
-    }
-    if not (blocks or theirs or absent) and are_open(accounts):  # nearly always
-        return [Opened(Access.VISIBLE, pages[owner]) for owner in owners]
-    accesses = await accesses_of(scope, kind, owners, accounts, blocks)
+    pages, facts = await _pages_and_facts(scope, kind, owners, read)
+    blocks, has_own = facts.blocks, sees_own(scope, owners)
+    if not (blocks or has_own or absent) and facts.are_open:  # nearly always
+        return _opened(map(pages.__getitem__, owners))
+    accesses = await accesses_of(scope, kind, owners, facts)
     found = [
         Opened(access, pages[owner] if access is Access.VISIBLE else EMPTY_PAGE)
         for owner, access in zip(owners, accesses, strict=True)
     ]
+    theirs = _own_only(scope, owners, facts.counts) if has_own else {}
     replaced = await _own(scope, kind, read, theirs)
     if blocks:
         others = [
@@ -103,7 +98,41 @@ async def own_pages_of(
     pages = await _read(scope, kind, owners, read)
     if absent:
         pages = await _present(scope, kind, pages, window, absent)
-    return [Opened(Access.VISIBLE, pages[owner]) for owner in owners]
+    return _opened(map(pages.__getitem__, owners))
+
+
+def _opened(pages: Iterable[Page]) -> list[Opened]:
+    return list(map(_made, zip(repeat(Access.VISIBLE), pages)))
+
+
+_made: Callable[[tuple[Access, Page]], Opened] = partial(tuple.__new__, Opened)
+
+
+async def _pages_and_facts(
+    scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
+) -> tuple[Mapping[UserId, Page], Facts]:
+    """Pages as their owners and services see them, and what tells who may; one round trip."""
+    profiles, viewer = scope.profiles, scope.viewer
+    users = [*owners, *askers(scope)]
+    if profiles.may_bring(users):
+        pages = await profiles.bring(users, scope.profiled_pages(kind, owners, window, users))
+    else:
+        answer = profiles.ask(users)
+        pages = await scope.stores.lists.pages(kind, owners, window, viewer)
+        if answer is not None:
+            await answer
+    return pages, profiles.facts(owners, viewer)
+
+
+def _own_only(
+    scope: Scope, owners: Sequence[UserId], counts: Sequence[Counts]
+) -> dict[UserId, Counts]:
+    """The counts of those owners of whom the viewer may know more than others do."""
+    return {
+        owner: count
+        for owner, count in zip(owners, counts, strict=False)
+        if owner == scope.viewer or scope.sees_everything
+    }
 
 
 async def without(
@@ -112,7 +141,7 @@ async def without(
     """The same window of every owner's list, refilled where entries are left out."""
     if not owners:
         return {}
-    wide = replace(window, size=window.size + 1 + min(omission.most, CHUNK))
+    wide = window._replace(size=window.size + 1 + min(omission.most, CHUNK))
     pages = await _read(scope, kind, owners, wide)
     kept = await asyncio.gather(
         *(_kept(scope, kind, owner, window, wide, pages[owner], omission) for owner in owners)
@@ -151,7 +180,7 @@ async def _present(
 
 def _one_more(window: Window) -> Window:
     """So that the last page of a list is known for it, though only absent ones follow."""
-    return replace(window, size=window.size + 1)
+    return window._replace(size=window.size + 1)
 
 
 def _without_one_more(page: Page, window: Window) -> Page:
@@ -214,8 +243,8 @@ async def _shown(scope: Scope, page: Page, omission: Omission) -> list[Position]
 def _beyond(window: Window, page: Page) -> Window:
     """What comes after a page that was full."""
     if window.backward:
-        return replace(window, before=page.entries[0])
-    return replace(window, after=page.entries[-1])
+        return window._replace(before=page.entries[0])
+    return window._replace(after=page.entries[-1])
 
 
 async def _read(

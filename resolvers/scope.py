@@ -3,8 +3,9 @@
 Knows nothing of the protocol that the request came by.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Awaitable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from graph.account import Account
@@ -13,9 +14,11 @@ from graph.decision import Before
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
 from graph.pace import Pace
+from graph.page import ListKind, Window
 from graph.relation import SELF, Relation
+from resolvers.facts import ProfileLoader
 from resolvers.loader import Loader
-from storage.ports import Check, Profile
+from storage.ports import Check, Profile, ProfiledPages
 from storage.postgres.outbox import Arrived
 from storage.stores import Stores
 
@@ -72,7 +75,11 @@ class Arrival(NamedTuple):
 
 
 class Scope:
-    """What the fields of one request share."""
+    """What the fields of one request share.
+
+    Its loaders do not know it: in a cycle, all that a request has read would be left to the
+    collector.
+    """
 
     def __init__(
         self,
@@ -87,8 +94,10 @@ class Scope:
         self.viewer = viewer
         self.limits = limits
         self.is_service = is_service
+        self.sees_everything = is_service and viewer is None
+        """Whether a service asks for itself. One that asks for a user sees what that user sees."""
         self.scale = scale
-        self._profiles: Loader[UserId, Profile] | None = None
+        self._profiles: ProfileLoader | None = None
         self._accounts: Loader[UserId, Account] | None = None
         self._ties: Loader[UserId, Relation] | None = None
         self.since: int | None = None
@@ -98,25 +107,34 @@ class Scope:
         """How far the graph had come before anything was read, where somebody wants to know."""
 
     @property
-    def profiles(self) -> Loader[UserId, Profile]:
+    def profiles(self) -> ProfileLoader:
         """Of owners of lists: who may open these, and how long they are. Read once, for several
         fields of a user, and of the user's lists, show it."""
         if self._profiles is None:
-            self._profiles = Loader(self._read_profiles)
+            self._profiles = ProfileLoader(
+                partial(_read_profiles, self.stores, self.viewer, self.limits)
+            )
         return self._profiles
+
+    def profiled_pages(
+        self, kind: ListKind, owners: Sequence[UserId], window: Window, users: Sequence[UserId]
+    ) -> Awaitable[ProfiledPages]:
+        """Pages as their owners and services see them, and profiles, for `profiles` to bring."""
+        read = self.stores.profiled_lists.pages(kind, owners, window, self.viewer, users)
+        return _as_profiles_hold(self.limits, read) if self.limits.mutual_approval else read
 
     @property
     def accounts(self) -> Loader[UserId, Account]:
         """What users say about themselves, where their totals do not matter."""
         if self._accounts is None:
-            self._accounts = Loader(self._read_accounts)
+            self._accounts = Loader(partial(_read_accounts, self.stores, self.limits))
         return self._accounts
 
     @property
     def ties(self) -> Loader[UserId, Relation]:
         """How the viewer stands to others, whole: for rules to decide by, never to be shown."""
         if self._ties is None:
-            self._ties = Loader(self._read_ties)
+            self._ties = Loader(partial(_read_ties, self.stores, self.must_have_viewer()))
         return self._ties
 
     async def absent(self) -> Set[UserId]:
@@ -138,11 +156,6 @@ class Scope:
         self.stores = stores
         self._profiles = self._accounts = self._ties = None
 
-    @property
-    def sees_everything(self) -> bool:
-        """Whether a service asks for itself. One that asks for a user sees what that user sees."""
-        return self.is_service and self.viewer is None
-
     def must_have_viewer(self) -> UserId:
         """Who asks.
 
@@ -158,20 +171,33 @@ class Scope:
         if not self.is_service:
             raise Forbidden("This is for services: it needs a token with the scope `service`.")
 
-    async def _read_profiles(self, users: Sequence[UserId]) -> list[Profile]:
-        found = await self.stores.profiles.of(users, self.viewer)
-        if not self.limits.mutual_approval:
-            return [found[user] for user in users]
-        profiles = [found[user] for user in users]
-        return [
-            profile._replace(account=self.limits.account(profile.account)) for profile in profiles
-        ]
 
-    async def _read_accounts(self, users: Sequence[UserId]) -> list[Account]:
-        found = await self.stores.accounts.of(users)
-        return [self.limits.account(found[user]) for user in users]
+async def _read_profiles(
+    stores: Stores, viewer: UserId | None, limits: Limits, users: Sequence[UserId]
+) -> list[Profile]:
+    found = await stores.profiles.of(users, viewer)
+    if limits.mutual_approval:
+        found = _as_they_hold(limits, found)
+    return list(map(found.__getitem__, users))
 
-    async def _read_ties(self, users: Sequence[UserId]) -> list[Relation]:
-        viewer = self.must_have_viewer()
-        (found,) = await self.stores.fresh.relations.between([Check(viewer, users)])
-        return [SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)]
+
+async def _as_profiles_hold(limits: Limits, read: Awaitable[ProfiledPages]) -> ProfiledPages:
+    pages, profiles = await read
+    return ProfiledPages(pages, _as_they_hold(limits, profiles))
+
+
+def _as_they_hold(limits: Limits, profiles: Mapping[UserId, Profile]) -> Mapping[UserId, Profile]:
+    return {
+        user: Profile(limits.account(account), counts)
+        for user, (account, counts) in profiles.items()
+    }
+
+
+async def _read_accounts(stores: Stores, limits: Limits, users: Sequence[UserId]) -> list[Account]:
+    found = await stores.accounts.of(users)
+    return [limits.account(found[user]) for user in users]
+
+
+async def _read_ties(stores: Stores, viewer: UserId, users: Sequence[UserId]) -> list[Relation]:
+    (found,) = await stores.fresh.relations.between([Check(viewer, users)])
+    return [SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)]

@@ -18,4 +18,5 @@ class JoinedProfiles:
         accounts, counts = await asyncio.gather(
             self._accounts.of(users), self._counts.of(users, viewer)
         )
-        return profiles(users, accounts, counts)
+        halves = map(accounts.__getitem__, users), map(counts.__getitem__, users)
+        return profiles(users, *halves)

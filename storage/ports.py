@@ -256,11 +256,15 @@ _profile: Callable[[tuple[Account, Counts]], Profile] = partial(tuple.__new__, P
 
 
 def profiles(
-    users: Sequence[UserId], accounts: Mapping[UserId, Account], counts: Mapping[UserId, Counts]
+    users: Sequence[UserId], accounts: Iterable[Account], counts: Iterable[Counts]
 ) -> dict[UserId, Profile]:
-    """The profiles of users of whom both halves are known."""
-    halves = zip(map(accounts.__getitem__, users), map(counts.__getitem__, users), strict=True)
-    return dict(zip(users, map(_profile, halves), strict=True))
+    """The profiles of users, whose two halves come in the users' order."""
+    return dict(zip(users, map(_profile, zip(accounts, counts, strict=True)), strict=True))
+
+
+class ProfiledPages(NamedTuple):
+    pages: Mapping[UserId, Page]
+    profiles: Mapping[UserId, Profile]
 
 
 class Profiles(Protocol):
@@ -268,6 +272,23 @@ class Profiles(Protocol):
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
         """The profile of every one of `users`."""
+        ...
+
+
+class ProfiledLists(Protocol):
+    """Pages of lists together with what the lists say before they are opened."""
+
+    async def pages(
+        self,
+        kind: ListKind,
+        owners: Sequence[UserId],
+        window: Window,
+        viewer: UserId | None,
+        users: Sequence[UserId],
+    ) -> ProfiledPages:
+        """A page for every one of `owners`, as `Lists` promises it, and a profile for every one of
+        `users`, as `Profiles` does.
+        """
         ...
 
 

@@ -12,6 +12,7 @@ from storage.erasure import Erasure
 from storage.finishing import Finishing
 from storage.hot.memory import Memory, opened_memory
 from storage.interest import Interests
+from storage.joined_lists import JoinedLists
 from storage.joined_profiles import JoinedProfiles
 from storage.ports import (
     Absences,
@@ -23,6 +24,7 @@ from storage.ports import (
     Mutes,
     Overlaps,
     OwnLists,
+    ProfiledLists,
     Profiles,
     Receipts,
     Relations,
@@ -55,6 +57,7 @@ from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
+from storage.redis.profiled_lists import CachedProfiledLists
 from storage.redis.profiles import CachedProfiles
 from storage.redis.publish import RedisCaches
 from storage.redis.relations import CachedRelations
@@ -77,6 +80,7 @@ class Stores:
     counts: CountsOf
     accounts: Accounts
     profiles: Profiles
+    profiled_lists: ProfiledLists
     states: AccountStates
     absences: Absences
     erasure: Erasure
@@ -172,6 +176,7 @@ def _remembering(stores: Stores, memory: Memory) -> Stores:
         lists=memory.lists(stores.lists),
         accounts=memory.accounts(stores.accounts),
         profiles=memory.profiles(stores.profiles),
+        profiled_lists=memory.profiled_lists(stores.profiled_lists),
         memory=memory,
         unremembered=stores,
     )
@@ -195,6 +200,8 @@ def _wired(
     accounts = PostgresAccounts(postgres)
     cached_accounts = CachedAccounts(accounts, own, redis, leases, keys, ttl_s, finishing)
     cached_counts = CachedCounts(counts, own, redis, leases, keys, ttl_s)
+    cached_profiles = CachedProfiles(own, cached_accounts, cached_counts)
+    cached_lists = CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max)
     events = RedisEvents(redis, keys, _kept(settings))
     drain = Drain(outbox, caches, events)
     catch_up = CatchUp(outbox, drain)
@@ -207,13 +214,14 @@ def _wired(
         relations=CachedRelations(
             relations, redis, leases, keys, ttl_s, settings.relation_cache_max
         ),
-        lists=CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max),
+        lists=cached_lists,
         own_lists=PostgresOwnLists(postgres),
         overlaps=PostgresOverlaps(postgres),
         remarks=PostgresRemarks(postgres),
         counts=cached_counts,
         accounts=cached_accounts,
-        profiles=CachedProfiles(own, cached_accounts, cached_counts),
+        profiles=cached_profiles,
+        profiled_lists=CachedProfiledLists(own, cached_lists, cached_profiles),
         states=AnnouncedStates(
             PostgresAccountStates(postgres),
             erasures,
@@ -255,12 +263,14 @@ def _wired(
         postgres=postgres,
         redis=redis,
     )
+    profiles = JoinedProfiles(cached_accounts, counts)
     uncached = replace(
         stores,
         relations=relations,
         lists=lists,
         counts=counts,
-        profiles=JoinedProfiles(cached_accounts, counts),
+        profiles=profiles,
+        profiled_lists=JoinedLists(lists, profiles),
     )
     return replace(stores, uncached=uncached)
 

@@ -1,7 +1,6 @@
 """Who is asked for often. Knows nothing of what is asked."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 from graph.edge import UserId
@@ -27,7 +26,7 @@ class HeavyHitters:
         self._window_s = window_s
         self._clock = clock
         self._ends = 0.0
-        self._asked: Counter[UserId] = Counter()
+        self._asked: dict[UserId, int] = {}
 
     def __len__(self) -> int:
         return len(self._asked)
@@ -38,8 +37,10 @@ class HeavyHitters:
         if now >= self._ends or len(asked) + len(users) > self._users_max:
             asked.clear()
             self._ends = now + self._window_s
-        asked.update(users)
-        hot = [user for user in users if asked[user] >= self._often]
-        for user in hot:
-            asked.pop(user, None)
+        hot, often = [], self._often
+        for user in users:
+            times = asked[user] = asked.get(user, 0) + 1
+            if times >= often:
+                hot.append(user)
+                del asked[user]
         return hot

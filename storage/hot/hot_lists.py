@@ -36,11 +36,18 @@ class HotLists:
         values = self._values[kind]
 
         def remembered(users: Sequence[UserId]) -> Mapping[UserId, Page]:
-            pages = {user: page_of_head(window, head) for user, head in values.held(users).items()}
-            return {user: page for user, page in pages.items() if page is not None}
+            return pages_held(values, users, window)
 
         read = partial(self._worn.pages, kind, window=window, viewer=viewer)
         return await self._viewers.answers(viewer, users, values, remembered, read)
+
+
+def pages_held(
+    values: HotValues[Page], users: Sequence[UserId], window: Window
+) -> dict[UserId, Page]:
+    """The pages of those of `users` whose remembered heads are enough to know them."""
+    pages = {user: page_of_head(window, head) for user, head in values.held(users).items()}
+    return {user: page for user, page in pages.items() if page is not None}
 
 
 def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:

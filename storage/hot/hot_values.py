@@ -73,9 +73,16 @@ class HotValues(Generic[V]):
     def __len__(self) -> int:
         return len(self._copies)
 
+    def may_hold(self, users: Iterable[UserId]) -> bool:
+        """Whether there may be a value of each of `users`: for nearly all it ends at the first."""
+        return all(map(self._copies.__contains__, users))
+
     def held(self, users: Iterable[UserId]) -> dict[UserId, V]:
         """The values of those of `users` who have one."""
-        now, copies = self._clock(), self._copies
+        copies = self._copies
+        if copies.keys().isdisjoint(users):
+            return {}
+        now = self._clock()
         return {
             user: copy.value for user in users if (copy := copies.get(user)) and copy.ends > now
         }

@@ -6,12 +6,13 @@ from typing import Any
 
 from graph.page import ListKind, Page
 from storage.hot.hot_lists import HotLists, heads_reader
+from storage.hot.hot_profiled_lists import HotProfiledLists
 from storage.hot.hot_profiles import HotAccounts, HotProfiles, profiles_reader
 from storage.hot.hot_relations import HotRelations, Known, relations_reader
 from storage.hot.hot_values import Bounds, HotValues
 from storage.hot.invalidations import Invalidations
 from storage.hot.viewers import Viewers
-from storage.ports import Accounts, Lists, Profile, Profiles, Relations
+from storage.ports import Accounts, Lists, Profile, ProfiledLists, Profiles, Relations
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import MultiplexedWire
@@ -65,6 +66,9 @@ class Memory:
 
     def profiles(self, worn: Profiles) -> Profiles:
         return HotProfiles(worn, self._profiles, self._viewers)
+
+    def profiled_lists(self, worn: ProfiledLists) -> ProfiledLists:
+        return HotProfiledLists(worn, self._heads, self._profiles, self._viewers)
 
     def figures(self) -> Mapping[str, Figures]:
         """By what a key holds."""

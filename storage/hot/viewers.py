@@ -1,6 +1,7 @@
 """What memory may tell whom: a viewer must see their own writes. Knows nothing of what is told."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from graph.edge import UserId
@@ -12,6 +13,7 @@ from storage.redis.keys import Keys
 from storage.redis.own_writes import NOTHING
 
 V = TypeVar("V")
+T = TypeVar("T")
 
 
 class Viewers:
@@ -41,31 +43,28 @@ class Viewers:
 
         `exact`: also where nobody in particular asks, memory tells only what is as new as Redis.
         """
+        shown: Mapping[UserId, V] = {}
         if viewer is None and not exact:
             shown = remembered(users)
-        else:
-            shown = await self._shown(viewer, users, remembered)
-        missed = [user for user in users if user not in shown] if shown else users
+        elif values.may_hold(users):
+            # Part of an answer would cost the round trips of both ways.
+            shown = await self.told(viewer, partial(_whole, remembered, users)) or {}
+        if not shown:  # nearly always
+            found = await read(users)
+            values.answered(0, users)
+            return found
+        missed = [user for user in users if user not in shown]
         rest = await read(missed) if missed else {}
         values.answered(len(shown), missed)
-        return {**shown, **rest} if shown else rest
+        return {**shown, **rest} if rest else shown
 
-    async def _shown(
-        self,
-        viewer: UserId | None,
-        users: Sequence[UserId],
-        remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]],
-    ) -> Mapping[UserId, V]:
-        """All that is `remembered` about these users, if it is true, or nothing: part of an answer
-        would cost the round trips of both ways.
-        """
-        found, heard_of = remembered(users), self._invalidations.heard_of
-        if not found.keys() >= set(users) or not await self._have_settled(viewer):
-            return {}
-        if self._invalidations.heard_of == heard_of:
-            return found
-        found = remembered(users)  # what has changed meanwhile is gone
-        return found if found.keys() >= set(users) else {}
+    async def told(self, viewer: UserId | None, remembered: Callable[[], T | None]) -> T | None:
+        """What is `remembered`, if it is true; None is nothing."""
+        found, heard_of = remembered(), self._invalidations.heard_of
+        if found is None or not await self._have_settled(viewer):
+            return None
+        # What has changed meanwhile is gone.
+        return found if self._invalidations.heard_of == heard_of else remembered()
 
     async def _have_settled(self, viewer: UserId | None) -> bool:
         try:
@@ -76,3 +75,10 @@ class Viewers:
         except Unavailable:
             return False
         return bool(own == NOTHING)
+
+
+def _whole(
+    remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]], users: Sequence[UserId]
+) -> Mapping[UserId, V] | None:
+    found = remembered(users)
+    return found if found.keys() >= set(users) else None

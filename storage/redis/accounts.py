@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
@@ -25,12 +26,12 @@ CLOSED_MS = 10_000
 """Longer than any write takes: if its writer dies in between, nothing old was filled in."""
 
 _VIEW = View[Account, Account | None](
-    lambda key: ("GET", key), packing.account_in, lambda account: account
+    lambda values: list(map(packing.account_in, values)), lambda account: account
 )
 
 
 class CachedAccounts:
-    """Keeps `storage.ports.Accounts`: one GET a user, in one round trip; nearly all give a byte."""
+    """Keeps `storage.ports.Accounts`: all in one round trip, of nearly everybody a byte."""
 
     def __init__(
         self,
@@ -50,13 +51,14 @@ class CachedAccounts:
         self._values = CachedValues[Account](
             redis,
             leases,
-            keys.account,
+            partial(keys.every, "account"),
             pack=packing.account_value,
             ttl_s=lambda _: min(ttl_s, ACCOUNT_TTL_S),
         )
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        return await self._own.seen(None, self.question(list(dict.fromkeys(users))))
+        (found,) = await self._own.seen(None, self.question(users))
+        return dict(zip(users, found, strict=True))
 
     def question(self, users: Sequence[UserId]) -> Question[Account, Account]:
         """The same, to be asked together with something else."""

@@ -98,6 +98,7 @@ class GuardedRedis:
         self._breaker = Breaker(retry_after_s)
         self._owed: dict[Debt, dict[str, object]] = {debt: {} for debt in Debt}
         """Keys, each with the mark of its latest debt."""
+        self._owes = False
         self._paying = asyncio.Lock()
         self.failures = 0
         """How often it was not there for whoever asked."""
@@ -118,17 +119,19 @@ class GuardedRedis:
         for key in keys:
             if key in owed or len(owed) < OWED_MAX[debt]:
                 owed[key] = mark
+        self._owes = True
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         if not commands:
             return []
         try:
             self._breaker.check()
-            if any(self._owed.values()):
+            if self._owes:
                 async with self._paying:  # one pays for all who wait
                     self._breaker.check()
                     for debt in Debt:
                         await self._pay(self._owed[debt])
+                    self._owes = any(self._owed.values())
             return await self._wire.send(commands)
         except WireError as error:
             self.failures += 1

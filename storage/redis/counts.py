@@ -13,13 +13,11 @@ from storage.redis.leases import Leases
 from storage.redis.own_writes import OwnWrites, Question
 from storage.redis.values import CachedValues, View
 
-_VIEW = View[Counts, Counts | None](
-    lambda key: ("GET", key), packing.counts_in, lambda counts: counts
-)
+_VIEW = View[Counts, Counts | None](packing.all_counts_in, lambda counts: counts)
 
 
 class CachedCounts:
-    """Keeps `storage.ports.CountsOf`: one GET a user, in one round trip."""
+    """Keeps `storage.ports.CountsOf`: one value a user, all in one round trip."""
 
     def __init__(
         self,
@@ -33,12 +31,17 @@ class CachedCounts:
         self._worn = worn
         self._own = own
         self._values = CachedValues[Counts](
-            redis, leases, keys.counts, pack=packing.counts_value, ttl_s=lambda _: ttl_s
+            redis,
+            leases,
+            partial(keys.every, "counts"),
+            pack=packing.counts_value,
+            ttl_s=lambda _: ttl_s,
         )
         self._load = partial(worn.of, viewer=None)
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
-        return await self._own.seen(viewer, self.question(users, viewer))
+        (found,) = await self._own.seen(viewer, self.question(users, viewer))
+        return dict(zip(users, found, strict=True))
 
     def question(self, users: Sequence[UserId], viewer: UserId | None) -> Question[Counts, Counts]:
         """The same, to be asked together with something else."""

@@ -5,6 +5,7 @@ The braces mark a cache: they keep a key and its lease in one slot of a Redis Cl
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from graph.edge import UserId
@@ -35,6 +36,11 @@ class Keys:
     def own_writes(self, user: UserId) -> str:
         return self._key("own", user)
 
+    def every(self, what: str, users: Iterable[UserId]) -> list[str]:
+        """The keys of what is held of each of `users`, in their order: for whole columns."""
+        head = self._head(what)
+        return [f"{head}{user}}}" for user in users]
+
     def events(self, lane: Lane) -> str:
         """A lane's part of the change feed, which is no cache: `pattern` does not mean it."""
         return f"kith:{self.space}:events:{lane}"
@@ -57,7 +63,10 @@ class Keys:
         return f"kith:{self.space}:*:{{*"
 
     def _key(self, what: str, user: UserId) -> str:
-        return f"kith:{self.space}:{what}:1:{{{user}}}"
+        return f"{self._head(what)}{user}}}"
+
+    def _head(self, what: str) -> str:
+        return f"kith:{self.space}:{what}:1:{{"
 
 
 def parsed(key: str) -> tuple[str, UserId] | None:

@@ -1,10 +1,10 @@
 """The newest entries of lists, remembered. Knows nothing of where they come from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from graph.edge import UserId
-from graph.page import ListKind, Page, Window, cut
+from graph.page import ListKind, Page, Position, Window, cut
 from storage.ports import Lists
 from storage.redis import packing
 from storage.redis.connection import Redis
@@ -14,6 +14,8 @@ from storage.redis.own_writes import OwnWrites, Question
 from storage.redis.scripts import READ_WINDOW
 from storage.redis.values import CachedValues, View
 from storage.redis.wire import Command
+
+_page: Callable[[tuple[tuple[Position, ...], bool]], Page] = partial(tuple.__new__, Page)
 
 
 class CachedLists:
@@ -34,53 +36,67 @@ class CachedLists:
     ) -> None:
         self._worn = worn
         self._own = own
-        self._most = most
         self._values = {
             kind: CachedValues[Page](
                 redis,
                 leases,
-                partial(keys.entries, kind),
+                partial(keys.every, kind.name.lower()),
                 pack=packing.page_value,
                 ttl_s=lambda _: ttl_s,
             )
             for kind in ListKind
         }
+        self._loads = {
+            kind: partial(worn.pages, kind, window=Window(most), viewer=None) for kind in ListKind
+        }
 
     async def pages(
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Mapping[UserId, Page]:
-        question = Question(
+        (found,) = await self._own.seen(viewer, self.question(kind, users, window, viewer))
+        return dict(zip(users, found, strict=True))
+
+    def question(
+        self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
+    ) -> Question[Page, Page]:
+        """The same, to be asked together with something else."""
+        return Question(
             users,
             self._values[kind],
             _view(window),
-            load=partial(self._worn.pages, kind, window=Window(self._most), viewer=None),
+            self._loads[kind],
             read=partial(self._worn.pages, kind, window=window, viewer=viewer),
         )
-        return await self._own.seen(viewer, question)
 
 
 def _view(window: Window) -> View[Page, Page | None]:
     """A window of a list; no page where the head of the list is not enough to know it."""
     return View(
-        partial(_command, window), partial(_page_of_part, window), partial(page_of_head, window)
+        partial(_pages_of_parts, window), partial(page_of_head, window), partial(_parts, window)
     )
 
 
-def _command(window: Window, key: str) -> Command:
+def _parts(window: Window, keys: Sequence[str]) -> list[Command]:
     """Reads the window's entries and one more: that tells whether there is more."""
     wanted = window.size + 1
     if window.at_head:
-        return ("GETRANGE", key, 0, packing.bytes_of_entries(wanted) - 1)
+        last = packing.bytes_of_entries(wanted) - 1
+        return [("GETRANGE", key, 0, last) for key in keys]
     ends = packing.position(window.after), packing.position(window.before)
-    return ("EVAL", READ_WINDOW, 1, key, *ends, wanted, int(window.backward))
+    return [("EVAL", READ_WINDOW, 1, key, *ends, wanted, int(window.backward)) for key in keys]
 
 
-def _page_of_part(window: Window, part: bytes) -> Page | None:
-    entries, is_end = packing.entries_in(part)
-    if len(entries) > window.size:
-        kept = entries[-window.size :] if window.backward else entries[: window.size]
-        return Page(tuple(kept), more=True)
-    return Page(tuple(entries), more=False) if is_end else None
+def _pages_of_parts(window: Window, parts: Sequence[bytes]) -> list[Page | None]:
+    size, backward = window.size, window.backward
+    pages: list[Page | None] = []
+    for entries, is_end in map(packing.entries_in, parts):
+        if len(entries) > size:
+            pages.append(
+                _page((entries[len(entries) - size :] if backward else entries[:size], True))
+            )
+        else:
+            pages.append(_page((entries, False)) if is_end else None)
+    return pages
 
 
 def page_of_head(window: Window, head: Page) -> Page | None:

@@ -9,7 +9,7 @@ still finds its own.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import hiredis
 from redis.asyncio.connection import parse_url
@@ -37,13 +37,8 @@ class Listener(Protocol):
         ...
 
 
-class _Call(NamedTuple):
-    """Who waits for how many replies."""
-
-    future: asyncio.Future[list[Reply]]
-    expected: int
-    merged: bool
-    """Whether the one reply is the list of all that were asked for."""
+_Call: TypeAlias = "tuple[asyncio.Future[list[Reply]], int]"
+"""Who waits for how many replies."""
 
 
 class MultiplexedWire:
@@ -110,15 +105,12 @@ class _Connection(asyncio.Protocol):
         if self.lost or len(self._waiting) >= IN_FLIGHT_MAX:
             raise WireError("the connection is lost" if self.lost else "too many calls in flight")
         # All or nothing: half of a call's commands would shift everybody's later replies.
-        # Most calls are GETs alone, which one server answers as one, for a third of the work.
-        merged = len(commands) > 1 and all(command[0] == "GET" for command in commands)
-        sent = [("MGET", *(command[1] for command in commands))] if merged else commands
-        packed = list(map(hiredis.pack_command, sent))  # type: ignore[arg-type]
+        packed = list(map(hiredis.pack_command, commands))  # type: ignore[arg-type]
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent += packed
         future: asyncio.Future[list[Reply]] = self._loop.create_future()
-        self._waiting.append(_Call(future, len(sent), merged))
+        self._waiting.append((future, len(packed)))
         return future
 
     def close(self) -> None:
@@ -130,7 +122,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
-        for future, *_ in self._waiting:
+        for future, _ in self._waiting:
             if not future.done():
                 future.set_exception(WireError(f"the server hung up: {exc or 'closed'}"))
         self._waiting.clear()
@@ -139,31 +131,30 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._reader.feed(data)
+        next_reply, listener = self._reader.gets, self._listener
         try:
-            while (reply := self._reader.gets()) is not False:
-                if self._listener and type(reply) is hiredis.PushNotification:
-                    self._listener.pushed(reply)
-                else:
-                    self._take(reply)
+            while (reply := next_reply()) is not False:
+                if listener is not None and type(reply) is hiredis.PushNotification:
+                    listener.pushed(reply)
+                    continue
+                self._replies.append(reply)
+                if len(self._replies) == self._waiting[0][1]:
+                    self._answer()
         except hiredis.ProtocolError:
             self.close()
 
-    def _take(self, reply: Reply) -> None:
-        replies = self._replies
-        replies.append(reply)
-        future, expected, merged = self._waiting[0]
-        if len(replies) < expected:
-            return
-        self._waiting.popleft()
+    def _answer(self) -> None:
+        """The oldest call has all its replies."""
+        future, _ = self._waiting.popleft()
+        replies, self._replies = self._replies, []
         self._answered += 1
-        self._replies = []
         if future.done():
             return  # whoever asked has gone
         for one in replies:
             if isinstance(one, hiredis.HiredisError):
                 future.set_exception(WireError(str(one)))
                 return
-        future.set_result(replies[0] if merged else replies)
+        future.set_result(replies)
 
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, []

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from functools import partial
+from itertools import islice
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
@@ -12,7 +13,7 @@ from storage.redis import packing
 from storage.redis.connection import PART, Redis
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
-from storage.redis.values import CachedValues, Load, View, answers
+from storage.redis.values import CachedValues, Load, View, answers, whole
 from storage.redis.wire import Command, Reply
 
 NOTHING = packing.pending_value(())
@@ -23,12 +24,9 @@ PENDING_TTL_S = 5
 
 V = TypeVar("V")
 A = TypeVar("A")
-W = TypeVar("W")
-B = TypeVar("B")
 
 
-@dataclass(frozen=True)  # generic: typing sets an attribute on what it makes
-class Question(Generic[V, A]):
+class Question(NamedTuple, Generic[V, A]):
     """What is asked of one cache, once for each of `users`.
 
     `load` gets what the cache holds: the same for everybody. `read` answers the viewer from the
@@ -41,10 +39,6 @@ class Question(Generic[V, A]):
     load: Load[V]
     read: Load[A]
 
-    @property
-    def reads(self) -> list[Command]:
-        return self.values.reads(self.users, self.view)
-
 
 class OwnWrites:
     """Remembers towards whom viewers' writes are still on their way: for nearly all, nobody.
@@ -52,7 +46,7 @@ class OwnWrites:
     The caches must not answer for those users. Who they are is read before the caches, not after
     them: a write that is told to a cache after that was read, and acknowledged before this looks,
     would be seen in neither. The commands of one pipeline run in their order on one server, so
-    both take one round trip.
+    both take one round trip; and the first of the values that are read whole is the viewer's own.
     """
 
     def __init__(self, worn: Pending, redis: Redis, leases: Leases, keys: Keys, ttl_s: int) -> None:
@@ -61,63 +55,53 @@ class OwnWrites:
         self._values = CachedValues[Collection[UserId]](
             redis,
             leases,
-            keys.own_writes,
+            partial(keys.every, "own"),
             pack=packing.pending_value,
             ttl_s=lambda ids: PENDING_TTL_S if ids else ttl_s,
         )
         self._filling: dict[UserId, asyncio.Task[Collection[UserId]]] = {}
         self._view = View[Collection[UserId], Collection[UserId]](
-            lambda key: ("GET", key), packing.pending_in, lambda ids: ids
+            lambda values: list(map(packing.pending_in, values)), lambda ids: ids
         )
 
-    async def seen(self, viewer: UserId | None, question: Question[V, A]) -> Mapping[UserId, A]:
-        """The answers as `viewer` may rely on them."""
-        (found,) = await self._answers(viewer, [question])
-        return found
+    async def seen(
+        self, viewer: UserId | None, *questions: Question[Any, Any]
+    ) -> list[Sequence[Any]]:
+        """The answers to each question as `viewer` may rely on them, one for each of its users.
 
-    async def seen_both(
-        self, viewer: UserId | None, one: Question[V, A], other: Question[W, B]
-    ) -> tuple[Mapping[UserId, A], Mapping[UserId, B]]:
-        """The same of two caches, in one round trip."""
-        first, second = await self._answers(viewer, [one, other])
-        return first, second
-
-    async def _answers(
-        self, viewer: UserId | None, questions: Sequence[Question[Any, Any]]
-    ) -> list[dict[UserId, Any]]:
-        commands = [command for question in questions for command in question.reads]
-        if not commands:
-            return [{} for _ in questions]
+        Of any number of caches, in one round trip.
+        """
         try:
-            own, replies = await self._first(viewer, commands)
+            own, columns = await self._first(viewer, questions)
         except Unavailable as error:
             if error.part != PART:
                 raise
-            return [{**await question.read(question.users)} for question in questions]
-        found, turn = [], 0
-        for question in questions:
-            turn, begin = turn + len(question.users), turn
-            found.append(answers(question.users, replies[begin:turn], question.view))
-        short = [
-            _completed(question, known, own)
-            for question, known in zip(questions, found, strict=True)
-            if own or len(known) < len(question.users) or None in known.values()
-        ]
-        if short:  # hardly ever
-            await asyncio.gather(*short)
-        return found
+            return [_in_order(q.users, await q.read(q.users)) for q in questions]
+        found: list[Any] = list(map(_answers, questions, columns))
+        if not own and None not in found:  # nearly always
+            return found
+        completed = (
+            _completed(q, column, own) for q, column in zip(questions, columns, strict=True)
+        )
+        return list(await asyncio.gather(*completed))
 
     async def _first(
-        self, viewer: UserId | None, commands: Sequence[Command]
-    ) -> tuple[Collection[UserId], Sequence[Reply]]:
-        """Whom a viewer's caches must not answer for; then the replies to `commands`."""
+        self, viewer: UserId | None, questions: Sequence[Question[Any, Any]]
+    ) -> tuple[Collection[UserId], list[Sequence[Reply]]]:
+        """Whom a viewer's caches must not answer for; then the replies to each question."""
+        wholes, parts = _reads(questions)
+        if not (wholes or parts):
+            return (), [() for _ in questions]
         if viewer is None:
-            return (), await self._redis.pipe(commands)
-        reads = self._values.reads([viewer], self._view)
-        pending, *replies = await self._redis.pipe([*reads, *commands])
-        if pending:
-            return _around(viewer, self._view.of_reply(pending)), replies
-        return _around(viewer, await self._filled(viewer)), await self._redis.pipe(commands)
+            replies = await self._redis.pipe([*whole(wholes), *parts])
+            first, rest = (replies[0], replies[1:]) if wholes else ((), replies)
+            return (), _columns(questions, first, rest)
+        own = self._values.keys([viewer])
+        (pending, *first), *rest = await self._redis.pipe([*whole(own + wholes), *parts])
+        if not pending:
+            towards = await self._filled(viewer)
+            return _around(viewer, towards), (await self._first(None, questions))[1]
+        return _around(viewer, packing.pending_in(pending)), _columns(questions, first, rest)
 
     async def _filled(self, viewer: UserId) -> Collection[UserId]:
         """Read from the tables: once for all questions of a request, which come in one turn."""
@@ -131,10 +115,49 @@ class OwnWrites:
         return (await self._values.filled([viewer], self._view, self._worn.of))[viewer]
 
 
+def _in_order(users: Sequence[UserId], found: Mapping[UserId, V]) -> list[V]:
+    """What was found of each user."""
+    return list(map(found.__getitem__, users))
+
+
+def _reads(questions: Sequence[Question[Any, Any]]) -> tuple[list[str], list[Command]]:
+    """The keys of all values that are read whole; then the commands that read parts of others."""
+    wholes: list[str] = []
+    parts: list[Command] = []
+    for users, values, view, *_ in questions:
+        if view.parts is None:
+            wholes += values.keys(users)
+        else:
+            parts += view.parts(values.keys(users))
+    return wholes, parts
+
+
+def _columns(
+    questions: Sequence[Question[Any, Any]], wholes: Sequence[Reply], parts: Sequence[Reply]
+) -> list[Sequence[Reply]]:
+    """The replies to each question, one for each of its users."""
+    if len(questions) == 1:
+        return [wholes or parts]
+    of_wholes, of_parts = iter(wholes), iter(parts)
+    return [
+        list(islice(of_wholes if q.view.parts is None else of_parts, len(q.users)))
+        for q in questions
+    ]
+
+
+def _answers(question: Question[Any, Any], replies: Sequence[Reply]) -> Sequence[Any] | None:
+    """The answers to a question, if the cache holds all of them."""
+    if not all(replies):
+        return None
+    found = question.view.of_replies(replies)
+    return None if question.view.parts is not None and None in found else found
+
+
 async def _completed(
-    question: Question[Any, Any], found: dict[UserId, Any], own: Collection[UserId]
-) -> None:
-    """Adds to what the cache has answered all that it could not, or must not."""
+    question: Question[Any, Any], replies: Sequence[Reply], own: Collection[UserId]
+) -> list[Any]:
+    """What the cache has answered, and all that it could not, or must not."""
+    found = answers(question.users, replies, question.view)
     users = dict.fromkeys(question.users)  # who is asked for twice, is read once
     missing = [user for user in users if user not in found and user not in own]
     try:
@@ -146,6 +169,7 @@ async def _completed(
     rest = [user for user in users if user in own or found.get(user) is None]
     if rest:
         found |= await question.read(rest)
+    return _in_order(question.users, found)
 
 
 def _around(viewer: UserId, towards: Collection[UserId]) -> Collection[UserId]:

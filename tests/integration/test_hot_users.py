@@ -16,7 +16,7 @@ from graph.account_state import AccountState
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.page import ListKind, Page, Window
+from graph.page import EMPTY_PAGE, ListKind, Page, Window
 from graph.relation import STRANGERS
 from resolvers.relations import between
 from resolvers.scope import Limits, Scope
@@ -185,11 +185,17 @@ async def test_nobody_is_told_that_an_account_is_open_once_it_is_not(
     hidden = (await reader.stores.accounts.set_privacy(ONE, PrivacyChange(protected=True))).account
     profiles = reader.memory.profiles(reader.stores.profiles)
     accounts = reader.memory.accounts(reader.stores.accounts)
-    asked = asyncio.gather(profiles.of([ONE], viewer), accounts.of([ONE]))
+    lists = reader.memory.profiled_lists(reader.stores.profiled_lists)
+    asked = asyncio.gather(
+        profiles.of([ONE], viewer),
+        accounts.of([ONE]),
+        lists.pages(ListKind.FOLLOWING, [ONE], Window(5), viewer, [ONE]),
+    )
     await asyncio.sleep(0)
     await (reader.cable.mend() if news == "late" else reader.cable.cut())
-    profile, account = await asked
+    profile, account, paged = await asked
     assert (profile, account) == ({ONE: (hidden, NO_COUNTS)}, {ONE: hidden})
+    assert paged == ({ONE: EMPTY_PAGE}, profile)
 
 
 async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering) -> None:

@@ -99,7 +99,7 @@ async def test_every_window_of_a_short_list_is_what_the_tables_say(shelf: Shelf,
     ends = [NEWEST, *whole, *between, OLDEST]
     for window in [
         Window(size, after, before, backward)
-        for size in (1, 2, 7, 20)
+        for size in (0, 1, 2, 7, 20)
         for after in ends
         for before in ends
         for backward in (False, True)

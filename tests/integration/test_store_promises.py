@@ -23,7 +23,7 @@ from storage.postgres.relations import PostgresRelations
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
-from tests.totals import Totals
+from tests.totals import Together, Totals
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,11 @@ IMPLEMENTATIONS = [
     "remembered",
     "remembered, small",
     "remembered, Redis is down",
+    "tables, pages with profiles",
+    "cached, pages with profiles",
+    "remembered, pages with profiles",
+    "remembered, small, pages with profiles",
+    "remembered, Redis is down, pages with profiles",
 ]
 
 
@@ -59,10 +64,11 @@ IMPLEMENTATIONS = [
 async def reads(
     request: pytest.FixtureRequest, storage_settings: StorageSettings
 ) -> AsyncIterator[Reads]:
+    how = request.param.split(", ")
     settings = {
         "small": replace(storage_settings, relation_cache_max=2, list_cache_max=2),
         "Redis is down": replace(storage_settings, redis_url="unix:///nowhere.sock"),
-    }.get(request.param.partition(", ")[2], storage_settings)
+    }.get(how[1] if len(how) > 1 else "", storage_settings)
     if request.param.startswith("remembered"):
         settings = replace(settings, hot_ttl_ms=60_000, hot_often=1)
     async with open_stores(settings) as stores:
@@ -74,6 +80,10 @@ async def reads(
                 PostgresLists(stores.postgres),
                 PostgresCounts(stores.postgres),
             )
+        elif request.param.endswith("pages with profiles"):
+            asked = stores.rows if request.param.startswith("tables") else stores
+            both, own = Together(asked.profiled_lists), asked.fresh.relations
+            yield Reads(stores, asked.relations, own, both, both)
         else:
             own = stores.fresh.relations
             yield Reads(stores, stores.relations, own, stores.lists, Totals(stores.profiles))
@@ -245,7 +255,7 @@ async def test_a_window_may_have_both_ends(reads: Reads) -> None:
     window = Window(2, after=whole.entries[2], before=whole.entries[7])
     page = (await reads.lists.pages(ListKind.FOLLOWING, users(1), window, None))[UserId(1)]
     assert (page.entries, page.more) == (whole.entries[3:5], True)
-    window = replace(window, backward=True)
+    window = window._replace(backward=True)
     page = (await reads.lists.pages(ListKind.FOLLOWING, users(1), window, None))[UserId(1)]
     assert (page.entries, page.more) == (whole.entries[5:7], True)
 

@@ -186,3 +186,52 @@ async def test_keys_that_come_while_a_batch_runs_are_a_batch_of_their_own() -> N
     assert await soon(second) == "value 2"
     assert await soon(first) == "value 1"
     assert batches.asked == [[1], [2]]
+
+
+async def test_what_comes_with_something_else_comes_for_all_who_ask_meanwhile() -> None:
+    batches = Batches()
+    loader = Loader(batches)
+    await loader.load(1)
+    arrived = asyncio.Event()
+
+    async def read() -> tuple[str, dict[int, str]]:
+        await arrived.wait()
+        return "a page", {1: "another", 2: "brought"}
+
+    assert loader.may_bring([1, 2])
+    bringing = asyncio.create_task(loader.bring([1, 2], read()))
+    await asyncio.sleep(0)
+    assert not loader.may_bring([2])
+    waiting = [asyncio.create_task(loader.load(key)) for key in (2, 2, 3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    arrived.set()
+    assert await soon(bringing) == "a page"
+    assert await soon(asyncio.gather(*waiting[1:])) == ["brought", "value 3"]
+    assert await loader.load_many([1, 2]) == ["value 1", "brought"]
+    assert not loader.may_bring([1, 2])
+    assert batches.asked == [[1], [3]]
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_who_brings_fails_alone(*, cancelled: bool) -> None:
+    batches = Batches()
+    loader = Loader(batches)
+    arrived = asyncio.Event()
+
+    async def read() -> tuple[str, dict[int, str]]:
+        await arrived.wait()
+        raise Unavailable("PostgreSQL")
+
+    bringing = asyncio.create_task(loader.bring([1, 2], read()))
+    await asyncio.sleep(0)
+    waiting = asyncio.create_task(loader.load(1))
+    await asyncio.sleep(0)
+    if cancelled:
+        bringing.cancel()
+    arrived.set()
+    with pytest.raises((Unavailable, asyncio.CancelledError)):
+        await soon(bringing)
+    assert await soon(waiting) == "value 1"
+    assert loader.may_bring([2])
+    assert batches.asked == [[1]]

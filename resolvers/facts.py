@@ -1,0 +1,66 @@
+"""What owners of lists and who asks say about themselves, and what that means for all of them.
+
+Nearly all accounts are open, nearly no viewer has a block and nearly nobody is absent: that is
+found out once for a column of users, for all fields that show it. Knows nothing of pages.
+"""
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import NamedTuple
+
+from graph.account import DEFAULT, Account
+from graph.counts import Counts
+from graph.edge import UserId
+from resolvers.loader import Loader
+from storage.ports import Profile
+
+
+class Facts(NamedTuple):
+    """Of some owners, and who asks for their lists."""
+
+    accounts: Sequence[Account]
+    """Of the owners."""
+    counts: Sequence[Counts]
+    """Of the owners; then of who asks, if somebody does."""
+    blocks: int
+    """Between how many users and who asks there is a block."""
+    are_open: bool
+    """Whether none of the owners hides anything."""
+    have_absent: bool
+    """Whether anybody is absent from anybody's lists."""
+
+
+class ProfileLoader(Loader[UserId, Profile]):
+    """Profiles, each read once a request."""
+
+    _of: tuple[Sequence[UserId], UserId | None] | None = None
+    _facts: Facts
+
+    def facts(self, owners: Sequence[UserId], asker: UserId | None) -> Facts:
+        """Of users whose profiles are known."""
+        # Several fields of one column of users ask one after the other.
+        if self._of != (owners, asker):
+            users = owners if asker is None else [*owners, asker]
+            self._facts = _facts(self.known(users), len(owners), asker is not None)
+            self._of = owners, asker
+        return self._facts
+
+
+def are_open(accounts: Sequence[Account]) -> bool:
+    """Whether none of them hides anything."""
+    # Nearly all are the one default: that is counted without a call for each.
+    if accounts.count(DEFAULT) == len(accounts):
+        return True
+    return all(account.privacy.is_open for account in accounts)
+
+
+def _facts(profiles: Sequence[Profile], owners: int, is_asked: bool) -> Facts:
+    if not profiles:
+        return Facts((), (), 0, are_open=True, have_absent=False)
+    accounts, counts = zip(*profiles, strict=True)
+    blocks = counts[-1].blocks + counts[-1].blocked if is_asked else 0
+    accounts = accounts[:owners]
+    return Facts(accounts, counts, blocks, are_open(accounts), any(map(_ABSENT_OF, counts)))
+
+
+_ABSENT_OF = attrgetter("absent")

@@ -1,0 +1,29 @@
+"""Pages and profiles of any two stores, as one. Knows nothing of how either reads."""
+
+import asyncio
+from collections.abc import Sequence
+
+from graph.edge import UserId
+from graph.page import ListKind, Window
+from storage.ports import Lists, ProfiledPages, Profiles
+
+
+class JoinedLists:
+    """Keeps `storage.ports.ProfiledLists`."""
+
+    def __init__(self, lists: Lists, profiles: Profiles) -> None:
+        self._lists = lists
+        self._profiles = profiles
+
+    async def pages(
+        self,
+        kind: ListKind,
+        owners: Sequence[UserId],
+        window: Window,
+        viewer: UserId | None,
+        users: Sequence[UserId],
+    ) -> ProfiledPages:
+        found = await asyncio.gather(
+            self._lists.pages(kind, owners, window, viewer), self._profiles.of(users, viewer)
+        )
+        return ProfiledPages(*found)
