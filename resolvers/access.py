@@ -1,7 +1,8 @@
 """Whether the viewer may open lists, and how long these are for them. Knows nothing of pages."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from operator import attrgetter
+from typing import TypeAlias
 
 from graph.counts import Counts
 from graph.edge import UserId
@@ -11,13 +12,51 @@ from resolvers import sight
 from resolvers.facts import Facts
 from resolvers.scope import Scope
 
+Totals: TypeAlias = list[int | None]
 
-async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[int | None]:
+
+async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
     """How many entries the viewer can page through; None where a list may not be opened."""
-    facts = await facts_of(scope, owners)
+    found = soon_totals(scope, kind, owners)
+    return found if isinstance(found, list) else await found
+
+
+def soon_totals(
+    scope: Scope, kind: ListKind, owners: Sequence[UserId]
+) -> Totals | Awaitable[Totals]:
+    """The same, at once where it was read already and nothing is hidden."""
+    answer = scope.profiles.ask([*owners, *askers(scope)])
+    if answer is not None:
+        return _totals_after(answer, scope, kind, owners)
+    facts = scope.profiles.facts(owners, scope.viewer)
+    if not is_plain(scope, owners, facts):
+        return _totals(scope, kind, owners, facts)
+    return plain_totals(scope, kind, facts)[: len(owners)]
+
+
+def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
+    """Whether the viewer is shown what everybody is shown, and that is everything: nearly always.
+
+    But for who is absent from the lists.
+    """
+    return not facts.blocks and facts.are_open and not sees_own(scope, owners)
+
+
+def plain_totals(scope: Scope, kind: ListKind, facts: Facts) -> Totals:
+    """The totals of lists where that is so; and, if somebody asks, of theirs."""
     counts = _shown(scope, facts.counts, have_absent=facts.have_absent)
-    if not facts.blocks and facts.are_open and not sees_own(scope, owners):  # nearly always
-        return list(map(_TOTALS[kind], counts[: len(owners)]))
+    return list(map(_TOTALS[kind], counts))
+
+
+async def _totals_after(
+    answer: Awaitable[None], scope: Scope, kind: ListKind, owners: Sequence[UserId]
+) -> Totals:
+    await answer
+    return await totals(scope, kind, owners)
+
+
+async def _totals(scope: Scope, kind: ListKind, owners: Sequence[UserId], facts: Facts) -> Totals:
+    counts = _shown(scope, facts.counts, have_absent=facts.have_absent)
     accesses = await accesses_of(scope, kind, owners, facts)
     opened = [owner for owner, seen in zip(owners, accesses, strict=True) if seen is Access.VISIBLE]
     barred = await _barred(scope, kind, opened) if facts.blocks else {}

@@ -105,7 +105,7 @@ async def filtered_totals(
             for whole, overlap in zip(wholes, overlaps, strict=True)
         ]
     opened = await filtered_followers(scope, owners, Window(COUNTED_MAX), chosen)
-    return [len(page.entries) if access is Access.VISIBLE else None for access, page in opened]
+    return [len(page.entries) if access is Access.VISIBLE else None for access, page, _ in opened]
 
 
 async def _overlaps(

@@ -17,7 +17,7 @@ from graph.edge import Kind, UserId
 from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
 from graph.relation import Relation
 from graph.visibility import Access
-from resolvers.access import accesses_of, askers, own_kind, sees_own
+from resolvers.access import accesses_of, askers, is_plain, own_kind, plain_totals, sees_own
 from resolvers.facts import Facts
 from resolvers.scope import NOBODY, Scope
 
@@ -39,6 +39,8 @@ class Opened(NamedTuple):
 
     access: Access
     page: Page
+    total: int | None = None
+    """How long the list is for them, where that is known already."""
 
 
 class Omission(NamedTuple):
@@ -57,9 +59,9 @@ async def pages_of(
     absent = await scope.absent()
     read = _one_more(window) if absent else window
     pages, facts = await _pages_and_facts(scope, kind, owners, read)
+    if not absent and is_plain(scope, owners, facts):
+        return _opened(map(pages.__getitem__, owners), plain_totals(scope, kind, facts))
     blocks, has_own = facts.blocks, sees_own(scope, owners)
-    if not (blocks or has_own or absent) and facts.are_open:  # nearly always
-        return _opened(map(pages.__getitem__, owners))
     accesses = await accesses_of(scope, kind, owners, facts)
     found = [
         Opened(access, pages[owner] if access is Access.VISIBLE else EMPTY_PAGE)
@@ -70,8 +72,8 @@ async def pages_of(
     if blocks:
         others = [
             owner
-            for owner, (access, _) in zip(owners, found, strict=True)
-            if access is Access.VISIBLE and owner != scope.viewer
+            for owner, opened in zip(owners, found, strict=True)
+            if opened.access is Access.VISIBLE and owner != scope.viewer
         ]
         omission = Omission(is_barred, blocks + len(absent), absent)
         replaced |= await without(scope, kind, others, window, omission)
@@ -98,14 +100,14 @@ async def own_pages_of(
     pages = await _read(scope, kind, owners, read)
     if absent:
         pages = await _present(scope, kind, pages, window, absent)
-    return _opened(map(pages.__getitem__, owners))
+    return _opened(map(pages.__getitem__, owners), repeat(None))
 
 
-def _opened(pages: Iterable[Page]) -> list[Opened]:
-    return list(map(_made, zip(repeat(Access.VISIBLE), pages)))
+def _opened(pages: Iterable[Page], totals: Iterable[int | None]) -> list[Opened]:
+    return list(map(_made, zip(repeat(Access.VISIBLE), pages, totals)))
 
 
-_made: Callable[[tuple[Access, Page]], Opened] = partial(tuple.__new__, Opened)
+_made: Callable[[tuple[Access, Page, int | None]], Opened] = partial(tuple.__new__, Opened)
 
 
 async def _pages_and_facts(

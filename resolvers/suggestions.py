@@ -67,8 +67,8 @@ async def suggested(scope: Scope, size: int, after: UserId | None = None) -> Sug
 
 
 async def _own(scope: Scope, viewer: UserId, kind: ListKind, most: int) -> Sequence[Position]:
-    ((_, page),) = await pages_of(scope, kind, [viewer], Window(most))
-    return page.entries
+    (opened,) = await pages_of(scope, kind, [viewer], Window(most))
+    return opened.page.entries
 
 
 async def _circles(
@@ -81,8 +81,8 @@ async def _circles(
     owners = [user for user in newest if user in middles]
     if not owners:
         return {}
-    pages = await pages_of(scope, ListKind.FOLLOWING, owners, Window(CIRCLE_MAX))
-    return {owner: page.entries for owner, (_, page) in zip(owners, pages, strict=True)}
+    found = await pages_of(scope, ListKind.FOLLOWING, owners, Window(CIRCLE_MAX))
+    return {owner: opened.page.entries for owner, opened in zip(owners, found, strict=True)}
 
 
 def _after(user: UserId, candidates: Sequence[Suggestion]) -> Sequence[Suggestion]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import strawberry
 
-from engine import Parents, batched
+from engine import Parents, Soon, batched
 from graph.cursor import write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Ranking
@@ -123,8 +123,9 @@ class Connection:
         "list. Of followers since a date at most 10,000 are counted, and of the viewer's blocks "
         "at most 10,000 a direction are left out."
     )
-    async def total_count(rows: Parents[ConnectionRow], info: Info) -> list[int]:
-        return await _totals(scope_of(info), rows)
+    def total_count(rows: Parents[ConnectionRow], info: Info) -> Soon[list[int]]:
+        known = [row.total for row in rows if isinstance(row.total, int)]
+        return known if len(known) == len(rows) else _totals(scope_of(info), rows)
 
     @batched(
         description="How fresh this page is. Asking for it costs one look for the whole request; "

@@ -149,10 +149,11 @@ def _overlapping(
 def _row(
     list_of: ListOf, paging: Paging, opened: Opened, total: int | Filter | None
 ) -> ConnectionRow:
-    access, page = opened
+    access, page, known = opened
     if list_of.oldest_first:
         page = Page(page.entries[::-1], page.more)
     bounds = paging.after is not None, paging.before is not None
+    total = known if total is None else total
     return ConnectionRow(list_of, page, paging.last is None, bounds, access, total)
 
 

@@ -5,9 +5,9 @@ from typing import Annotated, cast
 import strawberry
 from strawberry import UNSET
 
-from engine import Outcome, Parents, batched, of_rows
+from engine import Outcome, Parents, Soon, batched, of_rows
 from graph.page import ListKind
-from resolvers.access import totals
+from resolvers.access import soon_totals
 from schema import arguments, lists
 from schema.arguments import Paging
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
@@ -37,21 +37,21 @@ class User(Related, Node):
     @batched(
         description="How many users this user follows; null if the viewer may not open that list."
     )
-    async def following_count(users: Parents[UserRow], info: Info) -> list[int | None]:
-        return await totals(scope_of(info), ListKind.FOLLOWING, list(users))
+    def following_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
+        return soon_totals(scope_of(info), ListKind.FOLLOWING, list(users))
 
     @batched(
         description="How many users follow this user; null if the viewer may not open that list."
     )
-    async def follower_count(users: Parents[UserRow], info: Info) -> list[int | None]:
-        return await totals(scope_of(info), ListKind.FOLLOWERS, list(users))
+    def follower_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
+        return soon_totals(scope_of(info), ListKind.FOLLOWERS, list(users))
 
     @batched(
         description="How many users this user follows and is followed by; null if the viewer may "
         "not open that list."
     )
-    async def friend_count(users: Parents[UserRow], info: Info) -> list[int | None]:
-        return await totals(scope_of(info), ListKind.FRIENDS, list(users))
+    def friend_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
+        return soon_totals(scope_of(info), ListKind.FRIENDS, list(users))
 
     @batched(description="Whom this user follows, newest first.")
     @paged
