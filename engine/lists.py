@@ -11,7 +11,7 @@ from graphql.pyutils import is_iterable
 from engine.errors import BailOut
 from engine.faults import bail_out_of_awaitables, is_hole, sift
 from engine.plan import Cells, Column, Field
-from engine.zipped import Zipped
+from engine.zipped import Zipped, joined
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -27,7 +27,10 @@ class Lists:
     """Whether the items count as rows; objects account for themselves."""
 
     def complete(self, column: Column, field: Field, run: "Run") -> Column:
-        if frozenset(map(type, column)) <= _READY:
+        kinds = frozenset(map(type, column))
+        if kinds == _ZIPPED:
+            return self._cut(column, joined(column), field, run)
+        if kinds <= _READY:
             return self._lists(column, field, run)
         bail_out_of_awaitables(column)
         ready = [value if is_hole(value) else _items(value, field) for value in column]
@@ -35,12 +38,10 @@ class Lists:
         return sifted.restored(self._lists(sifted.present, field, run))
 
     def _lists(self, lists: Sequence[Any], field: Field, run: "Run") -> Column:
-        if len(lists) > 1:
-            flat: Any = list(chain.from_iterable(lists))
-        elif lists and type(lists[0]) is Zipped:
-            (flat,) = lists
-        else:
-            flat = list(chain.from_iterable(lists))
+        return self._cut(lists, list(chain.from_iterable(lists)), field, run)
+
+    def _cut(self, lists: Sequence[Any], flat: Column, field: Field, run: "Run") -> Column:
+        """The items, which are those of all the lists, completed and cut into lists again."""
         if self.counts_rows:
             run.spend(len(flat))
         done = self.items.complete(flat, field, run)
@@ -52,6 +53,7 @@ class Lists:
 
 
 _READY = frozenset((list, tuple, Zipped))
+_ZIPPED = frozenset((Zipped,))
 
 
 def _items(value: Any, field: Field) -> Any:

@@ -100,7 +100,7 @@ class AwaitedBatch(AwaitedSource):
         if self.is_repeated:
             return load(call.resolver, rows, keywords, call.info(field, run))
         items = call.function(rows, **keywords)
-        if type(items) is CoroutineType or isawaitable(items):
+        if type(items) is CoroutineType or (type(items) is not list and isawaitable(items)):
             return items
         return self.checked(items, rows)
 

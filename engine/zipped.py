@@ -1,6 +1,7 @@
 """Rows that are kept as the columns that they are made of. Knows nothing of plans."""
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from operator import itemgetter
 from typing import Any, Generic, TypeVar, cast, overload
 
@@ -40,6 +41,14 @@ class Zipped(Sequence[RowT_co], Generic[RowT_co]):
     def __getitem__(self, index: int | slice) -> "RowT_co | Zipped[RowT_co]":
         columns = [column[index] for column in self._columns]
         return Zipped(*columns) if isinstance(index, slice) else cast("RowT_co", tuple(columns))
+
+
+def joined(lists: Sequence["Zipped[RowT_co]"]) -> "Zipped[RowT_co]":
+    """The rows of all the lists, which have equally many columns, one after the other."""
+    if len(lists) == 1:
+        return lists[0]
+    columns = zip(*[rows._columns for rows in lists], strict=True)
+    return Zipped(*[list(chain.from_iterable(pieces)) for pieces in columns])
 
 
 def places(rows: Any, place: int) -> Sequence[Any]:

@@ -4,12 +4,11 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from itertools import repeat
 from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import strawberry
 
-from engine import Parents, Soon, batched
+from engine import Parents, Soon, Zipped, batched, places
 from graph.cursor import write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Ranking
@@ -19,7 +18,7 @@ from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
 from schema.freshness import Freshness, shown
-from schema.rows import ConnectionRow, EntryRow
+from schema.rows import POSITION, ConnectionRow, EntryRow
 
 if TYPE_CHECKING:
     from schema.user import User
@@ -81,7 +80,7 @@ class UserEdge(Edge):
 
     @batched(description="The user at the other end.")
     def node(rows: Parents[EntryRow]) -> list[LazyUser]:
-        return cast("list[User]", [position[1] for position, _ in rows])
+        return cast("list[User]", [user for _, user in places(rows, POSITION)])
 
 
 @strawberry.type
@@ -176,15 +175,16 @@ class FriendConnection(UserConnection):
         return cast("list[list[FriendEdge]]", list(map(entries, rows)))
 
 
-def entries(row: ConnectionRow) -> list[EntryRow]:
+def entries(row: ConnectionRow) -> Zipped[EntryRow]:
     """The page's entries, each with the list that it is of."""
-    return list(zip(row.page.entries, repeat(row.list_of)))
+    found = row.page.entries
+    return Zipped(found, [row.list_of] * len(found))
 
 
 def dates(rows: Iterable[EntryRow]) -> list[datetime]:
     """When what the entries tell of began."""
     at = datetime.fromtimestamp  # `date`, but for the call: a page shows twenty
-    return [at(position[0] / 1000, UTC) for position, _ in rows]
+    return [at(since / 1000, UTC) for since, _ in places(rows, POSITION)]
 
 
 def _cursor(row: ConnectionRow, end: int) -> str | None:

@@ -4,6 +4,9 @@ A cursor is of one user's list: with several users, the others' fields say so as
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from itertools import repeat
+from typing import cast
 
 from engine import Outcome, Parents
 from graph.edge import UserId
@@ -112,20 +115,21 @@ def _lists(
     owners: Parents[UserRow],
     order: ListOrder | FriendOrder | None,
 ) -> list[ListOf]:
-    oldest_first = is_oldest_first(order)
-    return [ListOf(kind, owner, oldest_first) for owner in owners]
+    return list(map(_list_of, zip(repeat(kind), owners, repeat(is_oldest_first(order)))))
+
+
+_list_of: Callable[[tuple[ListKind | OwnListKind, UserId, bool]], ListOf] = partial(
+    tuple.__new__, ListOf
+)
 
 
 async def _rows(
     info: Info, lists: Sequence[ListOf], paging: Paging, read: Read, chosen: Filter | None
 ) -> Rows:
     windows = _windows(info, lists, paging)
-    good = [(of, w) for of, w in zip(lists, windows, strict=True) if isinstance(w, Window)]
-    opened = iter(await read([of.owner for of, _ in good], good[0][1]) if good else ())
-    return [
-        _row(list_of, paging, next(opened), chosen) if isinstance(window, Window) else window
-        for list_of, window in zip(lists, windows, strict=True)
-    ]
+    good = [(of, w) for of, w in zip(lists, windows, strict=True) if type(w) is Window]
+    opened = await read([of.owner for of, _ in good], good[0][1]) if good else ()
+    return _in_place(windows, _rows_of([of for of, _ in good], paging, opened, chosen))
 
 
 def _overlapping(
@@ -135,26 +139,44 @@ def _overlapping(
     overlaps: Sequence[Overlap],
     paging: Paging,
 ) -> Rows:
-    lists = [ListOf(kind, user) for user in users]
-    return [
-        _row(list_of, paging, found.page(window), len(found.entries))
+    lists = _lists(kind, users, None)
+    windows = _windows(info, lists, paging)
+    good = [
+        (list_of, found.page(window)._replace(total=len(found.entries)))
+        for list_of, found, window in zip(lists, overlaps, windows, strict=True)
         if isinstance(window, Window)
-        else window
-        for list_of, found, window in zip(
-            lists, overlaps, _windows(info, lists, paging), strict=True
-        )
     ]
+    opened = [page for _, page in good]
+    return _in_place(windows, _rows_of([of for of, _ in good], paging, opened, None))
 
 
-def _row(
-    list_of: ListOf, paging: Paging, opened: Opened, total: int | Filter | None
-) -> ConnectionRow:
-    access, page, known = opened
-    if list_of.oldest_first:
-        page = Page(page.entries[::-1], page.more)
+def _in_place(windows: Sequence[Window | BadCursor], rows: list[ConnectionRow]) -> Rows:
+    """The rows of those lists that have a window, the others' errors between them."""
+    if len(rows) == len(windows):
+        return cast("Rows", rows)  # nearly always
+    turns = iter(rows)
+    return [next(turns) if isinstance(window, Window) else window for window in windows]
+
+
+def _rows_of(
+    lists: Sequence[ListOf], paging: Paging, opened: Sequence[Opened], chosen: Filter | None
+) -> list[ConnectionRow]:
+    """The connections of lists that are all read in one order."""
+    if not lists:
+        return []
+    accesses, pages, totals = zip(*opened, strict=True)
+    if lists[0].oldest_first:
+        pages = tuple(Page(page.entries[::-1], page.more) for page in pages)
     bounds = paging.after is not None, paging.before is not None
-    total = known if total is None else total
-    return ConnectionRow(list_of, page, paging.last is None, bounds, access, total)
+    told = totals if chosen is None else repeat(chosen)
+    from_start = repeat(paging.last is None)
+    rows = zip(lists, pages, from_start, repeat(bounds), accesses, told)
+    return list(map(_connection_row, rows))
+
+
+_connection_row: Callable[[tuple[object, ...]], ConnectionRow] = partial(
+    tuple.__new__, ConnectionRow
+)
 
 
 def _windows(info: Info, lists: Sequence[ListOf], paging: Paging) -> Sequence[Window | BadCursor]:

@@ -50,6 +50,9 @@ class RequestRow(NamedTuple):
 EntryRow: TypeAlias = tuple[Position, ListOf]
 """One entry of a list, and which list that is."""
 
+POSITION = 0
+"""The place of an entry's position in its row."""
+
 
 def relation_rows(
     source: UserId, targets: Sequence[UserId], relations: RelationColumn
