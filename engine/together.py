@@ -13,7 +13,8 @@ async def together(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
     Not `asyncio.gather`, which would let the others run on, nor a `TaskGroup`, which would wrap
     what was raised in a group.
     """
-    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+    create = asyncio.get_running_loop().create_task  # looked up once
+    tasks = [create(coroutine) for coroutine in coroutines]
     try:
         return await asyncio.gather(*tasks)
     except BaseException:
