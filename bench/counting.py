@@ -1,7 +1,7 @@
 """How many functions a request calls, counted by the interpreter itself. Knows no server.
 
-A coroutine that is resumed counts as called again: so it costs. What is called depends on the code
-and on nothing else, so a count is the same on a busy machine.
+A coroutine that is resumed counts as called again: so it costs. What is called depends on the code,
+and hardly on how busy the machine is: a request that it holds up gets a timer of its own.
 """
 
 import sys

@@ -81,7 +81,7 @@ class RawAnswers:
 
     async def counts(self, variables: Variables, _: bytes) -> Row:
         ids = variables["ids"]
-        (values,) = await self._send([("MGET", *self._keys.every("counts", ids))])
+        (values,) = await self._send([("MGET", *self._keys.all_counts(ids))])
         return {"users": list(map(_counts, ids, values))}
 
     async def _values(self, variables: Variables) -> list[bytes | None]:

@@ -4,6 +4,7 @@ The holes of one level are filled at the same time, each with all that hangs bel
 holds up nothing but its own.
 """
 
+from asyncio import Future
 from collections.abc import Awaitable
 from types import CoroutineType
 from typing import TYPE_CHECKING, TypeAlias
@@ -29,8 +30,11 @@ async def arrivals(run: "Run") -> None:
                 await together([_filled(*arrival, run) for arrival in awaited])
         except BaseException:
             for _, arriving in awaited:
+                # Of those that were not even begun; the others have been told already.
                 if isinstance(arriving, CoroutineType):
-                    arriving.close()  # of those that were not even begun
+                    arriving.close()
+                elif isinstance(arriving, Future):
+                    arriving.cancel()
             raise
 
 

@@ -27,7 +27,7 @@ from strawberry.types.fields.resolver import (
 )
 
 from engine.batches import load_one, one_for_each
-from engine.outcome import ItemAnnotation, is_union
+from engine.outcome import ItemAnnotation
 
 RowT_co = TypeVar("RowT_co", covariant=True)
 
@@ -72,13 +72,13 @@ class BatchResolver(StrawberryResolver[Any]):
     )
 
     @cached_property
-    def type_annotation(self) -> StrawberryAnnotation:
+    def type_annotation(self) -> ItemAnnotation:
         return ItemAnnotation(self.signature.return_annotation, namespace=self._namespace)
 
     @cached_property
     def is_async(self) -> bool:
         """Whether the function is, or says that it may return what is to be awaited."""
-        return super().is_async or is_union(self.signature.return_annotation)
+        return super().is_async or self.type_annotation.may_wait
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -86,7 +86,7 @@ class BatchResolver(StrawberryResolver[Any]):
         declared: Any = self.wrapped_func
         return declared  # type: ignore[no-any-return]
 
-    async def batch(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> list[Any]:
+    async def batch(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> Sequence[Any]:
         """The items of `parents`; `arguments` hold `info` too where the function asks for it."""
         items = self.function(parents, **arguments)
         if inspect.isawaitable(items):
@@ -144,6 +144,7 @@ def batched(
     items may fail. It may be async; one that often knows its items at once returns `Soon[list[…]]`
     instead, and is awaited only where it has to be. The field's GraphQL type is that of `Item`, or
     `graphql_type` (a type or its quoted name) where the items are light rows that stand for it.
+    Rows that are tuples may be `Zipped`, in place of any list, and may come so as parents.
     """
     declared = StrawberryAnnotation.from_annotation(graphql_type)
     field = BatchedField(graphql_name=name, type_annotation=declared, **options)

@@ -12,18 +12,21 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import chain
+from types import CoroutineType
 from typing import Any, Protocol
 
 from aiodataloader import DataLoader
 from strawberry import Info
 
-from engine.zipped import Zipped
+from engine.zipped import Zipped, is_column
 
 
 class Batch(Protocol):
     """What a batched field's resolver is to those who gather its parents."""
 
-    async def batch(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> list[Any]: ...
+    async def batch(
+        self, parents: Sequence[Any], arguments: Mapping[str, Any]
+    ) -> Sequence[Any]: ...
 
 
 class BatchCancelled(Exception):
@@ -112,9 +115,12 @@ async def load_one(
     return item
 
 
-def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any]:
+def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any] | Zipped[Any]:
     """The items as a column, which must be as long as the parents'."""
-    column = items if type(items) in (list, Zipped) else list(items)
+    if isinstance(items, CoroutineType):
+        items.close()
+        raise TypeError(f"{name}() is neither async nor does it say that it returns Soon[…].")
+    column = items if is_column(items) else list(items)
     if len(column) != len(parents):
         raise TypeError(f"{name}() did not return one item for each parent.")
     return column

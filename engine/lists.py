@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from graphql import GraphQLError
@@ -27,10 +27,7 @@ class Lists:
     """Whether the items count as rows; objects account for themselves."""
 
     def complete(self, column: Column, field: Field, run: "Run") -> Column:
-        kinds = frozenset(map(type, column))
-        if kinds == _ZIPPED:
-            return self._cut(column, joined(column), field, run)
-        if kinds <= _READY:
+        if frozenset(map(type, column)) <= _READY:
             return self._lists(column, field, run)
         bail_out_of_awaitables(column)
         ready = [value if is_hole(value) else _items(value, field) for value in column]
@@ -38,10 +35,9 @@ class Lists:
         return sifted.restored(self._lists(sifted.present, field, run))
 
     def _lists(self, lists: Sequence[Any], field: Field, run: "Run") -> Column:
-        return self._cut(lists, list(chain.from_iterable(lists)), field, run)
-
-    def _cut(self, lists: Sequence[Any], flat: Column, field: Field, run: "Run") -> Column:
-        """The items, which are those of all the lists, completed and cut into lists again."""
+        flat = joined(lists)
+        if not flat:
+            return [[] for _ in lists]
         if self.counts_rows:
             run.spend(len(flat))
         done = self.items.complete(flat, field, run)
@@ -53,7 +49,6 @@ class Lists:
 
 
 _READY = frozenset((list, tuple, Zipped))
-_ZIPPED = frozenset((Zipped,))
 
 
 def _items(value: Any, field: Field) -> Any:

@@ -24,11 +24,19 @@ class ItemAnnotation(StrawberryAnnotation):
     Late, like all of Strawberry's annotations, so that items may be of types declared further down.
     """
 
+    @property
+    def may_wait(self) -> bool:
+        """Whether it says that the column may have to be awaited."""
+        return is_union(super().evaluate())
+
     def evaluate(self) -> Any:
         column = at_once(super().evaluate())
         arguments = get_args(column)
         if len(arguments) != 1 or is_union(column):
-            raise TypeError(f"A batched resolver returns list[Item], one a parent, not {column}.")
+            raise TypeError(
+                f"A batched resolver returns list[Item], one a parent, or Soon[list[Item]], not"
+                f" {column}."
+            )
         item = without_exception(arguments[0])
         if isinstance(item, (str, ForwardRef)):
             quoted = StrawberryAnnotation(item, namespace=self.namespace)

@@ -20,7 +20,7 @@ from graphql import FieldNode, GraphQLField, GraphQLObjectType
 from graphql.pyutils import Path
 
 from engine.codegen import BuildRows, Table
-from engine.zipped import Zipped
+from engine.zipped import Zipped, is_column
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -133,7 +133,7 @@ class Hole(NamedTuple):
             column = self.source.ask(self.rows, self.field, run)
         except Exception as error:
             column = [error] * len(self.rows)
-        if type(column) not in (list, Zipped):
+        if not is_column(column):
             return column  # type: ignore[no-any-return]
         self.fill(column, run)
         return None

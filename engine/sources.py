@@ -1,4 +1,4 @@
-"""Three ways to get a raw column. Knows resolvers, nothing of what becomes of their values."""
+"""The ways to get a raw column. Knows resolvers, nothing of what becomes of their values."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -12,43 +12,57 @@ class Zipped(Sequence[RowT_co], Generic[RowT_co]):
     """Tuples, the first of which are made when somebody goes through them.
 
     A resolver may return them in place of a list: what is derived from one place of the rows, or
-    reads it by `places`, then never makes a tuple.
+    reads it by `places`, then never makes a tuple. Raises ValueError for columns of unlike lengths.
 
     >>> rows = Zipped(("a", "b"), (1, 2))
-    >>> list(rows), rows.column(1)
-    ([('a', 1), ('b', 2)], (1, 2))
+    >>> rows, list(rows), rows.column(1)
+    (Zipped(('a', 'b'), (1, 2)), [('a', 1), ('b', 2)], (1, 2))
     """
 
-    __slots__ = ("_columns",)
+    __slots__ = ("columns",)
 
-    def __init__(self, *columns: Sequence[Any]) -> None:
-        self._columns = columns
+    def __init__(self, first: Sequence[Any], *others: Sequence[Any]) -> None:
+        length = len(first)
+        for column in others:
+            if len(column) != length:
+                raise ValueError("The columns of rows are equally long.")
+        self.columns = first, *others
 
     def column(self, place: int) -> Sequence[Any]:
         """What stands in this place of every row."""
-        return self._columns[place]
+        return self.columns[place]
 
     def __len__(self) -> int:
-        return len(self._columns[0])
+        return len(self.columns[0])
 
     def __iter__(self) -> Iterator[RowT_co]:
-        return cast("Iterator[RowT_co]", zip(*self._columns, strict=True))
+        return cast("Iterator[RowT_co]", zip(*self.columns, strict=True))
 
     @overload
     def __getitem__(self, index: int) -> RowT_co: ...
     @overload
     def __getitem__(self, index: slice) -> "Zipped[RowT_co]": ...
     def __getitem__(self, index: int | slice) -> "RowT_co | Zipped[RowT_co]":
-        columns = [column[index] for column in self._columns]
+        columns = [column[index] for column in self.columns]
         return Zipped(*columns) if isinstance(index, slice) else cast("RowT_co", tuple(columns))
 
+    def __repr__(self) -> str:
+        return f"Zipped({', '.join(map(repr, self.columns))})"
 
-def joined(lists: Sequence["Zipped[RowT_co]"]) -> "Zipped[RowT_co]":
-    """The rows of all the lists, which have equally many columns, one after the other."""
-    if len(lists) == 1:
+
+def joined(lists: Sequence[Sequence[Any]]) -> "list[Any] | Zipped[Any]":
+    """The items of all the lists, one after the other: by the column, if they all are so."""
+    if len(lists) == 1 and type(lists[0]) is Zipped:
         return lists[0]
-    columns = zip(*[rows._columns for rows in lists], strict=True)
-    return Zipped(*[list(chain.from_iterable(pieces)) for pieces in columns])
+    columns = [rows.columns for rows in lists if type(rows) is Zipped]
+    if len(columns) < len(lists) or len(set(map(len, columns))) != 1:
+        return list(chain.from_iterable(lists))
+    return Zipped(*[list(chain.from_iterable(pieces)) for pieces in zip(*columns, strict=True)])
+
+
+def is_column(items: Any) -> bool:
+    """Whether these are items as they are, nothing to be awaited or gone through first."""
+    return type(items) in (list, Zipped)
 
 
 def places(rows: Any, place: int) -> Sequence[Any]:

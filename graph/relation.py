@@ -1,6 +1,6 @@
 """How two users stand to each other: both directions at once. Knows nothing of how it is read."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import IntEnum
 from operator import attrgetter
 from typing import NamedTuple, overload
@@ -53,19 +53,20 @@ class Relation(NamedTuple):
 class RelationColumn(Sequence[Relation]):
     """One user's relations to several, in order; equal to a list of the same.
 
-    Nearly always their kinds alone are asked for: `relations` are gone through, once, when the
-    first of them is.
+    Nearly always their kinds alone are asked for: the relations are `read`, once, when the first of
+    them is.
     """
 
-    __slots__ = ("_relations", "kinds")
+    __slots__ = ("_read_them", "_relations", "kinds")
 
-    def __init__(self, kinds: Sequence[int], relations: Iterable[Relation]) -> None:
+    def __init__(self, kinds: Sequence[int], read: Callable[[], Iterable[Relation]]) -> None:
         self.kinds = kinds
-        self._relations = relations
+        self._read_them = read
+        self._relations: list[Relation] | None = None
 
     def _read(self) -> list[Relation]:
-        if not isinstance(self._relations, list):
-            self._relations = list(self._relations)
+        if self._relations is None:
+            self._relations = list(self._read_them())
         return self._relations
 
     def __len__(self) -> int:
@@ -90,7 +91,7 @@ class RelationColumn(Sequence[Relation]):
 
 def column_of(relations: Sequence[Relation]) -> RelationColumn:
     """The same relations, with their kinds at hand."""
-    return RelationColumn(list(map(_KINDS_OF, relations)), relations)
+    return RelationColumn(list(map(_KINDS_OF, relations)), lambda: relations)
 
 
 _KINDS_OF = attrgetter("kinds")

@@ -31,7 +31,7 @@ def soon_totals(
     facts = scope.profiles.facts(owners, scope.viewer)
     if not is_plain(scope, owners, facts):
         return _totals(scope, kind, owners, facts)
-    return plain_totals(scope, kind, facts)[: len(owners)]
+    return plain_totals(scope, kind, facts)
 
 
 def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
@@ -43,7 +43,7 @@ def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
 
 
 def plain_totals(scope: Scope, kind: ListKind, facts: Facts) -> Totals:
-    """The totals of lists where that is so; and, if somebody asks, of theirs."""
+    """The totals of the owners' lists, where that is so."""
     counts = _shown(scope, facts.counts, have_absent=facts.have_absent)
     return list(map(_TOTALS[kind], counts))
 
@@ -60,7 +60,7 @@ async def _totals(scope: Scope, kind: ListKind, owners: Sequence[UserId], facts:
     accesses = await accesses_of(scope, kind, owners, facts)
     opened = [owner for owner, seen in zip(owners, accesses, strict=True) if seen is Access.VISIBLE]
     barred = await _barred(scope, kind, opened) if facts.blocks else {}
-    known = dict(zip(owners, counts, strict=False))
+    known = dict(zip(owners, counts, strict=True))
     found = {
         owner: max(
             0,
@@ -123,7 +123,9 @@ async def own_totals(scope: Scope, kind: OwnListKind, owners: Sequence[UserId]) 
     """The same of a list that is its owner's alone."""
     profiles = await scope.profiles.load_many(owners)
     counts = [profile.counts for profile in profiles]
-    return list(map(_TOTALS[kind], _shown(scope, counts, have_absent=True)))
+    if not scope.sees_everything:
+        counts = [count.shown for count in counts]
+    return list(map(_TOTALS[kind], counts))
 
 
 def _shown(scope: Scope, counts: Sequence[Counts], *, have_absent: bool) -> Sequence[Counts]:

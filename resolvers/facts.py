@@ -21,29 +21,29 @@ class Facts(NamedTuple):
     accounts: Sequence[Account]
     """Of the owners."""
     counts: Sequence[Counts]
-    """Of the owners; then of who asks, if somebody does."""
+    """Of the owners, too."""
     blocks: int
     """Between how many users and who asks there is a block."""
     are_open: bool
     """Whether none of the owners hides anything."""
     have_absent: bool
-    """Whether anybody is absent from anybody's lists."""
+    """Whether anybody is absent from any of their lists."""
 
 
 class ProfileLoader(Loader[UserId, Profile]):
     """Profiles, each read once a request."""
 
-    _of: tuple[Sequence[UserId], UserId | None] | None = None
-    _facts: Facts
+    _latest: tuple[list[UserId], UserId | None, Facts] | None = None
 
     def facts(self, owners: Sequence[UserId], asker: UserId | None) -> Facts:
         """Of users whose profiles are known."""
         # Several fields of one column of users ask one after the other.
-        if self._of != (owners, asker):
-            users = owners if asker is None else [*owners, asker]
-            self._facts = _facts(self.known(users), len(owners), asker is not None)
-            self._of = owners, asker
-        return self._facts
+        if self._latest is not None and self._latest[:2] == (owners, asker):
+            return self._latest[2]
+        users = owners if asker is None else [*owners, asker]
+        facts = _facts(self.known(users), len(owners), asker is not None)
+        self._latest = list(owners), asker, facts
+        return facts
 
 
 def are_open(accounts: Sequence[Account]) -> bool:
@@ -59,7 +59,7 @@ def _facts(profiles: Sequence[Profile], owners: int, is_asked: bool) -> Facts:
         return Facts((), (), 0, are_open=True, have_absent=False)
     accounts, counts = zip(*profiles, strict=True)
     blocks = counts[-1].blocks + counts[-1].blocked if is_asked else 0
-    accounts = accounts[:owners]
+    accounts, counts = accounts[:owners], counts[:owners]
     return Facts(accounts, counts, blocks, are_open(accounts), any(map(_ABSENT_OF, counts)))
 
 

@@ -78,19 +78,20 @@ class Loader(Generic[K, V]):
         return answer
 
     def may_bring(self, keys: Sequence[K]) -> bool:
-        """Whether nobody reads any values now, and some of these are not known."""
+        """Whether some of these are not known, and nobody has just asked for any."""
         return self._coming is None and not self._asked and not self._knows(keys)
 
     async def bring(self, keys: Sequence[K], read: Awaitable[tuple[T, Mapping[K, V]]]) -> T:
         """What is read together with the values of these keys: without a task, where one question
         can ask for both. Only if `may_bring` says so.
 
-        Whoever asks for these keys meanwhile waits for it, but if it fails, it fails alone.
+        Whoever asks for these keys meanwhile waits for it, but if it fails, it fails alone. It has
+        no bound of its own: it is awaited by one request, which has one.
         """
         self._coming = coming = _Coming(frozenset(keys), [])
         try:
             found, values = await read
-            self._known = {**values, **self._known}  # what a request has read, it goes on knowing
+            self._known = {**values, **self._known}
         finally:
             self._coming = None
             if coming.asked:
@@ -127,7 +128,8 @@ class Loader(Generic[K, V]):
         failure: Exception | None = None
         try:
             values = await self._batch(wanted)
-            self._known |= dict(zip(wanted, values, strict=True))  # all of it, or nothing
+            found = dict(zip(wanted, values, strict=True))  # all of it, or nothing
+            self._known = {**found, **self._known}  # what a request has read, it goes on knowing
         except asyncio.CancelledError as cancelled:
             failure = Unavailable("A store")
             failure.__cause__ = cancelled

@@ -73,7 +73,8 @@ async def filtered_followers(
     """A window of each owner's followers, without those who are filtered out."""
     narrow = chosen.cut(window)
     if chosen.viewer_follows is None:
-        return await pages_of(scope, ListKind.FOLLOWERS, owners, narrow)
+        found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow)
+        return [opened._replace(total=None) for opened in found]  # that was of the whole list
     if chosen.viewer_follows:
         overlaps = await known_followers(scope, owners)
         return [overlap.page(narrow) for overlap in overlaps]

@@ -17,7 +17,7 @@ from graph.edge import Kind, UserId
 from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
 from graph.relation import Relation
 from graph.visibility import Access
-from resolvers.access import accesses_of, askers, is_plain, own_kind, plain_totals, sees_own
+from resolvers.access import accesses_of, askers, is_plain, own_kind, plain_totals
 from resolvers.facts import Facts
 from resolvers.scope import NOBODY, Scope
 
@@ -61,30 +61,22 @@ async def pages_of(
     pages, facts = await _pages_and_facts(scope, kind, owners, read)
     if not absent and is_plain(scope, owners, facts):
         return _opened(map(pages.__getitem__, owners), plain_totals(scope, kind, facts))
-    blocks, has_own = facts.blocks, sees_own(scope, owners)
     accesses = await accesses_of(scope, kind, owners, facts)
-    found = [
-        Opened(access, pages[owner] if access is Access.VISIBLE else EMPTY_PAGE)
+    seen = {
+        owner: pages[owner]
         for owner, access in zip(owners, accesses, strict=True)
-    ]
-    theirs = _own_only(scope, owners, facts.counts) if has_own else {}
-    replaced = await _own(scope, kind, read, theirs)
-    if blocks:
-        others = [
-            owner
-            for owner, opened in zip(owners, found, strict=True)
-            if opened.access is Access.VISIBLE and owner != scope.viewer
-        ]
-        omission = Omission(is_barred, blocks + len(absent), absent)
-        replaced |= await without(scope, kind, others, window, omission)
+        if access is Access.VISIBLE
+    }
+    seen |= await _own(scope, kind, read, _own_only(scope, owners, facts.counts))
+    if facts.blocks:
+        others = [owner for owner in seen if owner != scope.viewer]
+        omission = Omission(is_barred, facts.blocks + len(absent), absent)
+        seen |= await without(scope, kind, others, window, omission)
     if absent:
-        read_pages = {owner: opened.page for owner, opened in zip(owners, found, strict=True)}
-        replaced = await _present(scope, kind, read_pages | replaced, window, absent)
-    if not replaced:
-        return found
+        seen = await _present(scope, kind, seen, window, absent)
     return [
-        Opened(opened.access, replaced.get(owner, opened.page))
-        for owner, opened in zip(owners, found, strict=True)
+        Opened(access, seen.get(owner, EMPTY_PAGE))
+        for owner, access in zip(owners, accesses, strict=True)
     ]
 
 
@@ -132,7 +124,7 @@ def _own_only(
     """The counts of those owners of whom the viewer may know more than others do."""
     return {
         owner: count
-        for owner, count in zip(owners, counts, strict=False)
+        for owner, count in zip(owners, counts, strict=True)
         if owner == scope.viewer or scope.sees_everything
     }
 

@@ -28,7 +28,7 @@ class Check(NamedTuple):
     user: UserId
     others: Sequence[UserId]
     spelled: Sequence[str] | None = None
-    """The others in decimals, where somebody has them so: a cache then need not spell them anew."""
+    """`str` of each of the others, where somebody has them so: a cache need not spell them anew."""
 
 
 class Remark(NamedTuple):
@@ -263,6 +263,8 @@ def profiles(
 
 
 class ProfiledPages(NamedTuple):
+    """Pages of some users' lists, and profiles of these and of others."""
+
     pages: Mapping[UserId, Page]
     profiles: Mapping[UserId, Profile]
 

@@ -12,8 +12,7 @@ from storage.erasure import Erasure
 from storage.finishing import Finishing
 from storage.hot.memory import Memory, opened_memory
 from storage.interest import Interests
-from storage.joined_lists import JoinedLists
-from storage.joined_profiles import JoinedProfiles
+from storage.joined import JoinedProfiledLists, JoinedProfiles
 from storage.ports import (
     Absences,
     Accounts,
@@ -270,7 +269,7 @@ def _wired(
         lists=lists,
         counts=counts,
         profiles=profiles,
-        profiled_lists=JoinedLists(lists, profiles),
+        profiled_lists=JoinedProfiledLists(lists, profiles),
     )
     return replace(stores, uncached=uncached)
 

@@ -11,7 +11,7 @@ from storage.ports import Profile, ProfiledLists, ProfiledPages
 
 
 class HotProfiledLists:
-    """Keeps `storage.ports.ProfiledLists`, from memory where that holds both halves."""
+    """Keeps `storage.ports.ProfiledLists`: of owners from memory, where that holds both halves."""
 
     def __init__(
         self,
@@ -34,24 +34,43 @@ class HotProfiledLists:
         users: Sequence[UserId],
     ) -> ProfiledPages:
         heads, profiles = self._heads[kind], self._profiles
-
-        def remembered() -> ProfiledPages | None:
-            pages, found = pages_held(heads, owners, window), profiles.held(users)
-            whole = pages.keys() >= set(owners) and found.keys() >= set(users)
-            return ProfiledPages(pages, found) if whole else None
-
-        if not profiles.may_hold(users):  # nearly always
-            read = await self._worn.pages(kind, owners, window, viewer, users)
-            # Of the heads memory could have told nothing: so many questions are no reason to copy.
-            profiles.answered(0, users)
-            return read
-        if heads.may_hold(owners):
-            told = await self._viewers.told(viewer, remembered)
+        could_tell = profiles.may_hold(owners)
+        if could_tell:
+            told = await self._told(heads, owners, window, viewer, users)
             if told is not None:
                 heads.answered(len(owners), ())
-                profiles.answered(len(users), ())
+                profiles.answered(len(owners), ())
                 return told
         read = await self._worn.pages(kind, owners, window, viewer, users)
-        heads.answered(0, owners)
         profiles.answered(0, users)
+        if could_tell:  # else so many questions were no reason to copy the heads
+            heads.answered(0, owners)
         return read
+
+    async def _told(
+        self,
+        heads: HotValues[Page],
+        owners: Sequence[UserId],
+        window: Window,
+        viewer: UserId | None,
+        users: Sequence[UserId],
+    ) -> ProfiledPages | None:
+        """What memory holds of the owners, and beside it what Redis holds of who asks, in one
+        question; None: that is not all there is to tell.
+        """
+
+        def remembered() -> ProfiledPages | None:
+            pages, found = pages_held(heads, owners, window), self._profiles.held(users)
+            whole = pages.keys() >= set(owners) and found.keys() >= set(owners)
+            return ProfiledPages(pages, found) if whole else None
+
+        now = remembered()
+        if now is None:
+            return None
+        asking = [user for user in users if user not in now.profiles]
+        told = await self._viewers.told_beside(viewer, remembered, asking)
+        if told is None:
+            return None
+        (pages, held), read = told
+        found = {**held, **read}
+        return ProfiledPages(pages, found) if found.keys() >= set(users) else None

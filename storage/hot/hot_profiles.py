@@ -73,12 +73,7 @@ def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Profile]]:
         names = [key(user) for user in users for key in (keys.account, keys.counts)]
         replies = await tracked(redis, [("GET", name) for name in names])
-        return {
-            user: Sized(
-                Profile(packing.account_in(account), packing.counts_in(counts)), PROFILE_BYTES
-            )
-            for user, account, counts in zip(users, replies[::2], replies[1::2], strict=True)
-            if account and counts
-        }
+        found = packing.profiles_in(users, replies[::2], replies[1::2])
+        return {user: Sized(profile, PROFILE_BYTES) for user, profile in found.items()}
 
     return read

@@ -8,9 +8,12 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.hot.hot_values import HotValues
 from storage.hot.invalidations import Invalidations
+from storage.ports import Profile
+from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.own_writes import NOTHING
+from storage.redis.values import whole
 
 V = TypeVar("V")
 T = TypeVar("T")
@@ -60,21 +63,43 @@ class Viewers:
 
     async def told(self, viewer: UserId | None, remembered: Callable[[], T | None]) -> T | None:
         """What is `remembered`, if it is true; None is nothing."""
-        found, heard_of = remembered(), self._invalidations.heard_of
-        if found is None or not await self._have_settled(viewer):
-            return None
-        # What has changed meanwhile is gone.
-        return found if self._invalidations.heard_of == heard_of else remembered()
+        told = await self.told_beside(viewer, remembered, ())
+        return None if told is None else told[0]
 
-    async def _have_settled(self, viewer: UserId | None) -> bool:
+    async def told_beside(
+        self,
+        viewer: UserId | None,
+        remembered: Callable[[], T | None],
+        others: Sequence[UserId],
+    ) -> tuple[T, Mapping[UserId, Profile]] | None:
+        """The same, and the profiles of others as Redis holds them, where it does."""
+        found, heard_of = remembered(), self._invalidations.heard_of
+        if found is None:
+            return None
+        profiles = await self._settled(viewer, others)
+        if profiles is None:
+            return None
+        if self._invalidations.heard_of != heard_of:
+            found = remembered()  # what has changed meanwhile is gone
+        return None if found is None else (found, profiles)
+
+    async def _settled(
+        self, viewer: UserId | None, others: Sequence[UserId]
+    ) -> Mapping[UserId, Profile] | None:
+        """Others' profiles; None while anything that the viewer wrote is on its way."""
+        # Who is nobody in particular has written nothing.
+        mark = ("PING",) if viewer is None else ("GET", self._keys.own_writes(viewer))
+        keys = [*self._keys.all_accounts(others), *self._keys.all_counts(others)]
         try:
-            if viewer is None:  # has written nothing
-                await self._redis.pipe([("PING",)])
-                return True
-            (own,) = await self._redis.pipe([("GET", self._keys.own_writes(viewer))])
+            own, *values = await self._redis.pipe([mark, *whole(keys)])
         except Unavailable:
-            return False
-        return bool(own == NOTHING)
+            return None
+        if viewer is not None and own != NOTHING:
+            return None
+        if not others:
+            return {}
+        (found,) = values
+        return packing.profiles_in(others, found[: len(others)], found[len(others) :])
 
 
 def _whole(

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from functools import partial
 
 from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
@@ -51,7 +50,7 @@ class CachedAccounts:
         self._values = CachedValues[Account](
             redis,
             leases,
-            partial(keys.every, "account"),
+            keys.all_accounts,
             pack=packing.account_value,
             ttl_s=lambda _: min(ttl_s, ACCOUNT_TTL_S),
         )

@@ -33,7 +33,7 @@ class CachedCounts:
         self._values = CachedValues[Counts](
             redis,
             leases,
-            partial(keys.every, "counts"),
+            keys.all_counts,
             pack=packing.counts_value,
             ttl_s=lambda _: ttl_s,
         )

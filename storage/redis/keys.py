@@ -21,25 +21,34 @@ class Keys:
 
     space: str
 
+    # Of one user, and of whole columns, whose keys are made without a call for each.
+
     def relations(self, user: UserId) -> str:
         return self._key("rel", user)
 
     def entries(self, kind: ListKind, user: UserId) -> str:
         return self._key(kind.name.lower(), user)
 
+    def all_entries(self, kind: ListKind, users: Iterable[UserId]) -> list[str]:
+        return self._every(kind.name.lower(), users)
+
     def counts(self, user: UserId) -> str:
         return self._key("counts", user)
+
+    def all_counts(self, users: Iterable[UserId]) -> list[str]:
+        return self._every("counts", users)
 
     def account(self, user: UserId) -> str:
         return self._key("account", user)
 
+    def all_accounts(self, users: Iterable[UserId]) -> list[str]:
+        return self._every("account", users)
+
     def own_writes(self, user: UserId) -> str:
         return self._key("own", user)
 
-    def every(self, what: str, users: Iterable[UserId]) -> list[str]:
-        """The keys of what is held of each of `users`, in their order: for whole columns."""
-        head = self._head(what)
-        return [f"{head}{user}}}" for user in users]
+    def all_own_writes(self, users: Iterable[UserId]) -> list[str]:
+        return self._every("own", users)
 
     def events(self, lane: Lane) -> str:
         """A lane's part of the change feed, which is no cache: `pattern` does not mean it."""
@@ -64,6 +73,10 @@ class Keys:
 
     def _key(self, what: str, user: UserId) -> str:
         return f"{self._head(what)}{user}}}"
+
+    def _every(self, what: str, users: Iterable[UserId]) -> list[str]:
+        head = self._head(what)
+        return [f"{head}{user}}}" for user in users]
 
     def _head(self, what: str) -> str:
         return f"kith:{self.space}:{what}:1:{{"

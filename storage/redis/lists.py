@@ -40,7 +40,7 @@ class CachedLists:
             kind: CachedValues[Page](
                 redis,
                 leases,
-                partial(keys.every, kind.name.lower()),
+                partial(keys.all_entries, kind),
                 pack=packing.page_value,
                 ttl_s=lambda _: ttl_s,
             )

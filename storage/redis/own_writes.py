@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -55,7 +54,7 @@ class OwnWrites:
         self._values = CachedValues[Collection[UserId]](
             redis,
             leases,
-            partial(keys.every, "own"),
+            keys.all_own_writes,
             pack=packing.pending_value,
             ttl_s=lambda ids: PENDING_TTL_S if ids else ttl_s,
         )
@@ -76,7 +75,8 @@ class OwnWrites:
         except Unavailable as error:
             if error.part != PART:
                 raise
-            return [_in_order(q.users, await q.read(q.users)) for q in questions]
+            read = await asyncio.gather(*(q.read(q.users) for q in questions))
+            return [_in_order(q.users, found) for q, found in zip(questions, read, strict=True)]
         found: list[Any] = list(map(_answers, questions, columns))
         if not own and None not in found:  # nearly always
             return found

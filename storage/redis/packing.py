@@ -22,6 +22,7 @@ from graph.edge import Edge, UserId
 from graph.page import Page, Position
 from graph.relation import STRANGERS, Relation, RelationColumn
 from graph.visibility import Audience, Privacy
+from storage.ports import Profile
 from storage.postgres.relations import Neighbourhood
 
 MARKER = "*"
@@ -99,11 +100,11 @@ def relations_in(values: Sequence[bytes | None]) -> RelationColumn:
         0 if value is None else _KINDS_AHEAD[value[0]] | _KINDS_BEHIND[value[_BACK]]
         for value in values
     ]
-    return RelationColumn(kinds, _dated(kinds, values))
+    return RelationColumn(kinds, partial(_dated, kinds, values))
 
 
 def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> Iterator[Relation]:
-    """The relations themselves: a generator, so that nothing is unpacked until one is read."""
+    """The relations themselves."""
     for both, value in zip(kinds, values, strict=True):
         yield STRANGERS if value is None else _relation((both, *_DATES.unpack(value)))
 
@@ -178,6 +179,17 @@ def account_in(value: bytes) -> Account:
         present=not said >> 5,
     )
     return Account(privacy, int.from_bytes(limit, "big") if limit else None)
+
+
+def profiles_in(
+    users: Sequence[UserId], accounts: Sequence[bytes | None], counts: Sequence[bytes | None]
+) -> dict[UserId, Profile]:
+    """The profiles of those users of whom both values are there."""
+    return {
+        user: Profile(account_in(account), counts_in(totals))
+        for user, account, totals in zip(users, accounts, counts, strict=True)
+        if account and totals
+    }
 
 
 def pending_value(ids: Collection[UserId]) -> bytes:

@@ -1,12 +1,17 @@
-"""redis-py's pool: one connection a call. For TLS, and for whatever else redis-py can reach."""
+"""redis-py's pool: one connection a call. For TLS, and for whatever else redis-py can reach.
+
+That may be a server in cluster mode, which answers no question for the keys of several users: so
+their values are asked for one by one, in their order.
+"""
 
 from collections.abc import Sequence
+from itertools import islice
 
 from redis.asyncio import BlockingConnectionPool
 from redis.asyncio import Redis as RedisPy
 from redis.exceptions import RedisError
 
-from storage.redis.wire import Command, Reply, WireError
+from storage.redis.wire import MANY, Command, Reply, WireError
 from storage.settings import StorageSettings
 
 
@@ -20,6 +25,13 @@ class PooledWire:
 
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
         self.round_trips += 1
+        replies = iter(await self._sent([one for command in commands for one in _single(command)]))
+        return [
+            list(islice(replies, len(command) - 1)) if command[0] == MANY else next(replies)
+            for command in commands
+        ]
+
+    async def _sent(self, commands: Sequence[Command]) -> list[Reply]:
         try:
             if len(commands) == 1:  # a pipeline would only cost more
                 return [await self._client.execute_command(*commands[0])]  # type: ignore[no-untyped-call]
@@ -32,6 +44,10 @@ class PooledWire:
 
     async def close(self) -> None:
         await self._client.aclose()
+
+
+def _single(command: Command) -> Sequence[Command]:
+    return [("GET", key) for key in command[1:]] if command[0] == MANY else [command]
 
 
 def client(settings: StorageSettings) -> "RedisPy":

@@ -11,7 +11,7 @@ from storage.redis.connection import Redis
 from storage.redis.keys import lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_VALUE
-from storage.redis.wire import Command, Reply
+from storage.redis.wire import MANY, Command, Reply
 
 V = TypeVar("V")
 A = TypeVar("A")
@@ -89,10 +89,8 @@ def answers(users: Sequence[UserId], replies: Sequence[Reply], view: View[V, A])
 
 
 def whole(keys: Sequence[str]) -> list[Command]:
-    """Reads the values of any keys, which are one reply: one server answers that for a third of
-    what as many commands cost.
-    """
-    return [("MGET", *keys)] if keys else []
+    """Reads the values of any keys, which are one reply."""
+    return [(MANY, *keys)] if keys else []
 
 
 def fill_value(key: str, token: str, value: bytes, ttl_s: int) -> Command:

@@ -6,6 +6,11 @@ from typing import Any, Protocol
 Command = tuple[str | bytes | int, ...]
 Reply = Any
 
+MANY = "MGET"
+"""Reads the values of any keys, for which its reply is a list. One server answers that for a third
+of what as many commands cost; a wire to several would have to ask them one by one.
+"""
+
 
 class WireError(Exception):
     """The server could not be reached, hung up, or answered a command with an error."""
@@ -18,7 +23,8 @@ class Wire(Protocol):
     """How often something was sent: what the tests of costs count."""
 
     def send(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
-        """Runs all commands in one round trip; each reply in its place.
+        """Runs the commands, of which there is one at least, in their order and in one round trip;
+        each reply in its place.
 
         Raises, at once or when awaited:
             WireError: the server is away, too slow, or refused one of the commands.

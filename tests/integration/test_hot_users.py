@@ -21,7 +21,7 @@ from graph.relation import STRANGERS
 from resolvers.relations import between
 from resolvers.scope import Limits, Scope
 from storage.hot.memory import Memory, opened_memory
-from storage.ports import Check, CountsOf, Lists, Relations
+from storage.ports import Check, CountsOf, Lists, ProfiledLists, ProfiledPages, Relations
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.cable import Cable, cable_to
@@ -136,6 +136,26 @@ async def test_a_viewer_pays_one_round_trip_for_what_is_remembered(reader: Remem
     }
     after = (reader.stores.redis.round_trips, reader.memory.redis.round_trips)
     assert (after[0] - before[0], after[1] - before[1]) == (0, 1)
+
+
+async def test_a_hot_users_page_is_told_from_memory_to_those_who_are_not_hot(
+    reader: Remembering,
+) -> None:
+    await follows(reader.stores, (2, 1), (3, 1))
+    await drain_all(reader.stores)
+    await reader.warm(ONE)
+    caches, fans = reader.stores.profiled_lists, users(11, 12, 13)
+
+    async def seen_by(fan: UserId, lists: ProfiledLists) -> ProfiledPages:
+        return await lists.pages(ListKind.FOLLOWERS, [ONE], Window(5), fan, [ONE, fan])
+
+    expected = [await seen_by(fan, caches) for fan in fans]
+    before = (reader.stores.redis.round_trips, reader.memory.redis.round_trips)
+    hits, lists = reader.hits, reader.memory.profiled_lists(caches)
+    assert [await seen_by(fan, lists) for fan in fans] == expected
+    after = (reader.stores.redis.round_trips, reader.memory.redis.round_trips)
+    assert (after[0] - before[0], after[1] - before[1]) == (0, len(fans))
+    assert reader.hits - hits == 2 * len(fans), "of the page, and of its owner's profile"
 
 
 async def test_a_viewer_is_not_answered_in_parts(reader: Remembering) -> None:

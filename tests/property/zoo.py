@@ -5,6 +5,7 @@ be, some resolvers raise, some items of a batch are exceptions.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ import strawberry
 from graphql import GraphQLError
 from strawberry import Info
 
-from engine import Outcome, Parents, Soon, batched, derived, of_rows
+from engine import Outcome, Parents, Soon, Zipped, batched, derived, of_rows, places
 from tests.property.fate import MOODS, START, TAG, Broken, CatRow, Mood, Tag, fated, luck, raised
 
 
@@ -45,6 +46,19 @@ class Animal:
     def age(animals: Parents[Any], guessed: bool = True) -> Soon[list[Outcome[int | None]]]:
         ages = [fated(animal.number, "age", animal.number % 5 or None) for animal in animals]
         return ages if guessed else later(ages)
+
+    @batched(graphql_type="Pair | None")
+    def pair(animals: Parents[Any]) -> Zipped[tuple[int, int]]:
+        return pairs_of([animal.number for animal in animals], [1] * len(animals))
+
+    @batched(graphql_type="list[Pair]")
+    def pairs(animals: Parents[Any], count: int = 2, zipped: bool = True) -> list[Any]:
+        lists = [pairs_of(range(count), [animal.number] * count) for animal in animals]
+        return [rows if zipped or len(rows) % 2 else list(rows) for rows in lists]
+
+    @batched(graphql_type=list[int])
+    def nothings(animals: Parents[Any]) -> list[Zipped[tuple[int]]]:
+        return [Zipped(()) for _ in animals]
 
     @batched
     async def friends(
@@ -128,6 +142,22 @@ class Rock:
 
 
 @strawberry.type
+class Pair:
+    """Its rows are tuples, kept by the column."""
+
+    left: int = derived(0, lambda left: fated(left, "left", left))
+    is_odd: bool = derived(1, lambda right: right % 2 == 1)
+
+    @batched
+    def right(pairs: Parents[tuple[int, int]]) -> Sequence[int]:
+        return places(pairs, 1)
+
+    @batched
+    def sum(pairs: Parents[tuple[int, int]]) -> list[int]:
+        return [left + right for left, right in pairs]
+
+
+@strawberry.type
 class Stone:
     """Its rows are told by a rule of its own, one by one."""
 
@@ -149,6 +179,10 @@ Thing = Annotated[Cat | Dog | Stone, strawberry.union("Thing")]
 async def later(ages: list[Outcome[int | None]]) -> list[Outcome[int | None]]:
     await asyncio.sleep(0)
     return ages
+
+
+def pairs_of(left: Sequence[int], right: Sequence[int]) -> Zipped[tuple[int, int]]:
+    return Zipped(left, right)
 
 
 def cat_of(number: int) -> CatRow:

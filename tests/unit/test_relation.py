@@ -87,12 +87,17 @@ def test_strangers_are_nothing_to_each_other() -> None:
 
 def test_a_column_makes_no_relation_before_one_is_read_and_each_only_once() -> None:
     friends = relations.relation(Kind.FOLLOW, Millis(1), Kind.FOLLOW, Millis(2))
-    unread = iter([friends, STRANGERS])
-    column = RelationColumn([friends.kinds, STRANGERS.kinds], unread)
-    assert (len(column), column.kinds) == (2, [friends.kinds, STRANGERS.kinds])
-    assert next(unread) is friends, "nothing was read"
+    reads: list[int] = []
 
-    column = RelationColumn(column.kinds, iter([friends, STRANGERS]))
+    def read() -> list[relations.Relation]:
+        reads.append(1)
+        return [friends, STRANGERS]
+
+    column = RelationColumn([friends.kinds, STRANGERS.kinds], read)
+    assert (len(column), column.kinds) == (2, [friends.kinds, STRANGERS.kinds])
+    assert not reads
+
     assert [column[0], *column] == [friends, friends, STRANGERS]
     assert column == [friends, STRANGERS] == column[:]
     assert column == column_of((friends, STRANGERS)) != column_of([friends, SELF])
+    assert reads == [1]
