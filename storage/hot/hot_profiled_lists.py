@@ -10,6 +10,10 @@ from storage.hot.viewers import Viewers
 from storage.ports import Profile, ProfiledLists, ProfiledPages
 
 
+OWNERS_MAX = 4
+"""Owners whose pages are looked for in memory: of more, hardly ever all are hot."""
+
+
 class HotProfiledLists:
     """Keeps `storage.ports.ProfiledLists`: of owners from memory, where that holds both halves."""
 
@@ -34,6 +38,8 @@ class HotProfiledLists:
         users: Sequence[UserId],
     ) -> ProfiledPages:
         heads, profiles = self._heads[kind], self._profiles
+        if len(owners) > OWNERS_MAX:
+            return await self._worn.pages(kind, owners, window, viewer, users)
         could_tell = profiles.may_hold(owners)
         if could_tell:
             told = await self._told(heads, owners, window, viewer, users)
