@@ -9,7 +9,6 @@ from storage.hot.hot_values import HotValues
 from storage.hot.viewers import Viewers
 from storage.ports import Profile, ProfiledLists, ProfiledPages
 
-
 OWNERS_MAX = 4
 """Owners whose pages are looked for in memory: of more, hardly ever all are hot."""
 
