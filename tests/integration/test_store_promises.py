@@ -278,6 +278,8 @@ async def test_many_checks_of_many_users_keep_their_places(reads: Reads) -> None
             [],
             [(1, 0)],
         ]
+        spelled = [check._replace(spelled=list(map(str, check.others))) for check in checks]
+        assert await reads.relations.between(spelled) == found
 
 
 async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> None:

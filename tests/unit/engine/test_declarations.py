@@ -44,6 +44,10 @@ class Book:
         return counted(known) if sold else known
 
     @batched
+    def quoted(books: Parents[BookRow], sold: bool = False) -> "Soon[list[int]]":
+        return counted([2] * len(books)) if sold else [1] * len(books)
+
+    @batched
     def soon_too_short(books: Parents[BookRow], sold: bool = False) -> Soon[list[int]]:
         return counted([]) if sold else []
 
@@ -76,6 +80,7 @@ SDL = '''type Book {
   sequel: Book
   tooShort: Int!
   copies(sold: Boolean! = false): Int!
+  quoted(sold: Boolean! = false): Int!
   soonTooShort(sold: Boolean! = false): Int!
 }
 
@@ -108,13 +113,16 @@ async def test_both_executors_use_the_same_resolvers() -> None:
 
 
 async def test_a_resolver_may_know_its_items_at_once_or_soon() -> None:
-    query = '{ books(titles: ["Emma", "Ulysses"]) { copies sold: copies(sold: true) title } }'
+    query = """{ books(titles: ["Emma", "Ulysses"]) {
+        copies sold: copies(sold: true) title quoted late: quoted(sold: true)
+    } }"""
     expected = await SCHEMA.execute(query)
     result = await Engine(SCHEMA).execute(query=query)
     assert result.data == expected.data
     assert orjson.dumps(result.data) == orjson.dumps(expected.data)  # in their order
     assert result.data is not None
-    assert result.data["books"][1] == {"copies": 7, "sold": 7, "title": "Ulysses"}
+    ulysses = {"copies": 7, "sold": 7, "title": "Ulysses", "quoted": 1, "late": 2}
+    assert result.data["books"][1] == ulysses
 
 
 @pytest.mark.parametrize(

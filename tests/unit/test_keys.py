@@ -1,0 +1,22 @@
+"""Keys of whole columns are the keys of each of their users."""
+
+import pytest
+
+from graph.page import ListKind
+from storage.redis.keys import Keys, parsed
+from tests.graphs import users
+
+KEYS, USERS = Keys("public"), users(1, 42, 2**63 - 1)
+
+
+def test_a_column_of_keys_is_the_key_of_each() -> None:
+    assert KEYS.all_accounts(USERS) == list(map(KEYS.account, USERS))
+    assert KEYS.all_counts(USERS) == list(map(KEYS.counts, USERS))
+    assert KEYS.all_own_writes(USERS) == list(map(KEYS.own_writes, USERS))
+
+
+@pytest.mark.parametrize("kind", ListKind)
+def test_so_it_is_of_lists(kind: ListKind) -> None:
+    keys = KEYS.all_entries(kind, USERS)
+    assert keys == [KEYS.entries(kind, user) for user in USERS]
+    assert [parsed(key) for key in keys] == [(kind.name.lower(), user) for user in USERS]
