@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from graph.edge import UserId
@@ -12,7 +12,7 @@ from storage.redis import packing
 from storage.redis.connection import PART, Redis
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
-from storage.redis.values import CachedValues, Load, View, answers, whole
+from storage.redis.values import CachedValues, Load, View, answers
 from storage.redis.wire import Command, Reply
 
 NOTHING = packing.pending_value(())
@@ -89,19 +89,16 @@ class OwnWrites:
         self, viewer: UserId | None, questions: Sequence[Question[Any, Any]]
     ) -> tuple[Collection[UserId], list[Sequence[Reply]]]:
         """Whom a viewer's caches must not answer for; then the replies to each question."""
-        wholes, parts = _reads(questions)
-        if not (wholes or parts):
-            return (), [() for _ in questions]
-        if viewer is None:
-            replies = await self._redis.pipe([*whole(wholes), *parts])
-            first, rest = (replies[0], replies[1:]) if wholes else ((), replies)
-            return (), _columns(questions, first, rest)
-        own = self._values.keys([viewer])
-        (pending, *first), *rest = await self._redis.pipe([*whole(own + wholes), *parts])
+        asked = [q.view.reads(q.values.keys(q.users)) for q in questions]
+        commands = list(chain.from_iterable(asked))
+        if viewer is None or not commands:
+            return (), _columns(questions, asked, await self._redis.pipe(commands))
+        (own,) = self._values.keys([viewer])
+        pending, *replies = await self._redis.pipe([("GET", own), *commands])
         if not pending:
             towards = await self._filled(viewer)
             return _around(viewer, towards), (await self._first(None, questions))[1]
-        return _around(viewer, packing.pending_in(pending)), _columns(questions, first, rest)
+        return _around(viewer, packing.pending_in(pending)), _columns(questions, asked, replies)
 
     async def _filled(self, viewer: UserId) -> Collection[UserId]:
         """Read from the tables: once for all questions of a request, which come in one turn."""
@@ -120,28 +117,16 @@ def _in_order(users: Sequence[UserId], found: Mapping[UserId, V]) -> list[V]:
     return list(map(found.__getitem__, users))
 
 
-def _reads(questions: Sequence[Question[Any, Any]]) -> tuple[list[str], list[Command]]:
-    """The keys of all values that are read whole; then the commands that read parts of others."""
-    wholes: list[str] = []
-    parts: list[Command] = []
-    for users, values, view, *_ in questions:
-        if view.parts is None:
-            wholes += values.keys(users)
-        else:
-            parts += view.parts(values.keys(users))
-    return wholes, parts
-
-
 def _columns(
-    questions: Sequence[Question[Any, Any]], wholes: Sequence[Reply], parts: Sequence[Reply]
+    questions: Sequence[Question[Any, Any]],
+    asked: Sequence[Sequence[Command]],
+    replies: Sequence[Reply],
 ) -> list[Sequence[Reply]]:
-    """The replies to each question, one for each of its users."""
-    if len(questions) == 1:
-        return [wholes or parts]
-    of_wholes, of_parts = iter(wholes), iter(parts)
+    """What was replied to each question, once for each of its users."""
+    turns = iter(replies)
     return [
-        list(islice(of_wholes if q.view.parts is None else of_parts, len(q.users)))
-        for q in questions
+        question.view.column(list(islice(turns, len(commands))))
+        for question, commands in zip(questions, asked, strict=True)
     ]
 
 

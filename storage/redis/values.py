@@ -33,8 +33,8 @@ class View(NamedTuple, Generic[V, A]):
         return whole(keys) if self.parts is None else self.parts(keys)
 
     def column(self, replies: Sequence[Reply]) -> Sequence[Reply]:
-        """A reply for each key."""
-        return replies[0] if self.parts is None else replies
+        """What was replied for each key."""
+        return replies[0] if replies and self.parts is None else replies
 
 
 @dataclass(frozen=True)  # generic: typing sets an attribute on what it makes

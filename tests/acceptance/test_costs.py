@@ -238,7 +238,9 @@ async def test_how_fresh_any_number_of_lists_are_is_one_statement(gateway: Gatew
     assert len({shown["freshness"]["asOf"] for shown in lists}) == 1
     asked, unasked = costs[EVERY_FRESHNESS], costs[EVERYTHING]
     assert unasked.statements == 0
-    assert asked == Cost(unasked.statements + 1, unasked.round_trips)
+    assert asked.statements == 1
+    # Not compared with each other: on a busy machine two questions may leave in one turn, or not.
+    assert max(asked.round_trips, unasked.round_trips) <= WARM.round_trips
 
 
 @pytest.mark.usefixtures("circle")
