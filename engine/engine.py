@@ -150,22 +150,26 @@ class Engine:
 
     async def _answer(self, run: Run) -> Result:
         plan = self._plan(run.operation, run.values)
-        if isinstance(plan, Unsupported):
-            self.counters.delegated[plan.reason] += 1
-            return await self._delegated(run)
         try:
-            (data,) = plan.root.dicts([run.root], run)
-            if run.holes:
-                await arrivals(run)
-            return self._planned(data, run)
+            if isinstance(plan, Unsupported):
+                self.counters.delegated[plan.reason] += 1
+                return await self._delegated(run)
+            try:
+                (data,) = plan.root.dicts([run.root], run)
+                if run.holes:
+                    await arrivals(run)
+                return self._planned(data, run)
+            except BailOut as bail_out:
+                self._give_up(run, bail_out)
+                return await self._delegated(run)
         except CostLimitExceeded as limit:
             return Result(Stage.EXECUTION, errors=[limit.error], rows=run.rows)
-        except BailOut as bail_out:
-            # What the plan cannot do, it can never do: from now on graphql-core runs this.
-            self.counters.bailed_out[bail_out.reason] += 1
-            key = _switch_positions(run.operation, run.values)
-            run.operation.plans.put(key, Unsupported(bail_out.reason))
-            return await self._delegated(run)
+
+    def _give_up(self, run: Run, bail_out: BailOut) -> None:
+        """What the plan cannot do, it can never do: from now on graphql-core runs this."""
+        self.counters.bailed_out[bail_out.reason] += 1
+        key = _switch_positions(run.operation, run.values)
+        run.operation.plans.put(key, Unsupported(bail_out.reason))
 
     def _plan(self, operation: Operation, values: Values) -> Plan | Unsupported:
         key = _switch_positions(operation, values)
@@ -187,10 +191,7 @@ class Engine:
         return Result(Stage.EXECUTION, settled, errors, run.rows)
 
     async def _delegated(self, run: Run) -> Result:
-        try:
-            answer = await execute_with_graphql_core(self._schema, run)
-        except CostLimitExceeded as limit:
-            return Result(Stage.EXECUTION, errors=[limit.error], rows=run.rows)
+        answer = await execute_with_graphql_core(self._schema, run)
         return Result(Stage.EXECUTION, answer.data, answer.errors or [])
 
 
