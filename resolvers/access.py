@@ -17,45 +17,9 @@ Totals: TypeAlias = list[int | None]
 
 async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
     """How many entries the viewer can page through; None where a list may not be opened."""
-    found = soon_totals(scope, kind, owners)
-    return found if isinstance(found, list) else await found
-
-
-def soon_totals(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId]
-) -> Totals | Awaitable[Totals]:
-    """The same, at once where it was read already and nothing is hidden."""
-    answer = scope.profiles.ask([*owners, *askers(scope)])
-    if answer is not None:
-        return _totals_after(answer, scope, kind, owners)
-    facts = scope.profiles.facts(owners, scope.viewer)
-    if not is_plain(scope, owners, facts):
-        return _totals(scope, kind, owners, facts)
-    return plain_totals(scope, kind, facts)
-
-
-def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
-    """Whether the viewer is shown what everybody is shown, and that is everything: nearly always.
-
-    But for who is absent from the lists.
-    """
-    return not facts.blocks and facts.are_open and not sees_own(scope, owners)
-
-
-def plain_totals(scope: Scope, kind: ListKind, facts: Facts) -> Totals:
-    """The totals of the owners' lists, where that is so."""
-    counts = _shown(scope, facts.counts, have_absent=facts.have_absent)
-    return list(map(_TOTALS[kind], counts))
-
-
-async def _totals_after(
-    answer: Awaitable[None], scope: Scope, kind: ListKind, owners: Sequence[UserId]
-) -> Totals:
-    await answer
-    return await totals(scope, kind, owners)
-
-
-async def _totals(scope: Scope, kind: ListKind, owners: Sequence[UserId], facts: Facts) -> Totals:
+    facts = await facts_of(scope, owners)
+    if is_plain(scope, owners, facts):
+        return plain_totals(scope, kind, facts)
     counts = _shown(scope, facts.counts, have_absent=facts.have_absent)
     accesses = await accesses_of(scope, kind, owners, facts)
     opened = [owner for owner, seen in zip(owners, accesses, strict=True) if seen is Access.VISIBLE]
@@ -70,6 +34,31 @@ async def _totals(scope: Scope, kind: ListKind, owners: Sequence[UserId], facts:
         for owner in opened
     }
     return [found.get(owner) for owner in owners]
+
+
+def soon_totals(
+    scope: Scope, kind: ListKind, owners: Sequence[UserId]
+) -> Totals | Awaitable[Totals]:
+    """The same, at once where it was read already and nothing is hidden."""
+    if scope.profiles.knows([*owners, *askers(scope)]):
+        facts = scope.profiles.facts(owners, scope.viewer)
+        if is_plain(scope, owners, facts):
+            return plain_totals(scope, kind, facts)
+    return totals(scope, kind, owners)
+
+
+def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
+    """Whether the viewer is shown what everybody is shown, and that is everything: nearly always.
+
+    But for who is absent from the lists.
+    """
+    return not facts.blocks and facts.are_open and not sees_own(scope, owners)
+
+
+def plain_totals(scope: Scope, kind: ListKind, facts: Facts) -> Totals:
+    """The totals of the owners' lists, where that is so."""
+    counts = _shown(scope, facts.counts, have_absent=facts.have_absent)
+    return list(map(_TOTALS[kind], counts))
 
 
 async def facts_of(scope: Scope, owners: Sequence[UserId]) -> Facts:

@@ -68,7 +68,7 @@ class Loader(Generic[K, V]):
 
         For whoever has more to ask in the same turn: without a task for each question.
         """
-        if self._knows(keys):
+        if self.knows(keys):
             return None
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self._coming is not None and self._coming.keys.issuperset(keys):
@@ -79,7 +79,7 @@ class Loader(Generic[K, V]):
 
     def may_bring(self, keys: Sequence[K]) -> bool:
         """Whether some of these are not known, and nobody has just asked for any."""
-        return self._coming is None and not self._asked and not self._knows(keys)
+        return self._coming is None and not self._asked and not self.knows(keys)
 
     async def bring(self, keys: Sequence[K], read: Awaitable[tuple[T, Mapping[K, V]]]) -> T:
         """What is read together with the values of these keys: without a task, where one question
@@ -102,7 +102,7 @@ class Loader(Generic[K, V]):
         for keys, answer in asked:
             if answer.done():  # its waiter was cancelled
                 continue
-            if self._knows(keys):
+            if self.knows(keys):
                 answer.set_result(None)
             else:
                 self._ask((keys, answer))
@@ -111,7 +111,8 @@ class Loader(Generic[K, V]):
         """The values of keys that are known, in their order."""
         return list(map(self._known.__getitem__, keys))
 
-    def _knows(self, keys: Sequence[K]) -> bool:
+    def knows(self, keys: Sequence[K]) -> bool:
+        """Whether the values of all these keys are known."""
         return all(map(self._known.__contains__, keys))
 
     def _ask(self, question: Question[K]) -> None:
