@@ -69,10 +69,7 @@ class HotProfiledLists:
             whole = pages.keys() >= set(owners) and found.keys() >= set(owners)
             return ProfiledPages(pages, found) if whole else None
 
-        now = remembered()
-        if now is None:
-            return None
-        asking = [user for user in users if user not in now.profiles]
+        asking = [user for user in users if self._profiles.known(user) is None]
         told = await self._viewers.told_beside(viewer, remembered, asking)
         if told is None:
             return None
