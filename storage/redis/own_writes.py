@@ -45,7 +45,7 @@ class OwnWrites:
     The caches must not answer for those users. Who they are is read before the caches, not after
     them: a write that is told to a cache after that was read, and acknowledged before this looks,
     would be seen in neither. The commands of one pipeline run in their order on one server, so
-    both take one round trip; and the first of the values that are read whole is the viewer's own.
+    both take one round trip.
     """
 
     def __init__(self, worn: Pending, redis: Redis, leases: Leases, keys: Keys, ttl_s: int) -> None:
