@@ -16,7 +16,7 @@ from storage.finishing import Finishing
 from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.accounts import CLOSED_MS
 from storage.redis.connection import Debt, Redis
-from storage.redis.events import ABSENCES, rung
+from storage.redis.events import ABSENCES, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import closed, forget_or_owe
 
@@ -38,6 +38,7 @@ class AnnouncedStates:
         erasures: ErasureQueue,
         redis: Redis,
         keys: Keys,
+        events: RedisEvents,
         finishing: Finishing,
     ) -> None:
         self._worn = worn
@@ -46,6 +47,7 @@ class AnnouncedStates:
         self._erasures = erasures
         self._redis = redis
         self._keys = keys
+        self._events = events
         self._finishing = finishing
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
@@ -80,4 +82,5 @@ class AnnouncedStates:
 
     async def _tell(self, keys: Sequence[str], users: Sequence[UserId], debt: Debt) -> None:
         """These keys are no longer true, and who waits for news of these users looks again."""
-        await forget_or_owe(self._redis, keys, debt, [rung(self._keys, users, ABSENCES)])
+        await forget_or_owe(self._redis, keys, debt)
+        await self._events.ring(users, ABSENCES)

@@ -9,8 +9,12 @@ class StorageSettings:
 
     database_url: str
     redis_url: str
+    """Of arq's queue, the log and the bell; and of the caches, unless these have a `cache_url`."""
     space: str = "public"
     """A business of its own: a PostgreSQL schema, a key prefix and a queue."""
+
+    cache_url: str | None = None
+    """Another server for the caches; or, as `redis+cluster://`, any server of a Redis Cluster."""
 
     pool_max: int = 8
     """Connections a process: 8 served more requests a second than 2 or 24."""
@@ -55,3 +59,7 @@ class StorageSettings:
     """For how long after they were last there."""
     subscriptions_max: int = 20_000
     """How many a process serves at once."""
+
+    @property
+    def caches_at(self) -> str:
+        return self.cache_url or self.redis_url

@@ -12,7 +12,7 @@ from storage.finishing import Finishing
 from storage.ports import Accounts
 from storage.redis import packing
 from storage.redis.connection import Debt, Redis
-from storage.redis.events import rung
+from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases, closed, forget_or_owe
 from storage.redis.own_writes import OwnWrites, Question
@@ -40,12 +40,14 @@ class CachedAccounts:
         leases: Leases,
         keys: Keys,
         ttl_s: int,
+        events: RedisEvents,
         finishing: Finishing,
     ) -> None:
         self._worn = worn
         self._own = own
         self._redis = redis
         self._keys = keys
+        self._events = events
         self._finishing = finishing
         self._values = CachedValues[Account](
             redis,
@@ -86,5 +88,6 @@ class CachedAccounts:
             await self._redis.pipe(closed([key], CLOSED_MS))
         saved = await write()
         # Who may see what has changed: whoever waits for news of the user looks again.
-        await forget_or_owe(self._redis, [key], Debt.ACCOUNTS, [rung(self._keys, [user])])
+        await forget_or_owe(self._redis, [key], Debt.ACCOUNTS)
+        await self._events.ring([user])
         return saved

@@ -52,13 +52,9 @@ def forget(keys: Iterable[str]) -> list[Command]:
     return [("UNLINK", key, lease(key)) for key in keys]
 
 
-async def forget_or_owe(
-    redis: Redis, keys: Collection[str], debt: Debt, news: Sequence[Command] = ()
-) -> None:
-    """Forgets values that are no longer true, and sends `news` of it; or, where Redis is away,
-    forgets them as soon as it is back.
-    """
+async def forget_or_owe(redis: Redis, keys: Collection[str], debt: Debt) -> None:
+    """Forgets values that are no longer true; or, where Redis is away, as soon as it is back."""
     try:
-        await redis.pipe([*forget(keys), *news])
+        await redis.pipe(forget(keys))
     except Unavailable:
         redis.owe([*keys, *map(lease, keys)], debt)

@@ -178,7 +178,7 @@ class Broken(Gated):
 def cached(worn: Accounts, stores: Stores) -> CachedAccounts:
     leases = Leases(stores.redis, LEASE_MS, 1)
     own = OwnWrites(PostgresPending(stores.postgres), stores.redis, leases, KEYS, 60)
-    return CachedAccounts(worn, own, stores.redis, leases, KEYS, 3600, Finishing())
+    return CachedAccounts(worn, own, stores.redis, leases, KEYS, 3600, stores.events, Finishing())
 
 
 @pytest.fixture
