@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 
+CLUSTER = "+cluster"
+"""Behind the scheme of the address of a Redis Cluster."""
+
+REDIS_SCHEMES = ("redis", "rediss", "unix")
+CACHE_SCHEMES = (*REDIS_SCHEMES, f"redis{CLUSTER}", f"rediss{CLUSTER}")
+
 
 @dataclass(frozen=True, slots=True)
 class StorageSettings:

@@ -7,12 +7,7 @@ from storage.redis.connection import GuardedRedis, Servers
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.pooled import PooledWire
 from storage.redis.wire import Wire
-from storage.settings import StorageSettings
-
-CLUSTER = "+cluster"
-"""Stands behind the scheme of the address of a Redis Cluster."""
-
-SCHEMES = ("redis", "rediss", "unix", "redis+cluster", "rediss+cluster")
+from storage.settings import CLUSTER, StorageSettings
 
 
 def is_plain(url: str) -> bool:
