@@ -18,8 +18,8 @@ from tests.waiting import until
 
 SLOTS = 16_384
 SIZE = 3
-PORTS = range(20_000, 30_000)
-"""Below those that are given to whoever asks for none; and a cluster talks on a port 10,000 up."""
+PORTS = range(10_000, 20_000)
+"""A cluster talks on a port 10,000 up: both are below those of whoever asks for none of his own."""
 
 
 @dataclass

@@ -36,6 +36,9 @@ PAID_AT_ONCE = 10_000
 """Keys a pipeline: far less than the time that a reply may take."""
 
 
+Send = Callable[[Sequence[Command]], Awaitable[object]]
+
+
 class Redis(Protocol):
     """What the caches need of a server."""
 
@@ -139,13 +142,13 @@ class Debts:
         self._owed, self.are_due = {debt: {} for debt in Debt}, False
         return owed
 
-    async def pay(self, wire: Wire) -> None:
-        """Forgets them all. Raises WireError: those that are left are owed on."""
+    async def pay(self, send: Send) -> None:
+        """Forgets them all. Raises what `send` does: those that are left are owed on."""
         for owed in self._owed.values():
             now = list(owed.items())
             for first in range(0, len(now), PAID_AT_ONCE):
                 some = now[first : first + PAID_AT_ONCE]
-                await wire.send([("UNLINK", key) for key, _ in some])
+                await send([("UNLINK", key) for key, _ in some])
                 for key, mark in some:
                     if owed.get(key) is mark:  # else it is owed again since
                         del owed[key]
@@ -156,7 +159,7 @@ class GuardedRedis:
     """Keeps `Servers`: one, over any wire."""
 
     def __init__(self, wire: Wire, retry_after_s: float) -> None:
-        self._wire = wire
+        self.wire = wire
         self._breaker = Breaker(retry_after_s)
         self._debts = Debts()
         self._paying = asyncio.Lock()
@@ -164,10 +167,10 @@ class GuardedRedis:
 
     @property
     def round_trips(self) -> int:
-        return self._wire.round_trips
+        return self.wire.round_trips
 
     async def close(self) -> None:
-        await self._wire.close()
+        await self.wire.close()
 
     async def ping(self) -> None:
         await self.pipe([("PING",)])
@@ -186,6 +189,10 @@ class GuardedRedis:
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         self._debts.add(keys, debt)
 
+    async def pay(self, send: Send) -> None:
+        """Forgets what is owed here, in another way. Raises what `send` does."""
+        await self._debts.pay(send)
+
     def forgiven(self) -> dict[Debt, list[str]]:
         """What is owed here, for somebody else to take it over."""
         return self._debts.taken()
@@ -198,8 +205,8 @@ class GuardedRedis:
             if self._debts.are_due:
                 async with self._paying:  # one pays for all who wait
                     self._breaker.check()
-                    await self._debts.pay(self._wire)
-            return await self._wire.send(commands)
+                    await self._debts.pay(self.wire.send)
+            return await self.wire.send(commands)
         except Misplaced:
             raise
         except WireError as error:

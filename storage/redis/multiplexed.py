@@ -18,8 +18,6 @@ from storage.redis.wire import Command, Misplaced, Reply, WireError
 
 GRACE_S = 0.05
 
-_MISPLACED = ("MOVED ", "ASK ", "TRYAGAIN ")
-
 IN_FLIGHT_MAX = 10_000
 """Calls that wait for replies: more would wait longer than their deadlines allow."""
 
@@ -187,7 +185,12 @@ class _Connection(asyncio.Protocol):
 
 
 def _refusal(text: str) -> WireError:
-    return Misplaced(text) if text.startswith(_MISPLACED) else WireError(text)
+    match text.split(" "):
+        case ["MOVED" | "ASK" as kind, _, address]:
+            return Misplaced(text, address, is_moving=kind == "ASK")
+        case ["TRYAGAIN", *_]:
+            return Misplaced(text)
+    return WireError(text)
 
 
 async def _connect(

@@ -34,7 +34,10 @@ class PooledWire:
                 for command in commands:
                     pipeline.execute_command(*command)
                 return list(await pipeline.execute())
-        except (MovedError, AskError, TryAgainError) as error:
+        except AskError as error:  # a MovedError, too
+            address, is_moving = f"{error.host}:{error.port}", not isinstance(error, MovedError)
+            raise Misplaced(str(error), address, is_moving=is_moving) from error
+        except TryAgainError as error:
             raise Misplaced(str(error)) from error
         except (RedisError, OSError, TimeoutError) as error:
             raise WireError(str(error)) from error

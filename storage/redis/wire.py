@@ -18,7 +18,15 @@ class WireError(Exception):
 
 
 class Misplaced(WireError):
-    """A server of a cluster does not have a key (any more): it is there, and others have."""
+    """A server of a cluster does not have a key, or not any more; `at` is the address of who has.
+
+    Where that slot `is_moving`, who has it wants `ASKING` to be said first.
+    """
+
+    def __init__(self, text: str, at: str | None = None, *, is_moving: bool = False) -> None:
+        super().__init__(text)
+        self.at = at
+        self.is_moving = is_moving
 
 
 def singly(commands: Sequence[Command]) -> list[Command]:

@@ -209,6 +209,8 @@ async def test_what_is_asked_first_is_answered_before_the_rest_is_sent(cluster: 
     first: Command = ("GET", "kith:x:own:1:{1}")
     rest: list[Command] = [("MGET", *(f"kith:x:counts:1:{{{user}}}" for user in range(20)))]
     try:
+        await redis.ping()
+        notes.clear()
         answer = await redis.after(first, rest)
     finally:
         await redis.close()
