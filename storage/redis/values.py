@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.redis.connection import Redis
-from storage.redis.keys import lease
+from storage.redis.keys import closing, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_VALUE
 from storage.redis.wire import MANY, Command, Reply
@@ -94,7 +94,8 @@ def whole(keys: Sequence[str]) -> list[Command]:
 
 
 def fill_value(key: str, token: str, value: bytes, ttl_s: int) -> Command:
-    return ("EVAL", FILL_VALUE, 2, key, lease(key), token, value, spread(ttl_s))
+    guards = lease(key), closing(key)
+    return ("EVAL", FILL_VALUE, 3, key, *guards, token, value, spread(ttl_s))
 
 
 def spread(ttl_s: int) -> int:
