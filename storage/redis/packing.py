@@ -15,7 +15,7 @@ own writes      one byte, for an empty value would look like none; then user ids
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import repeat
+from itertools import repeat, starmap
 from operator import add
 from struct import Struct
 from typing import Any, cast
@@ -118,7 +118,7 @@ def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> Iterator[Rel
 
 def page_value(page: Page) -> bytes:
     """A list's newest entries; `page` is from its head."""
-    entries = b"".join(_ENTRY.pack(since, other) for since, other in page.entries)
+    entries = b"".join(starmap(_ENTRY.pack, page.entries))
     return (b"\0" if page.more else b"\1") + entries
 
 

@@ -8,11 +8,9 @@ from graph.account import Account
 from graph.edge import UserId
 from storage.ports import Profile, Profiles
 from storage.redis import packing
-from storage.redis.connection import Redis
 from storage.redis.keys import Keys
-from storage.redis.leases import Leases
-from storage.redis.own_writes import OwnWrites, Question
-from storage.redis.values import CachedValues, Load, View
+from storage.redis.own_writes import OwnWrites
+from storage.redis.values import CachedValues, Load, Question, View
 
 PROFILE_TTL_S = 300
 """No drain mends accounts: what Redis could not be told is shown for so long at most."""
@@ -28,16 +26,12 @@ class CachedProfiles:
         self,
         worn: Profiles,
         own: OwnWrites,
-        redis: Redis,
-        leases: Leases,
         keys: Keys,
         ttl_s: int,
     ) -> None:
         self._worn = worn
         self._own = own
         self._values = CachedValues[Profile](
-            redis,
-            leases,
             keys.all_profiles,
             pack=packing.profile_value,
             ttl_s=lambda _: min(ttl_s, PROFILE_TTL_S),

@@ -217,7 +217,7 @@ def cached(worn: Accounts, stores: Stores, profiles: Profiles | None = None) -> 
     leases = Leases(stores.redis, LEASE_MS, 1)
     own = OwnWrites(PostgresPending(stores.postgres), stores.redis, leases, KEYS, 60)
     profiles = profiles or PostgresProfiles(stores.postgres)
-    both = CachedProfiles(profiles, own, stores.redis, leases, KEYS, 3600)
+    both = CachedProfiles(profiles, own, KEYS, 3600)
     return CachedAccounts(worn, both, stores.redis, KEYS, Finishing())
 
 

@@ -242,22 +242,18 @@ async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
 def cached_lists(
     bench: Bench, tables: Lists, pending: Pending | None = None, redis: Redis | None = None
 ) -> CachedLists:
-    redis = redis or bench.stores.redis
-    own = own_writes(bench, pending, redis)
-    return CachedLists(tables, own, redis, bench.leases, KEYS, TTL_S, 5000)
+    return CachedLists(tables, own_writes(bench, pending, redis), KEYS, TTL_S, 5000)
 
 
 def cached_counts(
     bench: Bench, tables: Profiles, pending: Pending | None = None, redis: Redis | None = None
 ) -> CountsOf:
-    redis = redis or bench.stores.redis
-    own = own_writes(bench, pending, redis)
-    return Totals(CachedProfiles(tables, own, redis, bench.leases, KEYS, TTL_S))
+    return Totals(CachedProfiles(tables, own_writes(bench, pending, redis), KEYS, TTL_S))
 
 
-def own_writes(bench: Bench, pending: Pending | None, redis: Redis) -> OwnWrites:
+def own_writes(bench: Bench, pending: Pending | None, redis: Redis | None) -> OwnWrites:
     pending = pending or PostgresPending(bench.stores.postgres)
-    return OwnWrites(pending, redis, bench.leases, KEYS, TTL_S)
+    return OwnWrites(pending, redis or bench.stores.redis, bench.leases, KEYS, TTL_S)
 
 
 async def test_a_lease_that_another_one_took_later_lets_only_that_one_fill(bench: Bench) -> None:
