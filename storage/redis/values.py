@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -80,22 +80,17 @@ class Fills:
         Who is not the first to miss a value waits a moment for whoever was.
         """
         keys = [dict(zip(q.users, q.values.keys(q.users), strict=True)) for q in questions]
-        tokens = await self._leases.take([key for named in keys for key in named.values()])
-        found: Sequence[dict[UserId, Any]] = [{} for _ in questions]
-        if len(tokens) < sum(map(len, keys)):
-            await self._leases.wait()
-            others = [
-                {user: key for user, key in named.items() if key not in tokens} for named in keys
-            ]
-            found = await self._read(questions, others)
+        tokens = await self._leases.take(list(chain.from_iterable(map(dict.values, keys))))
+        found = await self._from_others(questions, keys, tokens)
         missing = [
             [user for user in q.users if user not in held]
             for q, held in zip(questions, found, strict=True)
         ]
-        loaded = await together(
-            [q.load(users) for q, users in zip(questions, missing, strict=True) if users]
+        loads = iter(
+            await together(
+                [q.load(users) for q, users in zip(questions, missing, strict=True) if users]
+            )
         )
-        loads = iter(loaded)
         commands: list[Command] = []
         for q, named, users, held in zip(questions, keys, missing, found, strict=True):
             values = next(loads) if users else {}
@@ -105,17 +100,25 @@ class Fills:
             await self._redis.pipe(commands)
         return found
 
-    async def _read(
-        self, questions: Sequence[Question[Any, Any]], keys: Sequence[Mapping[UserId, str]]
+    async def _from_others(
+        self,
+        questions: Sequence[Question[Any, Any]],
+        keys: Sequence[Mapping[UserId, str]],
+        tokens: Collection[str],
     ) -> list[dict[UserId, Any]]:
+        """What those have filled in who were first to miss it."""
+        theirs = [{user: key for user, key in named.items() if key not in tokens} for named in keys]
+        if not any(theirs):
+            return [{} for _ in questions]
+        await self._leases.wait()
         asked = [
-            q.view.reads(list(named.values())) for q, named in zip(questions, keys, strict=True)
+            q.view.reads(list(named.values())) for q, named in zip(questions, theirs, strict=True)
         ]
         replies = await self._redis.pipe(list(chain.from_iterable(asked)))
         read = columns(questions, asked, replies)
         return [
             answers(list(named), column, q.view)
-            for q, named, column in zip(questions, keys, read, strict=True)
+            for q, named, column in zip(questions, theirs, read, strict=True)
         ]
 
 
