@@ -46,12 +46,10 @@ class Course:
         server = await self.services.start(contestant, self.space)
         self._entered[contestant.name] = (contestant, server)
 
-    async def fill_caches(self) -> None:
-        """Warms what all shapes ask for."""
+    async def fill_caches(self, people: Population) -> None:
+        """Warms what all shapes ask for of these users."""
         where = self.services
-        await caches.fill(
-            StorageSettings(where.database_url, where.redis_url, self.space), self.people
-        )
+        await caches.fill(StorageSettings(where.database_url, where.redis_url, self.space), people)
 
     async def warm(self, shape: Shape) -> Outcome:
         """One shape over full caches, once all agree on its answers. Raises WrongAnswer."""

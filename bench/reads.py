@@ -59,7 +59,7 @@ async def run(plan: Plan) -> list[Outcome]:
             say(f"starting {contestant.name}")
             await course.enter(contestant)
         say("filling the caches")
-        await course.fill_caches()
+        await course.fill_caches(people)
         outcomes = [await _warm(course, shape) for shape in plan.shapes if not shape.writes]
         for shape in plan.cold:
             say(f"{shape.title}, nothing cached")

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from gateway.embedded.state import Running, State, find_running
 from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, InteractionKind, Scale
 from graph.pace import Pace
 from resolvers.scope import Limits
-from storage.settings import StorageSettings
+from storage.settings import CACHE_SCHEMES, REDIS_SCHEMES, StorageSettings
 from storage.space import checked_space
 
 
@@ -100,9 +100,11 @@ def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings
         checked_space(space)
     except ValueError as error:
         raise ConfigurationError(f"--space: {error}") from None
+    redis_url = server_urls(env)[1] or _found(state, "REDIS_URL").redis_url
     return StorageSettings(
         database_url=database_url(state, env),
-        redis_url=server_urls(env)[1] or _found(state, "REDIS_URL").redis_url,
+        redis_url=_redis(redis_url, "REDIS_URL", REDIS_SCHEMES),
+        cache_url=_cache_url(env),
         space=space,
         pool_max=_integer(env, "KITH_POOL_MAX", 8, 1, 100),
         statement_cache_size=_integer(env, "KITH_STATEMENT_CACHE_SIZE", 200, 0),
@@ -114,6 +116,20 @@ def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings
         feed_max=_integer(env, "KITH_FEED_MAX", 1_000, 100, 100_000),
         feed_kept_s=_integer(env, "KITH_FEED_KEPT_S", 86_400, 60),
         subscriptions_max=_integer(env, "KITH_SUBSCRIPTIONS_MAX", 20_000, 1),
+    )
+
+
+def _cache_url(env: Mapping[str, str]) -> str | None:
+    url = _text(env, "KITH_CACHE_URL")
+    return _redis(url, "KITH_CACHE_URL", CACHE_SCHEMES) if url else None
+
+
+def _redis(url: str, name: str, schemes: Collection[str]) -> str:
+    scheme = url.partition(":")[0]
+    if scheme in schemes:
+        return url
+    raise ConfigurationError(
+        f"{name} begins with {scheme!r}; it must be an address of {', '.join(schemes)}."
     )
 
 

@@ -16,10 +16,9 @@ from storage.finishing import Finishing
 from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.accounts import CLOSED_MS
 from storage.redis.connection import Debt, Redis
-from storage.redis.events import ABSENCES, rung
+from storage.redis.events import ABSENCES, RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.leases import closed, forget_or_owe, opened
-from storage.redis.wire import Command
+from storage.redis.leases import closed, forget_or_owe
 
 NEIGHBOURS_MAX = 20_000
 """Of either direction, and of notes. Other totals follow when their caches end, in minutes."""
@@ -39,6 +38,7 @@ class AnnouncedStates:
         erasures: ErasureQueue,
         redis: Redis,
         keys: Keys,
+        events: RedisEvents,
         finishing: Finishing,
     ) -> None:
         self._worn = worn
@@ -47,6 +47,7 @@ class AnnouncedStates:
         self._erasures = erasures
         self._redis = redis
         self._keys = keys
+        self._events = events
         self._finishing = finishing
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
@@ -66,7 +67,7 @@ class AnnouncedStates:
         finally:
             # Also where it was so already: who repeats a change may have been cut off right here.
             self._absences.expire()
-            await self._tell([user], Debt.ACCOUNTS, opened([own]))
+            await self._tell([user], Debt.ACCOUNTS, opening=True)
             if state is AccountState.DELETED:
                 await self._erasures.wake([user])
             with contextlib.suppress(Unavailable):
@@ -79,9 +80,8 @@ class AnnouncedStates:
             some = users[first : first + USERS]
             await self._tell(some, Debt.TOTALS)
 
-    async def _tell(
-        self, users: Sequence[UserId], debt: Debt, opening: Sequence[Command] = ()
-    ) -> None:
+    async def _tell(self, users: Sequence[UserId], debt: Debt, *, opening: bool = False) -> None:
         """Their profiles are no longer true, and who waits for news of these users looks again."""
-        news = [*opening, rung(self._keys, users, ABSENCES)]
-        await forget_or_owe(self._redis, self._keys.all_profiles(users), debt, news)
+        keys = self._keys.all_profiles(users)
+        await forget_or_owe(self._redis, keys, debt, opening=opening)
+        await self._events.ring(users, ABSENCES)

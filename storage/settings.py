@@ -2,6 +2,12 @@
 
 from dataclasses import dataclass
 
+CLUSTER = "+cluster"
+"""Behind the scheme of the address of a Redis Cluster."""
+
+REDIS_SCHEMES = ("redis", "rediss", "unix")
+CACHE_SCHEMES = (*REDIS_SCHEMES, f"redis{CLUSTER}", f"rediss{CLUSTER}")
+
 
 @dataclass(frozen=True, slots=True)
 class StorageSettings:
@@ -9,8 +15,12 @@ class StorageSettings:
 
     database_url: str
     redis_url: str
+    """Of arq's queue, the log and the bell; and of the caches, unless these have a `cache_url`."""
     space: str = "public"
     """A business of its own: a PostgreSQL schema, a key prefix and a queue."""
+
+    cache_url: str | None = None
+    """Another server for the caches; or, as `redis+cluster://`, any server of a Redis Cluster."""
 
     pool_max: int = 8
     """Connections a process: 8 served more requests a second than 2 or 24."""
@@ -55,3 +65,7 @@ class StorageSettings:
     """For how long after they were last there."""
     subscriptions_max: int = 20_000
     """How many a process serves at once."""
+
+    @property
+    def caches_at(self) -> str:
+        return self.cache_url or self.redis_url

@@ -46,18 +46,17 @@ from storage.queue import ArqErasures, ArqLanes
 from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
 from storage.redis.bell import BLOCK_MS, Bell
-from storage.redis.connection import GuardedRedis
+from storage.redis.connection import GuardedRedis, Servers
 from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
-from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
-from storage.redis.pooled import PooledWire
 from storage.redis.profiled_lists import CachedProfiledLists
 from storage.redis.profiles import CachedProfiles
 from storage.redis.publish import RedisCaches
 from storage.redis.relations import CachedRelations
+from storage.redis.servers import servers_at, wire_to
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
 
@@ -92,7 +91,11 @@ class Stores:
     audit: CacheAudit
     lanes: ArqLanes
     postgres: Postgres
-    redis: GuardedRedis
+    redis: Servers
+    """Of the caches."""
+    broker: Servers
+    """Of arq's queue, the log and the bell: the same, unless the caches have servers of their own.
+    """
     memory: Memory | None = None
     """Of hot users; None where this process remembers nothing."""
     unremembered: "Stores | None" = None
@@ -110,9 +113,10 @@ class Stores:
 
     @property
     def redis_round_trips(self) -> int:
-        """How often something was sent to Redis, over either connection."""
+        """How often something was sent to Redis, over any connection."""
+        servers = [self.redis] if self.broker is self.redis else [self.redis, self.broker]
         memory = self.memory.redis.round_trips if self.memory else 0
-        return self.redis.round_trips + memory
+        return sum(one.round_trips for one in servers) + memory
 
     async def forget_everything(self) -> None:
         """After changes of the tables that nobody listed: no cache is believed, and whoever
@@ -133,13 +137,15 @@ class Stores:
 async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> AsyncIterator[Stores]:
     """The stores of one space, and the way to Redis, closed at the end of the block."""
     postgres = Postgres(settings)
-    redis = GuardedRedis(wire or _wire(settings), settings.redis_retry_after_s)
+    wire = wire or wire_to(settings.redis_url, settings)
+    broker: Servers = GuardedRedis(wire, settings.redis_retry_after_s)
+    redis = servers_at(settings.cache_url, settings) if settings.cache_url else broker
     memory = opened_memory(settings)
-    lanes = ArqLanes(redis, settings.space)
+    lanes = ArqLanes(broker, settings.space)
     absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
     interests = Interests(_bell(settings, absences).listen, settings.subscriptions_max)
     finishing = Finishing()
-    stores = _wired(settings, postgres, redis, lanes, interests, absences, finishing)
+    stores = _wired(settings, postgres, redis, broker, lanes, interests, absences, finishing)
     try:
         yield stores if memory is None else _remembering(stores, memory)
     finally:
@@ -149,20 +155,16 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         if memory is not None:
             await memory.close()
         await lanes.close()
+        if broker is not redis:
+            await broker.close()
         await redis.close()
         await postgres.close()
 
 
-def _wire(settings: StorageSettings) -> Wire:
-    """TLS is left to redis-py; a plain connection serves all requests at once."""
-    if settings.redis_url.startswith("rediss://"):
-        return PooledWire(settings)
-    return MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
-
-
 def _bell(settings: StorageSettings, absences: Absences) -> Bell:
     patient = replace(settings, redis_timeout_s=BLOCK_MS / 1000 + settings.redis_timeout_s)
-    return Bell(_wire(patient), Keys(settings.space), settings.redis_retry_after_s, absences.expire)
+    wire = wire_to(settings.redis_url, patient)
+    return Bell(wire, Keys(settings.space), settings.redis_retry_after_s, absences.expire)
 
 
 def _remembering(stores: Stores, memory: Memory) -> Stores:
@@ -181,7 +183,8 @@ def _remembering(stores: Stores, memory: Memory) -> Stores:
 def _wired(
     settings: StorageSettings,
     postgres: Postgres,
-    redis: GuardedRedis,
+    redis: Servers,
+    broker: Servers,
     lanes: ArqLanes,
     interests: Interests,
     absences: Absences,
@@ -195,13 +198,13 @@ def _wired(
     lists, profiles = PostgresLists(postgres), PostgresProfiles(postgres)
     cached_profiles = CachedProfiles(profiles, own, keys, ttl_s)
     accounts = PostgresAccounts(postgres)
-    cached_accounts = CachedAccounts(accounts, cached_profiles, redis, keys, finishing)
+    events = RedisEvents(broker, keys, _kept(settings))
+    cached_accounts = CachedAccounts(accounts, cached_profiles, redis, keys, events, finishing)
     cached_lists = CachedLists(lists, own, keys, ttl_s, settings.list_cache_max)
-    events = RedisEvents(redis, keys, _kept(settings))
     drain = Drain(outbox, caches, events)
     catch_up = CatchUp(outbox, drain)
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)
-    affinity, erasure_queue = PostgresAffinity(postgres), ArqErasures(redis, settings.space)
+    affinity, erasure_queue = PostgresAffinity(postgres), ArqErasures(broker, settings.space)
     stores = Stores(
         edges=AnnouncedEdges(edges, caches, lanes, finishing, catch_up),
         receipts=PostgresReceipts(postgres),
@@ -223,6 +226,7 @@ def _wired(
             erasure_queue,
             redis,
             keys,
+            events,
             finishing,
         ),
         absences=absences,
@@ -255,6 +259,7 @@ def _wired(
         lanes=lanes,
         postgres=postgres,
         redis=redis,
+        broker=broker,
     )
     uncached = replace(
         stores,

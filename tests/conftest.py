@@ -22,6 +22,7 @@ from storage.stores import Stores, open_stores
 from tests.gateway import Gateway, running_gateway
 from tests.live import LiveGateway, live_gateway
 from tests.servers import Servers
+from tests.valkey_cluster import Cluster, running_cluster
 
 settings.register_profile(
     "suite",
@@ -83,6 +84,26 @@ def redis_url(worker_number: int) -> Iterator[str]:
     asyncio.run(_flush(own))
     yield own
     asyncio.run(_flush(own))
+
+
+@pytest.fixture(scope="session")
+def shared_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(shared_cluster: Cluster) -> Cluster:
+    """A Redis Cluster that is empty, and is to stay whole."""
+    asyncio.run(shared_cluster.empty())
+    return shared_cluster
+
+
+@pytest.fixture
+def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """A Redis Cluster to take apart."""
+    with running_cluster(tmp_path) as cluster:
+        yield cluster
 
 
 @pytest.fixture

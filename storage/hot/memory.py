@@ -16,6 +16,7 @@ from storage.ports import Accounts, Lists, Profile, ProfiledLists, Profiles, Rel
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.servers import is_plain
 from storage.settings import StorageSettings
 
 PATIENCE = 20
@@ -39,7 +40,7 @@ class Memory:
     def __init__(self, settings: StorageSettings) -> None:
         keys, self.invalidations = Keys(settings.space), Invalidations()
         self.redis = GuardedRedis(
-            MultiplexedWire(settings.redis_url, settings.redis_timeout_s, self.invalidations),
+            MultiplexedWire(settings.caches_at, settings.redis_timeout_s, self.invalidations),
             PATIENCE * settings.redis_retry_after_s,
         )
         self._viewers = Viewers(self.redis, keys, self.invalidations)
@@ -101,11 +102,11 @@ class Memory:
 
 
 def opened_memory(settings: StorageSettings) -> Memory | None:
-    """A memory, unless there shall be none, or redis-py is left to find the way to the server: it
-    keeps a pool, and the server tells a connection only of what that one has read."""
-    if not settings.hot_ttl_ms or settings.redis_url.startswith("rediss://"):
-        return None
-    return Memory(settings)
+    """A memory, unless there shall be none, or there is no one connection to remember by: redis-py
+    keeps a pool, and of a cluster each server tells of its own keys only."""
+    if settings.hot_ttl_ms and is_plain(settings.caches_at):
+        return Memory(settings)
+    return None
 
 
 def _bounds(settings: StorageSettings, bytes_max: int) -> Bounds:

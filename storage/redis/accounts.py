@@ -11,9 +11,9 @@ from graph.receipt import Request
 from storage.finishing import Finishing
 from storage.ports import Accounts
 from storage.redis.connection import Debt, Redis
-from storage.redis.events import rung
+from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.leases import closed, forget_or_owe, opened
+from storage.redis.leases import closed, forget_or_owe
 from storage.redis.profiles import CachedProfiles
 
 CLOSED_MS = 10_000
@@ -29,12 +29,14 @@ class CachedAccounts:
         profiles: CachedProfiles,
         redis: Redis,
         keys: Keys,
+        events: RedisEvents,
         finishing: Finishing,
     ) -> None:
         self._worn = worn
         self._profiles = profiles
         self._redis = redis
         self._keys = keys
+        self._events = events
         self._finishing = finishing
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
@@ -63,6 +65,6 @@ class CachedAccounts:
             await self._redis.pipe(closed(keys, CLOSED_MS))
         saved = await write()
         # Who may see what has changed: whoever waits for news of the user looks again.
-        news = [*opened(keys), rung(self._keys, [user])]
-        await forget_or_owe(self._redis, keys, Debt.ACCOUNTS, news)
+        await forget_or_owe(self._redis, keys, Debt.ACCOUNTS, opening=True)
+        await self._events.ring([user])
         return saved

@@ -58,20 +58,13 @@ class CacheAudit:
 
     async def batches(self) -> AsyncIterator[Audited]:
         """Compares all keys of the space, a batch at a time, in bounded memory."""
-        cursor = 0
-        while True:
-            ((found, names),) = await self._redis.pipe(
-                [("SCAN", cursor, "MATCH", self._keys.pattern, "COUNT", BATCH)]
-            )
+        async for names in self._redis.scan(self._keys.pattern, BATCH):
             by_kind: dict[str, list[UserId]] = {}
             for name in names:
                 if (key := parsed(name.decode())) and key[0] in self._readers:
                     by_kind.setdefault(key[0], []).append(key[1])
             for what, users in by_kind.items():
                 yield Audited(len(users), await self._wrong(what, users))
-            cursor = int(found)
-            if cursor == 0:
-                return
 
     async def forget(self, keys: Sequence[str]) -> None:
         """Repairs: what is forgotten is filled from the rows again."""

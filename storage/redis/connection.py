@@ -6,12 +6,12 @@ Knows nothing of keys. Everything that goes wrong is `Unavailable`: to a cache, 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from enum import Enum, auto
 from typing import Protocol
 
 from graph.errors import Unavailable
-from storage.redis.wire import Command, Reply, Wire, WireError
+from storage.redis.wire import Command, Misplaced, Reply, Wire, WireError
 
 log = logging.getLogger(__name__)
 
@@ -47,9 +47,41 @@ class Redis(Protocol):
         """
         ...
 
+    def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
+        """The same of `first`, which has run before any of `commands` is, and then of these.
+
+        Raises as above.
+        """
+        ...
+
+    def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
+        """The keys that look like `pattern`, about `most` of all keys looked at in one turn.
+
+        Raises as above.
+        """
+        ...
+
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         """These keys may be wrong: they are deleted before anything else is asked."""
         ...
+
+
+class Servers(Redis, Protocol):
+    """What whoever opens and watches them needs besides."""
+
+    @property
+    def round_trips(self) -> int: ...
+
+    @property
+    def failures(self) -> int:
+        """How often one was not there for whoever asked."""
+        ...
+
+    async def ping(self) -> None:
+        """Raises Unavailable if one does not answer."""
+        ...
+
+    async def close(self) -> None: ...
 
 
 async def unlink_all(redis: Redis, pattern: str) -> None:
@@ -58,12 +90,8 @@ async def unlink_all(redis: Redis, pattern: str) -> None:
     Raises:
         Unavailable: as above; some may be left.
     """
-    cursor = b"0"
-    while True:
-        ((cursor, keys),) = await redis.pipe([("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)])
+    async for keys in redis.scan(pattern, 1000):
         await redis.pipe([("UNLINK", key) for key in keys])
-        if cursor == b"0":
-            return
 
 
 class Breaker:
@@ -90,18 +118,49 @@ class Breaker:
         return was_closed
 
 
+class Debts:
+    """The keys that a server is to forget, as many as `OWED_MAX` allows."""
+
+    def __init__(self) -> None:
+        self._owed: dict[Debt, dict[str, object]] = {debt: {} for debt in Debt}
+        """Keys, each with the mark of its latest debt."""
+        self.are_due = False
+
+    def add(self, keys: Collection[str], debt: Debt) -> None:
+        owed, mark = self._owed[debt], object()
+        for key in keys:
+            if key in owed or len(owed) < OWED_MAX[debt]:
+                owed[key] = mark
+        self.are_due = True
+
+    def taken(self) -> dict[Debt, list[str]]:
+        """All of them, which are no longer owed here."""
+        owed = {debt: list(keys) for debt, keys in self._owed.items()}
+        self._owed, self.are_due = {debt: {} for debt in Debt}, False
+        return owed
+
+    async def pay(self, wire: Wire) -> None:
+        """Forgets them all. Raises WireError: those that are left are owed on."""
+        for owed in self._owed.values():
+            now = list(owed.items())
+            for first in range(0, len(now), PAID_AT_ONCE):
+                some = now[first : first + PAID_AT_ONCE]
+                await wire.send([("UNLINK", key) for key, _ in some])
+                for key, mark in some:
+                    if owed.get(key) is mark:  # else it is owed again since
+                        del owed[key]
+        self.are_due = any(self._owed.values())
+
+
 class GuardedRedis:
-    """Keeps `Redis` over any wire."""
+    """Keeps `Servers`: one, over any wire."""
 
     def __init__(self, wire: Wire, retry_after_s: float) -> None:
         self._wire = wire
         self._breaker = Breaker(retry_after_s)
-        self._owed: dict[Debt, dict[str, object]] = {debt: {} for debt in Debt}
-        """Keys, each with the mark of its latest debt."""
-        self._owes = False
+        self._debts = Debts()
         self._paying = asyncio.Lock()
         self.failures = 0
-        """How often it was not there for whoever asked."""
 
     @property
     def round_trips(self) -> int:
@@ -111,28 +170,38 @@ class GuardedRedis:
         await self._wire.close()
 
     async def ping(self) -> None:
-        """Raises Unavailable if Redis does not answer."""
         await self.pipe([("PING",)])
 
+    def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
+        return self.pipe([first, *commands])  # a server runs a pipeline in its order
+
+    async def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
+        cursor = b"0"
+        while True:
+            ((cursor, keys),) = await self.pipe([("SCAN", cursor, "MATCH", pattern, "COUNT", most)])
+            yield keys
+            if cursor == b"0":
+                return
+
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
-        owed, mark = self._owed[debt], object()
-        for key in keys:
-            if key in owed or len(owed) < OWED_MAX[debt]:
-                owed[key] = mark
-        self._owes = True
+        self._debts.add(keys, debt)
+
+    def forgiven(self) -> dict[Debt, list[str]]:
+        """What is owed here, for somebody else to take it over."""
+        return self._debts.taken()
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         if not commands:
             return []
         try:
             self._breaker.check()
-            if self._owes:
+            if self._debts.are_due:
                 async with self._paying:  # one pays for all who wait
                     self._breaker.check()
-                    for debt in Debt:
-                        await self._pay(self._owed[debt])
-                    self._owes = any(self._owed.values())
+                    await self._debts.pay(self._wire)
             return await self._wire.send(commands)
+        except Misplaced:
+            raise
         except WireError as error:
             self.failures += 1
             if self._breaker.trip():
@@ -141,12 +210,3 @@ class GuardedRedis:
         except Unavailable:
             self.failures += 1
             raise
-
-    async def _pay(self, owed: dict[str, object]) -> None:
-        now = list(owed.items())
-        for first in range(0, len(now), PAID_AT_ONCE):
-            some = now[first : first + PAID_AT_ONCE]
-            await self._wire.send([("UNLINK", key) for key, _ in some])
-            for key, mark in some:
-                if owed.get(key) is mark:  # else it is owed again since
-                    del owed[key]

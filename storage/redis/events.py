@@ -11,6 +11,7 @@ Knows nothing of who may hear what. Everything is told at least once, and in ord
 Every command names one key, and the bell is rung last: whoever hears it finds the rest.
 """
 
+import contextlib
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from graph.edge import Flags, Kind, UserId
-from graph.errors import BadCursor
+from graph.errors import BadCursor, Unavailable
 from graph.event import Event
 from graph.lane import ALL_LANES, Lane
 from storage.ports import EdgeChange
@@ -139,6 +140,13 @@ class RedisEvents:
             return Batch((), await self.open(user), lost=True)
         told = list(_told(entries[1:]))
         return Batch(told, _text(entries[-1][0]), more=len(entries) > most)
+
+    async def ring(self, users: Iterable[UserId], field: bytes = USERS) -> None:
+        """Wakes whoever waits for news of these users. Where Redis is away, nobody hears it: who
+        listens looks for what is new as soon as it is back.
+        """
+        with contextlib.suppress(Unavailable):
+            await self._redis.pipe([rung(self._keys, users, field)])
 
     async def resync(self) -> None:
         """After changes that nobody listed: all feeds end, and whoever listens asks anew.

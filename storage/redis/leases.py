@@ -59,12 +59,13 @@ def forget(keys: Iterable[str]) -> list[Command]:
 
 
 async def forget_or_owe(
-    redis: Redis, keys: Collection[str], debt: Debt, news: Sequence[Command] = ()
+    redis: Redis, keys: Collection[str], debt: Debt, *, opening: bool = False
 ) -> None:
-    """Forgets values that are no longer true, and sends `news` of it; or, where Redis is away,
-    forgets them as soon as it is back.
+    """Forgets values that are no longer true; or, where Redis is away, as soon as it is back.
+
+    `opening`: what was closed is opened; where Redis is away, that ends by itself.
     """
     try:
-        await redis.pipe([*forget(keys), *news])
+        await redis.pipe([*forget(keys), *(opened(keys) if opening else ())])
     except Unavailable:
         redis.owe([*keys, *map(lease, keys)], debt)

@@ -14,9 +14,11 @@ from typing import Any, Protocol, TypeAlias, cast
 import hiredis
 from redis.asyncio.connection import parse_url
 
-from storage.redis.wire import Command, Reply, WireError
+from storage.redis.wire import Command, Misplaced, Reply, WireError
 
 GRACE_S = 0.05
+
+_MISPLACED = ("MOVED ", "ASK ", "TRYAGAIN ")
 
 IN_FLIGHT_MAX = 10_000
 """Calls that wait for replies: more would wait longer than their deadlines allow."""
@@ -152,7 +154,7 @@ class _Connection(asyncio.Protocol):
             return  # whoever asked has gone
         for one in replies:
             if isinstance(one, hiredis.HiredisError):
-                future.set_exception(WireError(str(one)))
+                future.set_exception(_refusal(str(one)))
                 return
         future.set_result(replies)
 
@@ -182,6 +184,10 @@ class _Connection(asyncio.Protocol):
             self.close()
         elif self._waiting:
             self._watch()
+
+
+def _refusal(text: str) -> WireError:
+    return Misplaced(text) if text.startswith(_MISPLACED) else WireError(text)
 
 
 async def _connect(

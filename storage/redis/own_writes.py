@@ -37,8 +37,8 @@ class OwnWrites:
 
     The caches must not answer for those users. Who they are is read before the caches, not after
     them: a write that is told to a cache after that was read, and acknowledged before this looks,
-    would be seen in neither. The commands of one pipeline run in their order on one server, so
-    both take one round trip.
+    would be seen in neither. One server runs a pipeline in its order, so both take one round trip;
+    of a cluster they are asked in two.
     """
 
     def __init__(self, worn: Pending, redis: Redis, leases: Leases, keys: Keys, ttl_s: int) -> None:
@@ -83,7 +83,7 @@ class OwnWrites:
         if viewer is None or not commands:
             return (), columns(questions, asked, await self._redis.pipe(commands))
         (own,) = self._values.keys([viewer])
-        pending, *replies = await self._redis.pipe([("GET", own), *commands])
+        pending, *replies = await self._redis.after(("GET", own), commands)
         found = columns(questions, asked, replies)
         if pending:
             return _around(viewer, packing.pending_in(pending)), found

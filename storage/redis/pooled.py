@@ -5,13 +5,12 @@ their values are asked for one by one, in their order.
 """
 
 from collections.abc import Sequence
-from itertools import islice
 
 from redis.asyncio import BlockingConnectionPool
 from redis.asyncio import Redis as RedisPy
-from redis.exceptions import RedisError
+from redis.exceptions import AskError, MovedError, RedisError, TryAgainError
 
-from storage.redis.wire import MANY, Command, Reply, WireError
+from storage.redis.wire import Command, Misplaced, Reply, WireError, rejoined, singly
 from storage.settings import StorageSettings
 
 
@@ -25,11 +24,7 @@ class PooledWire:
 
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
         self.round_trips += 1
-        replies = iter(await self._sent([one for command in commands for one in _single(command)]))
-        return [
-            list(islice(replies, len(command) - 1)) if command[0] == MANY else next(replies)
-            for command in commands
-        ]
+        return rejoined(commands, await self._sent(singly(commands)))
 
     async def _sent(self, commands: Sequence[Command]) -> list[Reply]:
         try:
@@ -39,15 +34,13 @@ class PooledWire:
                 for command in commands:
                     pipeline.execute_command(*command)
                 return list(await pipeline.execute())
+        except (MovedError, AskError, TryAgainError) as error:
+            raise Misplaced(str(error)) from error
         except (RedisError, OSError, TimeoutError) as error:
             raise WireError(str(error)) from error
 
     async def close(self) -> None:
         await self._client.aclose()
-
-
-def _single(command: Command) -> Sequence[Command]:
-    return [("GET", key) for key in command[1:]] if command[0] == MANY else [command]
 
 
 def client(settings: StorageSettings) -> "RedisPy":

@@ -1,6 +1,7 @@
 """How commands travel to a Redis-protocol server. Knows nothing of caches."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 Command = tuple[str | bytes | int, ...]
@@ -14,6 +15,28 @@ of what as many commands cost; a wire to several would have to ask them one by o
 
 class WireError(Exception):
     """The server could not be reached, hung up, or answered a command with an error."""
+
+
+class Misplaced(WireError):
+    """A server of a cluster does not have a key (any more): it is there, and others have."""
+
+
+def singly(commands: Sequence[Command]) -> list[Command]:
+    """The same, for servers that must not be asked for several users' values at once."""
+    return [
+        one
+        for command in commands
+        for one in ([("GET", key) for key in command[1:]] if command[0] == MANY else [command])
+    ]
+
+
+def rejoined(commands: Sequence[Command], replies: Iterable[Reply]) -> list[Reply]:
+    """The replies to `commands`, from those to what `singly` made of them."""
+    turns = iter(replies)
+    return [
+        list(islice(turns, len(command) - 1)) if command[0] == MANY else next(turns)
+        for command in commands
+    ]
 
 
 class Wire(Protocol):

@@ -218,7 +218,7 @@ def cached(worn: Accounts, stores: Stores, profiles: Profiles | None = None) -> 
     own = OwnWrites(PostgresPending(stores.postgres), stores.redis, leases, KEYS, 60)
     profiles = profiles or PostgresProfiles(stores.postgres)
     both = CachedProfiles(profiles, own, KEYS, 3600)
-    return CachedAccounts(worn, both, stores.redis, KEYS, Finishing())
+    return CachedAccounts(worn, both, stores.redis, KEYS, stores.events, Finishing())
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """The caches' races, each played out step by step: old reads, late updates, lost ones."""
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -410,6 +410,12 @@ class DrainsBetween:
             await drain_all(self._stores)
             await self._stores.profiles.of(users(9), ONE)
         return replies
+
+    def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
+        return self.pipe([first, *commands])
+
+    def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
+        raise NotImplementedError
 
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         raise NotImplementedError

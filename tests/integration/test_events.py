@@ -1,7 +1,7 @@
 """The log of changes: everything that was applied, in order, at least once, for a limited time."""
 
 import re
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -233,6 +233,12 @@ class Recorder:
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         self.pipelines.append(commands)
         return await self._redis.pipe(commands)
+
+    def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
+        return self.pipe([first, *commands])
+
+    def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
+        raise AssertionError
 
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         raise AssertionError

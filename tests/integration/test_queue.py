@@ -10,7 +10,6 @@ from arq.jobs import JobDef
 
 from graph.lane import LANES, Lane
 from storage.queue import DRAIN, arq_redis, job_id, queue_name
-from storage.redis.connection import GuardedRedis
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.cable import cable_to
@@ -102,7 +101,7 @@ async def test_an_outage_is_logged_once(
 
 
 async def test_waking_all_lanes_is_one_round_trip(stores: Stores) -> None:
-    redis: GuardedRedis = stores.redis
+    redis = stores.redis
     await redis.ping()
     before = redis.round_trips
     for lane in ALL:

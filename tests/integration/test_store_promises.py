@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -49,6 +49,7 @@ IMPLEMENTATIONS = [
     "cached",
     "cached, small",
     "cached, Redis is down",
+    "cached, in a cluster",
     "remembered",
     "remembered, small",
     "remembered, Redis is down",
@@ -57,22 +58,36 @@ IMPLEMENTATIONS = [
     "remembered, pages with profiles",
     "remembered, small, pages with profiles",
     "remembered, Redis is down, pages with profiles",
+    "cached, in a cluster, pages with profiles",
 ]
 
 
 @pytest.fixture(params=IMPLEMENTATIONS)
-async def reads(
-    request: pytest.FixtureRequest, storage_settings: StorageSettings
-) -> AsyncIterator[Reads]:
-    how = request.param.split(", ")
-    settings = {
-        "small": replace(storage_settings, relation_cache_max=2, list_cache_max=2),
-        "Redis is down": replace(storage_settings, redis_url="unix:///nowhere.sock"),
-    }.get(how[1] if len(how) > 1 else "", storage_settings)
-    if request.param.startswith("remembered"):
-        settings = replace(settings, hot_ttl_ms=60_000, hot_often=1)
+def implementation(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def settings(
+    implementation: str, request: pytest.FixtureRequest, storage_settings: StorageSettings
+) -> StorageSettings:
+    how = implementation.split(", ")
+    changes: dict[str, Any] = {}
+    if "small" in how:
+        changes |= {"relation_cache_max": 2, "list_cache_max": 2}
+    if "Redis is down" in how:
+        changes["redis_url"] = "unix:///nowhere.sock"
+    if "in a cluster" in how:
+        changes["cache_url"] = request.getfixturevalue("cluster").url
+    if "remembered" in how:
+        changes |= {"hot_ttl_ms": 60_000, "hot_often": 1}
+    return replace(storage_settings, **changes)
+
+
+@pytest.fixture
+async def reads(implementation: str, settings: StorageSettings) -> AsyncIterator[Reads]:
     async with open_stores(settings) as stores:
-        if request.param == "tables":
+        if implementation == "tables":
             yield Reads(
                 stores,
                 PostgresRelations(stores.postgres),
@@ -80,8 +95,8 @@ async def reads(
                 PostgresLists(stores.postgres),
                 Totals(PostgresProfiles(stores.postgres)),
             )
-        elif request.param.endswith("pages with profiles"):
-            asked = stores.rows if request.param.startswith("tables") else stores
+        elif implementation.endswith("pages with profiles"):
+            asked = stores.rows if implementation.startswith("tables") else stores
             both, own = Together(asked.profiled_lists), asked.fresh.relations
             yield Reads(stores, asked.relations, own, both, both)
         else:

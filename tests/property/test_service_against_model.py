@@ -689,7 +689,9 @@ async def empty(stores: Stores) -> None:
     for table in TABLES:
         await stores.postgres.fetch(f"DELETE FROM {table}")
     await stores.postgres.fetch(ALL_HERE)  # not deleted: every process hears of it
-    await stores.redis.pipe([("FLUSHDB",)])
+    await stores.broker.pipe([("FLUSHDB",)])
+    if stores.redis is not stores.broker:
+        await stores.caches.forget_everything()
 
 
 @contextmanager
@@ -699,7 +701,7 @@ def opened_world(storage: StorageSettings) -> Iterator[World]:
     kinds = (
         storage,
         replace(storage, relation_cache_max=2, list_cache_max=2),
-        replace(storage, redis_url="unix:///nowhere.sock"),
+        replace(storage, redis_url="unix:///nowhere.sock", cache_url=None),
     )
 
     async def enter(stack: AsyncExitStack) -> tuple[Stores, list[Gateway]]:
@@ -716,8 +718,16 @@ def opened_world(storage: StorageSettings) -> Iterator[World]:
             runner.run(stack.aclose())
 
 
+@pytest.fixture(params=["one server", pytest.param("a cluster", marks=pytest.mark.long)])
+def caches(request: pytest.FixtureRequest, storage_settings: StorageSettings) -> StorageSettings:
+    """Where what is cached is kept."""
+    if request.param == "one server":
+        return storage_settings
+    return replace(storage_settings, cache_url=request.getfixturevalue("cluster").url)
+
+
 def test_the_service_answers_as_the_model_says(
-    storage_settings: StorageSettings,
+    caches: StorageSettings,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -727,6 +737,6 @@ def test_the_service_answers_as_the_model_says(
     chosen = settings(
         profile, max_examples=max(1, profile.max_examples // 4), stateful_step_count=30
     )
-    with opened_world(storage_settings) as world:
+    with opened_world(caches) as world:
         machine = cast("type[Service]", partial(Service, world))  # called, and nothing else
         run_state_machine_as_test(machine, settings=chosen)

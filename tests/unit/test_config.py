@@ -21,6 +21,27 @@ def test_the_servers_are_taken_from_the_environment() -> None:
     assert config.storage.space == "shop"
 
 
+def test_the_caches_may_have_servers_of_their_own() -> None:
+    assert read_config(NOWHERE, "shop", environ=SERVERS).storage.cache_url is None
+    environ = {**SERVERS, "KITH_CACHE_URL": "redis+cluster://caches:7000"}
+    assert read_config(NOWHERE, "shop", environ=environ).storage.cache_url == (
+        "redis+cluster://caches:7000"
+    )
+
+
+@pytest.mark.parametrize("name", ["REDIS_URL", "KITH_CACHE_URL"])
+@pytest.mark.parametrize("url", ["caches:7000", "http://caches"])
+def test_what_is_no_address_of_redis_stops_the_start_with_its_name(name: str, url: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"{name} begins with .* redis, rediss, unix"):
+        read_config(NOWHERE, "shop", environ={**SERVERS, name: url})
+
+
+def test_the_queue_is_on_one_server() -> None:
+    environ = {**SERVERS, "REDIS_URL": "redis+cluster://caches:7000"}
+    with pytest.raises(ConfigurationError, match="REDIS_URL begins with 'redis\\+cluster'"):
+        read_config(NOWHERE, "shop", environ=environ)
+
+
 @pytest.mark.parametrize("missing", ["DATABASE_URL", "REDIS_URL"])
 def test_a_missing_server_is_named(missing: str) -> None:
     environ = {name: url for name, url in SERVERS.items() if name != missing}

@@ -1,0 +1,217 @@
+"""Caches in a Redis Cluster: servers go away, slots move, and what is asked first comes first."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+import pytest
+from redis.crc import key_slot
+
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.page import ListKind, Window
+from storage.ports import Check
+from storage.redis.cluster import ClusterRedis
+from storage.redis.keys import Keys
+from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.wire import Command, Reply
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.valkey_cluster import Cluster, ClusterServer
+from tests.waiting import until
+
+KEYS = Keys("public")
+EVERYBODY = users(*range(1, 31))
+STAR = UserId(99)
+RETRY_S = 0.05
+
+
+def at(cluster: Cluster, settings: StorageSettings) -> StorageSettings:
+    return replace(settings, cache_url=cluster.url, redis_retry_after_s=RETRY_S)
+
+
+@asynccontextmanager
+async def opened(settings: StorageSettings, cluster: Cluster) -> AsyncIterator[Stores]:
+    """Stores whose caches hold how everybody stands to the star: all follow it."""
+    async with open_stores(at(cluster, settings)) as stores:
+        await follows(stores, *((user, STAR) for user in EVERYBODY))
+        await drain_all(stores)
+        await stores.relations.between(checks(EVERYBODY))
+        yield stores
+
+
+def checks(of: Iterable[UserId]) -> list[Check]:
+    return [Check(user, [STAR]) for user in of]
+
+
+def homes(cluster: Cluster) -> dict[UserId, ClusterServer]:
+    """Who has everybody's keys, as long as no slot was moved."""
+    size = len(cluster.servers)
+    slots = {user: key_slot(KEYS.relations(user).encode()) for user in EVERYBODY}
+    ends = [16_384 * (turn + 1) // size for turn in range(size)]
+    return {
+        user: next(one for one, end in zip(cluster.servers, ends, strict=True) if slot < end)
+        for user, slot in slots.items()
+    }
+
+
+async def followers(stores: Stores, of: Iterable[UserId]) -> set[UserId]:
+    """Who of these follows the star."""
+    of = list(of)
+    found = await stores.relations.between(checks(of))
+    return {user for user, (tie,) in zip(of, found, strict=True) if tie.kinds}
+
+
+async def test_a_server_that_is_away_is_away_for_its_own_users_only(
+    storage_settings: StorageSettings, own_cluster: Cluster
+) -> None:
+    home, dead = homes(own_cluster), own_cluster.servers[1]
+    theirs = [user for user in EVERYBODY if home[user] is dead]
+    others = [user for user in EVERYBODY if home[user] is not dead]
+    assert theirs
+    assert others
+    async with opened(storage_settings, own_cluster) as stores:
+        dead.kill()
+        assert await followers(stores, theirs) == set(theirs)  # from the tables
+        before = stores.postgres.statements
+        for _ in range(3):
+            assert await followers(stores, others) == set(others)
+        assert stores.postgres.statements == before
+        await unfollows(stores, (theirs[0], STAR))
+        assert await followers(stores, theirs) == set(theirs[1:])
+
+        await dead.start()
+        await until(own_cluster.is_whole, "the cluster is whole again")
+
+        async def cached_again() -> bool:
+            before = stores.postgres.statements
+            assert await followers(stores, EVERYBODY) == set(EVERYBODY) - {theirs[0]}
+            return stores.postgres.statements == before
+
+        await until(cached_again, "everybody is cached again")
+
+
+async def test_who_finds_no_server_asks_the_tables(
+    storage_settings: StorageSettings, own_cluster: Cluster
+) -> None:
+    for server in own_cluster.servers:
+        server.kill()
+    async with open_stores(at(own_cluster, storage_settings)) as stores:
+        await follows(stores, *((user, STAR) for user in EVERYBODY))
+        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+        page = await stores.lists.pages(ListKind.FOLLOWERS, [STAR], Window(50), EVERYBODY[0])
+        assert ids_of(page[STAR].entries) == [EVERYBODY[0]]  # their own; the others' wait
+        with pytest.raises(Unavailable):
+            await stores.redis.ping()
+        assert stores.redis.failures
+        for server in own_cluster.servers:
+            await server.start()
+        await until(own_cluster.is_whole, "the cluster is whole again")
+
+        async def answers() -> bool:
+            try:
+                await drain_all(stores)
+            except Unavailable:
+                return False
+            return True
+
+        await until(answers, "the caches can be told")
+        page = await stores.lists.pages(ListKind.FOLLOWERS, [STAR], Window(50), EVERYBODY[0])
+        assert len(page[STAR].entries) == len(EVERYBODY)
+
+
+async def test_a_slot_that_moves_is_followed(
+    storage_settings: StorageSettings, own_cluster: Cluster
+) -> None:
+    user = EVERYBODY[0]
+    slot, source = key_slot(KEYS.relations(user).encode()), homes(own_cluster)[user]
+    target = next(one for one in own_cluster.servers if one is not source)
+    async with opened(storage_settings, own_cluster) as stores:
+        await own_cluster.begin_move(slot, source, target)
+        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+        page = await stores.lists.pages(ListKind.FOLLOWING, [user], Window(5), user)
+        assert ids_of(page[user].entries) == [STAR]  # of a key that neither has
+        await unfollows(stores, (user, STAR))
+        with suppress(Unavailable):  # a script waits for both its keys to have moved
+            await drain_all(stores)
+        assert await followers(stores, EVERYBODY) == set(EVERYBODY[1:])
+        await own_cluster.end_move(slot, source, target)
+        await drain_all(stores)
+        assert await followers(stores, EVERYBODY) == set(EVERYBODY[1:])
+        await follows(stores, (user, STAR))
+        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+
+        async def known() -> bool:
+            before = stores.postgres.statements
+            assert await followers(stores, [user]) == {user}
+            return stores.postgres.statements == before
+
+        await until(known, "it is known where the slot is")
+
+
+async def test_what_is_owed_is_forgotten_wherever_it_is_now(
+    storage_settings: StorageSettings, own_cluster: Cluster
+) -> None:
+    user = EVERYBODY[0]
+    key, source = KEYS.relations(user), homes(own_cluster)[user]
+    target = next(one for one in own_cluster.servers if one is not source)
+    async with opened(storage_settings, own_cluster) as stores:
+        stores.redis.owe([key])
+        await own_cluster.begin_move(key_slot(key.encode()), source, target)
+        await own_cluster.end_move(key_slot(key.encode()), source, target)
+        assert await target.ask("EXISTS", key) == 1
+        assert (await stores.redis.pipe([("EXISTS", key)])) == [0]
+
+
+async def test_the_caches_alone_are_in_the_cluster(
+    storage_settings: StorageSettings, cluster: Cluster
+) -> None:
+    async with opened(storage_settings, cluster) as stores:
+        await stores.events.open(STAR)
+        spread = [set(await server.ask("KEYS", "*")) for server in cluster.servers]
+        assert all(spread), "every server has a part"
+        assert all(":{" in key for keys in spread for key in keys)
+        others = [key async for keys in stores.broker.scan("*", 100) for key in keys]
+        assert others
+        assert not [key for key in others if b":{" in key]
+        await stores.forget_everything()
+        assert not [key for server in cluster.servers for key in await server.ask("KEYS", "*")]
+
+
+class Noted:
+    """Keeps `Wire`, and notes what is sent and what has been answered."""
+
+    def __init__(self, url: str, notes: list[tuple[str, Command]]) -> None:
+        self._wire = MultiplexedWire(url, 1)
+        self._notes = notes
+        self.round_trips = 0
+
+    def send(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
+        return self._send(commands)
+
+    async def _send(self, commands: Sequence[Command]) -> list[Reply]:
+        self._notes.extend(("sent", command) for command in commands)
+        replies = await self._wire.send(commands)
+        await asyncio.sleep(0.01)  # others that were sent would be noted by now
+        self._notes.extend(("answered", command) for command in commands)
+        return replies
+
+    async def close(self) -> None:
+        await self._wire.close()
+
+
+async def test_what_is_asked_first_is_answered_before_the_rest_is_sent(cluster: Cluster) -> None:
+    notes: list[tuple[str, Command]] = []
+    url = cluster.url.replace("+cluster", "")
+    redis = ClusterRedis(url, lambda one: Noted(one, notes), timeout_s=1, retry_after_s=1)
+    first: Command = ("GET", "kith:x:own:1:{1}")
+    rest: list[Command] = [("MGET", *(f"kith:x:counts:1:{{{user}}}" for user in range(20)))]
+    try:
+        answer = await redis.after(first, rest)
+    finally:
+        await redis.close()
+    assert answer == [None, [None] * 20]
+    assert notes[:2] == [("sent", first), ("answered", first)]
+    assert len(notes) == 2 * 21
