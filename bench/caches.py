@@ -9,6 +9,7 @@ from bench.population import Population
 from graph.edge import UserId
 from graph.page import ListKind, Window
 from storage.ports import Check
+from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 
@@ -19,7 +20,7 @@ async def fill(settings: StorageSettings, people: Population) -> None:
     """Everything that the bench asks of its ordinary users and whales is cached afterwards."""
     async with open_stores(settings) as stores:
         for users in _batches([*people.ordinary, *people.whales]):
-            await _fill(stores, users)
+            await _fill(stores, Keys(settings.space), users)
 
 
 async def empty(redis_url: str) -> None:
@@ -28,9 +29,11 @@ async def empty(redis_url: str) -> None:
         await redis.flushall()
 
 
-async def _fill(stores: Stores, users: Sequence[UserId]) -> None:
+async def _fill(stores: Stores, keys: Keys, users: Sequence[UserId]) -> None:
     await stores.relations.between([Check(user, [user]) for user in users])
     await asyncio.gather(*(stores.profiles.of([user], user) for user in users))
+    # They would end within the run, and who believes that they are there would fail.
+    await stores.redis.pipe([("PERSIST", key) for key in keys.all_profiles(users)])
     for kind in (ListKind.FOLLOWING, ListKind.FOLLOWERS):
         await stores.lists.pages(kind, users, Window(20), None)
 

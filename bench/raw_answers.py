@@ -26,7 +26,7 @@ SELF: Row = {"state": "SELF"}
 _FOLLOW = int(Kind.FOLLOW)
 _both = Struct(">BQ8xBQ8x").unpack
 _entries = Struct(">qq").iter_unpack
-_totals = Struct(">qqq").unpack
+_totals = Struct(">xqqq").unpack_from
 _position = Struct(">Bqq").pack
 _list = Struct(">Bq").pack
 
@@ -81,7 +81,7 @@ class RawAnswers:
 
     async def counts(self, variables: Variables, _: bytes) -> Row:
         ids = variables["ids"]
-        (values,) = await self._send([("MGET", *self._keys.all_counts(ids))])
+        (values,) = await self._send([("MGET", *self._keys.all_profiles(ids))])
         return {"users": list(map(_counts, ids, values))}
 
     async def _values(self, variables: Variables) -> list[bytes | None]:
@@ -91,17 +91,17 @@ class RawAnswers:
 
     async def _page(self, kind: ListKind, total: int, user: str) -> Row:
         key = self._keys.entries(kind, UserId(int(user)))
-        page, counts = await self._send(
+        page, profile = await self._send(
             [
                 ("GETRANGE", key, 0, bytes_of_entries(21) - 1),
-                ("GET", self._keys.counts(UserId(int(user)))),
+                ("GET", self._keys.profile(UserId(int(user)))),
             ]
         )
         entries = list(_entries(page[1:]))
         seed = crc32(_list(kind, int(user)))
         edges = [_edge(since, other, seed) for since, other in entries[:20]]
         return {
-            "totalCount": _totals(counts)[total],
+            "totalCount": _totals(profile)[total],
             "edges": edges,
             "pageInfo": {
                 "hasNextPage": len(entries) > 20,

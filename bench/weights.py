@@ -91,7 +91,7 @@ async def cache_weights(redis_url: str, space: str, users: Sequence[int]) -> lis
             await _hashes(redis, [keys.relations(user) for user in sample]),
             await _lists(redis, "following", [keys.entries(ListKind.FOLLOWING, u) for u in sample]),
             await _lists(redis, "followers", [keys.entries(ListKind.FOLLOWERS, u) for u in sample]),
-            await _plain(redis, "counts", [keys.counts(user) for user in sample]),
+            await _plain(redis, "profile", keys.all_profiles(sample)),
         ]
 
 

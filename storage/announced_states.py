@@ -21,7 +21,7 @@ from storage.redis.keys import Keys
 from storage.redis.leases import closed, forget_or_owe
 
 NEIGHBOURS_MAX = 20_000
-"""Of either direction, and of notes. Other totals follow when their caches end, in an hour."""
+"""Of either direction, and of notes. Other totals follow when their caches end, in minutes."""
 
 USERS = 1_000
 """Users a pipeline: none holds Redis up."""
@@ -59,7 +59,7 @@ class AnnouncedStates:
         return await self._finishing.run(self._change(user, state, request))
 
     async def _change(self, user: UserId, state: AccountState, request: Request | None) -> Outcome:
-        own = self._keys.account(user)
+        own = self._keys.profile(user)
         with contextlib.suppress(Unavailable):
             await self._redis.pipe(closed([own], CLOSED_MS))
         try:
@@ -67,7 +67,7 @@ class AnnouncedStates:
         finally:
             # Also where it was so already: who repeats a change may have been cut off right here.
             self._absences.expire()
-            await self._tell([own], [user], Debt.ACCOUNTS)
+            await self._tell([user], Debt.ACCOUNTS, opening=True)
             if state is AccountState.DELETED:
                 await self._erasures.wake([user])
             with contextlib.suppress(Unavailable):
@@ -78,9 +78,10 @@ class AnnouncedStates:
         users = [user, *await self._neighbours.around(user, NEIGHBOURS_MAX)]
         for first in range(0, len(users), USERS):
             some = users[first : first + USERS]
-            await self._tell(list(map(self._keys.counts, some)), some, Debt.TOTALS)
+            await self._tell(some, Debt.TOTALS)
 
-    async def _tell(self, keys: Sequence[str], users: Sequence[UserId], debt: Debt) -> None:
-        """These keys are no longer true, and who waits for news of these users looks again."""
-        await forget_or_owe(self._redis, keys, debt)
+    async def _tell(self, users: Sequence[UserId], debt: Debt, *, opening: bool = False) -> None:
+        """Their profiles are no longer true, and who waits for news of these users looks again."""
+        keys = self._keys.all_profiles(users)
+        await forget_or_owe(self._redis, keys, debt, opening=opening)
         await self._events.ring(users, ABSENCES)

@@ -4,9 +4,8 @@ Every method takes a batch and returns a batch, and may raise `graph.errors.Unav
 A `viewer` is whose own writes must show at once: implementations that lag make up for theirs.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 from uuid import UUID
 
@@ -159,14 +158,6 @@ class Remarks(Protocol):
         ...
 
 
-class CountsOf(Protocol):
-    """Totals."""
-
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
-        """The counts of every one of `users`; of those without any edge, zeros."""
-        ...
-
-
 class Accounts(Protocol):
     """What users say about themselves. Whoever has written here sees it at once, everywhere.
 
@@ -252,16 +243,6 @@ class Profile(NamedTuple):
     counts: Counts
 
 
-_profile: Callable[[tuple[Account, Counts]], Profile] = partial(tuple.__new__, Profile)
-
-
-def profiles(
-    users: Sequence[UserId], accounts: Iterable[Account], counts: Iterable[Counts]
-) -> dict[UserId, Profile]:
-    """The profiles of users, whose two halves come in the users' order."""
-    return dict(zip(users, map(_profile, zip(accounts, counts, strict=True)), strict=True))
-
-
 class ProfiledPages(NamedTuple):
     """Pages of some users' lists, and profiles of these and of others."""
 
@@ -270,10 +251,10 @@ class ProfiledPages(NamedTuple):
 
 
 class Profiles(Protocol):
-    """Accounts and totals together, as `Accounts` and `CountsOf` promise them."""
+    """Accounts as `Accounts` promises them, together with totals."""
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
-        """The profile of every one of `users`."""
+        """The profile of every one of `users`; of those without any edge, the totals are zeros."""
         ...
 
 

@@ -12,12 +12,11 @@ from storage.erasure import Erasure
 from storage.finishing import Finishing
 from storage.hot.memory import Memory, opened_memory
 from storage.interest import Interests
-from storage.joined import JoinedProfiledLists, JoinedProfiles
+from storage.joined import JoinedProfiledLists
 from storage.ports import (
     Absences,
     Accounts,
     AccountStates,
-    CountsOf,
     Edges,
     Lists,
     Mutes,
@@ -33,7 +32,6 @@ from storage.postgres.absences import PostgresAbsences
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
-from storage.postgres.counts import PostgresCounts, is_empty
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
@@ -41,6 +39,7 @@ from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
 from storage.postgres.overlaps import PostgresOverlaps, PostgresRemarks
 from storage.postgres.pool import Postgres
+from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.queue import ArqErasures, ArqLanes
@@ -48,7 +47,6 @@ from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
 from storage.redis.bell import BLOCK_MS, Bell
 from storage.redis.connection import GuardedRedis, Servers
-from storage.redis.counts import CachedCounts
 from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
@@ -75,7 +73,6 @@ class Stores:
     own_lists: OwnLists
     overlaps: Overlaps
     remarks: Remarks
-    counts: CountsOf
     accounts: Accounts
     profiles: Profiles
     profiled_lists: ProfiledLists
@@ -198,13 +195,12 @@ def _wired(
     caches = RedisCaches(redis, keys, settings.relation_cache_max)
     own = OwnWrites(PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s)
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
-    lists, counts = PostgresLists(postgres), PostgresCounts(postgres)
+    lists, profiles = PostgresLists(postgres), PostgresProfiles(postgres)
+    cached_profiles = CachedProfiles(profiles, own, keys, ttl_s)
     accounts = PostgresAccounts(postgres)
     events = RedisEvents(broker, keys, _kept(settings))
-    cached_accounts = CachedAccounts(accounts, own, redis, leases, keys, ttl_s, events, finishing)
-    cached_counts = CachedCounts(counts, own, redis, leases, keys, ttl_s)
-    cached_profiles = CachedProfiles(own, cached_accounts, cached_counts)
-    cached_lists = CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max)
+    cached_accounts = CachedAccounts(accounts, cached_profiles, redis, keys, events, finishing)
+    cached_lists = CachedLists(lists, own, keys, ttl_s, settings.list_cache_max)
     drain = Drain(outbox, caches, events)
     catch_up = CatchUp(outbox, drain)
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)
@@ -220,7 +216,6 @@ def _wired(
         own_lists=PostgresOwnLists(postgres),
         overlaps=PostgresOverlaps(postgres),
         remarks=PostgresRemarks(postgres),
-        counts=cached_counts,
         accounts=cached_accounts,
         profiles=cached_profiles,
         profiled_lists=CachedProfiledLists(own, cached_lists, cached_profiles),
@@ -257,8 +252,7 @@ def _wired(
             outbox,
             relations,
             lists,
-            counts,
-            accounts,
+            profiles,
             settings.relation_cache_max,
             settings.list_cache_max,
         ),
@@ -267,12 +261,10 @@ def _wired(
         redis=redis,
         broker=broker,
     )
-    profiles = JoinedProfiles(cached_accounts, counts)
     uncached = replace(
         stores,
         relations=relations,
         lists=lists,
-        counts=counts,
         profiles=profiles,
         profiled_lists=JoinedProfiledLists(lists, profiles),
     )

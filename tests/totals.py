@@ -1,7 +1,8 @@
-"""Totals as the gateway reads them: together with what their users say about themselves."""
+"""Totals alone, of stores that tell them together with what their users say about themselves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from graph.counts import Counts
 from graph.edge import UserId
@@ -9,9 +10,17 @@ from graph.page import ListKind, Page, Window
 from storage.ports import ProfiledLists, Profiles
 
 
+class CountsOf(Protocol):
+    """Totals."""
+
+    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
+        """The counts of every one of `users`; of those without any edge, zeros."""
+        ...
+
+
 @dataclass(frozen=True)
 class Totals:
-    """Keeps `storage.ports.CountsOf`."""
+    """Keeps `CountsOf`."""
 
     profiles: Profiles
 

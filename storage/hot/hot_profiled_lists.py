@@ -14,7 +14,7 @@ OWNERS_MAX = 4
 
 
 class HotProfiledLists:
-    """Keeps `storage.ports.ProfiledLists`: of owners from memory, where that holds both halves."""
+    """Keeps `storage.ports.ProfiledLists`: of owners from memory, where that holds both."""
 
     def __init__(
         self,

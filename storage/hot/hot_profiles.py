@@ -71,9 +71,8 @@ def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
     """Reads accounts and totals that are to be remembered."""
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Profile]]:
-        names = [key(user) for user in users for key in (keys.account, keys.counts)]
-        replies = await tracked(redis, [("GET", name) for name in names])
-        found = packing.profiles_in(users, replies[::2], replies[1::2])
+        replies = await tracked(redis, [("GET", key) for key in keys.all_profiles(users)])
+        found = packing.profiles_held(users, replies)
         return {user: Sized(profile, PROFILE_BYTES) for user, profile in found.items()}
 
     return read

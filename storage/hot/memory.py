@@ -54,7 +54,6 @@ class Memory:
         }
         for what, values in self._all.items():
             self.invalidations.tell(what, values)
-        self.invalidations.tell("account", self._profiles)
 
     def relations(self, worn: Relations) -> Relations:
         return HotRelations(worn, self._relations)
@@ -99,7 +98,7 @@ class Memory:
     @property
     def _all(self) -> Mapping[str, HotValues[Any]]:
         heads = {kind.name.lower(): values for kind, values in self._heads.items()}
-        return {"rel": self._relations, "counts": self._profiles, **heads}
+        return {"rel": self._relations, "profile": self._profiles, **heads}
 
 
 def opened_memory(settings: StorageSettings) -> Memory | None:

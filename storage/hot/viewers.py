@@ -89,7 +89,7 @@ class Viewers:
         """Others' profiles; None while anything that the viewer wrote is on its way."""
         # Who is nobody in particular has written nothing.
         mark = ("PING",) if viewer is None else ("GET", self._keys.own_writes(viewer))
-        keys = [*self._keys.all_accounts(others), *self._keys.all_counts(others)]
+        keys = self._keys.all_profiles(others)
         try:
             own, *values = await self._redis.pipe([mark, *whole(keys)])
         except Unavailable:
@@ -99,7 +99,7 @@ class Viewers:
         if not others:
             return {}
         (found,) = values
-        return packing.profiles_in(others, found[: len(others)], found[len(others) :])
+        return packing.profiles_held(others, found)
 
 
 def _whole(

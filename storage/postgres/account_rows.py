@@ -1,8 +1,10 @@
-"""The row of an account, held while it is changed. Knows nothing of what is changed."""
+"""The row of an account: what it says, and how it is held while that changes."""
 
 from dataclasses import dataclass
 
+from graph.account import Account
 from graph.edge import UserId
+from graph.visibility import Audience, Privacy
 from storage.postgres import sql
 from storage.postgres.pool import Connection, Record
 
@@ -22,3 +24,14 @@ async def lock_account(connection: Connection, user: UserId) -> Record:
     row = await connection.row(_SQL.lock_account, user)
     assert row is not None
     return row
+
+
+def account_of(row: Record) -> Account:
+    """What any row with the columns of an account says."""
+    privacy = Privacy(
+        protected=row["protected"],
+        following=Audience(row["following_audience"]),
+        followers=Audience(row["followers_audience"]),
+        present=row["present"],
+    )
+    return Account(privacy, row["following_limit"])

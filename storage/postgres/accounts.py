@@ -10,10 +10,9 @@ from graph.decision import Outcome
 from graph.edge import Millis, UserId
 from graph.pace import Pace, retry_at
 from graph.receipt import Request
-from graph.visibility import Audience, Privacy
 from storage.postgres import sql
-from storage.postgres.account_rows import lock_account
-from storage.postgres.pool import Connection, Postgres, Record
+from storage.postgres.account_rows import account_of, lock_account
+from storage.postgres.pool import Connection, Postgres
 from storage.postgres.receipts import write_receipt
 
 
@@ -42,7 +41,7 @@ class PostgresAccounts:
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         rows = await self._postgres.fetch(_SQL.accounts, list(users))
-        found = {UserId(row["user_id"]): _account(row) for row in rows}
+        found = {UserId(row["user_id"]): account_of(row) for row in rows}
         return {user: found.get(user, DEFAULT) for user in users}
 
     async def set_privacy(
@@ -85,7 +84,7 @@ async def _change(
     pace: Pace | None,
 ) -> Saved:
     row = await lock_account(connection, user)
-    was, now = _account(row), row["now"]
+    was, now = account_of(row), row["now"]
     if row["state"] == AccountState.DELETED:
         return Saved(deleted, was)
     saved = _saved(was, rule(was))
@@ -115,13 +114,3 @@ def _columns(account: Account) -> tuple[bool, int, int, int | None]:
     """An account as `write_account` takes it."""
     privacy = account.privacy
     return privacy.protected, privacy.following, privacy.followers, account.following_limit
-
-
-def _account(row: Record) -> Account:
-    privacy = Privacy(
-        protected=row["protected"],
-        following=Audience(row["following_audience"]),
-        followers=Audience(row["followers_audience"]),
-        present=row["present"],
-    )
-    return Account(privacy, row["following_limit"])

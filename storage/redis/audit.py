@@ -11,10 +11,9 @@ from functools import partial
 
 from graph.edge import UserId
 from graph.page import ListKind, Window
-from storage.postgres.accounts import PostgresAccounts
-from storage.postgres.counts import PostgresCounts
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import Outbox
+from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.relations import PostgresRelations
 from storage.redis import packing
 from storage.redis.connection import Redis
@@ -44,8 +43,7 @@ class CacheAudit:
         outbox: Outbox,
         relations: PostgresRelations,
         lists: PostgresLists,
-        counts: PostgresCounts,
-        accounts: PostgresAccounts,
+        profiles: PostgresProfiles,
         relations_most: int,
         list_most: int,
     ) -> None:
@@ -54,8 +52,7 @@ class CacheAudit:
         self._outbox = outbox
         self._relations = relations
         self._lists = lists
-        self._counts = counts
-        self._accounts = accounts
+        self._profiles = profiles
         self._relations_most = relations_most
         self._list_most = list_most
 
@@ -86,8 +83,7 @@ class CacheAudit:
     def _readers(self) -> Mapping[str, Callable[[Sequence[UserId]], Awaitable[dict[UserId, str]]]]:
         return {
             "rel": self._relations_differ,
-            "counts": self._counts_differ,
-            "account": self._accounts_differ,
+            "profile": self._profiles_differ,
             "following": partial(self._lists_differ, ListKind.FOLLOWING),
             "followers": partial(self._lists_differ, ListKind.FOLLOWERS),
             "friends": partial(self._lists_differ, ListKind.FRIENDS),
@@ -101,21 +97,13 @@ class CacheAudit:
 
         return await self._differing(users, self._keys.relations, "HGETALL", differs)
 
-    async def _counts_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
-        rows = await self._counts.of(users, None)
+    async def _profiles_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
+        rows = await self._profiles.of(users, None)
 
         def differs(user: UserId, reply: Reply) -> bool:
-            return packing.counts_in(reply) != rows[user]
+            return packing.profiles_in([reply]) != [rows[user]]
 
-        return await self._differing(users, self._keys.counts, "GET", differs)
-
-    async def _accounts_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
-        rows = await self._accounts.of(users)
-
-        def differs(user: UserId, reply: Reply) -> bool:
-            return packing.account_in(reply) != rows[user]
-
-        return await self._differing(users, self._keys.account, "GET", differs)
+        return await self._differing(users, self._keys.profile, "GET", differs)
 
     async def _lists_differ(self, kind: ListKind, users: Sequence[UserId]) -> dict[UserId, str]:
         rows = await self._lists.pages(kind, users, Window(self._list_most), None)

@@ -24,7 +24,7 @@ class Debt(Enum):
     ACCOUNTS = auto()
     """Nobody: beyond the bound they are wrong until they end, for 300 s at most."""
     TOTALS = auto()
-    """Of those who stand in lists with somebody who has come or gone; nobody, too: for an hour."""
+    """Of those who stand in lists with somebody who has come or gone; nobody, too."""
     EDGES = auto()
     """The drain, a little later."""
 

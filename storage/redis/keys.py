@@ -32,17 +32,11 @@ class Keys:
     def all_entries(self, kind: ListKind, users: Iterable[UserId]) -> list[str]:
         return self._every(kind.name.lower(), users)
 
-    def counts(self, user: UserId) -> str:
-        return self._key("counts", user)
+    def profile(self, user: UserId) -> str:
+        return self._key("profile", user)
 
-    def all_counts(self, users: Iterable[UserId]) -> list[str]:
-        return self._every("counts", users)
-
-    def account(self, user: UserId) -> str:
-        return self._key("account", user)
-
-    def all_accounts(self, users: Iterable[UserId]) -> list[str]:
-        return self._every("account", users)
+    def all_profiles(self, users: Iterable[UserId]) -> list[str]:
+        return self._every("profile", users)
 
     def own_writes(self, user: UserId) -> str:
         return self._key("own", user)
@@ -83,7 +77,7 @@ class Keys:
 
 
 def parsed(key: str) -> tuple[str, UserId] | None:
-    """What a key holds, and of whom; None for a lease, and for another format's key."""
+    """What a key holds, and of whom; None for what guards one, and for another format's key."""
     match = _PARSED.fullmatch(key)
     return (match[1], UserId(int(match[2]))) if match else None
 
@@ -91,3 +85,8 @@ def parsed(key: str) -> tuple[str, UserId] | None:
 def lease(key: str) -> str:
     """The lease to fill `key`."""
     return key + ":lease"
+
+
+def closing(key: str) -> str:
+    """There while nobody may fill `key`."""
+    return key + ":closed"

@@ -3,7 +3,8 @@
 A reader that misses takes the lease; whoever changes what the key says deletes it; a fill is
 written only while its lease still stands. So an old read never overwrites a newer write, and one
 reader fills while the others wait: one mechanism for both (after Nishtala et al., "Scaling
-Memcache at Facebook", NSDI 2013).
+Memcache at Facebook", NSDI 2013). What is about to change may be closed besides: then nobody fills,
+however many others change meanwhile what the key says, and forget it.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from graph.errors import Unavailable
 from storage.redis.connection import Debt, Redis
-from storage.redis.keys import lease
+from storage.redis.keys import closing, lease
 from storage.redis.wire import Command
 
 
@@ -39,12 +40,17 @@ class Leases:
 
 
 def closed(keys: Iterable[str], for_ms: int) -> list[Command]:
-    """Deletes values and takes away the right to fill them, for a time or until `forget`."""
+    """Deletes values and takes away the right to fill them, for a time or until `opened`."""
     return [
         command
         for key in keys
-        for command in (("SET", lease(key), "", "PX", for_ms), ("UNLINK", key))
+        for command in (("SET", closing(key), "", "PX", for_ms), ("UNLINK", key, lease(key)))
     ]
+
+
+def opened(keys: Iterable[str]) -> list[Command]:
+    """Whoever reads these from now on may fill them."""
+    return [("UNLINK", closing(key)) for key in keys]
 
 
 def forget(keys: Iterable[str]) -> list[Command]:
@@ -52,9 +58,14 @@ def forget(keys: Iterable[str]) -> list[Command]:
     return [("UNLINK", key, lease(key)) for key in keys]
 
 
-async def forget_or_owe(redis: Redis, keys: Collection[str], debt: Debt) -> None:
-    """Forgets values that are no longer true; or, where Redis is away, as soon as it is back."""
+async def forget_or_owe(
+    redis: Redis, keys: Collection[str], debt: Debt, *, opening: bool = False
+) -> None:
+    """Forgets values that are no longer true; or, where Redis is away, as soon as it is back.
+
+    `opening`: what was closed is opened; where Redis is away, that ends by itself.
+    """
     try:
-        await redis.pipe(forget(keys))
+        await redis.pipe([*forget(keys), *(opened(keys) if opening else ())])
     except Unavailable:
         redis.owe([*keys, *map(lease, keys)], debt)

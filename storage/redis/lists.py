@@ -7,12 +7,10 @@ from graph.edge import UserId
 from graph.page import ListKind, Page, Position, Window, cut
 from storage.ports import Lists
 from storage.redis import packing
-from storage.redis.connection import Redis
 from storage.redis.keys import Keys
-from storage.redis.leases import Leases
-from storage.redis.own_writes import OwnWrites, Question
+from storage.redis.own_writes import OwnWrites
 from storage.redis.scripts import READ_WINDOW
-from storage.redis.values import CachedValues, View
+from storage.redis.values import CachedValues, Question, View
 from storage.redis.wire import Command
 
 _page: Callable[[tuple[tuple[Position, ...], bool]], Page] = partial(tuple.__new__, Page)
@@ -28,8 +26,6 @@ class CachedLists:
         self,
         worn: Lists,
         own: OwnWrites,
-        redis: Redis,
-        leases: Leases,
         keys: Keys,
         ttl_s: int,
         most: int,
@@ -38,8 +34,6 @@ class CachedLists:
         self._own = own
         self._values = {
             kind: CachedValues[Page](
-                redis,
-                leases,
                 partial(keys.all_entries, kind),
                 pack=packing.page_value,
                 ttl_s=lambda _: ttl_s,
@@ -101,8 +95,11 @@ def _pages_of_parts(window: Window, parts: Sequence[bytes]) -> list[Page | None]
 
 def page_of_head(window: Window, head: Page) -> Page | None:
     """The page, if the newest entries of the list are enough to know it."""
-    if window.at_head and len(head.entries) > window.size:
-        return Page(head.entries[: window.size], more=True)  # nearly always
+    if window.at_head:  # nearly always
+        if len(head.entries) > window.size:
+            return Page(head.entries[: window.size], more=True)
+        if not head.more:
+            return head
     page = cut(head.entries, window)
     if not head.more or window.before >= head.entries[-1]:
         return page

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain, islice
-from typing import Any, Generic, NamedTuple, TypeVar
+from itertools import chain
+from typing import Any, TypeVar, cast
 
 from graph.edge import UserId
 from graph.errors import Unavailable
@@ -12,8 +12,16 @@ from storage.redis import packing
 from storage.redis.connection import PART, Redis
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
-from storage.redis.values import CachedValues, Load, View, answers
-from storage.redis.wire import Command, Reply
+from storage.redis.values import (
+    CachedValues,
+    Fills,
+    Question,
+    View,
+    answers,
+    columns,
+    together,
+)
+from storage.redis.wire import Reply
 
 NOTHING = packing.pending_value(())
 """The value of a viewer none of whose writes is on its way."""
@@ -22,21 +30,6 @@ PENDING_TTL_S = 5
 """A write is pending for milliseconds, and the cache is told when it ends; this is for the rest."""
 
 V = TypeVar("V")
-A = TypeVar("A")
-
-
-class Question(NamedTuple, Generic[V, A]):
-    """What is asked of one cache, once for each of `users`.
-
-    `load` gets what the cache holds: the same for everybody. `read` answers the viewer from the
-    tables, where the cache must not, or cannot tell, or cannot be reached.
-    """
-
-    users: Sequence[UserId]
-    values: CachedValues[V]
-    view: View[V, A | None]
-    load: Load[V]
-    read: Load[A]
 
 
 class OwnWrites:
@@ -51,15 +44,14 @@ class OwnWrites:
     def __init__(self, worn: Pending, redis: Redis, leases: Leases, keys: Keys, ttl_s: int) -> None:
         self._worn = worn
         self._redis = redis
+        self._fills = Fills(redis, leases)
         self._values = CachedValues[Collection[UserId]](
-            redis,
-            leases,
             keys.all_own_writes,
             pack=packing.pending_value,
             ttl_s=lambda ids: PENDING_TTL_S if ids else ttl_s,
         )
         self._filling: dict[UserId, asyncio.Task[Collection[UserId]]] = {}
-        self._view = View[Collection[UserId], Collection[UserId]](
+        self._view = View[Collection[UserId], Collection[UserId] | None](
             lambda values: list(map(packing.pending_in, values)), lambda ids: ids
         )
 
@@ -71,19 +63,16 @@ class OwnWrites:
         Of any number of caches, in one round trip.
         """
         try:
-            own, columns = await self._first(viewer, questions)
+            own, replies = await self._first(viewer, questions)
         except Unavailable as error:
             if error.part != PART:
                 raise
-            read = await asyncio.gather(*(q.read(q.users) for q in questions))
+            read = await together([q.read(q.users) for q in questions])
             return [_in_order(q.users, found) for q, found in zip(questions, read, strict=True)]
-        found: list[Any] = list(map(_answers, questions, columns))
+        found: list[Any] = list(map(_answers, questions, replies))
         if not own and None not in found:  # nearly always
             return found
-        completed = (
-            _completed(q, column, own) for q, column in zip(questions, columns, strict=True)
-        )
-        return list(await asyncio.gather(*completed))
+        return await self._completed(questions, replies, own)
 
     async def _first(
         self, viewer: UserId | None, questions: Sequence[Question[Any, Any]]
@@ -92,13 +81,66 @@ class OwnWrites:
         asked = [q.view.reads(q.values.keys(q.users)) for q in questions]
         commands = list(chain.from_iterable(asked))
         if viewer is None or not commands:
-            return (), _columns(questions, asked, await self._redis.pipe(commands))
+            return (), columns(questions, asked, await self._redis.pipe(commands))
         (own,) = self._values.keys([viewer])
         pending, *replies = await self._redis.after(("GET", own), commands)
-        if not pending:
-            towards = await self._filled(viewer)
-            return _around(viewer, towards), (await self._first(None, questions))[1]
-        return _around(viewer, packing.pending_in(pending)), _columns(questions, asked, replies)
+        found = columns(questions, asked, replies)
+        if pending:
+            return _around(viewer, packing.pending_in(pending)), found
+        towards = await self._filled(viewer)
+        if any(map(any, found)):  # what is not there need not be read again: it will be loaded
+            _, found = await self._first(None, questions)
+        return _around(viewer, towards), found
+
+    async def _completed(
+        self,
+        questions: Sequence[Question[Any, Any]],
+        replies: Sequence[Sequence[Reply]],
+        own: Collection[UserId],
+    ) -> list[Sequence[Any]]:
+        """What the caches have answered, and all that they could not, or must not."""
+        found = [
+            answers(q.users, reply, q.view) for q, reply in zip(questions, replies, strict=True)
+        ]
+        asked = [list(dict.fromkeys(q.users)) for q in questions]  # twice asked, once read
+        missing = [
+            [user for user in users if user not in held and user not in own]
+            for users, held in zip(asked, found, strict=True)
+        ]
+        await self._fill_in(questions, missing, found)
+        rest = [
+            [user for user in users if user in own or held.get(user) is None]
+            for users, held in zip(asked, found, strict=True)
+        ]
+        reads = [q.read(users) for q, users in zip(questions, rest, strict=True) if users]
+        read = iter(await together(reads) if reads else ())
+        for users, held in zip(rest, found, strict=True):
+            if users:
+                held.update(next(read))
+        return [_in_order(q.users, held) for q, held in zip(questions, found, strict=True)]
+
+    async def _fill_in(
+        self,
+        questions: Sequence[Question[Any, Any]],
+        missing: Sequence[Sequence[UserId]],
+        found: Sequence[dict[UserId, Any]],
+    ) -> None:
+        """Adds to what was `found` what is `missing` of each question, as far as Redis is there."""
+        wanted = [
+            (question._replace(users=users), held)
+            for question, users, held in zip(questions, missing, found, strict=True)
+            if users
+        ]
+        if not wanted:
+            return
+        try:
+            filled = await self._fills.filled([question for question, _ in wanted])
+        except Unavailable as error:
+            if error.part != PART:
+                raise
+            return
+        for (_, held), more in zip(wanted, filled, strict=True):
+            held.update(more)
 
     async def _filled(self, viewer: UserId) -> Collection[UserId]:
         """Read from the tables: once for all questions of a request, which come in one turn."""
@@ -109,25 +151,15 @@ class OwnWrites:
 
     async def _fill(self, viewer: UserId) -> Collection[UserId]:
         del self._filling[viewer]  # whoever asks from now on may have written since
-        return (await self._values.filled([viewer], self._view, self._worn.of))[viewer]
+        load = self._worn.of
+        question = Question([viewer], self._values, self._view, load, load)
+        (found,) = await self._fills.filled([question])
+        return cast("Collection[UserId]", found[viewer])
 
 
 def _in_order(users: Sequence[UserId], found: Mapping[UserId, V]) -> list[V]:
     """What was found of each user."""
     return list(map(found.__getitem__, users))
-
-
-def _columns(
-    questions: Sequence[Question[Any, Any]],
-    asked: Sequence[Sequence[Command]],
-    replies: Sequence[Reply],
-) -> list[Sequence[Reply]]:
-    """What was replied to each question, once for each of its users."""
-    turns = iter(replies)
-    return [
-        question.view.column(list(islice(turns, len(commands))))
-        for question, commands in zip(questions, asked, strict=True)
-    ]
 
 
 def _answers(question: Question[Any, Any], replies: Sequence[Reply]) -> Sequence[Any] | None:
@@ -136,25 +168,6 @@ def _answers(question: Question[Any, Any], replies: Sequence[Reply]) -> Sequence
         return None
     found = question.view.of_replies(replies)
     return None if question.view.parts is not None and None in found else found
-
-
-async def _completed(
-    question: Question[Any, Any], replies: Sequence[Reply], own: Collection[UserId]
-) -> list[Any]:
-    """What the cache has answered, and all that it could not, or must not."""
-    found = answers(question.users, replies, question.view)
-    users = dict.fromkeys(question.users)  # who is asked for twice, is read once
-    missing = [user for user in users if user not in found and user not in own]
-    try:
-        if missing:
-            found |= await question.values.filled(missing, question.view, question.load)
-    except Unavailable as error:
-        if error.part != PART:
-            raise
-    rest = [user for user in users if user in own or found.get(user) is None]
-    if rest:
-        found |= await question.read(rest)
-    return _in_order(question.users, found)
 
 
 def _around(viewer: UserId, towards: Collection[UserId]) -> Collection[UserId]:

@@ -4,17 +4,21 @@ relation hash   field: the other user's id in decimals; value: two halves, forwa
                 each kind | flags << 4 (1 byte), since (8), version (8); zeros: no such edge.
                 field "*": as_of (8), then 1 = all forward edges are here, 2 = all back edges
 list            1 byte: whether it is the whole list; then (since, id) each (8, 8), newest first
-counts          following, followers, friends (8 each); then, for whom any is not 0, the others;
-                then, in whose lists anybody is absent, how many these are, all of them again
+profile         1 byte of the account: protected, two audiences (2 bits each), gone, limited; then
+                following, followers, friends (8 each): of nearly everybody that is all;
+                then, for whom any is not 0, the other totals; then, in whose lists anybody is
+                absent, how many these are, all totals again (8 each);
+                then, of whom a service has set one, the following limit (4)
 own writes      one byte, for an empty value would look like none; then user ids (8 each)
-account         1 byte: protected, two audiences (2 bits each), gone; then, of whom a service has
-                set one, the following limit (4): of nearly everybody one zero
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from dataclasses import replace
+from functools import partial
+from itertools import repeat, starmap
+from operator import add
 from struct import Struct
-from typing import cast
+from typing import Any, cast
 
 from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
@@ -28,9 +32,6 @@ from storage.postgres.relations import Neighbourhood
 MARKER = "*"
 FORWARD, BACK = 1, 2
 
-ACCOUNTS_HELD = 256
-"""Unpacked accounts: without limits of their own, all there can be are 64."""
-
 _HALF = Struct(">BQQ")
 _BACK = _HALF.size
 _DATES = Struct(">xQ8xxQ8x")
@@ -40,14 +41,20 @@ _KINDS_BEHIND = [(first & 15) << 4 for first in range(256)]
 _MARK = Struct(">QB")
 _ENTRY = Struct(">qq")
 _entries = cast("Callable[[bytes], Iterator[Position]]", _ENTRY.iter_unpack)
-_COUNTS = Struct(f">{len(NO_COUNTS.numbers)}q")
-_PUBLIC_COUNTS = Struct(">qqq")
+_PUBLIC = 3
+"""So many totals are for everybody."""
+_PROFILE = Struct(f">B{_PUBLIC}q")
+_PUBLIC_COUNTS = Struct(f">x{_PUBLIC}q")
+_OTHERS = Struct(f">{len(NO_COUNTS.numbers) - _PUBLIC}q")
+_TOTALS = Struct(f">{len(NO_COUNTS.numbers)}q")
+_ABSENT_AT = _PROFILE.size + _OTHERS.size
+_LIMIT = Struct(">I")
+_LIMITED = 1 << 6
 # A named tuple's own constructor is a Python function: a fifth of what unpacking one costs.
+_new: Callable[..., Any] = tuple.__new__
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
-_counts: Callable[[tuple[int | Counts | None, ...]], Counts] = partial(tuple.__new__, Counts)
-_NO_OTHERS = NO_COUNTS[3:]
+_NO_OTHERS = NO_COUNTS[_PUBLIC:]
 _NO_HALF = bytes(_HALF.size)
-_DEFAULT_ACCOUNT = b"\0"
 
 
 def half(edge: Edge) -> bytes:
@@ -111,7 +118,7 @@ def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> Iterator[Rel
 
 def page_value(page: Page) -> bytes:
     """A list's newest entries; `page` is from its head."""
-    entries = b"".join(_ENTRY.pack(since, other) for since, other in page.entries)
+    entries = b"".join(starmap(_ENTRY.pack, page.entries))
     return (b"\0" if page.more else b"\1") + entries
 
 
@@ -133,63 +140,86 @@ def bytes_of_entries(count: int) -> int:
     return 1 + count * _ENTRY.size
 
 
-def counts_value(counts: Counts) -> bytes:
-    public = _PUBLIC_COUNTS.size // 8
-    if not any(counts[public:]):
-        return _PUBLIC_COUNTS.pack(*counts[:public])
-    absent = b"" if counts.absent is None else _COUNTS.pack(*counts.absent.numbers)
-    return _COUNTS.pack(*counts.numbers) + absent
+def profile_value(profile: Profile) -> bytes:
+    account, counts = profile
+    public, others = counts[:_PUBLIC], counts[_PUBLIC:]
+    value = _PROFILE.pack(_said(account), *public)
+    if any(others):
+        value += _OTHERS.pack(*counts.numbers[_PUBLIC:])
+        value += b"" if counts.absent is None else _TOTALS.pack(*counts.absent.numbers)
+    limit = account.following_limit
+    return value if limit is None else value + _LIMIT.pack(limit)
 
 
-def counts_in(value: bytes) -> Counts:
-    if len(value) == _PUBLIC_COUNTS.size:
-        return _counts(_PUBLIC_COUNTS.unpack(value) + _NO_OTHERS)
-    if len(value) == _COUNTS.size:
-        return _counts((*_COUNTS.unpack(value), None))
-    absent = _counts((*_COUNTS.unpack_from(value, _COUNTS.size), None))
-    return _counts((*_COUNTS.unpack_from(value), absent))
+def profiles_in(values: Sequence[bytes]) -> list[Profile]:
+    """The profiles of a column of users."""
+    said = b"".join(values)
+    if len(said) == len(values) * _PROFILE.size:  # no value is shorter
+        return _usual(said)
+    found = _usual(b"".join([value[: _PROFILE.size] for value in values]))
+    for place, value in enumerate(values):
+        if len(value) > _PROFILE.size:
+            found[place] = _whole(found[place], value)
+    return found
 
 
-def all_counts_in(values: Sequence[bytes]) -> list[Counts]:
-    """The same of a column."""
-    public, unpack = _PUBLIC_COUNTS.size, _PUBLIC_COUNTS.unpack
-    # Of nearly everybody only the public ones are not 0: those cost no call of their own.
-    return [
-        _counts(unpack(value) + _NO_OTHERS) if len(value) == public else counts_in(value)
-        for value in values
-    ]
+def _usual(values: bytes) -> list[Profile]:
+    """The profiles of values that hold no more than those of nearly everybody."""
+    # A column at a time, without a call of Python for each: a page of buttons shows a hundred.
+    accounts = map(_ACCOUNTS.__getitem__, values[:: _PROFILE.size])
+    totals = map(add, _PUBLIC_COUNTS.iter_unpack(values), repeat(_NO_OTHERS))
+    counts = map(_new, repeat(Counts), totals)
+    return list(map(_new, repeat(Profile), zip(accounts, counts, strict=True)))
 
 
-def account_value(account: Account) -> bytes:
-    privacy, limit = account.privacy, account.following_limit
+def _whole(usual: Profile, value: bytes) -> Profile:
+    """The profile that a longer value holds, of which the usual part was read."""
+    account, counts = usual
+    end = len(value)
+    if value[0] & _LIMITED:
+        account, end = _limited(value), end - _LIMIT.size
+    if end > _ABSENT_AT:
+        counts = counts._replace(absent=Counts(*_TOTALS.unpack_from(value, _ABSENT_AT)))
+    if end > _PROFILE.size:
+        others = _OTHERS.unpack_from(value, _PROFILE.size)
+        counts = Counts._make((*counts[:_PUBLIC], *others, counts.absent))
+    return Profile(account, counts)
+
+
+def _said(account: Account) -> int:
+    """The first byte of an account."""
+    privacy = account.privacy
     said = privacy.protected | privacy.following << 1 | privacy.followers << 3
-    first = (said | (not privacy.present) << 5).to_bytes()
-    return first if limit is None else first + limit.to_bytes(4, "big")
+    return said | (not privacy.present) << 5 | (account.following_limit is not None) << 6
 
 
-@lru_cache(ACCOUNTS_HELD)
-def account_in(value: bytes) -> Account:
-    if value == _DEFAULT_ACCOUNT:
-        return DEFAULT  # of nearly everybody
-    said, limit = value[0], value[1:]
+def _account(said: int) -> Account:
+    """The account whose first byte this is, but for its limit."""
     privacy = Privacy(
         protected=bool(said & 1),
         following=Audience(said >> 1 & 3),
         followers=Audience(said >> 3 & 3),
-        present=not said >> 5,
+        present=not said >> 5 & 1,
     )
-    return Account(privacy, int.from_bytes(limit, "big") if limit else None)
+    return DEFAULT if privacy == DEFAULT.privacy else Account(privacy)
 
 
-def profiles_in(
-    users: Sequence[UserId], accounts: Sequence[bytes | None], counts: Sequence[bytes | None]
+def _limited(value: bytes) -> Account:
+    (limit,) = _LIMIT.unpack_from(value, len(value) - _LIMIT.size)
+    return replace(_ACCOUNTS[value[0]], following_limit=limit)
+
+
+def profiles_held(
+    users: Sequence[UserId], replies: Sequence[bytes | None]
 ) -> dict[UserId, Profile]:
-    """The profiles of those users of whom both values are there."""
-    return {
-        user: Profile(account_in(account), counts_in(totals))
-        for user, account, totals in zip(users, accounts, counts, strict=True)
-        if account and totals
-    }
+    """The profiles of those users whose values are there."""
+    held = {user: value for user, value in zip(users, replies, strict=True) if value}
+    return dict(zip(held, profiles_in(list(held.values())), strict=True))
+
+
+def accounts_in(values: Sequence[bytes]) -> list[Account]:
+    """Only the accounts of a column of users."""
+    return [_ACCOUNTS[value[0]] if value[0] < _LIMITED else _limited(value) for value in values]
 
 
 def pending_value(ids: Collection[UserId]) -> bytes:
@@ -202,3 +232,7 @@ def pending_in(value: bytes) -> Collection[UserId]:
     return frozenset(
         UserId(int.from_bytes(value[i : i + 8], "big")) for i in range(1, len(value), 8)
     )
+
+
+_ACCOUNTS = list(map(_account, range(2 * _LIMITED)))
+"""By their first byte. Nearly everybody's is the first, and one object."""

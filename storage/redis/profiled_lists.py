@@ -1,17 +1,17 @@
-"""Pages, accounts and totals in one round trip. Knows nothing of what any of them says."""
+"""Pages and profiles in one round trip. Knows nothing of what either says."""
 
 from collections.abc import Sequence
 
 from graph.edge import UserId
 from graph.page import ListKind, Window
-from storage.ports import ProfiledPages, profiles
+from storage.ports import ProfiledPages
 from storage.redis.lists import CachedLists
 from storage.redis.own_writes import OwnWrites
 from storage.redis.profiles import CachedProfiles
 
 
 class CachedProfiledLists:
-    """Keeps `storage.ports.ProfiledLists`: a part of a value an owner, and two values a user."""
+    """Keeps `storage.ports.ProfiledLists`: a part of a value an owner, and a value a user."""
 
     def __init__(self, own: OwnWrites, lists: CachedLists, profiles: CachedProfiles) -> None:
         self._own = own
@@ -26,11 +26,11 @@ class CachedProfiledLists:
         viewer: UserId | None,
         users: Sequence[UserId],
     ) -> ProfiledPages:
-        pages, accounts, counts = await self._own.seen(
+        pages, profiles = await self._own.seen(
             viewer,
             self._lists.question(kind, owners, window, viewer),
-            *self._profiles.questions(users, viewer),
+            self._profiles.question(users, viewer),
         )
         return ProfiledPages(
-            dict(zip(owners, pages, strict=True)), profiles(users, accounts, counts)
+            dict(zip(owners, pages, strict=True)), dict(zip(users, profiles, strict=True))
         )

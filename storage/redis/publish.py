@@ -25,7 +25,7 @@ class RedisCaches:
     """Keeps `storage.ports.Caches`.
 
     Relation hashes are brought up to date in place, by version: they are large, and hot. Lists,
-    counts and own writes are small, and forgotten.
+    profiles and own writes are small, and forgotten.
     """
 
     def __init__(self, redis: Redis, keys: Keys, relations_most: int) -> None:
@@ -90,7 +90,6 @@ class RedisCaches:
                 *self._owner_keys(user),
                 *self._reverse_keys(user),
                 self._keys.relations(user),
-                self._keys.account(user),
             ]
         )
         await forget_or_owe(self._redis, keys, Debt.ACCOUNTS)
@@ -99,14 +98,14 @@ class RedisCaches:
         return [
             self._keys.entries(ListKind.FOLLOWING, user),
             self._keys.entries(ListKind.FRIENDS, user),
-            self._keys.counts(user),
+            self._keys.profile(user),
         ]
 
     def _reverse_keys(self, user: UserId) -> list[str]:
         return [
             self._keys.entries(ListKind.FOLLOWERS, user),
             self._keys.entries(ListKind.FRIENDS, user),
-            self._keys.counts(user),
+            self._keys.profile(user),
         ]
 
     def _owner_keys(self, user: UserId) -> list[str]:

@@ -1,20 +1,24 @@
-"""A cache of small values behind leases, over any way to load them. Knows no key and no format."""
+"""Caches of small values behind leases, over any way to load them. Knows no key and no format."""
 
+import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from itertools import chain, islice
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.redis.connection import Redis
-from storage.redis.keys import lease
+from storage.redis.keys import closing, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_VALUE
 from storage.redis.wire import MANY, Command, Reply
 
 V = TypeVar("V")
 A = TypeVar("A")
+T = TypeVar("T")
 
 Load = Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, V]]]
 
@@ -41,45 +45,115 @@ class View(NamedTuple, Generic[V, A]):
 class CachedValues(Generic[V]):
     """One value a user. `ttl_s` may depend on the value."""
 
-    redis: Redis
-    leases: Leases
     keys: Callable[[Iterable[UserId]], list[str]]
     pack: Callable[[V], bytes]
     ttl_s: Callable[[V], int]
 
+
+class Question(NamedTuple, Generic[V, A]):
+    """What is asked of one cache, once for each of `users`.
+
+    `load` gets what the cache holds: the same for everybody. `read` answers the viewer from the
+    tables, where the cache must not, or cannot tell, or cannot be reached.
+    """
+
+    users: Sequence[UserId]
+    values: CachedValues[V]
+    view: View[V, A | None]
+    load: Load[V]
+    read: Load[A]
+
+
+class Fills:
+    """Fills any number of caches at once."""
+
+    def __init__(self, redis: Redis, leases: Leases) -> None:
+        self._redis = redis
+        self._leases = leases
+
     async def filled(
-        self, users: Sequence[UserId], view: View[V, A], load: Load[V]
-    ) -> dict[UserId, A]:
-        """The answers of users whose values are missing: two round trips and one load.
+        self, questions: Sequence[Question[Any, Any]]
+    ) -> Sequence[Mapping[UserId, Any]]:
+        """The answers to questions all of whose values are missing, and none is asked for twice:
+        two round trips for all, and one load each, side by side.
 
-        Who is not the first to miss a value waits a moment for whoever was. Repeats are allowed.
+        Who is not the first to miss a value waits a moment for whoever was.
         """
-        users = list(dict.fromkeys(users))
-        keys = dict(zip(users, self.keys(users), strict=True))
-        tokens = await self.leases.take(list(keys.values()))
-        found: dict[UserId, A] = {}
-        if len(tokens) < len(users):
-            await self.leases.wait()
-            others = {user: key for user, key in keys.items() if key not in tokens}
-            found = await self._read(others, view)
-        loaded = await load([user for user in users if user not in found])
-        await self._fill({keys[user]: value for user, value in loaded.items()}, tokens)
-        return found | {user: view.of_value(value) for user, value in loaded.items()}
-
-    async def _read(self, keys: Mapping[UserId, str], view: View[V, A]) -> dict[UserId, A]:
-        replies = await self.redis.pipe(view.reads(list(keys.values())))
-        return answers(list(keys), view.column(replies), view)
-
-    async def _fill(self, loaded: Mapping[str, V], tokens: Mapping[str, str]) -> None:
-        commands = [
-            fill_value(key, tokens[key], self.pack(value), self.ttl_s(value))
-            for key, value in loaded.items()
-            if key in tokens
+        keys = [dict(zip(q.users, q.values.keys(q.users), strict=True)) for q in questions]
+        tokens = await self._leases.take(list(chain.from_iterable(map(dict.values, keys))))
+        found = await self._from_others(questions, keys, tokens)
+        missing = [
+            [user for user in q.users if user not in held]
+            for q, held in zip(questions, found, strict=True)
         ]
-        try:
-            await self.redis.pipe(commands)
-        except Unavailable:
-            return  # what was loaded is right all the same
+        loads = iter(
+            await together(
+                [q.load(users) for q, users in zip(questions, missing, strict=True) if users]
+            )
+        )
+        commands: list[Command] = []
+        for q, named, users, held in zip(questions, keys, missing, found, strict=True):
+            values = next(loads) if users else {}
+            held.update((user, q.view.of_value(value)) for user, value in values.items())
+            commands += _fills(q.values, named, tokens, values)
+        with suppress(Unavailable):  # what was loaded is right all the same
+            await self._redis.pipe(commands)
+        return found
+
+    async def _from_others(
+        self,
+        questions: Sequence[Question[Any, Any]],
+        keys: Sequence[Mapping[UserId, str]],
+        tokens: Collection[str],
+    ) -> list[dict[UserId, Any]]:
+        """What those have filled in who were first to miss it."""
+        theirs = [{user: key for user, key in named.items() if key not in tokens} for named in keys]
+        if not any(theirs):
+            return [{} for _ in questions]
+        await self._leases.wait()
+        asked = [
+            q.view.reads(list(named.values())) for q, named in zip(questions, theirs, strict=True)
+        ]
+        replies = await self._redis.pipe(list(chain.from_iterable(asked)))
+        read = columns(questions, asked, replies)
+        return [
+            answers(list(named), column, q.view)
+            for q, named, column in zip(questions, theirs, read, strict=True)
+        ]
+
+
+def _fills(
+    values: CachedValues[V],
+    keys: Mapping[UserId, str],
+    tokens: Mapping[str, str],
+    loaded: Mapping[UserId, V],
+) -> list[Command]:
+    """Writes what was loaded where the lease is held."""
+    return [
+        fill_value(key, tokens[key], values.pack(value), values.ttl_s(value))
+        for user, value in loaded.items()
+        if (key := keys[user]) in tokens
+    ]
+
+
+async def together(awaitables: Sequence[Awaitable[T]]) -> Sequence[T]:
+    """What each comes to, side by side: one alone needs no task."""
+    if len(awaitables) == 1:
+        return [await awaitables[0]]
+    return await asyncio.gather(*awaitables)
+
+
+def columns(
+    questions: Sequence[Question[Any, Any]],
+    asked: Sequence[Sequence[Command]],
+    replies: Sequence[Reply],
+) -> list[Sequence[Reply]]:
+    """What was replied to the commands of each question, once for each of its users."""
+    turns = iter(replies)
+    return [
+        question.view.column(list(islice(turns, len(commands))))
+        for question, commands in zip(questions, asked, strict=True)
+    ]
 
 
 def answers(users: Sequence[UserId], replies: Sequence[Reply], view: View[V, A]) -> dict[UserId, A]:
@@ -94,7 +168,8 @@ def whole(keys: Sequence[str]) -> list[Command]:
 
 
 def fill_value(key: str, token: str, value: bytes, ttl_s: int) -> Command:
-    return ("EVAL", FILL_VALUE, 2, key, lease(key), token, value, spread(ttl_s))
+    guards = lease(key), closing(key)
+    return ("EVAL", FILL_VALUE, 3, key, *guards, token, value, spread(ttl_s))
 
 
 def spread(ttl_s: int) -> int:

@@ -90,9 +90,9 @@ async def test_a_wrong_cached_value_is_found_and_mended(
 ) -> None:
     await follows(stores, (1, 2))
     await drain_all(stores)
-    await stores.counts.of([1], None)  # type: ignore[list-item]
-    ((key,),) = await stores.redis.pipe([("KEYS", "*counts*")])
-    await stores.redis.pipe([("SET", key, bytes(24))])
+    await stores.profiles.of([1], None)  # type: ignore[list-item]
+    ((key,),) = await stores.redis.pipe([("KEYS", "*profile*")])
+    await stores.redis.pipe([("SET", key, bytes(25))])
     code, said = await kith("verify", **servers(storage_settings))
     assert code == 1
     assert "cached value differs: 1" in said

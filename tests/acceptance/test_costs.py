@@ -195,6 +195,20 @@ async def test_a_page_its_total_and_who_may_open_it_are_one_round_trip(
 
 
 @pytest.mark.usefixtures("circle")
+@pytest.mark.parametrize(("viewer", "own"), [(None, Cost(0, 0)), (1, Cost(1, 2))])
+async def test_a_page_of_which_nothing_is_cached_is_two_statements(
+    gateway: Gateway, stores: Stores, viewer: int | None, own: Cost
+) -> None:
+    """A look, the leases and the fills of everything; and what a viewer has written just now."""
+    page = PAGE % " totalCount"
+    await gateway.data(page, viewer, id="9")
+    await stores.redis.pipe([("FLUSHDB",)])
+    before = await counters(gateway)
+    assert len((await gateway.data(page, viewer, id="9"))["user"]["followers"]["edges"]) == 3
+    assert await since(gateway, before) == Cost(2 + own.statements, 3 + own.round_trips)
+
+
+@pytest.mark.usefixtures("circle")
 async def test_a_viewer_with_blocks_pays_two_round_trips_more(
     gateway: Gateway, stores: Stores
 ) -> None:

@@ -39,7 +39,7 @@ async def test_a_viewers_own_relations_are_one_round_trip_and_read_no_account(
 ) -> None:
     for count in (2, 1000):
         assert await warm_cost(gateway, query, 1, ids=ids(count)) == Cost(0, 1)
-    (keys,) = await stores.redis.pipe([("KEYS", "*:account:*")])
+    (keys,) = await stores.redis.pipe([("KEYS", "*:profile:*")])
     assert keys == []
 
 

@@ -66,8 +66,8 @@ async def nothing_waits(stores: Stores) -> bool:
 async def test_a_worker_drains_what_is_written(stores: Stores, worker: Worker) -> None:
     await follows(stores, *((fan, 1) for fan in range(2, 40)))
     await until(lambda: nothing_waits(stores))
-    (counts,) = (await stores.counts.of([1], None)).values()  # type: ignore[list-item]
-    assert counts.followers == 38
+    (profile,) = (await stores.profiles.of([1], None)).values()  # type: ignore[list-item]
+    assert profile.counts.followers == 38
 
 
 async def test_a_killed_worker_loses_nothing(stores: Stores, worker: Worker) -> None:
@@ -78,8 +78,8 @@ async def test_a_killed_worker_loses_nothing(stores: Stores, worker: Worker) -> 
         await worker.start()
     await writing
     await until(lambda: nothing_waits(stores))
-    (counts,) = (await stores.counts.of([1], None)).values()  # type: ignore[list-item]
-    assert counts.followers == 298
+    (profile,) = (await stores.profiles.of([1], None)).values()  # type: ignore[list-item]
+    assert profile.counts.followers == 298
 
 
 async def test_the_sweep_finds_what_the_queue_has_lost(

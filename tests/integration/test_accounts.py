@@ -7,24 +7,27 @@ from dataclasses import replace
 import pytest
 
 from graph.account import DEFAULT, Account, PrivacyChange, Saved
+from graph.counts import NO_COUNTS, Counts
 from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.pace import Pace
 from graph.receipt import AlreadyNoted, Request, keyed_id
-from graph.visibility import OPEN, Audience, Privacy
+from graph.visibility import Audience, Privacy
 from storage.finishing import Finishing
-from storage.ports import Accounts
+from storage.ports import Accounts, Profile, Profiles
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.outbox import PostgresPending
+from storage.postgres.profiles import PostgresProfiles
 from storage.redis import packing
 from storage.redis.accounts import CachedAccounts
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.own_writes import OwnWrites
+from storage.redis.profiles import CachedProfiles
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.graphs import users
+from tests.graphs import drain_all, follows, users
 
 DEADLINE_S = 20
 LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is
@@ -32,6 +35,14 @@ KEYS = Keys("public")
 ONE, TWO = users(1, 2)
 PROTECTED = PrivacyChange(protected=True)
 CLOSED = Account(Privacy(protected=True))
+ALL_COUNTS = Counts(*range(1, 12))
+TOTALS = (
+    Counts(1, 2, 2**62),
+    Counts(1, 2, 3, mutes=4),
+    ALL_COUNTS,
+    ALL_COUNTS._replace(absent=Counts(*range(11))),
+    NO_COUNTS._replace(absent=NO_COUNTS),
+)
 
 
 @pytest.fixture(params=["tables", "cached", "cached, Redis is down"])
@@ -116,33 +127,60 @@ async def test_who_changes_too_much_too_fast_is_told_when_to_go_on(
 @pytest.mark.parametrize("protected", [True, False])
 @pytest.mark.parametrize("present", [True, False])
 @pytest.mark.parametrize("limit", [None, 0, 1, 2**31 - 1])
-def test_a_cached_account_is_what_was_packed(
+def test_a_cached_profile_is_what_was_packed(
     protected: bool, present: bool, limit: int | None
 ) -> None:
     for following in Audience:
         for followers in Audience:
             account = Account(Privacy(protected, following, followers, present), limit)
-            value = packing.account_value(account)
-            assert packing.account_in(value) == account
-            assert len(value) == (1 if limit is None else 5)
-    assert packing.account_value(Account(OPEN)) == b"\0"
+            profiles = [Profile(account, counts) for counts in (NO_COUNTS, *TOTALS)]
+            values = list(map(packing.profile_value, profiles))
+            assert packing.profiles_in(values) == profiles
+            assert packing.profiles_in(values[:1]) == profiles[:1]
+            assert packing.accounts_in(values) == [account] * len(values)
 
 
-class Gated:
-    """Accounts whose reads and writes stop, done but unanswered, until they are let go."""
+def test_nearly_everybodys_profile_is_short_and_their_account_one_object() -> None:
+    value = packing.profile_value(Profile(DEFAULT, Counts(1, 2, 3)))
+    assert len(value) == 25
+    (profile,) = packing.profiles_in([value])
+    assert profile.account is DEFAULT
+    assert packing.profiles_in([]) == []
 
-    def __init__(self, worn: Accounts) -> None:
-        self._worn = worn
+
+class Stop:
+    """Whoever is done stops here, unanswered, until they are let go."""
+
+    def __init__(self) -> None:
         self.done, self.go = asyncio.Event(), asyncio.Event()
 
-    async def _stop(self) -> None:
+    async def stop(self) -> None:
         self.done.set()
         await self.go.wait()
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        found = await self._worn.of(users)
-        await self._stop()
+
+class GatedProfiles(Stop):
+    """Profiles whose reads stop."""
+
+    def __init__(self, worn: Profiles) -> None:
+        super().__init__()
+        self._worn = worn
+
+    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
+        found = await self._worn.of(users, viewer)
+        await self.stop()
         return found
+
+
+class Gated(Stop):
+    """Accounts whose writes stop."""
+
+    def __init__(self, worn: Accounts) -> None:
+        super().__init__()
+        self._worn = worn
+
+    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+        return await self._worn.of(users)
 
     async def set_privacy(
         self,
@@ -152,7 +190,7 @@ class Gated:
         pace: Pace | None = None,
     ) -> Saved:
         saved = await self._worn.set_privacy(user, change, request, pace)
-        await self._stop()
+        await self.stop()
         return saved
 
     async def set_following_limit(
@@ -175,10 +213,12 @@ class Broken(Gated):
         raise Unavailable("PostgreSQL")
 
 
-def cached(worn: Accounts, stores: Stores) -> CachedAccounts:
+def cached(worn: Accounts, stores: Stores, profiles: Profiles | None = None) -> CachedAccounts:
     leases = Leases(stores.redis, LEASE_MS, 1)
     own = OwnWrites(PostgresPending(stores.postgres), stores.redis, leases, KEYS, 60)
-    return CachedAccounts(worn, own, stores.redis, leases, KEYS, 3600, stores.events, Finishing())
+    profiles = profiles or PostgresProfiles(stores.postgres)
+    both = CachedProfiles(profiles, own, KEYS, 3600)
+    return CachedAccounts(worn, both, stores.redis, KEYS, stores.events, Finishing())
 
 
 @pytest.fixture
@@ -189,8 +229,8 @@ def tables(stores: Stores) -> Accounts:
 async def test_an_old_read_does_not_overwrite_a_newer_write(
     stores: Stores, tables: Accounts
 ) -> None:
-    slow = Gated(tables)
-    reading = asyncio.create_task(cached(slow, stores).of([ONE]))
+    slow = GatedProfiles(PostgresProfiles(stores.postgres))
+    reading = asyncio.create_task(cached(tables, stores, slow).of([ONE]))
     async with asyncio.timeout(DEADLINE_S):
         await slow.done.wait()
         await stores.accounts.set_privacy(ONE, PROTECTED)
@@ -200,20 +240,23 @@ async def test_an_old_read_does_not_overwrite_a_newer_write(
 
 
 async def test_while_somebody_writes_nobody_remembers(stores: Stores, tables: Accounts) -> None:
+    """Although what else the same value says has changed meanwhile, and was forgotten."""
     await stores.accounts.of([ONE])
     slow = Gated(tables)
     writing = asyncio.create_task(cached(slow, stores).set_privacy(ONE, PROTECTED))
     async with asyncio.timeout(DEADLINE_S):
         await slow.done.wait()
+        await follows(stores, (1, 2))
+        await drain_all(stores)
         for _ in range(2):
             assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
-        (value,) = await stores.redis.pipe([("GET", KEYS.account(ONE))])
+        (value,) = await stores.redis.pipe([("GET", KEYS.profile(ONE))])
         assert value is None
         slow.go.set()
         await writing
     assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
-    (value,) = await stores.redis.pipe([("GET", KEYS.account(ONE))])
-    assert value == packing.account_value(CLOSED)
+    (value,) = await stores.redis.pipe([("GET", KEYS.profile(ONE))])
+    assert packing.accounts_in([value]) == [CLOSED]
 
 
 async def test_a_writer_who_dies_after_the_commit_leaves_nothing_old(
@@ -236,7 +279,7 @@ async def test_a_writer_who_hangs_up_has_written_all_the_same(
         writing.cancel()
         slow.go.set()
         await asyncio.wait([writing])
-        while KEYS.account(ONE).encode() not in (await stores.redis.pipe([("KEYS", "*")]))[0]:
+        while KEYS.profile(ONE).encode() not in (await stores.redis.pipe([("KEYS", "*")]))[0]:
             assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
 
 
@@ -246,6 +289,6 @@ async def test_an_audit_finds_an_account_that_is_wrong(stores: Stores) -> None:
     audited = [batch async for batch in stores.audit.batches()]
     assert sum(batch.compared for batch in audited) == 2
     wrong = [key for batch in audited for key in batch.wrong]
-    assert wrong == [KEYS.account(ONE)]
+    assert wrong == [KEYS.profile(ONE)]
     await stores.audit.forget(wrong)
     assert await stores.accounts.of([ONE]) == {ONE: CLOSED}

@@ -20,27 +20,28 @@ from graph.transitions import follow, unfollow
 from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
 from storage.finishing import Finishing
-from storage.ports import Check, CountsOf, EdgeChange, Lists, Pending
-from storage.postgres.counts import PostgresCounts
+from storage.ports import Check, EdgeChange, Lists, Pending, Profile, Profiles
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import PostgresPending
+from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.relations import Neighbourhood, PostgresRelations
 from storage.redis import connection, packing
 from storage.redis.connection import Debt, GuardedRedis, Redis
-from storage.redis.counts import CachedCounts
-from storage.redis.keys import Keys, lease
+from storage.redis.keys import Keys, closing, lease
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
+from storage.redis.profiles import CachedProfiles
 from storage.redis.relations import CachedRelations
 from storage.redis.wire import Command, Reply, Wire
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.cable import Cable, cable_to
 from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+from tests.totals import CountsOf, Totals
 
 DEADLINE_S = 20
 LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is
@@ -100,10 +101,10 @@ class GatedLists(PostgresLists):
         return found
 
 
-class GatedCounts(PostgresCounts):
+class GatedProfiles(PostgresProfiles):
     gate: Gate | None = None
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
+    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
         found = await super().of(users, viewer)
         if self.gate is not None:
             await self.gate.through()
@@ -223,7 +224,7 @@ async def test_a_list_fill_that_a_change_overtook_is_thrown_away(
 async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
     bench: Bench, drained: bool
 ) -> None:
-    tables = GatedCounts(bench.stores.postgres)
+    tables = GatedProfiles(bench.stores.postgres)
     counts = cached_counts(bench, tables)
     tables.gate = Gate()
     owner = TWO if drained else ONE
@@ -241,22 +242,18 @@ async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
 def cached_lists(
     bench: Bench, tables: Lists, pending: Pending | None = None, redis: Redis | None = None
 ) -> CachedLists:
-    redis = redis or bench.stores.redis
-    own = own_writes(bench, pending, redis)
-    return CachedLists(tables, own, redis, bench.leases, KEYS, TTL_S, 5000)
+    return CachedLists(tables, own_writes(bench, pending, redis), KEYS, TTL_S, 5000)
 
 
 def cached_counts(
-    bench: Bench, tables: CountsOf, pending: Pending | None = None, redis: Redis | None = None
-) -> CachedCounts:
-    redis = redis or bench.stores.redis
-    own = own_writes(bench, pending, redis)
-    return CachedCounts(tables, own, redis, bench.leases, KEYS, TTL_S)
+    bench: Bench, tables: Profiles, pending: Pending | None = None, redis: Redis | None = None
+) -> CountsOf:
+    return Totals(CachedProfiles(tables, own_writes(bench, pending, redis), KEYS, TTL_S))
 
 
-def own_writes(bench: Bench, pending: Pending | None, redis: Redis) -> OwnWrites:
+def own_writes(bench: Bench, pending: Pending | None, redis: Redis | None) -> OwnWrites:
     pending = pending or PostgresPending(bench.stores.postgres)
-    return OwnWrites(pending, redis, bench.leases, KEYS, TTL_S)
+    return OwnWrites(pending, redis or bench.stores.redis, bench.leases, KEYS, TTL_S)
 
 
 async def test_a_lease_that_another_one_took_later_lets_only_that_one_fill(bench: Bench) -> None:
@@ -393,9 +390,9 @@ async def test_the_writer_sees_a_follower_list_right_while_it_is_drained(bench: 
 
 async def test_the_writer_sees_a_count_right_while_it_is_drained(bench: Bench) -> None:
     stores = bench.stores
-    assert (await stores.counts.of([TWO], None))[TWO] == NO_COUNTS
+    assert (await Totals(stores.profiles).of([TWO], None))[TWO] == NO_COUNTS
     await follows(stores, (1, 2))
-    counts = cached_counts(bench, PostgresCounts(stores.postgres), DrainsMeanwhile(stores))
+    counts = cached_counts(bench, PostgresProfiles(stores.postgres), DrainsMeanwhile(stores))
     assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
 
@@ -411,7 +408,7 @@ class DrainsBetween:
         for command in commands:
             replies += await self._stores.redis.pipe([command])
             await drain_all(self._stores)
-            await self._stores.counts.of(users(9), ONE)
+            await self._stores.profiles.of(users(9), ONE)
         return replies
 
     def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
@@ -437,10 +434,10 @@ async def test_own_writes_are_read_before_the_list_though_in_one_pipeline(bench:
 
 async def test_own_writes_are_read_before_the_counts_though_in_one_pipeline(bench: Bench) -> None:
     stores = bench.stores
-    await stores.counts.of([TWO], ONE)
+    await Totals(stores.profiles).of([TWO], ONE)
     await follows(stores, (1, 2))
-    await stores.counts.of([TWO], ONE)  # remembers what is pending
-    tables = PostgresCounts(stores.postgres)
+    await Totals(stores.profiles).of([TWO], ONE)  # remembers what is pending
+    tables = PostgresProfiles(stores.postgres)
     counts = cached_counts(bench, tables, redis=DrainsBetween(stores))
     assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
@@ -714,7 +711,7 @@ async def cuttable(storage_settings: StorageSettings, tmp_path: Path) -> AsyncIt
 async def everything(stores: Stores, viewer: int | None, *ids: int) -> object:
     seen = None if viewer is None else UserId(viewer)
     lists = [await stores.lists.pages(kind, users(*ids), Window(9), seen) for kind in ListKind]
-    counts = await stores.counts.of(users(*ids), seen)
+    counts = await Totals(stores.profiles).of(users(*ids), seen)
     checks = [Check(user, users(*ids)) for user in users(*ids)]
     return lists, counts, await stores.relations.between(checks)
 
@@ -743,7 +740,7 @@ async def test_what_no_drain_mends_is_not_crowded_out(
     await follows(stores, (1, 2), (3, 2))
     await drain_all(stores)
     assert (await stores.accounts.of([TWO]))[TWO].privacy == OPEN
-    assert (await stores.counts.of([ONE], None))[ONE].following == 1
+    assert (await Totals(stores.profiles).of([ONE], None))[ONE].following == 1
     await cuttable.cable.cut()
     await follows(stores, *((100, other) for other in range(101, 101 + most)))
     await stores.accounts.set_privacy(TWO, PrivacyChange(protected=True))
@@ -753,7 +750,7 @@ async def test_what_no_drain_mends_is_not_crowded_out(
     account = (await stores.accounts.of([TWO]))[TWO]
     assert account.privacy.protected
     assert not account.privacy.present
-    assert (await stores.counts.of([ONE], None))[ONE].shown.following == 0
+    assert (await Totals(stores.profiles).of([ONE], None))[ONE].shown.following == 0
 
 
 async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(
@@ -831,7 +828,7 @@ async def test_reads_and_writes_go_on_when_redis_stops_under_them(
     await drain_all(stores)
     (page,) = (await stores.lists.pages(ListKind.FRIENDS, [ONE], Window(9), None)).values()
     assert ids_of(page.entries) == [3, 2]
-    assert await stores.counts.of([ONE], None) == {ONE: Counts(2, 2, 2)}
+    assert await Totals(stores.profiles).of([ONE], None) == {ONE: Counts(2, 2, 2)}
 
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["one connection", "a pool"])
@@ -860,11 +857,11 @@ async def test_readers_who_hang_up_leave_no_reply_to_the_next(
         await redis.close()
 
 
-async def test_a_lease_key_lies_beside_what_it_guards(bench: Bench) -> None:
-    """Both must share a slot of a Redis Cluster, or no script could touch them together."""
-    keys = [KEYS.relations(ONE), KEYS.counts(ONE), KEYS.own_writes(ONE)]
+async def test_what_guards_a_key_lies_beside_it(bench: Bench) -> None:
+    """They must share a slot of a Redis Cluster, or no script could touch them together."""
+    keys = [KEYS.relations(ONE), KEYS.profile(ONE), KEYS.own_writes(ONE)]
     for key in keys:
         slots = await bench.stores.redis.pipe(
-            [("CLUSTER", "KEYSLOT", key), ("CLUSTER", "KEYSLOT", lease(key))]
+            [("CLUSTER", "KEYSLOT", name) for name in (key, lease(key), closing(key))]
         )
-        assert slots[0] == slots[1]
+        assert len(set(slots)) == 1

@@ -21,10 +21,11 @@ from storage import catch_up
 from storage import drain as draining
 from storage.ports import Check
 from storage.postgres import locks
-from storage.postgres.counts import PostgresCounts
+from storage.postgres.profiles import PostgresProfiles
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+from tests.totals import Totals
 from tests.waiting import until
 from workers import sweep as sweeping
 from workers.sweep import sweep
@@ -61,7 +62,7 @@ async def assert_settled(stores: Stores) -> None:
         )
         for user in everybody
     }
-    assert await PostgresCounts(stores.postgres).of(users(*everybody), None) == expected
+    assert await Totals(PostgresProfiles(stores.postgres)).of(users(*everybody), None) == expected
     assert await stores.postgres.fetch("SELECT FROM outbox") == []
 
 
@@ -146,7 +147,7 @@ async def test_what_was_applied_and_not_acknowledged_comes_again_beside_what_is_
     both = await stores.outbox.apply(LANE, 4)
     assert both.ids[:1] == first.ids
     assert [change.pair.source for change in both.changes] == [3000, 3001]
-    counts = await PostgresCounts(stores.postgres).of(users(star), None)
+    counts = await Totals(PostgresProfiles(stores.postgres)).of(users(star), None)
     assert counts[UserId(star)].followers == 2
 
 
@@ -170,7 +171,7 @@ async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores
     await follows(stores, (2, 1), (1, 2))
     await drain_all(stores)
     await assert_settled(stores)
-    assert (await stores.counts.of([TWO], None))[TWO] == Counts(1, 1, 1)
+    assert (await Totals(stores.profiles).of([TWO], None))[TWO] == Counts(1, 1, 1)
 
 
 # Killed anywhere.
@@ -179,7 +180,7 @@ async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores
 async def seen_by_others(stores: Stores, user: UserId, other: UserId) -> tuple[object, ...]:
     """What a stranger reads of one user: followers, their count, and a relation."""
     pages = await stores.lists.pages(ListKind.FOLLOWERS, [user], Window(9), None)
-    counts = await stores.counts.of([user], None)
+    counts = await Totals(stores.profiles).of([user], None)
     ((relation,),) = await stores.relations.between([Check(user, [other])])
     return ids_of(pages[user].entries), counts[user].followers, followed(relation.kinds)
 
@@ -321,11 +322,11 @@ async def test_a_friendship_made_and_ended_before_a_drain_never_counts_below_zer
     await follows(stores, (2, 1))  # waits
     await unfollows(stores, (1, 2))
     for viewer in (None, ONE, TWO):
-        counts = await PostgresCounts(stores.postgres).of([ONE, TWO], viewer)
+        counts = await Totals(PostgresProfiles(stores.postgres)).of([ONE, TWO], viewer)
         assert counts[ONE].friends == 0
         assert counts[TWO].friends >= 0
     await drain_all(stores)
-    assert await stores.counts.of([ONE], None) == {ONE: Counts(0, 1, 0)}
+    assert await Totals(stores.profiles).of([ONE], None) == {ONE: Counts(0, 1, 0)}
     await assert_settled(stores)
 
 
@@ -353,9 +354,10 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
 
             await until(it_waits)
             await stores.drain.lane(lane_of(UserId(other)))
-            assert (await stores.counts.of([UserId(other)], None))[UserId(other)].followers == 1
+            star, reached = UserId(STARS[0]), UserId(other)
+            counts = await Totals(stores.profiles).of([star, reached], None)
             assert not held.done()
-            assert await stores.counts.of([UserId(STARS[0])], None) == {STARS[0]: NO_COUNTS}
+            assert (counts[star], counts[reached].followers) == (NO_COUNTS, 1)
         async with asyncio.timeout(DEADLINE_S):
             await held
     finally:

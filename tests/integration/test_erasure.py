@@ -26,6 +26,7 @@ from storage.stores import Stores
 from tests.edges import Edges as Said
 from tests.edges import edges
 from tests.graphs import PLENTY, as_pair, drain_all, follows
+from tests.totals import Totals
 from workers.erasures import erase, wake_erasures
 
 GONE = UserId(50)
@@ -108,7 +109,7 @@ async def test_nothing_is_left_of_a_deleted_account(
     assert await left(stores) == []
     report = await verify(storage_settings)
     assert report.clean, report.drifts
-    counts = await stores.counts.of([UserId(u) for u in (1, 2, 3, 4, 5, 6, 8, 9)], None)
+    counts = await Totals(stores.profiles).of([UserId(u) for u in (1, 2, 3, 4, 5, 6, 8, 9)], None)
     assert counts[UserId(1)].numbers[:3] == counts[UserId(2)].numbers[:3] == (1, 1, 1)
     assert not any(any(counts[UserId(u)].numbers) for u in (3, 4, 5, 6, 8, 9))
     (status,) = (await stores.states.of([GONE])).values()

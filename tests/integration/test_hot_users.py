@@ -21,13 +21,13 @@ from graph.relation import STRANGERS
 from resolvers.relations import between
 from resolvers.scope import Limits, Scope
 from storage.hot.memory import Memory, opened_memory
-from storage.ports import Check, CountsOf, Lists, ProfiledLists, ProfiledPages, Relations
+from storage.ports import Check, Lists, ProfiledLists, ProfiledPages, Relations
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.cable import Cable, cable_to
 from tests.gateway import running_gateway
 from tests.graphs import drain_all, follows, ids_of, unfollows, users
-from tests.totals import Totals
+from tests.totals import CountsOf, Totals
 from tests.valkey import own_valkey
 from tests.waiting import until
 
@@ -183,7 +183,7 @@ async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
     if drained:
         await drain_all(reader.stores)
         # Redis says again that nothing is pending: somebody has asked it elsewhere.
-        await reader.stores.counts.of([TWO], ONE)
+        await reader.stores.profiles.of([TWO], ONE)
     stale = (await heads(reader, TWO, None))[1]
     assert stale == [], "memory should not have heard of it"
     asked = asyncio.gather(reader.counts.of([ONE, TWO], ONE), heads(reader, TWO, ONE))
@@ -351,7 +351,7 @@ async def test_a_server_that_may_not_tell_is_never_remembered(
                 await muted.memory.copied()
             with pytest.raises(Unavailable):
                 await muted.memory.caught_up()
-            assert muted.memory.figures()["counts"].entries == 0
+            assert muted.memory.figures()["profile"].entries == 0
     finally:
         await stores.redis.pipe([("ACL", "DELUSER", "mute")])
 
@@ -453,6 +453,6 @@ async def test_metrics_tell_what_is_remembered(storage_settings: StorageSettings
         for _ in range(5):
             await gateway.data("{ user(id: 1) { followerCount } }")
         text = (await gateway.http.get("/metrics")).text
-    assert 'kith_hot_hits{of="counts"}' in text
+    assert 'kith_hot_hits{of="profile"}' in text
     assert 'kith_hot_entries{of="rel"} 0.0' in text
     assert "kith_hot_connections_lost 0.0" in text

@@ -62,7 +62,7 @@ class Shelf:
         leases = Leases(self.redis, 60_000, 0)
         pending = PostgresPending(self.stores.postgres)
         own = OwnWrites(pending, self.redis, leases, KEYS, 60)
-        return CachedLists(tables, own, self.redis, leases, KEYS, 3600, most)
+        return CachedLists(tables, own, KEYS, 3600, most)
 
     async def hold(self, head: Page) -> None:
         """As if a fill had just happened."""

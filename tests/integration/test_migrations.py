@@ -16,6 +16,7 @@ from storage.settings import StorageSettings
 from storage.stores import open_stores
 from tests.graphs import as_pair, drain_all
 from tests.loads import execute
+from tests.totals import Totals
 
 SEVEN = UserId(7)
 CARRIED_ON = """
@@ -76,7 +77,7 @@ async def test_what_waits_for_a_worker_is_told_as_what_it_was(earlier: StorageSe
             (3, "UNFOLLOWED"),
             (3, "FOLLOWED"),
         ]
-        assert await stores.counts.of([SEVEN], None) == {SEVEN: Counts(0, 2, 0)}
+        assert await Totals(stores.profiles).of([SEVEN], None) == {SEVEN: Counts(0, 2, 0)}
     report = await verify(earlier)
     assert report.clean, report.drifts
     assert await migrate.migrate(earlier.database_url, earlier.space) == []

@@ -16,14 +16,14 @@ from graph.page import ListKind, Position, Window
 from graph.relation import FRIENDS, STRANGERS, RelationColumn
 from graph.relation import follows as follows_now
 from graph.transitions import follow, mute, unfollow
-from storage.ports import Check, CountsOf, Lists, Relations
-from storage.postgres.counts import PostgresCounts
+from storage.ports import Check, Lists, Relations
 from storage.postgres.lists import PostgresLists
+from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.relations import PostgresRelations
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
-from tests.totals import Together, Totals
+from tests.totals import CountsOf, Together, Totals
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ async def reads(implementation: str, settings: StorageSettings) -> AsyncIterator
                 PostgresRelations(stores.postgres),
                 PostgresRelations(stores.postgres),
                 PostgresLists(stores.postgres),
-                PostgresCounts(stores.postgres),
+                Totals(PostgresProfiles(stores.postgres)),
             )
         elif implementation.endswith("pages with profiles"):
             asked = stores.rows if implementation.startswith("tables") else stores

@@ -10,8 +10,7 @@ KEYS, USERS = Keys("public"), users(1, 42, 2**63 - 1)
 
 
 def test_a_column_of_keys_is_the_key_of_each() -> None:
-    assert KEYS.all_accounts(USERS) == list(map(KEYS.account, USERS))
-    assert KEYS.all_counts(USERS) == list(map(KEYS.counts, USERS))
+    assert KEYS.all_profiles(USERS) == list(map(KEYS.profile, USERS))
     assert KEYS.all_own_writes(USERS) == list(map(KEYS.own_writes, USERS))
 
 

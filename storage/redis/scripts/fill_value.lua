@@ -1,6 +1,7 @@
--- Writes a value, if the lease to do so still stands.
--- KEYS: the value, its lease. ARGV: the lease's token, the value, its life in milliseconds.
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then
+-- Writes a value, if the lease to do so still stands, and nobody has closed it.
+-- KEYS: the value, its lease, what closes it. ARGV: the lease's token, the value, its life in
+-- milliseconds.
+if redis.call('GET', KEYS[2]) ~= ARGV[1] or redis.call('EXISTS', KEYS[3]) == 1 then
     return 0
 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])

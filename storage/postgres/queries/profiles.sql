@@ -1,6 +1,7 @@
--- name: counts
--- Totals of the users $1 as $2 sees them (0 for nobody): two probes a user, and $2's own pending
--- changes towards them in the same snapshot, so that none is missed and none is counted twice.
+-- name: profiles
+-- What the users $1 say about themselves, and their totals as $2 sees them (0 for nobody): three
+-- probes a user, and $2's own pending changes towards them in the same snapshot, so that none is
+-- missed and none is counted twice. Of who has no account or no totals, these are null.
 -- `version` keeps the probe of a star's follower off the list's index (see relations.sql).
 -- A friendship that one side made and the other has ended counts -1 until the lane is drained.
 -- `absent` says how many accounts are not here, up to $3.
@@ -11,37 +12,47 @@ WITH own AS MATERIALIZED (
     WHERE from_user_id = $2 AND to_user_id = ANY ($1::bigint[]) AND NOT applied
     GROUP BY to_user_id
 )
-SELECT user_id, sum(following)::bigint AS following, sum(followers)::bigint AS followers,
-       greatest(sum(friends), 0)::bigint AS friends,
-       sum(whispers)::bigint AS whispers, sum(whispered)::bigint AS whispered,
-       sum(outgoing_requests)::bigint AS outgoing_requests,
-       sum(incoming_requests)::bigint AS incoming_requests,
-       sum(blocks)::bigint AS blocks, sum(blocked)::bigint AS blocked,
-       sum(specials)::bigint AS specials, sum(mutes)::bigint AS mutes,
+SELECT user_id, following, followers, friends, whispers, whispered, outgoing_requests,
+       incoming_requests, blocks, blocked, specials, mutes,
+       protected, following_audience, followers_audience, present, following_limit,
        (SELECT count(*) FROM (
             SELECT FROM account WHERE state <> 0 AND erased_at IS NULL LIMIT $3::integer
         ) a) AS absent
 FROM (
-    SELECT user_id, follows AS following, 0 AS followers, friends,
-           whispers, 0 AS whispered, requests AS outgoing_requests, 0 AS incoming_requests,
-           blocks, 0 AS blocked, specials, mutes
-    FROM following_count WHERE user_id = ANY ($1)
-    UNION ALL
-    SELECT user_id, 0, follows, friends, 0, whispers, 0, requests, 0, blocks, 0, 0
-    FROM follower_count WHERE user_id = ANY ($1)
-    UNION ALL
-    SELECT own.to_user_id, 0, (own.kind = 1)::integer - coalesce((r.kind = 1)::integer, 0),
-           own.friends, 0, 0, 0, 0, 0, 0, 0, 0
-    FROM own
-    LEFT JOIN follower r
-      ON r.to_user_id = own.to_user_id AND r.from_user_id = $2 AND r.version > 0
-    UNION ALL
-    SELECT o.to_user_id, 0, 0, o.friends, 0, 0, 0, 0, 0, 0, 0, 0
-    FROM outbox o
-    WHERE o.from_user_id = ANY (SELECT to_user_id FROM outbox WHERE from_user_id = $2)
-      AND o.to_user_id = $2 AND $2 = ANY ($1) AND NOT o.applied
-) part
-GROUP BY user_id
+    SELECT user_id, sum(following)::bigint AS following, sum(followers)::bigint AS followers,
+           greatest(sum(friends), 0)::bigint AS friends,
+           sum(whispers)::bigint AS whispers, sum(whispered)::bigint AS whispered,
+           sum(outgoing_requests)::bigint AS outgoing_requests,
+           sum(incoming_requests)::bigint AS incoming_requests,
+           sum(blocks)::bigint AS blocks, sum(blocked)::bigint AS blocked,
+           sum(specials)::bigint AS specials, sum(mutes)::bigint AS mutes
+    FROM (
+        SELECT user_id, follows AS following, 0 AS followers, friends,
+               whispers, 0 AS whispered, requests AS outgoing_requests, 0 AS incoming_requests,
+               blocks, 0 AS blocked, specials, mutes
+        FROM following_count WHERE user_id = ANY ($1)
+        UNION ALL
+        SELECT user_id, 0, follows, friends, 0, whispers, 0, requests, 0, blocks, 0, 0
+        FROM follower_count WHERE user_id = ANY ($1)
+        UNION ALL
+        SELECT own.to_user_id, 0, (own.kind = 1)::integer - coalesce((r.kind = 1)::integer, 0),
+               own.friends, 0, 0, 0, 0, 0, 0, 0, 0
+        FROM own
+        LEFT JOIN follower r
+          ON r.to_user_id = own.to_user_id AND r.from_user_id = $2 AND r.version > 0
+        UNION ALL
+        SELECT o.to_user_id, 0, 0, o.friends, 0, 0, 0, 0, 0, 0, 0, 0
+        FROM outbox o
+        WHERE o.from_user_id = ANY (SELECT to_user_id FROM outbox WHERE from_user_id = $2)
+          AND o.to_user_id = $2 AND $2 = ANY ($1) AND NOT o.applied
+    ) part
+    GROUP BY user_id
+) totals
+FULL JOIN (
+    SELECT user_id, protected, following_audience, followers_audience, state = 0 AS present,
+           following_limit
+    FROM account WHERE user_id = ANY ($1)
+) own_account USING (user_id)
 
 -- name: few_absent
 -- How many of the few who are absent (at most $2) are in the lists of $1: two probes for each of
