@@ -66,6 +66,7 @@ class CachedLists:
             _view(window),
             self._loads[kind],
             read=partial(self._worn.pages, kind, window=window, viewer=viewer),
+            beyond=partial(self._worn.pages, kind, window=window, viewer=None),
         )
 
 
@@ -103,8 +104,8 @@ def page_of_head(window: Window, head: Page) -> Page | None:
     """The page, if the newest entries of the list are enough to know it."""
     if window.at_head and len(head.entries) > window.size:
         return Page(head.entries[: window.size], more=True)  # nearly always
+    beyond = head.more and window.before < head.entries[-1]
+    if beyond and (window.backward or window.after <= head.entries[-1]):
+        return None  # it shows nothing of the head
     page = cut(head.entries, window)
-    if not head.more or window.before >= head.entries[-1]:
-        return page
-    # The window ends beyond the head, which tells only what lies at its new end.
-    return page if page.more and not window.backward else None
+    return page if page.more or not beyond else None

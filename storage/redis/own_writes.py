@@ -29,7 +29,8 @@ class Question(NamedTuple, Generic[V, A]):
     """What is asked of one cache, once for each of `users`.
 
     `load` gets what the cache holds: the same for everybody. `read` answers the viewer from the
-    tables, where the cache must not, or cannot tell, or cannot be reached.
+    tables, where the cache must not, or cannot be reached; `beyond` answers everybody, where all
+    that the cache holds cannot tell.
     """
 
     users: Sequence[UserId]
@@ -37,6 +38,7 @@ class Question(NamedTuple, Generic[V, A]):
     view: View[V, A | None]
     load: Load[V]
     read: Load[A]
+    beyond: Load[A] | None = None
 
 
 class OwnWrites:
@@ -80,10 +82,13 @@ class OwnWrites:
         found: list[Any] = list(map(_answers, questions, columns))
         if not own and None not in found:  # nearly always
             return found
-        completed = (
-            _completed(q, column, own) for q, column in zip(questions, columns, strict=True)
-        )
-        return list(await asyncio.gather(*completed))
+        left = [n for n, answer in enumerate(found) if own or answer is None]
+        completed = [_completed(questions[n], columns[n], own) for n in left]
+        # A task of its own costs more than most of what one alone has to do.
+        rest = await asyncio.gather(*completed) if len(left) > 1 else [await completed[0]]
+        for n, answer in zip(left, rest, strict=True):
+            found[n] = answer
+        return found
 
     async def _first(
         self, viewer: UserId | None, questions: Sequence[Question[Any, Any]]
@@ -153,7 +158,7 @@ async def _completed(
             raise
     rest = [user for user in users if user in own or found.get(user) is None]
     if rest:
-        found |= await question.read(rest)
+        found |= await ((not own and question.beyond) or question.read)(rest)
     return _in_order(question.users, found)
 
 
