@@ -200,7 +200,9 @@ def _wired(
     cached_accounts = CachedAccounts(accounts, own, redis, leases, keys, ttl_s, finishing)
     cached_counts = CachedCounts(counts, own, redis, leases, keys, ttl_s)
     cached_profiles = CachedProfiles(own, cached_accounts, cached_counts)
-    cached_lists = CachedLists(lists, own, redis, leases, keys, ttl_s, settings.list_cache_max)
+    cached_lists = CachedLists(
+        lists, own, redis, leases, keys, ttl_s, settings.list_cache_max, settings.stretch_max
+    )
     events = RedisEvents(redis, keys, _kept(settings))
     drain = Drain(outbox, caches, events)
     catch_up = CatchUp(outbox, drain)

@@ -102,9 +102,7 @@ _OF_KINDS: Mapping[OwnListKind, tuple[object, ...]] = {
 owner does to the reverse side of a list has arrived there before it is answered."""
 
 
-async def _page(
-    postgres: Postgres, ends: tuple[str, str], user: UserId, window: Window
-) -> Page:
+async def _page(postgres: Postgres, ends: tuple[str, str], user: UserId, window: Window) -> Page:
     ((packed,),) = await postgres.fetch(
         ends[window.backward], user, *window.after, *window.before, window.size + 1
     )

@@ -1,19 +1,27 @@
 """The newest entries of lists, remembered. Knows nothing of where they come from."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from graph.edge import UserId
+from graph.errors import Unavailable
 from graph.page import ListKind, Page, Position, Window, cut
 from storage.ports import Lists
 from storage.redis import packing
 from storage.redis.connection import Redis
-from storage.redis.keys import Keys
+from storage.redis.keys import Keys, beyond, lease
 from storage.redis.leases import Leases
 from storage.redis.own_writes import OwnWrites, Question
-from storage.redis.scripts import READ_WINDOW
-from storage.redis.values import CachedValues, View
+from storage.redis.scripts import FILL_STRETCH, READ_WINDOW
+from storage.redis.values import CachedValues, View, spread
 from storage.redis.wire import Command
+
+STRETCHES_MAX = 16
+"""Of one list: walks through it at the same time, or stretches that one of them has left behind."""
+
+STRETCH_TTL_S = 60
+"""After the last was added. Long enough for a walk; what changes the list forgets them anyway."""
 
 _page: Callable[[tuple[tuple[Position, ...], bool]], Page] = partial(tuple.__new__, Page)
 
@@ -21,7 +29,9 @@ _page: Callable[[tuple[tuple[Position, ...], bool]], Page] = partial(tuple.__new
 class CachedLists:
     """Keeps `storage.ports.Lists`: the head of each list, as far as `most`; the index beyond it.
 
-    A page reads no more of a head than it shows.
+    A page reads no more of a head than it shows. Who comes to a page beyond it is nearly always on
+    a walk through the list: of followers, which are without bound, that page and its next ones are
+    read as one stretch and remembered for a while.
     """
 
     def __init__(
@@ -33,9 +43,14 @@ class CachedLists:
         keys: Keys,
         ttl_s: int,
         most: int,
+        stretch: int,
     ) -> None:
         self._worn = worn
         self._own = own
+        self._redis = redis
+        self._leases = leases
+        self._keys = keys
+        self._stretch = stretch
         self._values = {
             kind: CachedValues[Page](
                 redis,
@@ -66,8 +81,39 @@ class CachedLists:
             _view(window),
             self._loads[kind],
             read=partial(self._worn.pages, kind, window=window, viewer=viewer),
-            beyond=partial(self._worn.pages, kind, window=window, viewer=None),
+            beyond=partial(self._beyond, kind, window),
         )
+
+    async def _beyond(
+        self, kind: ListKind, window: Window, users: Sequence[UserId]
+    ) -> Mapping[UserId, Page]:
+        """Pages that no head and no stretch is enough for, from the tables."""
+        stretches = beyond(self._keys.entries(kind, users[0]))
+        is_walk = kind is ListKind.FOLLOWERS and len(users) == 1
+        token = None
+        if is_walk and 2 * window.size <= self._stretch:
+            with contextlib.suppress(Unavailable):
+                token = (await self._leases.take([stretches])).get(stretches)
+        if token is None:
+            return await self._worn.pages(kind, users, window, None)
+        wide = window._replace(size=self._stretch)
+        read = await self._worn.pages(kind, users, wide, None)
+        value = packing.stretch(wide, read[users[0]])
+        with contextlib.suppress(Unavailable):
+            await self._redis.pipe([_fill_stretch(stretches, token, value)])
+        return {users[0]: _narrowed(read[users[0]], window)}
+
+
+def _fill_stretch(key: str, token: str, value: bytes) -> Command:
+    life = spread(STRETCH_TTL_S)
+    return ("EVAL", FILL_STRETCH, 2, key, lease(key), token, value, life, STRETCHES_MAX)
+
+
+def _narrowed(page: Page, window: Window) -> Page:
+    """The window's own page out of one that begins as it does."""
+    first = max(0, len(page.entries) - window.size) if window.backward else 0
+    shown = page.entries[first : first + window.size]
+    return Page(shown, page.more or len(shown) < len(page.entries))
 
 
 def _view(window: Window) -> View[Page, Page | None]:
@@ -83,8 +129,8 @@ def _parts(window: Window, keys: Sequence[str]) -> list[Command]:
     if window.at_head:
         last = packing.bytes_of_entries(wanted) - 1
         return [("GETRANGE", key, 0, last) for key in keys]
-    ends = packing.position(window.after), packing.position(window.before)
-    return [("EVAL", READ_WINDOW, 1, key, *ends, wanted, int(window.backward)) for key in keys]
+    asked = (*packing.bounds(window), wanted, int(window.backward))
+    return [("EVAL", READ_WINDOW, 2, key, beyond(key), *asked) for key in keys]
 
 
 def _pages_of_parts(window: Window, parts: Sequence[bytes]) -> list[Page | None]:

@@ -4,6 +4,9 @@ relation hash   field: the other user's id in decimals; value: two halves, forwa
                 each kind | flags << 4 (1 byte), since (8), version (8); zeros: no such edge.
                 field "*": as_of (8), then 1 = all forward edges are here, 2 = all back edges
 list            1 byte: whether it is the whole list; then (since, id) each (8, 8), newest first
+stretch         1 byte: > was read from its new end, < from its old one; the positions of that end
+                and of the other, like entries; then all entries between the two. Those of a list
+                are a sorted set, so that the one that begins next to a position is found
 counts          following, followers, friends (8 each); then, for whom any is not 0, the others;
                 then, in whose lists anybody is absent, how many these are, all of them again
 own writes      one byte, for an empty value would look like none; then user ids (8 each)
@@ -18,8 +21,8 @@ from typing import cast
 
 from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
-from graph.edge import Edge, UserId
-from graph.page import Page, Position
+from graph.edge import Edge, Millis, UserId
+from graph.page import Page, Position, Window
 from graph.relation import STRANGERS, Relation, RelationColumn
 from graph.visibility import Audience, Privacy
 from storage.ports import Profile
@@ -46,6 +49,7 @@ _PUBLIC_COUNTS = Struct(">qqq")
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
 _counts: Callable[[tuple[int | Counts | None, ...]], Counts] = partial(tuple.__new__, Counts)
 _NO_OTHERS = NO_COUNTS[3:]
+_FIRST = Position(Millis(0), UserId(0))
 _NO_HALF = bytes(_HALF.size)
 _DEFAULT_ACCOUNT = b"\0"
 
@@ -123,9 +127,26 @@ def entries_in(value: bytes) -> tuple[tuple[Position, ...], bool]:
     return tuple(_entries(value[1:])), value[0] == 1
 
 
-def position(entry: Position) -> bytes:
-    """One entry of a list value; or a place between two."""
-    return _ENTRY.pack(*entry)
+def bounds(window: Window) -> tuple[bytes, bytes]:
+    """Its positions, like entries. A date before all others would not be in their order."""
+    return _ENTRY.pack(*window.after), _ENTRY.pack(*max(window.before, _FIRST))
+
+
+def stretch(window: Window, page: Page) -> bytes:
+    """The page of a window, as far as it is known where the next one begins."""
+    new, old = bounds(window)
+    value = b"".join(_ENTRY.pack(since, other) for since, other in page.entries)
+    if page.more and window.backward:
+        new, value = value[: _ENTRY.size], value[_ENTRY.size :]
+    elif page.more:
+        old, value = value[-_ENTRY.size :], value[: -_ENTRY.size]
+    return (b"<" + old + new if window.backward else b">" + new + old) + value
+
+
+def stretch_in(value: bytes) -> tuple[Position, Position, tuple[Position, ...]]:
+    """The position that its entries come after, the one they come before, and all of them."""
+    new, old, *entries = _entries(value[1:])
+    return (new, old, tuple(entries)) if value[:1] == b">" else (old, new, tuple(entries))
 
 
 def bytes_of_entries(count: int) -> int:

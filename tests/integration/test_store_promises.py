@@ -66,7 +66,7 @@ async def reads(
 ) -> AsyncIterator[Reads]:
     how = request.param.split(", ")
     settings = {
-        "small": replace(storage_settings, relation_cache_max=2, list_cache_max=2),
+        "small": replace(storage_settings, relation_cache_max=2, list_cache_max=2, stretch_max=4),
         "Redis is down": replace(storage_settings, redis_url="unix:///nowhere.sock"),
     }.get(how[1] if len(how) > 1 else "", storage_settings)
     if request.param.startswith("remembered"):
