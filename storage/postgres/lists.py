@@ -103,6 +103,7 @@ owner does to the reverse side of a list has arrived there before it is answered
 
 
 async def _page(postgres: Postgres, ends: tuple[str, str], user: UserId, window: Window) -> Page:
+    """As everybody sees it: the statement keeps the window's bounds and order."""
     ((packed,),) = await postgres.fetch(
         ends[window.backward], user, *window.after, *window.before, window.size + 1
     )

@@ -88,19 +88,19 @@ class CachedLists:
         self, kind: ListKind, window: Window, users: Sequence[UserId]
     ) -> Mapping[UserId, Page]:
         """Pages that no head and no stretch is enough for, from the tables."""
-        stretches = beyond(self._keys.entries(kind, users[0]))
+        key = beyond(self._keys.entries(kind, users[0]))
         is_walk = kind is ListKind.FOLLOWERS and len(users) == 1
         token = None
         if is_walk and 2 * window.size <= self._stretch:
             with contextlib.suppress(Unavailable):
-                token = (await self._leases.take([stretches])).get(stretches)
-        if token is None:
+                token = (await self._leases.take([key])).get(key)
+        if token is None:  # another reader's stretch is on its way: it need not be waited for
             return await self._worn.pages(kind, users, window, None)
         wide = window._replace(size=self._stretch)
         read = await self._worn.pages(kind, users, wide, None)
         value = packing.stretch(wide, read[users[0]])
         with contextlib.suppress(Unavailable):
-            await self._redis.pipe([_fill_stretch(stretches, token, value)])
+            await self._redis.pipe([_fill_stretch(key, token, value)])
         return {users[0]: _narrowed(read[users[0]], window)}
 
 
@@ -150,8 +150,8 @@ def page_of_head(window: Window, head: Page) -> Page | None:
     """The page, if the newest entries of the list are enough to know it."""
     if window.at_head and len(head.entries) > window.size:
         return Page(head.entries[: window.size], more=True)  # nearly always
-    beyond = head.more and window.before < head.entries[-1]
-    if beyond and (window.backward or window.after <= head.entries[-1]):
+    ends_beyond = head.more and window.before < head.entries[-1]
+    if ends_beyond and (window.backward or window.after <= head.entries[-1]):
         return None  # it shows nothing of the head
     page = cut(head.entries, window)
-    return page if page.more or not beyond else None
+    return page if page.more or not ends_beyond else None

@@ -135,7 +135,7 @@ def bounds(window: Window) -> tuple[bytes, bytes]:
 def stretch(window: Window, page: Page) -> bytes:
     """The page of a window, as far as it is known where the next one begins."""
     new, old = bounds(window)
-    value = b"".join(_ENTRY.pack(since, other) for since, other in page.entries)
+    value = page_value(page)[1:]
     if page.more and window.backward:
         new, value = value[: _ENTRY.size], value[_ENTRY.size :]
     elif page.more:
