@@ -41,7 +41,7 @@ class Shape:
     connections: int = CONNECTIONS
     signed_in: bool = False
     beyond_cache: bool = False
-    """Whether only PostgreSQL can answer it."""
+    """Whether it lies beyond the newest entries, which are always cached."""
     quick: bool = False
     """Whether `--quick` asks it too."""
 

@@ -43,6 +43,8 @@ class StorageSettings:
     """Edges a direction in one relation hash: a user with more followers is a whale."""
     list_cache_max: int = 5000
     """Entries, newest first, in one packed list."""
+    stretch_max: int = 500
+    """Entries that are read at once, and remembered for a minute, for a walk beyond those."""
 
     absent_age_ms: int = 500
     """How old may be what a process knows of who is not here."""

@@ -57,6 +57,7 @@ from storage.redis.profiles import CachedProfiles
 from storage.redis.publish import RedisCaches
 from storage.redis.relations import CachedRelations
 from storage.redis.servers import servers_at, wire_to
+from storage.redis.stretches import Stretches
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
 
@@ -200,7 +201,8 @@ def _wired(
     accounts = PostgresAccounts(postgres)
     events = RedisEvents(broker, keys, _kept(settings))
     cached_accounts = CachedAccounts(accounts, cached_profiles, redis, keys, events, finishing)
-    cached_lists = CachedLists(lists, own, keys, ttl_s, settings.list_cache_max)
+    stretches = Stretches(redis, leases, settings.stretch_max)
+    cached_lists = CachedLists(lists, own, stretches, keys, ttl_s, settings.list_cache_max)
     drain = Drain(outbox, caches, events)
     catch_up = CatchUp(outbox, drain)
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)

@@ -1,8 +1,10 @@
 """Pages of lists from the forward and reverse rows. Knows nothing of caches or cursors."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from struct import Struct
+from typing import cast
 
 from graph.edge import Kind, UserId
 from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
@@ -14,8 +16,12 @@ from storage.postgres.pool import Postgres, Record
 class _Statements:
     following_older: str
     following_newer: str
+    following_of_one_older: str
+    following_of_one_newer: str
     followers_older: str
     followers_newer: str
+    followers_of_one_older: str
+    followers_of_one_newer: str
     specials_older: str
     specials_newer: str
     muted_older: str
@@ -28,8 +34,14 @@ _SQL = sql.load(_Statements, "lists")
 
 _FOLLOWING = _SQL.following_older, _SQL.following_newer
 _FOLLOWERS = _SQL.followers_older, _SQL.followers_newer
+_OF_ONE = {
+    ListKind.FOLLOWING: (_SQL.following_of_one_older, _SQL.following_of_one_newer),
+    ListKind.FOLLOWERS: (_SQL.followers_of_one_older, _SQL.followers_of_one_newer),
+}
 _OPEN, _OPEN_AND_WHISPERS = [Kind.FOLLOW], [Kind.FOLLOW, Kind.WHISPER]
 _NOBODY = 0
+
+_entries = cast("Callable[[bytes], Iterator[Position]]", Struct(">qq").iter_unpack)
 
 
 class PostgresLists:
@@ -41,6 +53,8 @@ class PostgresLists:
     async def pages(
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Mapping[UserId, Page]:
+        if viewer is None and len(users) == 1 and kind in _OF_ONE:
+            return {users[0]: await _page(self._postgres, _OF_ONE[kind], users[0], window)}
         asker = viewer or _NOBODY
         match kind:
             case ListKind.FOLLOWING:
@@ -86,6 +100,16 @@ _OF_KINDS: Mapping[OwnListKind, tuple[object, ...]] = {
 }
 """What its statements take besides the window. No pending changes are to be made up for: what its
 owner does to the reverse side of a list has arrived there before it is answered."""
+
+
+async def _page(postgres: Postgres, ends: tuple[str, str], user: UserId, window: Window) -> Page:
+    """As everybody sees it: the statement keeps the window's bounds and order."""
+    ((packed,),) = await postgres.fetch(
+        ends[window.backward], user, *window.after, *window.before, window.size + 1
+    )
+    entries = tuple(_entries(packed or b""))
+    kept = entries[: window.size]
+    return Page(kept[::-1] if window.backward else kept, len(entries) > window.size)
 
 
 async def _pages(

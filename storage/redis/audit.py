@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from graph.edge import UserId
-from graph.page import ListKind, Window
+from graph.page import ListKind, Page, Window
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import Outbox
 from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.relations import PostgresRelations
 from storage.redis import packing
 from storage.redis.connection import Redis
-from storage.redis.keys import Keys, parsed
+from storage.redis.keys import Keys, beyond, parsed
 from storage.redis.wire import Reply
 
 BATCH = 100
@@ -86,6 +86,7 @@ class CacheAudit:
             "profile": self._profiles_differ,
             "following": partial(self._lists_differ, ListKind.FOLLOWING),
             "followers": partial(self._lists_differ, ListKind.FOLLOWERS),
+            "followers:beyond": self._stretches_differ,
             "friends": partial(self._lists_differ, ListKind.FRIENDS),
         }
 
@@ -112,6 +113,18 @@ class CacheAudit:
             return bool(reply != packing.page_value(rows[user]))
 
         return await self._differing(users, partial(self._keys.entries, kind), "GET", differs)
+
+    async def _stretches_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
+        keys = {user: beyond(self._keys.entries(ListKind.FOLLOWERS, user)) for user in users}
+        replies = await self._redis.pipe([("ZRANGE", key, 0, -1) for key in keys.values()])
+        differing = {}
+        for (user, key), values in zip(keys.items(), replies, strict=True):
+            for newer, older, entries in map(packing.stretch_in, values):
+                window = Window(len(entries), newer, older)
+                rows = await self._lists.pages(ListKind.FOLLOWERS, [user], window, None)
+                if rows[user] != Page(entries, more=False):
+                    differing[user] = key
+        return differing
 
     async def _differing(
         self,

@@ -12,7 +12,7 @@ from graph.edge import UserId
 from graph.lane import Lane
 from graph.page import ListKind
 
-_PARSED = re.compile(r"kith:[a-z0-9_]+:([a-z]+):1:\{([0-9]+)\}")
+_PARSED = re.compile(r"kith:[a-z0-9_]+:([a-z]+):1:\{([0-9]+)\}(:beyond)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,12 @@ class Keys:
 def parsed(key: str) -> tuple[str, UserId] | None:
     """What a key holds, and of whom; None for what guards one, and for another format's key."""
     match = _PARSED.fullmatch(key)
-    return (match[1], UserId(int(match[2]))) if match else None
+    return (match[1] + (match[3] or ""), UserId(int(match[2]))) if match else None
+
+
+def beyond(key: str) -> str:
+    """Stretches of a list beyond its head, which is at `key`: in the same slot."""
+    return key + ":beyond"
 
 
 def lease(key: str) -> str:

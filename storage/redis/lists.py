@@ -7,9 +7,10 @@ from graph.edge import UserId
 from graph.page import ListKind, Page, Position, Window, cut
 from storage.ports import Lists
 from storage.redis import packing
-from storage.redis.keys import Keys
+from storage.redis.keys import Keys, beyond
 from storage.redis.own_writes import OwnWrites
 from storage.redis.scripts import READ_WINDOW
+from storage.redis.stretches import Stretches
 from storage.redis.values import CachedValues, Question, View
 from storage.redis.wire import Command
 
@@ -19,19 +20,23 @@ _page: Callable[[tuple[tuple[Position, ...], bool]], Page] = partial(tuple.__new
 class CachedLists:
     """Keeps `storage.ports.Lists`: the head of each list, as far as `most`; the index beyond it.
 
-    A page reads no more of a head than it shows.
+    A page reads no more of a head than it shows. Beyond it, followers, which are without bound, are
+    read by stretches.
     """
 
     def __init__(
         self,
         worn: Lists,
         own: OwnWrites,
+        stretches: Stretches,
         keys: Keys,
         ttl_s: int,
         most: int,
     ) -> None:
         self._worn = worn
         self._own = own
+        self._stretches = stretches
+        self._keys = keys
         self._values = {
             kind: CachedValues[Page](
                 partial(keys.all_entries, kind),
@@ -60,7 +65,21 @@ class CachedLists:
             _view(window),
             self._loads[kind],
             read=partial(self._worn.pages, kind, window=window, viewer=viewer),
+            beyond=partial(self._beyond, kind, window),
         )
+
+    async def _beyond(
+        self, kind: ListKind, window: Window, users: Sequence[UserId]
+    ) -> Mapping[UserId, Page]:
+        """Pages that no head and no stretch is enough for, from the tables."""
+        if kind is not ListKind.FOLLOWERS or len(users) > 1:
+            return await self._worn.pages(kind, users, window, None)
+        (user,) = users
+
+        async def read(window: Window) -> Page:
+            return (await self._worn.pages(kind, users, window, None))[user]
+
+        return {user: await self._stretches.page(self._keys.entries(kind, user), window, read)}
 
 
 def _view(window: Window) -> View[Page, Page | None]:
@@ -76,8 +95,8 @@ def _parts(window: Window, keys: Sequence[str]) -> list[Command]:
     if window.at_head:
         last = packing.bytes_of_entries(wanted) - 1
         return [("GETRANGE", key, 0, last) for key in keys]
-    ends = packing.position(window.after), packing.position(window.before)
-    return [("EVAL", READ_WINDOW, 1, key, *ends, wanted, int(window.backward)) for key in keys]
+    asked = (*packing.bounds(window), wanted, int(window.backward))
+    return [("EVAL", READ_WINDOW, 2, key, beyond(key), *asked) for key in keys]
 
 
 def _pages_of_parts(window: Window, parts: Sequence[bytes]) -> list[Page | None]:
@@ -100,8 +119,8 @@ def page_of_head(window: Window, head: Page) -> Page | None:
             return Page(head.entries[: window.size], more=True)
         if not head.more:
             return head
+    ends_beyond = head.more and window.before < head.entries[-1]
+    if ends_beyond and (window.backward or window.after <= head.entries[-1]):
+        return None  # it shows nothing of the head
     page = cut(head.entries, window)
-    if not head.more or window.before >= head.entries[-1]:
-        return page
-    # The window ends beyond the head, which tells only what lies at its new end.
-    return page if page.more and not window.backward else None
+    return page if page.more or not ends_beyond else None

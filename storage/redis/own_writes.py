@@ -72,7 +72,13 @@ class OwnWrites:
         found: list[Any] = list(map(_answers, questions, replies))
         if not own and None not in found:  # nearly always
             return found
-        return await self._completed(questions, replies, own)
+        left = [n for n, answer in enumerate(found) if own or answer is None]
+        completed = await self._completed(
+            [questions[n] for n in left], [replies[n] for n in left], own
+        )
+        for n, answer in zip(left, completed, strict=True):
+            found[n] = answer
+        return found
 
     async def _first(
         self, viewer: UserId | None, questions: Sequence[Question[Any, Any]]
@@ -112,7 +118,11 @@ class OwnWrites:
             [user for user in users if user in own or held.get(user) is None]
             for users, held in zip(asked, found, strict=True)
         ]
-        reads = [q.read(users) for q, users in zip(questions, rest, strict=True) if users]
+        reads = [
+            ((not own and q.beyond) or q.read)(users)
+            for q, users in zip(questions, rest, strict=True)
+            if users
+        ]
         read = iter(await together(reads) if reads else ())
         for users, held in zip(rest, found, strict=True):
             if users:

@@ -9,6 +9,9 @@ profile         1 byte of the account: protected, two audiences (2 bits each), g
                 then, for whom any is not 0, the other totals; then, in whose lists anybody is
                 absent, how many these are, all totals again (8 each);
                 then, of whom a service has set one, the following limit (4)
+stretch         1 byte: > was read from its new end, < from its old one; the positions of that end
+                and of the other, like entries; then all entries between the two. Those of a list
+                are a sorted set, so that the one that begins next to a position is found
 own writes      one byte, for an empty value would look like none; then user ids (8 each)
 """
 
@@ -22,8 +25,8 @@ from typing import Any, cast
 
 from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
-from graph.edge import Edge, UserId
-from graph.page import Page, Position
+from graph.edge import Edge, Millis, UserId
+from graph.page import Page, Position, Window
 from graph.relation import STRANGERS, Relation, RelationColumn
 from graph.visibility import Audience, Privacy
 from storage.ports import Profile
@@ -54,6 +57,7 @@ _LIMITED = 1 << 6
 _new: Callable[..., Any] = tuple.__new__
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
 _NO_OTHERS = NO_COUNTS[_PUBLIC:]
+_FIRST = Position(Millis(0), UserId(0))
 _NO_HALF = bytes(_HALF.size)
 
 
@@ -130,9 +134,26 @@ def entries_in(value: bytes) -> tuple[tuple[Position, ...], bool]:
     return tuple(_entries(value[1:])), value[0] == 1
 
 
-def position(entry: Position) -> bytes:
-    """One entry of a list value; or a place between two."""
-    return _ENTRY.pack(*entry)
+def bounds(window: Window) -> tuple[bytes, bytes]:
+    """Its positions, like entries. A date before all others would not be in their order."""
+    return _ENTRY.pack(*window.after), _ENTRY.pack(*max(window.before, _FIRST))
+
+
+def stretch(window: Window, page: Page) -> bytes:
+    """The page of a window, as far as it is known where the next one begins."""
+    new, old = bounds(window)
+    value = page_value(page)[1:]
+    if page.more and window.backward:
+        new, value = value[: _ENTRY.size], value[_ENTRY.size :]
+    elif page.more:
+        old, value = value[-_ENTRY.size :], value[: -_ENTRY.size]
+    return (b"<" + old + new if window.backward else b">" + new + old) + value
+
+
+def stretch_in(value: bytes) -> tuple[Position, Position, tuple[Position, ...]]:
+    """The position that its entries come after, the one they come before, and all of them."""
+    new, old, *entries = _entries(value[1:])
+    return (new, old, tuple(entries)) if value[:1] == b">" else (old, new, tuple(entries))
 
 
 def bytes_of_entries(count: int) -> int:

@@ -13,7 +13,7 @@ from graph.page import ListKind
 from storage.ports import EdgeChange
 from storage.redis import packing
 from storage.redis.connection import Debt, Redis, unlink_all
-from storage.redis.keys import Keys, lease
+from storage.redis.keys import Keys, beyond, lease
 from storage.redis.leases import forget, forget_or_owe
 from storage.redis.scripts import UPDATE_RELATIONS
 from storage.redis.wire import Command
@@ -102,8 +102,10 @@ class RedisCaches:
         ]
 
     def _reverse_keys(self, user: UserId) -> list[str]:
+        followers = self._keys.entries(ListKind.FOLLOWERS, user)
         return [
-            self._keys.entries(ListKind.FOLLOWERS, user),
+            followers,
+            beyond(followers),
             self._keys.entries(ListKind.FRIENDS, user),
             self._keys.profile(user),
         ]

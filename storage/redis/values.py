@@ -54,7 +54,8 @@ class Question(NamedTuple, Generic[V, A]):
     """What is asked of one cache, once for each of `users`.
 
     `load` gets what the cache holds: the same for everybody. `read` answers the viewer from the
-    tables, where the cache must not, or cannot tell, or cannot be reached.
+    tables, where the cache must not, or cannot be reached; `beyond` answers everybody, where all
+    that the cache holds cannot tell.
     """
 
     users: Sequence[UserId]
@@ -62,6 +63,7 @@ class Question(NamedTuple, Generic[V, A]):
     view: View[V, A | None]
     load: Load[V]
     read: Load[A]
+    beyond: Load[A] | None = None
 
 
 class Fills:

@@ -36,6 +36,7 @@ from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
 from storage.redis.profiles import CachedProfiles
 from storage.redis.relations import CachedRelations
+from storage.redis.stretches import Stretches
 from storage.redis.wire import Command, Reply, Wire
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -220,6 +221,37 @@ async def test_a_list_fill_that_a_change_overtook_is_thrown_away(
     assert len(found.entries) == 1
 
 
+@pytest.mark.parametrize("backward", [False, True], ids=["onward", "backward"])
+@pytest.mark.parametrize("overtaken", [False, True], ids=["remembered", "overtaken"])
+async def test_a_stretch_does_not_outlive_a_follower_in_it(
+    bench: Bench, overtaken: bool, backward: bool
+) -> None:
+    await follows(bench.stores, *((fan, 1) for fan in range(2, 20)))
+    await drain_all(bench.stores)
+    tables = GatedLists(bench.stores.postgres)
+    lists = cached_lists(bench, tables, most=3)
+    await lists.pages(ListKind.FOLLOWERS, [ONE], Window(2), None)  # fills the head
+    whole = (await tables.pages(ListKind.FOLLOWERS, [ONE], Window(20), None))[ONE].entries
+    window = Window(20, after=whole[1])
+    if backward:
+        window = Window(20, before=whole[-1], backward=True)
+    old = asyncio.create_task(lists.pages(ListKind.FOLLOWERS, [ONE], window, None))
+    tables.gate = Gate() if overtaken else None
+    if tables.gate is not None:
+        await tables.gate.reached()
+    assert overtaken or 5 in ids_of((await old)[ONE].entries)
+    await unfollows(bench.stores, (5, 1))
+    seen = asyncio.create_task(lists.pages(ListKind.FOLLOWERS, [ONE], window, UserId(5)))
+    if tables.gate is not None:
+        tables.gate.open()
+    assert 5 not in ids_of((await seen)[ONE].entries), "whoever has left sees it at once"
+    await drain_all(bench.stores)
+    await old
+    for asked in (Window(2), window):  # the head is there again when a stretch is looked for
+        found = (await lists.pages(ListKind.FOLLOWERS, [ONE], asked, None))[ONE]
+        assert 5 not in ids_of(found.entries)
+
+
 @pytest.mark.parametrize("drained", [False, True], ids=["by the write", "by the drain"])
 async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
     bench: Bench, drained: bool
@@ -240,9 +272,16 @@ async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
 
 
 def cached_lists(
-    bench: Bench, tables: Lists, pending: Pending | None = None, redis: Redis | None = None
+    bench: Bench,
+    tables: Lists,
+    pending: Pending | None = None,
+    redis: Redis | None = None,
+    most: int = 5000,
 ) -> CachedLists:
-    return CachedLists(tables, own_writes(bench, pending, redis), KEYS, TTL_S, 5000)
+    redis = redis or bench.stores.redis
+    own = own_writes(bench, pending, redis)
+    stretches = Stretches(redis, bench.leases, 500)
+    return CachedLists(tables, own, stretches, KEYS, TTL_S, most)
 
 
 def cached_counts(

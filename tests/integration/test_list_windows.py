@@ -8,17 +8,20 @@ import pytest
 from graph.edge import MAX_USER_ID, Millis, UserId
 from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
 from storage.ports import Lists
+from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import PostgresPending
 from storage.redis import packing
 from storage.redis.connection import GuardedRedis
-from storage.redis.keys import Keys
+from storage.redis.keys import Keys, beyond
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
+from storage.redis.stretches import STRETCHES_MAX, TTL_S, Stretches
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.graphs import drain_all, follows
 
 KEYS = Keys("public")
 OWNER = UserId(1)
@@ -58,11 +61,11 @@ class Shelf:
     redis: GuardedRedis
     wire: Weighed
 
-    def lists(self, tables: Lists, most: int = MOST) -> CachedLists:
+    def lists(self, tables: Lists, most: int = MOST, stretch: int = 0) -> CachedLists:
         leases = Leases(self.redis, 60_000, 0)
         pending = PostgresPending(self.stores.postgres)
         own = OwnWrites(pending, self.redis, leases, KEYS, 60)
-        return CachedLists(tables, own, KEYS, 3600, most)
+        return CachedLists(tables, own, Stretches(self.redis, leases, stretch), KEYS, 3600, most)
 
     async def hold(self, head: Page) -> None:
         """As if a fill had just happened."""
@@ -89,11 +92,14 @@ async def page_of(lists: Lists, window: Window, viewer: int | None = None) -> Pa
     return (await lists.pages(ListKind.FOLLOWERS, [OWNER], window, asker))[OWNER]
 
 
+@pytest.mark.parametrize("stretch", [0, 2, 4, 40])
 @pytest.mark.parametrize("held", [1, 5, 7, 8])
-async def test_every_window_of_a_short_list_is_what_the_tables_say(shelf: Shelf, held: int) -> None:
+async def test_every_window_of_a_short_list_is_what_the_tables_say(
+    shelf: Shelf, held: int, stretch: int
+) -> None:
     whole = entries(7)
     tables = Tables(whole)
-    lists = shelf.lists(tables)
+    lists = shelf.lists(tables, stretch=stretch)
     await shelf.hold(Page(tuple(whole[:held]), more=held < len(whole)))
     between = [Position(Millis(1000), UserId(5)), Position(Millis(1001), UserId(MAX_USER_ID))]
     ends = [NEWEST, *whole, *between, OLDEST]
@@ -147,6 +153,64 @@ async def test_a_page_reads_no_more_of_a_whales_head_than_it_shows(
     assert shelf.wire.received <= packing.bytes_of_entries(21) + 1
     beyond = place >= (MOST if backward else MOST - 20)
     assert tables.asked == ([window] if beyond else [])
+
+
+@pytest.mark.parametrize("size", [1, 3, 20])
+@pytest.mark.parametrize("backward", [False, True], ids=["onward", "backward"])
+async def test_a_walk_beyond_the_head_asks_the_tables_once_a_stretch(
+    shelf: Shelf, backward: bool, size: int
+) -> None:
+    whole = entries(200)
+    tables = Tables(whole)
+    lists = shelf.lists(tables, stretch=40)
+    await shelf.hold(Page(tuple(whole[:20]), more=True))
+    window = Window(size, after=whole[19], backward=backward)
+    walked: list[Position] = []
+    while True:
+        page = await page_of(lists, window)
+        assert page == cut(whole, window)
+        walked = [*page.entries, *walked] if backward else [*walked, *page.entries]
+        if not page.more:
+            break
+        if backward:
+            window = window._replace(before=page.entries[0])
+        else:
+            window = window._replace(after=page.entries[-1])
+    assert walked == whole[20:]
+    sure = 40 - 1 - size  # of a stretch: one entry marks its end, and one page may begin before it
+    assert len(tables.asked) <= -(-180 // sure)
+
+
+async def test_stretches_are_few_and_end(shelf: Shelf) -> None:
+    whole = entries(2000)
+    lists = shelf.lists(Tables(whole), stretch=10)
+    await shelf.hold(Page(tuple(whole[:20]), more=True))
+    key = beyond(KEYS.entries(ListKind.FOLLOWERS, OWNER))
+    for place in range(20, 2000, 20):
+        await page_of(lists, Window(5, after=whole[place]))
+        held, ttl = await shelf.redis.pipe([("ZCARD", key), ("PTTL", key)])
+        assert 1 <= held <= STRETCHES_MAX
+        assert 0 < ttl <= 1100 * TTL_S
+
+
+@pytest.mark.parametrize("backward", [False, True], ids=["onward", "backward"])
+async def test_an_audit_finds_a_stretch_that_is_wrong(shelf: Shelf, backward: bool) -> None:
+    stores = shelf.stores
+    await follows(stores, *((fan, OWNER) for fan in range(2, 20)))
+    await drain_all(stores)
+    tables = PostgresLists(stores.postgres)
+    whole = (await tables.pages(ListKind.FOLLOWERS, [OWNER], Window(20), None))[OWNER].entries
+    lists = shelf.lists(tables, most=3, stretch=8)
+    ends = {"before": whole[-4]} if backward else {"after": whole[4]}
+    await page_of(lists, Window(2, backward=backward, **ends))
+    key = beyond(KEYS.entries(ListKind.FOLLOWERS, OWNER))
+
+    async def wrong() -> list[str]:
+        return [wrong async for batch in stores.audit.batches() for wrong in batch.wrong]
+
+    assert key not in await wrong()
+    await stores.postgres.fetch("DELETE FROM follower WHERE from_user_id = $1", whole[8][1])
+    assert key in await wrong()
 
 
 async def test_a_viewers_first_page_is_one_round_trip(shelf: Shelf) -> None:

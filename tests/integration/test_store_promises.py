@@ -74,7 +74,7 @@ def settings(
     how = implementation.split(", ")
     changes: dict[str, Any] = {}
     if "small" in how:
-        changes |= {"relation_cache_max": 2, "list_cache_max": 2}
+        changes |= {"relation_cache_max": 2, "list_cache_max": 2, "stretch_max": 4}
     if "Redis is down" in how:
         changes["redis_url"] = "unix:///nowhere.sock"
     if "in a cluster" in how:

@@ -3,7 +3,7 @@
 import pytest
 
 from graph.page import ListKind
-from storage.redis.keys import Keys, parsed
+from storage.redis.keys import Keys, beyond, lease, parsed
 from tests.graphs import users
 
 KEYS, USERS = Keys("public"), users(1, 42, 2**63 - 1)
@@ -19,3 +19,9 @@ def test_so_it_is_of_lists(kind: ListKind) -> None:
     keys = KEYS.all_entries(kind, USERS)
     assert keys == [KEYS.entries(kind, user) for user in USERS]
     assert [parsed(key) for key in keys] == [(kind.name.lower(), user) for user in USERS]
+
+
+def test_stretches_have_a_name_of_their_own_and_their_lease_has_none() -> None:
+    key = beyond(KEYS.entries(ListKind.FOLLOWERS, USERS[1]))
+    assert parsed(key) == ("followers:beyond", 42)
+    assert parsed(lease(key)) is None

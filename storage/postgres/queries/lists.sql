@@ -6,6 +6,33 @@
 -- people's lists those are left out and read from the forward rows, which never lag. So are their
 -- own friends among those whom a change of theirs is on its way to: it was made in sight of both.
 
+-- name: following_of_one_{older,newer}
+-- A list as everybody sees it who has nothing on its way to it: one index range of $6 entries, (8, 8)
+-- bytes each in the order of the range. One value, as a row of its own each costs several times more.
+SELECT string_agg(int8send(p.since) || int8send(p.id), '')
+FROM (
+    SELECT f.since, f.to_user_id AS id
+    FROM following f
+    WHERE f.from_user_id = $1 AND f.kind = 1
+      AND (f.since, f.to_user_id) < ($2::bigint, $3::bigint)
+      AND (f.since, f.to_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY f.since {DESC,ASC}, f.to_user_id {DESC,ASC}
+    LIMIT $6
+) p
+
+-- name: followers_of_one_{older,newer}
+-- The same of the followers.
+SELECT string_agg(int8send(p.since) || int8send(p.id), '')
+FROM (
+    SELECT r.since, r.from_user_id AS id
+    FROM follower r
+    WHERE r.to_user_id = $1 AND r.kind = 1
+      AND (r.since, r.from_user_id) < ($2::bigint, $3::bigint)
+      AND (r.since, r.from_user_id) > ($4::bigint, $5::bigint)
+    ORDER BY r.since {DESC,ASC}, r.from_user_id {DESC,ASC}
+    LIMIT $6
+) p
+
 -- name: following_{older,newer}
 -- One index range of $6 entries a user and kind, from its new end or its old one.
 SELECT c.user_id, p.since, p.id
