@@ -28,6 +28,7 @@ from engine.derived import derived
 from engine.document import Operation
 from engine.engine import Counters, Engine
 from engine.errors import Code
+from engine.later import later
 from engine.outcome import Outcome, Soon
 from engine.result import Refused, Result, Stage
 from engine.rows import of_rows
@@ -49,6 +50,7 @@ __all__ = [
     "Zipped",
     "batched",
     "derived",
+    "later",
     "of_rows",
     "places",
 ]

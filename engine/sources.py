@@ -16,6 +16,7 @@ from engine.batched import BatchedField, BatchResolver
 from engine.batches import load, one_for_each
 from engine.conversion import Keywords, compiled_keywords
 from engine.info import FieldInfo
+from engine.later import Later
 from engine.plan import AwaitedSource, Column, Field, Rows, Source
 from engine.together import together
 
@@ -86,6 +87,10 @@ class Batched(Source):
             return [error] * len(rows)
 
 
+_AWAITED = frozenset((CoroutineType, Later))
+"""What nearly all resolvers return that are to be awaited."""
+
+
 @dataclass(frozen=True, slots=True)
 class AwaitedBatch(AwaitedSource):
     """A field that is a function of all its parents, and may have to be awaited."""
@@ -100,7 +105,7 @@ class AwaitedBatch(AwaitedSource):
         if self.is_repeated:
             return load(call.resolver, rows, keywords, call.info(field, run))
         items = call.function(rows, **keywords)
-        if type(items) is CoroutineType or (type(items) is not list and isawaitable(items)):
+        if type(items) in _AWAITED or (type(items) is not list and isawaitable(items)):
             return items
         return self.checked(items, rows)
 
