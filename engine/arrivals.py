@@ -60,7 +60,7 @@ def _waits(awaited: Sequence[Arrival], run: "Run") -> list[Wait]:
     waits: list[Wait] = []
     known_with: dict[Future[Any], list[Hole]] = {}
     for hole, arriving in awaited:
-        if type(arriving) is not Later:
+        if not isinstance(arriving, Later):
             waits.append(partial(_arrived, hole, arriving, run))
             continue
         holes = known_with.get(arriving.known)

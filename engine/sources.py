@@ -87,10 +87,6 @@ class Batched(Source):
             return [error] * len(rows)
 
 
-_AWAITED = frozenset((CoroutineType, Later))
-"""What nearly all resolvers return that are to be awaited."""
-
-
 @dataclass(frozen=True, slots=True)
 class AwaitedBatch(AwaitedSource):
     """A field that is a function of all its parents, and may have to be awaited."""
@@ -105,7 +101,9 @@ class AwaitedBatch(AwaitedSource):
         if self.is_repeated:
             return load(call.resolver, rows, keywords, call.info(field, run))
         items = call.function(rows, **keywords)
-        if type(items) in _AWAITED or (type(items) is not list and isawaitable(items)):
+        if type(items) is CoroutineType or type(items) is Later:
+            return items
+        if type(items) is not list and isawaitable(items):
             return items
         return self.checked(items, rows)
 

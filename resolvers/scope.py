@@ -174,11 +174,9 @@ class Scope:
 
 async def _read_profiles(
     stores: Stores, viewer: UserId | None, limits: Limits, users: Sequence[UserId]
-) -> list[Profile]:
+) -> Mapping[UserId, Profile]:
     found = await stores.profiles.of(users, viewer)
-    if limits.mutual_approval:
-        found = _as_they_hold(limits, found)
-    return list(map(found.__getitem__, users))
+    return _as_they_hold(limits, found) if limits.mutual_approval else found
 
 
 async def _as_profiles_hold(limits: Limits, read: Awaitable[ProfiledPages]) -> ProfiledPages:
@@ -193,11 +191,15 @@ def _as_they_hold(limits: Limits, profiles: Mapping[UserId, Profile]) -> Mapping
     }
 
 
-async def _read_accounts(stores: Stores, limits: Limits, users: Sequence[UserId]) -> list[Account]:
+async def _read_accounts(
+    stores: Stores, limits: Limits, users: Sequence[UserId]
+) -> Mapping[UserId, Account]:
     found = await stores.accounts.of(users)
-    return [limits.account(found[user]) for user in users]
+    return {user: limits.account(account) for user, account in found.items()}
 
 
-async def _read_ties(stores: Stores, viewer: UserId, users: Sequence[UserId]) -> list[Relation]:
+async def _read_ties(
+    stores: Stores, viewer: UserId, users: Sequence[UserId]
+) -> Mapping[UserId, Relation]:
     (found,) = await stores.fresh.relations.between([Check(viewer, users)])
-    return [SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)]
+    return {user: SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)}
