@@ -30,11 +30,10 @@ async def arrivals(run: "Run") -> None:
         awaited: list[Arrival] = []
         try:
             _ask(run, awaited)
-            waits = _waits(awaited, run)
-            if len(waits) == 1:
-                await waits[0]()  # a task costs as much as a small column
-            elif waits:
-                await together([_filled(wait, run) for wait in waits])
+            if len(awaited) == 1 and not isinstance(awaited[0][1], Later):
+                await _arrived(*awaited[0], run)  # a task costs as much as a small column
+            elif awaited:
+                await _all_arrived(awaited, run)
         except BaseException:
             for _, arriving in awaited:
                 # Of those that were not even begun; the others have been told already.
@@ -53,6 +52,14 @@ def _ask(run: "Run", awaited: list[Arrival]) -> None:
             arriving = hole.ask(run)
             if arriving is not None:
                 awaited.append((hole, arriving))
+
+
+async def _all_arrived(awaited: Sequence[Arrival], run: "Run") -> None:
+    waits = _waits(awaited, run)
+    if len(waits) == 1:
+        await waits[0]()
+    else:
+        await together([_filled(wait, run) for wait in waits])
 
 
 def _waits(awaited: Sequence[Arrival], run: "Run") -> list[Wait]:

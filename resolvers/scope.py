@@ -81,6 +81,16 @@ class Scope:
     collector.
     """
 
+    # Defaults of the class: most requests need none of these.
+    _profiles: ProfileLoader | None = None
+    _accounts: Loader[UserId, Account] | None = None
+    _ties: Loader[UserId, Relation] | None = None
+    since: int | None = None
+    """As of when, by the database's clock in microseconds, it has to be known who is absent;
+    0: as of what this process was told of. None: as of moments ago will do."""
+    arrival: Arrival | None = None
+    """How far the graph had come before anything was read, where somebody wants to know."""
+
     def __init__(
         self,
         stores: Stores,
@@ -97,14 +107,6 @@ class Scope:
         self.sees_everything = is_service and viewer is None
         """Whether a service asks for itself. One that asks for a user sees what that user sees."""
         self.scale = scale
-        self._profiles: ProfileLoader | None = None
-        self._accounts: Loader[UserId, Account] | None = None
-        self._ties: Loader[UserId, Relation] | None = None
-        self.since: int | None = None
-        """As of when, by the database's clock in microseconds, it has to be known who is absent;
-        0: as of what this process was told of. None: as of moments ago will do."""
-        self.arrival: Arrival | None = None
-        """How far the graph had come before anything was read, where somebody wants to know."""
 
     @property
     def profiles(self) -> ProfileLoader:
