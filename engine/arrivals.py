@@ -55,6 +55,7 @@ def _ask(run: "Run", awaited: list[Arrival]) -> None:
 
 
 async def _all_arrived(awaited: Sequence[Arrival], run: "Run") -> None:
+    """Wait for these at the same time, each with what hangs below it."""
     waits = _waits(awaited, run)
     if len(waits) == 1:
         await waits[0]()
