@@ -14,7 +14,8 @@ level, over columns, so the number of round trips depends on its depth and never
     result = await engine.execute(query="{ user(id: 7) { followerCount } }", context=context)
 
 A resolver that often knows its items at once returns `Soon[list[int]]` and is awaited only where it
-has to be; one whose rows are tuples may return them `Zipped`, and perhaps none is ever made.
+has to be: by `later`, if it waits for what other fields wait for too. One whose rows are tuples may
+return them `Zipped`, and perhaps none is ever made.
 
 To read it: what is declared (`batched`, `derived`, `rows`, `zipped`); how a request goes (`engine`,
 `document`, `variables`, `compile`); what a plan is (`plan`), how it gets columns (`sources`,
@@ -28,6 +29,7 @@ from engine.derived import derived
 from engine.document import Operation
 from engine.engine import Counters, Engine
 from engine.errors import Code
+from engine.later import later
 from engine.outcome import Outcome, Soon
 from engine.result import Refused, Result, Stage
 from engine.rows import of_rows
@@ -49,6 +51,7 @@ __all__ = [
     "Zipped",
     "batched",
     "derived",
+    "later",
     "of_rows",
     "places",
 ]

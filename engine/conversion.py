@@ -29,7 +29,8 @@ class Step(NamedTuple):
     name: str
     """As GraphQL calls it."""
     python_name: str
-    convert: Convert
+    convert: Convert | None
+    """None: it is taken as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class Keywords:
     steps: tuple[Step, ...]
     constants: dict[str, Any] | None
     """By their Python names; None where not all of them are plain."""
-    given: tuple[tuple[str, str, Convert], ...]
+    given: tuple[tuple[str, str, Convert | None], ...]
     """The arguments that are variables: Python name, variable, conversion."""
 
     def of(self, values: Values) -> dict[str, Any]:
@@ -55,13 +56,13 @@ class Keywords:
             value = coerced.get(variable)
             if value is None:
                 return self._by_the_book(values)
-            keywords[python_name] = convert(value)
+            keywords[python_name] = value if convert is None else convert(value)
         return keywords
 
     def _by_the_book(self, values: Values) -> dict[str, Any]:
         coerced = self.arguments.coerced(values)
         return {
-            python_name: convert(coerced[name])
+            python_name: coerced[name] if convert is None else convert(coerced[name])
             for name, python_name, convert in self.steps
             if name in coerced
         }
@@ -76,7 +77,7 @@ def compiled_keywords(field: StrawberryField, arguments: Arguments, schema: Sche
     )
     by_name = {step.name: step for step in steps}
     constant = [step for step in steps if step.name in arguments.constants]
-    is_usual = not arguments.is_odd and all(step.convert is _as_it_is for step in constant)
+    is_usual = not arguments.is_odd and all(step.convert is None for step in constant)
     return Keywords(
         arguments,
         steps,
@@ -88,10 +89,10 @@ def compiled_keywords(field: StrawberryField, arguments: Arguments, schema: Sche
     )
 
 
-def _converter(argument: StrawberryArgument, schema: Schema) -> Convert:
+def _converter(argument: StrawberryArgument, schema: Schema) -> Convert | None:
     declared = argument.type
     if _is_plain_leaf(declared):
-        return _as_it_is
+        return None
     if isinstance(declared, StrawberryList) and _is_plain_leaf(declared.of_type):
         return list  # a copy: defaults and literals are shared by all requests
     registry, config = schema.schema_converter.scalar_registry, schema.config
@@ -102,7 +103,3 @@ def _is_plain_leaf(declared: Any) -> bool:
     if isinstance(declared, StrawberryOptional) and not isinstance(declared, StrawberryMaybe):
         return _is_plain_leaf(declared.of_type)
     return declared in _PLAIN_LEAVES or isinstance(declared, StrawberryEnumDefinition)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value

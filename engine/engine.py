@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,7 +84,7 @@ class Engine:
             operation, variables=variables, context=context, deadline=deadline, root=root
         )
 
-    async def run(
+    def run(
         self,
         operation: Operation,
         *,
@@ -92,14 +92,17 @@ class Engine:
         context: Any = None,
         deadline: float | None = None,
         root: Any = None,
-    ) -> Result:
-        """The answer to a prepared operation; `deadline` is a moment of the event loop's clock."""
+    ) -> Coroutine[Any, Any, Result]:
+        """The answer to a prepared operation; `deadline` is a moment of the event loop's clock.
+
+        No coroutine itself: it would be resumed as often as the one that it returns.
+        """
         try:
             values = operation.variables.coerce(variables or {})
         except InvalidVariables as invalid:
-            return Result(Stage.VARIABLES, errors=invalid.errors)
+            return _known(Result(Stage.VARIABLES, errors=invalid.errors))
         run = self._run(operation, values, context, root)
-        return await (self._answer(run) if deadline is None else self._in_time(run, deadline))
+        return self._answer(run) if deadline is None else self._in_time(run, deadline)
 
     async def subscribe(
         self,
@@ -172,7 +175,7 @@ class Engine:
         run.operation.plans.put(key, Unsupported(bail_out.reason))
 
     def _plan(self, operation: Operation, values: Values) -> Plan | Unsupported:
-        key = _switch_positions(operation, values)
+        key = _switch_positions(operation, values) if operation.switches else ()
         plan = operation.plans.get(key)
         if plan is None:
             try:
@@ -195,8 +198,10 @@ class Engine:
         return Result(Stage.EXECUTION, answer.data, answer.errors or [])
 
 
+async def _known(result: Result) -> Result:
+    return result
+
+
 def _switch_positions(operation: Operation, values: Values) -> tuple[Any, ...]:
     """The values that @skip and @include look at; a null makes a plan that graphql-core runs."""
-    if not operation.switches:
-        return ()
     return tuple(values.coerced.get(name) for name in operation.switches)

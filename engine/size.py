@@ -6,7 +6,7 @@ here: validation reports them.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from graphql import (
@@ -50,8 +50,9 @@ class Measure:
     """Measures one document once; read its attributes afterwards.
 
     `spread_out` is the sum over all operations with fragments spread out; `fields`, `spreads` and
-    `comparisons` count what is written. A comparison is a pair of fields of one name that both
-    select something: the rule that overlapping fields can be merged may look at each.
+    `comparisons` count what is written, and `names` are the names of all fields. A comparison is a
+    pair of fields of one name that both select something: the rule that overlapping fields can be
+    merged may look at each.
     """
 
     def __init__(self, document: DocumentNode) -> None:
@@ -71,12 +72,9 @@ class Measure:
             if isinstance(node, OperationDefinitionNode):
                 self.spread_out = self.spread_out.beside(self._size(node.selection_set))
         self.fields = self._written.total()
+        self.names: Set[str] = self._written.keys()
         self.spreads = self._spread.total()
         self.comparisons = sum(count * count for count in self._compared.values())
-
-    def names(self, field_name: str) -> bool:
-        """Whether the document asks for fields of this name anywhere."""
-        return field_name in self._written
 
     def repeats(self, field_name: str) -> bool:
         """Whether an operation may ask for fields of this name in several places."""

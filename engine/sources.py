@@ -16,6 +16,7 @@ from engine.batched import BatchedField, BatchResolver
 from engine.batches import load, one_for_each
 from engine.conversion import Keywords, compiled_keywords
 from engine.info import FieldInfo
+from engine.later import Later
 from engine.plan import AwaitedSource, Column, Field, Rows, Source
 from engine.together import together
 
@@ -100,7 +101,9 @@ class AwaitedBatch(AwaitedSource):
         if self.is_repeated:
             return load(call.resolver, rows, keywords, call.info(field, run))
         items = call.function(rows, **keywords)
-        if type(items) is CoroutineType or (type(items) is not list and isawaitable(items)):
+        if type(items) is CoroutineType or type(items) is Later:
+            return items
+        if type(items) is not list and isawaitable(items):
             return items
         return self.checked(items, rows)
 

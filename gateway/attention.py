@@ -20,32 +20,24 @@ class Attention:
         self.body_s = body_deadline_ms / 1000
         self.work_s = work_deadline_ms / 1000
         self.patience_s = min(PATIENCE_S, self.body_s, self.work_s)
-        self._young: dict[Attended, None] = {}
-        """Requests that patience is not lost with, eldest first."""
-        self._looks = False
+        self.young: dict[Attended, bool] = {}
+        """Requests that patience is not lost with, eldest first. Those themselves come and go."""
+        self.looks = False
         """Whether a timer is set for the eldest."""
 
-    def begin(self, attended: "Attended") -> None:
-        self._young[attended] = None
-        if not self._looks:
-            self._look_after(self.patience_s)
-
-    def end(self, attended: "Attended") -> None:
-        self._young.pop(attended, None)
-
-    def _look_after(self, seconds: float) -> None:
-        self._looks = True
+    def look_after(self, seconds: float) -> None:
+        self.looks = True
         asyncio.get_running_loop().call_later(seconds, self._look)
 
     def _look(self) -> None:
-        self._looks = False
+        self.looks = False
         now = asyncio.get_running_loop().time()
-        while self._young:
-            eldest = next(iter(self._young))
+        while self.young:
+            eldest = next(iter(self.young))
             left_s = eldest.begun + self.patience_s - now
             if left_s > 0:
-                return self._look_after(left_s)
-            del self._young[eldest]
+                return self.look_after(left_s)
+            del self.young[eldest]
             eldest.lose_patience()
         return None
 
@@ -74,7 +66,10 @@ class Attended:
         self.begun = loop.time()
 
     def __enter__(self) -> Self:
-        self._attention.begin(self)
+        attention = self._attention
+        attention.young[self] = True
+        if not attention.looks:
+            attention.look_after(attention.patience_s)
         return self
 
     def __exit__(
@@ -83,7 +78,8 @@ class Attended:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._attention.end(self)
+        if self._attention.young.pop(self, False):
+            return  # nearly always: nothing was set for it
         if self._timer is not None:
             self._timer.cancel()
         if self._watch is not None:

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +88,7 @@ class Authentication:
                 raise _refused("Authorization is one `Bearer` token.")
             return self._bearer(credentials)
         viewer = headers.get(b"x-viewer") if self._allow_x_viewer else None
-        if viewer is None:
-            return ANONYMOUS
-        return Identity(_user_id(viewer.decode("latin-1").strip(), "X-Viewer"))
+        return ANONYMOUS if viewer is None else _named(viewer.decode("latin-1").strip())
 
     def _bearer(self, credentials: bytes) -> Identity:
         held = self._held.get(credentials)
@@ -163,6 +162,11 @@ def _identity(claims: Mapping[str, Any]) -> Identity:
             return Identity(None, True, expires_at)
         raise _refused("The token names nobody: it needs `sub`.")
     return Identity(_user_id(subject, "The token's `sub`"), service, expires_at)
+
+
+@lru_cache(maxsize=TOKENS_HELD_MAX)
+def _named(viewer: str) -> Identity:
+    return Identity(_user_id(viewer, "X-Viewer"))
 
 
 def _user_id(text: str, what: str) -> int:

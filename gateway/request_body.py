@@ -20,7 +20,7 @@ async def read_body(receive: Receive, headers: Headers, bytes_max: int) -> bytes
         _refuse_announced(length, bytes_max)
     chunks: list[bytes] = []
     size = 0
-    while True:
+    while True:  # nearly always once
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
@@ -28,9 +28,9 @@ async def read_body(receive: Receive, headers: Headers, bytes_max: int) -> bytes
         size += len(chunk)
         if size > bytes_max:
             raise _too_large(bytes_max)
+        if not message.get("more_body"):
+            return b"".join((*chunks, chunk)) if chunks else chunk
         chunks.append(chunk)
-        if not message.get("more_body", False):
-            return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
 
 def _refuse_announced(length: bytes, bytes_max: int) -> None:

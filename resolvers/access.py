@@ -1,5 +1,6 @@
 """Whether the viewer may open lists, and how long these are for them. Knows nothing of pages."""
 
+from asyncio import Future
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import TypeAlias
@@ -36,14 +37,21 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Tota
     return [found.get(owner) for owner in owners]
 
 
-def soon_totals(
+def ask(scope: Scope, owners: Sequence[UserId]) -> "Future[None] | None":
+    """What tells that there is to know what decides on anybody's lists; None: it is known already.
+
+    The same for all fields of a column that ask at the same time: to be waited for once for all.
+    """
+    return scope.profiles.ask_alike([*owners, *askers(scope)])
+
+
+def told_totals(
     scope: Scope, kind: ListKind, owners: Sequence[UserId]
 ) -> Totals | Awaitable[Totals]:
-    """The same, at once where it was read already and nothing is hidden."""
-    if scope.profiles.knows([*owners, *askers(scope)]):
-        facts = scope.profiles.facts(owners, scope.viewer)
-        if is_plain(scope, owners, facts):
-            return plain_totals(scope, kind, facts)
+    """The same as `totals`, once that is known: at once where nothing is hidden."""
+    facts = scope.profiles.facts(owners, scope.viewer)
+    if is_plain(scope, owners, facts):
+        return plain_totals(scope, kind, facts)
     return totals(scope, kind, owners)
 
 
@@ -126,7 +134,8 @@ def _shown(scope: Scope, counts: Sequence[Counts], *, have_absent: bool) -> Sequ
 
 def sees_own(scope: Scope, owners: Sequence[UserId]) -> bool:
     """Whether more may be told of any of the owners than others are told."""
-    return scope.sees_everything or scope.viewer in owners
+    # Nobody in particular would be held against every one of them.
+    return scope.sees_everything or (scope.viewer is not None and scope.viewer in owners)
 
 
 def total(kind: ListKind | OwnListKind, counts: Counts) -> int:

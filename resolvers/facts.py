@@ -4,6 +4,7 @@ Nearly all accounts are open, nearly no viewer has a block and nearly nobody is 
 found out once for a column of users, for all fields that show it. Knows nothing of pages.
 """
 
+from asyncio import Future
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from graph.account import DEFAULT, Account
 from graph.counts import Counts
 from graph.edge import UserId
-from resolvers.loader import Loader
+from resolvers.loader import Loader, Question
 from storage.ports import Profile
 
 
@@ -34,6 +35,19 @@ class ProfileLoader(Loader[UserId, Profile]):
     """Profiles, each read once a request."""
 
     _latest: tuple[list[UserId], UserId | None, Facts] | None = None
+    _asked_alike: Question[UserId] | None = None
+
+    def ask_alike(self, users: Sequence[UserId]) -> "Future[None] | None":
+        """The same as `ask`, with the same future for all who ask alike until it is done.
+
+        For whoever is cancelled together: a cancelled waiter takes the future along.
+        """
+        latest = self._asked_alike
+        if latest is not None and not latest[1].done() and latest[0] == users:
+            return latest[1]
+        answer = self.ask(users)
+        self._asked_alike = None if answer is None else (users, answer)
+        return answer
 
     def facts(self, owners: Sequence[UserId], asker: UserId | None) -> Facts:
         """Of users whose profiles are known."""

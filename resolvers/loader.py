@@ -36,19 +36,19 @@ class _Coming(NamedTuple, Generic[K]):
 
 
 class Loader(Generic[K, V]):
-    """Loads columns of keys. `batch` takes distinct keys and returns one value for each, in order.
+    """Loads columns of keys. `batch` takes distinct keys and returns the value of each.
 
     A thousand keys cost one future, not a thousand.
     """
 
     def __init__(
         self,
-        batch: Callable[[Sequence[K]], Awaitable[Sequence[V]]],
+        batch: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]],
         batch_s_max: float = BATCH_S_MAX,
     ) -> None:
         self._batch = batch
         self._batch_s_max = batch_s_max
-        self._known: dict[K, V] = {}
+        self._known: Mapping[K, V] = {}
         self._asked: list[Question[K]] = []
         self._coming: _Coming[K] | None = None
 
@@ -128,9 +128,11 @@ class Loader(Generic[K, V]):
         wanted = self._wanted(asked)
         failure: Exception | None = None
         try:
-            values = await self._batch(wanted)
-            found = dict(zip(wanted, values, strict=True))  # all of it, or nothing
-            self._known = {**found, **self._known}  # what a request has read, it goes on knowing
+            found = await self._batch(wanted)
+            if len(found) != len(wanted):
+                raise ValueError("A batch has one value for each of its keys.")
+            # What a request has read, it goes on knowing.
+            self._known = {**found, **self._known} if self._known else found
         except asyncio.CancelledError as cancelled:
             failure = Unavailable("A store")
             failure.__cause__ = cancelled

@@ -81,6 +81,16 @@ class Scope:
     collector.
     """
 
+    # Defaults of the class: most requests need none of these.
+    _profiles: ProfileLoader | None = None
+    _accounts: Loader[UserId, Account] | None = None
+    _ties: Loader[UserId, Relation] | None = None
+    since: int | None = None
+    """As of when, by the database's clock in microseconds, it has to be known who is absent;
+    0: as of what this process was told of. None: as of moments ago will do."""
+    arrival: Arrival | None = None
+    """How far the graph had come before anything was read, where somebody wants to know."""
+
     def __init__(
         self,
         stores: Stores,
@@ -97,14 +107,6 @@ class Scope:
         self.sees_everything = is_service and viewer is None
         """Whether a service asks for itself. One that asks for a user sees what that user sees."""
         self.scale = scale
-        self._profiles: ProfileLoader | None = None
-        self._accounts: Loader[UserId, Account] | None = None
-        self._ties: Loader[UserId, Relation] | None = None
-        self.since: int | None = None
-        """As of when, by the database's clock in microseconds, it has to be known who is absent;
-        0: as of what this process was told of. None: as of moments ago will do."""
-        self.arrival: Arrival | None = None
-        """How far the graph had come before anything was read, where somebody wants to know."""
 
     @property
     def profiles(self) -> ProfileLoader:
@@ -174,11 +176,9 @@ class Scope:
 
 async def _read_profiles(
     stores: Stores, viewer: UserId | None, limits: Limits, users: Sequence[UserId]
-) -> list[Profile]:
+) -> Mapping[UserId, Profile]:
     found = await stores.profiles.of(users, viewer)
-    if limits.mutual_approval:
-        found = _as_they_hold(limits, found)
-    return list(map(found.__getitem__, users))
+    return _as_they_hold(limits, found) if limits.mutual_approval else found
 
 
 async def _as_profiles_hold(limits: Limits, read: Awaitable[ProfiledPages]) -> ProfiledPages:
@@ -193,11 +193,15 @@ def _as_they_hold(limits: Limits, profiles: Mapping[UserId, Profile]) -> Mapping
     }
 
 
-async def _read_accounts(stores: Stores, limits: Limits, users: Sequence[UserId]) -> list[Account]:
+async def _read_accounts(
+    stores: Stores, limits: Limits, users: Sequence[UserId]
+) -> Mapping[UserId, Account]:
     found = await stores.accounts.of(users)
-    return [limits.account(found[user]) for user in users]
+    return {user: limits.account(account) for user, account in found.items()}
 
 
-async def _read_ties(stores: Stores, viewer: UserId, users: Sequence[UserId]) -> list[Relation]:
+async def _read_ties(
+    stores: Stores, viewer: UserId, users: Sequence[UserId]
+) -> Mapping[UserId, Relation]:
     (found,) = await stores.fresh.relations.between([Check(viewer, users)])
-    return [SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)]
+    return {user: SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)}

@@ -1,13 +1,14 @@
 """A user, and what hangs below: counts and lists, and `Related`. Knows nothing of stores."""
 
+from functools import partial
 from typing import Annotated, cast
 
 import strawberry
 from strawberry import UNSET
 
-from engine import Outcome, Parents, Soon, batched, of_rows
+from engine import Outcome, Parents, Soon, batched, later, of_rows
 from graph.page import ListKind
-from resolvers.access import soon_totals
+from resolvers import access
 from schema import arguments, lists
 from schema.arguments import Paging
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
@@ -38,20 +39,20 @@ class User(Related, Node):
         description="How many users this user follows; null if the viewer may not open that list."
     )
     def following_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
-        return soon_totals(scope_of(info), ListKind.FOLLOWING, list(users))
+        return _totals(users, info, ListKind.FOLLOWING)
 
     @batched(
         description="How many users follow this user; null if the viewer may not open that list."
     )
     def follower_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
-        return soon_totals(scope_of(info), ListKind.FOLLOWERS, list(users))
+        return _totals(users, info, ListKind.FOLLOWERS)
 
     @batched(
         description="How many users this user follows and is followed by; null if the viewer may "
         "not open that list."
     )
     def friend_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
-        return soon_totals(scope_of(info), ListKind.FRIENDS, list(users))
+        return _totals(users, info, ListKind.FRIENDS)
 
     @batched(description="Whom this user follows, newest first.")
     @paged
@@ -114,3 +115,8 @@ class User(Related, Node):
         other = arguments.user_id("with", with_)
         rows = await lists.common_following(info, users, other, paging)
         return cast("list[Outcome[FollowingConnection]]", rows)
+
+
+def _totals(users: Parents[UserRow], info: Info, kind: ListKind) -> Soon[list[int | None]]:
+    scope, owners = scope_of(info), list(users)
+    return later(access.ask(scope, owners), partial(access.told_totals, scope, kind, owners))

@@ -56,7 +56,7 @@ class Viewers:
             found = await read(users)
             values.answered(0, users)
             return found
-        missed = [user for user in users if user not in shown]
+        missed = _missed(users, shown)
         rest = await read(missed) if missed else {}
         values.answered(len(shown), missed)
         return {**shown, **rest} if rest else shown
@@ -106,4 +106,9 @@ def _whole(
     remembered: Callable[[Sequence[UserId]], Mapping[UserId, V]], users: Sequence[UserId]
 ) -> Mapping[UserId, V] | None:
     found = remembered(users)
-    return found if found.keys() >= set(users) else None
+    return None if _missed(users, found) else found
+
+
+def _missed(users: Sequence[UserId], found: Mapping[UserId, object]) -> Sequence[UserId]:
+    """Those of the users of whom nothing was found; nothing was found of anybody else."""
+    return () if len(found) == len(users) else [user for user in users if user not in found]

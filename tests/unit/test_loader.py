@@ -29,14 +29,14 @@ class Batches:
         if not held:
             self.let_go.set()
 
-    async def __call__(self, keys: Sequence[int]) -> list[str]:
+    async def __call__(self, keys: Sequence[int]) -> dict[int, str]:
         self.asked.append(list(keys))
         self.task = asyncio.current_task()
         self.started.set()
         await self.let_go.wait()
         if self.fails_with is not None:
             raise self.fails_with
-        return [f"value {key}" for key in keys]
+        return {key: f"value {key}" for key in keys}
 
 
 async def soon(awaited: Awaitable[T]) -> T:
@@ -65,9 +65,9 @@ async def test_what_was_read_is_not_read_again() -> None:
 async def test_a_value_of_none_is_a_value() -> None:
     calls: list[Sequence[int]] = []
 
-    async def nothing(keys: Sequence[int]) -> list[int | None]:
+    async def nothing(keys: Sequence[int]) -> dict[int, int | None]:
         calls.append(keys)
-        return [None for _ in keys]
+        return dict.fromkeys(keys)
 
     loader: Loader[int, int | None] = Loader(nothing)
     assert await loader.load_many([1, 2]) == [None, None]
@@ -145,13 +145,13 @@ async def test_a_stuck_batch_ends_for_all_its_waiters() -> None:
 
 
 async def test_a_batch_that_answers_too_little_fails_and_is_not_remembered() -> None:
-    short: list[list[str]] = [["only one"]]
+    short: list[dict[int, str]] = [{1: "only one"}]
 
-    async def batch(keys: Sequence[int]) -> list[str]:
-        return short.pop() if short else [str(key) for key in keys]
+    async def batch(keys: Sequence[int]) -> dict[int, str]:
+        return short.pop() if short else {key: str(key) for key in keys}
 
     loader = Loader(batch)
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="one value for each"):
         await loader.load_many([1, 2])
     assert await loader.load_many([1, 2]) == ["1", "2"]
 
@@ -160,9 +160,9 @@ async def test_a_batch_runs_in_the_context_of_whoever_asked_first() -> None:
     """A trap that stays open: a batch must read no context variable."""
     seen: list[str] = []
 
-    async def batch(keys: Sequence[int]) -> list[int]:
+    async def batch(keys: Sequence[int]) -> dict[int, int]:
         seen.append(who.get())
-        return list(keys)
+        return {key: key for key in keys}
 
     async def ask(name: str) -> int:
         who.set(name)
