@@ -12,8 +12,9 @@ until the run is over; `engine.settle` then says what it means for the answer.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from graphql import FieldNode, GraphQLField, GraphQLObjectType
@@ -29,40 +30,6 @@ Rows: TypeAlias = Sequence[Any]
 Column: TypeAlias = list[Any] | Zipped[Any]
 
 
-class Source(ABC):
-    """Where the raw column of a field comes from."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def column(self, rows: Rows, field: "Field", run: "Run") -> Column:
-        """One value, or one fault, for each row."""
-
-
-class AwaitedSource(ABC):
-    """A source that may have to wait for something outside this process."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def ask(self, rows: Rows, field: "Field", run: "Run") -> Column | Awaitable[Column]:
-        """One value, or one fault, for each row: at once where they are known.
-
-        May raise what is then the fault of every row, and so may what is awaited.
-        """
-
-    def checked(self, column: Column, rows: Rows) -> Column:
-        """What was awaited, if it is one for each row. Raises what is the fault of every row."""
-        return column
-
-
-class Cells(Protocol):
-    """What makes a raw column presentable."""
-
-    def complete(self, column: Column, field: "Field", run: "Run") -> Column:
-        """What the client sees of each value; nulls that may not be, and failures, are faults."""
-
-
 @dataclass(frozen=True, slots=True)
 class Field:
     """One response key of a selection."""
@@ -76,11 +43,91 @@ class Field:
     path: Path
     """The keys that lead here; list indices are unknown to a column."""
 
-    cells: Cells
-
     @property
     def name(self) -> str:
         return self.nodes[0].name.value
+
+
+class Source(ABC):
+    """Where the raw column of a field comes from."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def read(self) -> Callable[..., Any]:
+        """A function of all rows that nearly always gives the column: a list of one value each."""
+
+    @property
+    def keywords(self) -> "Callable[[Run], dict[str, Any]] | None":
+        """What `read` is told besides; None: nothing."""
+        return None
+
+    def checked(self, column: Any, rows: Rows) -> Column:
+        """What `read` gave, if it is a column after all. Raises what goes to `recovered`."""
+        return column  # type: ignore[no-any-return]
+
+    @abstractmethod
+    def recovered(self, error: Exception, rows: Rows, run: "Run") -> Column:
+        """One value, or one fault, for each row, after `read` has raised."""
+
+
+class AwaitedSource(ABC):
+    """A source that may have to wait for something outside this process."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def ask(self, rows: Rows, run: "Run") -> Column | Awaitable[Column]:
+        """One value, or one fault, for each row: at once where they are known.
+
+        May raise what is then the fault of every row, and so may what is awaited.
+        """
+
+    def checked(self, column: Column, rows: Rows) -> Column:
+        """What was awaited, if it is one for each row. Raises what is the fault of every row."""
+        return column
+
+
+Quick: TypeAlias = "Callable[[Any, Run], Column | None]"
+"""Completes a column of certain types at once; None where a value needs a closer look."""
+
+
+def as_it_is(column: Column, run: "Run") -> Column:
+    """The `Quick` of columns that are presentable already."""
+    return column
+
+
+class Cells(ABC):
+    """What makes the raw column of one field presentable."""
+
+    __slots__ = ()
+
+    quick: Mapping[frozenset[type], Quick]
+    """By the types that a column holds, None's included."""
+
+    @abstractmethod
+    def closely(self, column: Column, run: "Run") -> Column:
+        """What the client sees of each value; nulls that may not be, and failures, are faults."""
+
+    def complete(self, column: Column, run: "Run") -> Column:
+        """The same, at once where the types of the values say how."""
+        types = _TUPLES if type(column) is Zipped else frozenset(map(type, column))
+        done = self.quick.get(types, self.closely)(column, run)
+        return self.closely(column, run) if done is None else done
+
+
+_TUPLES = frozenset((tuple,))
+
+
+class Step(NamedTuple):
+    """How a column of a selection is made: read, checked, completed."""
+
+    read: Callable[..., Any]
+    keywords: "Callable[[Run], dict[str, Any]] | None"
+    source: Source
+    cells: Cells | None
+    """None: what is read is complete."""
 
 
 class Selection(Protocol):
@@ -100,29 +147,47 @@ class Columns:
     build: BuildRows
     """Takes the columns of `present`."""
 
-    present: tuple[tuple[Field, Source], ...]
-    awaited: tuple[tuple[Field, AwaitedSource], ...]
+    present: tuple[Step, ...]
+    awaited: tuple[tuple[str, AwaitedSource, Cells], ...]
+    """By response key."""
 
     def dicts(self, rows: Rows, run: "Run") -> Table:
-        if not rows:
+        count = len(rows)
+        if not count:
             return []
-        run.spend(len(rows))
-        columns = [
-            field.cells.complete(source.column(rows, field, run), field, run)
-            for field, source in self.present
-        ]
+        run.rows += count
+        if run.rows > run.max_rows:
+            run.refuse()
+        # The inner loop of every answer: what is usual is written out, and costs a call a column.
+        columns: list[Column] = []
+        for read, keywords, source, cells in self.present:
+            try:
+                column = read(rows) if keywords is None else read(rows, **keywords(run))
+                if type(column) is not list or len(column) != count:
+                    column = source.checked(column, rows)
+            except Exception as error:
+                column = source.recovered(error, rows, run)
+            if cells is not None:
+                if type(column) is list:
+                    quick = cells.quick.get(frozenset(map(type, column)), cells.closely)
+                    if quick is not as_it_is:
+                        column = quick(column, run) or cells.closely(column, run)
+                else:
+                    column = cells.complete(column, run)
+            columns.append(column)
         table = self.build(rows, *columns)
         run.made.append((self.fields, table))
-        for field, source in self.awaited:
-            run.holes.append(Hole(field, source, rows, table))
+        for key, source_, cells_ in self.awaited:
+            run.holes.append(_hole((key, source_, cells_, rows, table)))
         return table
 
 
 class Hole(NamedTuple):
     """A field that dicts were made without, because its source may wait."""
 
-    field: Field
+    key: str
     source: AwaitedSource
+    cells: Cells
     rows: Rows
     table: Table
 
@@ -130,7 +195,7 @@ class Hole(NamedTuple):
         """What to wait for; None: the column was known, and the hole is filled."""
         column: Any
         try:
-            column = self.source.ask(self.rows, self.field, run)
+            column = self.source.ask(self.rows, run)
         except Exception as error:
             column = [error] * len(self.rows)
         if not is_column(column):
@@ -140,10 +205,15 @@ class Hole(NamedTuple):
 
     def fill(self, column: Column, run: "Run") -> None:
         """Put the cells of the column in their places."""
-        field = self.field
-        key = field.key
-        for made, cell in zip(self.table, field.cells.complete(column, field, run), strict=True):
+        key = self.key
+        for made, cell in zip(self.table, self.cells.complete(column, run), strict=True):
             made[key] = cell
+
+
+# The constructor that a NamedTuple has takes three times as long.
+_hole: Callable[[tuple[str, AwaitedSource, Cells, Rows, Table]], Hole] = partial(
+    tuple.__new__, Hole
+)
 
 
 @dataclass(frozen=True, slots=True)

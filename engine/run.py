@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphql import GraphQLSchema
 
@@ -42,4 +42,8 @@ class Run:
         """
         self.rows += rows
         if self.rows > self.max_rows:
-            raise CostLimitExceeded(self.max_rows)
+            self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """End the operation, which makes too many rows."""
+        raise CostLimitExceeded(self.max_rows)

@@ -52,8 +52,8 @@ class Zipped(Sequence[RowT_co], Generic[RowT_co]):
 
 def joined(lists: Sequence[Sequence[Any]]) -> "list[Any] | Zipped[Any]":
     """The items of all the lists, one after the other: by the column, if they all are so."""
-    if len(lists) == 1 and type(lists[0]) is Zipped:
-        return lists[0]
+    if len(lists) == 1 and is_column(lists[0]):
+        return lists[0]  # type: ignore[return-value]
     columns = [rows.columns for rows in lists if type(rows) is Zipped]
     if len(columns) < len(lists) or len(set(map(len, columns))) != 1:
         return list(chain.from_iterable(lists))
@@ -67,4 +67,4 @@ def is_column(items: Any) -> bool:
 
 def places(rows: Any, place: int) -> Sequence[Any]:
     """What stands in this place of every row, whatever holds the rows."""
-    return rows.column(place) if type(rows) is Zipped else list(map(itemgetter(place), rows))
+    return rows.columns[place] if type(rows) is Zipped else list(map(itemgetter(place), rows))
