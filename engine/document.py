@@ -48,15 +48,14 @@ class Document:
 
     node: DocumentNode
     operations: Mapping[str | None, "Operation"]
+    """By name; None is the one to run where none is named."""
 
     def operation(self, name: str | None) -> "Operation":
         """The operation to run.
 
         Raises Refused, worded as graphql-core words it.
         """
-        if name is None and len(self.operations) == 1:
-            return next(iter(self.operations.values()))
-        operation = self.operations.get(name) if name is not None else None
+        operation = self.operations.get(name)
         if operation is not None:
             return operation
         if name is not None:
@@ -105,7 +104,7 @@ class Operation:
 
     def asks_for(self, field_name: str) -> bool:
         """Whether its document asks for fields of this name, at any depth."""
-        return self.measure.names(field_name)
+        return field_name in self.measure.written
 
 
 def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
@@ -162,6 +161,8 @@ def _document(
                 root_arguments(definition.selection_set, fragments),
                 LruCache(entries=settings.plans_per_operation),
             )
+    if len(operations) == 1:
+        operations[None] = next(iter(operations.values()))
     return Document(node, operations)
 
 

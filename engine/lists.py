@@ -47,7 +47,8 @@ class Lists(Cells):
         done = self.items.complete(flat, run)
         if len(lists) == 1:
             return [done]
-        lengths = list(map(len, lists))
+        # A Zipped asks its first column itself, in Python.
+        lengths = [len(a.columns[0] if type(a) is Zipped else a) for a in lists]
         ends = accumulate(lengths)
         return [done[end - length : end] for length, end in zip(lengths, ends, strict=True)]
 

@@ -21,7 +21,7 @@ from graphql import FieldNode, GraphQLField, GraphQLObjectType
 from graphql.pyutils import Path
 
 from engine.codegen import BuildRows, Table
-from engine.zipped import Zipped, is_column
+from engine.zipped import Zipped
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -175,7 +175,7 @@ class Columns:
                 else:
                     column = cells.complete(column, run)
             columns.append(column)
-        table = self.build(rows, *columns)
+        table = self.build(count, *columns)
         run.made.append((self.fields, table))
         for key, source_, cells_ in self.awaited:
             run.holes.append(_hole((key, source_, cells_, rows, table)))
@@ -198,10 +198,10 @@ class Hole(NamedTuple):
             column = self.source.ask(self.rows, run)
         except Exception as error:
             column = [error] * len(self.rows)
-        if not is_column(column):
-            return column  # type: ignore[no-any-return]
-        self.fill(column, run)
-        return None
+        if type(column) is list or type(column) is Zipped:
+            self.fill(column, run)
+            return None
+        return column  # type: ignore[no-any-return]
 
     def fill(self, column: Column, run: "Run") -> None:
         """Put the cells of the column in their places."""

@@ -20,11 +20,11 @@ class Run:
     """The request that a plan answers, and the account of its answer."""
 
     schema: GraphQLSchema
+    max_rows: int
     operation: "Operation"
     values: Values
     context: Any
     root: Any
-    max_rows: int
     rows: int = 0
     faults: int = 0
     """Exceptions now among the cells, each to become an error of the answer."""

@@ -26,6 +26,7 @@ from graphql import (
     GraphQLString,
     OperationDefinitionNode,
     VariableDefinitionNode,
+    get_nullable_type,
     type_from_ast,
 )
 from graphql.execution.values import VariableValues, get_variable_values
@@ -56,12 +57,21 @@ class Values(NamedTuple):
         return self.variables.coerced_by_graphql_core(self.variables.nodes, self.raw)
 
 
+# The constructor that a NamedTuple has takes three times as long.
+_values: Callable[[tuple[dict[str, Any], Mapping[str, Any], "Variables"]], Values] = partial(
+    tuple.__new__, Values
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Variable:
     """One declared variable: how to know a value that needs no coercion."""
 
     node: VariableDefinitionNode
     name: str
+    exact: type | None
+    """The Python type all of whose values need no coercion."""
+
     is_plain: Test
     default: Any
     is_required: bool
@@ -91,13 +101,13 @@ class Variables:
             if value is ABSENT and not variable.is_required:
                 if variable.default is not ABSENT:
                     coerced[variable.name] = variable.default
-            elif variable.is_plain(value):
+            elif type(value) is variable.exact or variable.is_plain(value):
                 coerced[variable.name] = value
             else:
                 odd.append(variable.node)
         if odd:
             coerced.update(self.coerced_by_graphql_core(odd, raw).coerced)
-        return Values(coerced, raw, self)
+        return _values((coerced, raw, self))
 
     def coerced_by_graphql_core(
         self, nodes: list[VariableDefinitionNode], raw: Mapping[str, Any]
@@ -118,7 +128,8 @@ class Variables:
                 is_required = False
             except InvalidVariables:
                 is_required = True  # for graphql-core to say what is wrong with the default
-        return Variable(node, name, plainness(declared), default, is_required)
+        exact = _EXACT.get(get_nullable_type(declared))
+        return Variable(node, name, exact, plainness(declared), default, is_required)
 
 
 def plainness(declared: GraphQLInputType) -> Test:
@@ -159,6 +170,8 @@ def _is_list_of_text(value: Any) -> bool:
 def _is_list_of(test: Test, value: Any) -> bool:
     return type(value) is list and all(map(test, value))
 
+
+_EXACT: dict[Any, type] = {GraphQLID: str, GraphQLString: str, GraphQLBoolean: bool}
 
 _PLAIN: dict[Any, Test] = {
     GraphQLID: _is_text,

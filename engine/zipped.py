@@ -52,7 +52,7 @@ class Zipped(Sequence[RowT_co], Generic[RowT_co]):
 
 def joined(lists: Sequence[Sequence[Any]]) -> "list[Any] | Zipped[Any]":
     """The items of all the lists, one after the other: by the column, if they all are so."""
-    if len(lists) == 1 and is_column(lists[0]):
+    if len(lists) == 1 and type(lists[0]) in (list, Zipped):
         return lists[0]  # type: ignore[return-value]
     columns = [rows.columns for rows in lists if type(rows) is Zipped]
     if len(columns) < len(lists) or len(set(map(len, columns))) != 1:
