@@ -42,7 +42,7 @@ from engine.leaves import leaf
 from engine.lists import Lists
 from engine.lookups import derived_source, shared
 from engine.objects import Objects
-from engine.plan import AwaitedSource, Cells, Columns, Field, Plan, Selection, Source, Step
+from engine.plan import AwaitedSource, Cells, Columns, Field, Plan, Selection, Source, Step, step
 from engine.recognition import recognition
 from engine.settings import EngineSettings
 from engine.sources import Attribute, PerParent, batched_source
@@ -110,27 +110,27 @@ class _Compilation:
             place = Path(path, key, object_type.name)
             field = Field(key, object_type, object_type.fields[name], nodes, place)
             fields[key] = field
-            step = self._step(field, details)
-            if isinstance(step, Step):
-                present.append(step)
+            way = self._way(field, details)
+            if isinstance(way, Step):
+                present.append(way)
             else:
-                awaited.append((key, *step))
+                awaited.append((key, *way))
                 constants[key] = None
         build = row_builder(tuple(asked), constants)
         return shared(Columns(fields, build, tuple(present), tuple(awaited)))
 
-    def _step(self, field: Field, details: FieldDetailsList) -> Step | tuple[AwaitedSource, Cells]:
+    def _way(self, field: Field, details: FieldDetailsList) -> Step | tuple[AwaitedSource, Cells]:
         definition = field.definition
         declared: StrawberryField | None = definition.extensions.get("strawberry-definition")
         cells = self._cells(definition.type, details, field)
         source: Source | AwaitedSource
         if isinstance(declared, DerivedField) and is_leaf_type(get_named_type(definition.type)):
             source = derived_source(declared, cells)
-            return Step(source.read, source.keywords, source, None)
+            return step(source, None)
         source = self._source(field, declared)
         if isinstance(source, AwaitedSource):
             return source, cells
-        return Step(source.read, source.keywords, source, cells)
+        return step(source, cells)
 
     def _source(self, field: Field, declared: StrawberryField | None) -> Source | AwaitedSource:
         arguments = compiled_arguments(field.definition, field.nodes[0])

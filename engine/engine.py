@@ -24,6 +24,8 @@ from engine.settle import settle
 from engine.subscription import failed, source_of
 from engine.variables import InvalidVariables, Values
 
+_EXECUTION = Stage.EXECUTION  # an enum takes 0.05 µs to find one of its members
+
 
 @dataclass(slots=True)
 class Counters:
@@ -163,7 +165,7 @@ class Engine:
                     await arrivals(run)
                 self.counters.planned += 1
                 settled, errors = settle(data, run) if run.faults else (data, [])
-                return Result(Stage.EXECUTION, settled, errors, run.rows)
+                return Result(_EXECUTION, settled, errors, run.rows)
             except BailOut as bail_out:
                 self._give_up(run, bail_out)
                 return await self._delegated(run)

@@ -6,7 +6,6 @@ to graphql-core, which takes about 1 µs for each item of a list.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple, TypeAlias
@@ -63,8 +62,7 @@ _values: Callable[[tuple[dict[str, Any], Mapping[str, Any], "Variables"]], Value
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """One declared variable: how to know a value that needs no coercion."""
 
     node: VariableDefinitionNode
@@ -96,15 +94,15 @@ class Variables:
         """
         coerced: dict[str, Any] = {}
         odd: list[VariableDefinitionNode] = []
-        for variable in self._variables:
-            value = raw.get(variable.name, ABSENT)
-            if value is ABSENT and not variable.is_required:
-                if variable.default is not ABSENT:
-                    coerced[variable.name] = variable.default
-            elif type(value) is variable.exact or variable.is_plain(value):
-                coerced[variable.name] = value
+        for node, name, exact, is_plain, default, is_required in self._variables:
+            value = raw.get(name, ABSENT)
+            if value is ABSENT and not is_required:
+                if default is not ABSENT:
+                    coerced[name] = default
+            elif type(value) is exact or is_plain(value):
+                coerced[name] = value
             else:
-                odd.append(variable.node)
+                odd.append(node)
         if odd:
             coerced.update(self.coerced_by_graphql_core(odd, raw).coerced)
         return _values((coerced, raw, self))

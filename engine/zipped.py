@@ -36,7 +36,8 @@ class Zipped(Sequence[RowT_co], Generic[RowT_co]):
         return len(self.columns[0])
 
     def __iter__(self) -> Iterator[RowT_co]:
-        return cast("Iterator[RowT_co]", zip(*self.columns, strict=True))
+        rows: Iterator[Any] = zip(*self.columns, strict=True)
+        return rows
 
     @overload
     def __getitem__(self, index: int) -> RowT_co: ...
@@ -52,8 +53,8 @@ class Zipped(Sequence[RowT_co], Generic[RowT_co]):
 
 def joined(lists: Sequence[Sequence[Any]]) -> "list[Any] | Zipped[Any]":
     """The items of all the lists, one after the other: by the column, if they all are so."""
-    if len(lists) == 1 and type(lists[0]) in (list, Zipped):
-        return lists[0]  # type: ignore[return-value]
+    if len(lists) == 1 and type(lists[0]) is Zipped:
+        return lists[0]
     columns = [rows.columns for rows in lists if type(rows) is Zipped]
     if len(columns) < len(lists) or len(set(map(len, columns))) != 1:
         return list(chain.from_iterable(lists))
