@@ -27,7 +27,7 @@ from graphql.execution import Executor
 from strawberry.schema.types import base_scalars
 
 from engine.faults import bail_out_of_awaitables, forbidden_null
-from engine.plan import Cells, Column, Field, Quick, as_it_is
+from engine.plan import Cells, Column, Field, Held, Quick, as_it_is, holding
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -40,7 +40,7 @@ class Leaf(Cells):
     field: Field
     declared: GraphQLLeafType
     may_be_null: bool
-    quick: Mapping[frozenset[type], Quick]
+    quick: Mapping[Held, Quick]
 
     def closely(self, column: Column, run: "Run") -> Column:
         bail_out_of_awaitables(column)
@@ -64,13 +64,13 @@ def leaf(
     field: Field, declared: GraphQLLeafType, *, may_be_null: bool, orjson_datetimes: bool
 ) -> Leaf:
     """The cells of one leaf type."""
-    quick: dict[frozenset[type], Quick] = {frozenset(): as_it_is}
+    quick: dict[Held, Quick] = {frozenset(): as_it_is}
     for python_type, serialise in _quick_forms(declared, orjson_datetimes).items():
-        quick[frozenset((python_type,))] = serialise
+        quick |= holding(python_type, serialise)
         if may_be_null:
             quick[frozenset((python_type, NoneType))] = _around_nulls(serialise)
     if may_be_null:
-        quick[frozenset((NoneType,))] = as_it_is
+        quick |= holding(NoneType, as_it_is)
     return Leaf(field, declared, may_be_null, quick)
 
 

@@ -11,7 +11,7 @@ from graphql.pyutils import is_iterable
 
 from engine.errors import BailOut
 from engine.faults import bail_out_of_awaitables, is_hole, sift
-from engine.plan import Cells, Column, Field, Quick
+from engine.plan import Cells, Column, Field, Held, Quick, holding
 from engine.zipped import Zipped, joined
 
 if TYPE_CHECKING:
@@ -28,10 +28,12 @@ class Lists(Cells):
     counts_rows: bool
     """Whether the items count as rows; objects account for themselves."""
 
-    quick: Mapping[frozenset[type], Quick] = dataclass_field(init=False)
+    quick: Mapping[Held, Quick] = dataclass_field(init=False)
 
     def __post_init__(self) -> None:
-        quick = {frozenset((ready,)): self._lists for ready in (list, tuple, Zipped)}
+        quick: dict[Held, Quick] = {}
+        for ready in (list, tuple, Zipped):
+            quick |= holding(ready, self._lists)
         object.__setattr__(self, "quick", quick)
 
     def closely(self, column: Column, run: "Run") -> Column:

@@ -10,7 +10,7 @@ from graphql import GraphQLObjectType
 
 from engine.faults import bail_out_of_awaitables, sift
 from engine.info import FieldInfo
-from engine.plan import Cells, Column, Field, Quick, Selection
+from engine.plan import Cells, Column, Field, Held, Quick, Selection, holding
 from engine.recognition import Recognition
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Objects(Cells):
     by_class: dict[type, Selection] = dataclass_field(default_factory=dict)
     """Python classes all of whose instances are rows of one object type."""
 
-    quick: dict[frozenset[type], Quick] = dataclass_field(default_factory=dict)
+    quick: dict[Held, Quick] = dataclass_field(default_factory=dict)
     """The same for columns that hold one such class."""
 
     def closely(self, column: Column, run: "Run") -> Column:
@@ -54,7 +54,7 @@ class Objects(Cells):
         selection = self.selection_of(object_type)
         if self.recognition.is_decided_by_class_of(row):
             self.by_class[row_class] = selection
-            self.quick[frozenset((row_class,))] = selection.dicts
+            self.quick.update(holding(row_class, selection.dicts))
         return selection, row
 
     def _dicts(self, recognised: Column, run: "Run") -> list[Any]:

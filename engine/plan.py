@@ -89,6 +89,9 @@ class AwaitedSource(ABC):
         return column
 
 
+Held: TypeAlias = type | frozenset[type]
+"""What a column holds: the type of its one value, or the types of its many."""
+
 Quick: TypeAlias = "Callable[[Any, Run], Column | None]"
 """Completes a column of certain types at once; None where a value needs a closer look."""
 
@@ -98,13 +101,18 @@ def as_it_is(column: Column, run: "Run") -> Column:
     return column
 
 
+def holding(python_type: type, quick: Quick) -> dict[Held, Quick]:
+    """How to complete columns of one type, be they of one value or of many."""
+    return {python_type: quick, frozenset((python_type,)): quick}
+
+
 class Cells(ABC):
     """What makes the raw column of one field presentable."""
 
     __slots__ = ()
 
-    quick: Mapping[frozenset[type], Quick]
-    """By the types that a column holds, None's included."""
+    quick: Mapping[Held, Quick]
+    """By what a column holds, None's type included."""
 
     @abstractmethod
     def closely(self, column: Column, run: "Run") -> Column:
@@ -112,13 +120,14 @@ class Cells(ABC):
 
     def complete(self, column: Column, run: "Run") -> Column:
         """The same, at once where the types of the values say how."""
-        types = _TUPLES if type(column) is Zipped else frozenset(map(type, column))
-        quick = self.quick.get(types)
+        if type(column) is Zipped:
+            quick = self.quick.get(tuple)
+        elif len(column) == 1:
+            quick = self.quick.get(type(column[0]))
+        else:
+            quick = self.quick.get(frozenset(map(type, column)))
         done = None if quick is None else quick(column, run)
         return self.closely(column, run) if done is None else done
-
-
-_TUPLES = frozenset((tuple,))
 
 
 class Step(NamedTuple):
@@ -129,7 +138,7 @@ class Step(NamedTuple):
     keywords: "Callable[[Run], dict[str, Any]] | None"
     cells: Cells | None
     """None: what is read is complete."""
-    quick: "Callable[[frozenset[type]], Quick | None]"
+    quick: "Callable[[Held], Quick | None]"
 
 
 def step(source: Source, cells: Cells | None) -> Step:
@@ -176,7 +185,8 @@ class Columns:
                 column = source.recovered(error, rows, run)
             if cells is not None:
                 if type(column) is list:
-                    quick = quick_of(frozenset(map(type, column)))
+                    held = type(column[0]) if count == 1 else frozenset(map(type, column))
+                    quick = quick_of(held)
                     if quick is not as_it_is:
                         column = (quick and quick(column, run)) or cells.closely(column, run)
                 else:
