@@ -42,7 +42,7 @@ from engine.leaves import leaf
 from engine.lists import Lists
 from engine.lookups import derived_source, shared
 from engine.objects import Objects
-from engine.plan import AwaitedSource, Cells, Columns, Field, Plan, Selection, Source, Step, step
+from engine.plan import AwaitedSource, Cells, Columns, Field, Plan, Selection, Source, Step
 from engine.recognition import recognition
 from engine.settings import EngineSettings
 from engine.sources import Attribute, PerParent, batched_source
@@ -120,17 +120,17 @@ class _Compilation:
         return shared(Columns(fields, build, tuple(present), tuple(awaited)))
 
     def _way(self, field: Field, details: FieldDetailsList) -> Step | tuple[AwaitedSource, Cells]:
+        """How the field's column is made: at once, or when something has arrived."""
         definition = field.definition
         declared: StrawberryField | None = definition.extensions.get("strawberry-definition")
         cells = self._cells(definition.type, details, field)
-        source: Source | AwaitedSource
         if isinstance(declared, DerivedField) and is_leaf_type(get_named_type(definition.type)):
-            source = derived_source(declared, cells)
-            return step(source, None)
+            known = derived_source(declared, cells)
+            return Step(known, known.read, known.keywords, None)
         source = self._source(field, declared)
         if isinstance(source, AwaitedSource):
             return source, cells
-        return step(source, cells)
+        return Step(source, source.read, source.keywords, cells)
 
     def _source(self, field: Field, declared: StrawberryField | None) -> Source | AwaitedSource:
         arguments = compiled_arguments(field.definition, field.nodes[0])

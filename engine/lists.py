@@ -43,19 +43,16 @@ class Lists(Cells):
         return sifted.restored(self._lists(sifted.present, run))
 
     def _lists(self, lists: Sequence[Any], run: "Run") -> Column:
-        flat = lists[0] if len(lists) == 1 and type(lists[0]) in _COLUMNS else joined(lists)
+        flat = joined(lists)
         if self.counts_rows:
             run.spend(len(flat))
         done = self.items.complete(flat, run)
         if len(lists) == 1:
             return [done]
-        # A Zipped asks its first column itself, in Python.
+        # A Zipped would ask its first column for it, in Python.
         lengths = [len(a.columns[0] if type(a) is Zipped else a) for a in lists]
         ends = accumulate(lengths)
         return [done[end - length : end] for length, end in zip(lengths, ends, strict=True)]
-
-
-_COLUMNS = frozenset((list, Zipped))
 
 
 def _items(value: Any, field: Field) -> Any:

@@ -10,7 +10,7 @@ from graphql import GraphQLObjectType
 
 from engine.faults import bail_out_of_awaitables, sift
 from engine.info import FieldInfo
-from engine.plan import Cells, Column, Field, Held, Quick, Selection, holding
+from engine.plan import Cells, Column, Field, Held, Quick, Selection, as_it_is, holding
 from engine.recognition import Recognition
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ class Objects(Cells):
     by_class: dict[type, Selection] = dataclass_field(default_factory=dict)
     """Python classes all of whose instances are rows of one object type."""
 
-    quick: dict[Held, Quick] = dataclass_field(default_factory=dict)
-    """The same for columns that hold one such class."""
+    quick: dict[Held, Quick] = dataclass_field(default_factory=lambda: {frozenset(): as_it_is})
+    """The same for columns that hold one such class, or nothing at all."""
 
     def closely(self, column: Column, run: "Run") -> Column:
         bail_out_of_awaitables(column)
