@@ -27,7 +27,7 @@ def row_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -> B
     else:
         loop = f"for {cells[0]} in {columns[0]}" if cells else "for _ in range(rows)"
     many = f"[{_display(keys, constants, cells)} {loop}]"
-    # A loop of one is half of the time that a row at a root takes.
+    # A root and a page are one row, and to begin a loop takes longer than to build that.
     only = f"[{_display(keys, constants, [f'{column}[0]' for column in columns])}]"
     source = f"lambda {', '.join(['rows', *columns])}: {only} if rows == 1 else {many}"
     return eval(source, {})  # type: ignore[no-any-return]  # noqa: S307

@@ -2,7 +2,8 @@
 
 A selection turns the rows of one object type into dicts. It asks each of its fields for a column:
 the field's *source* gives what its resolver says about every row, its *cells* make that presentable
-(leaves serialised, objects turned into dicts by the next selection, lists of either).
+(leaves serialised, objects turned into dicts by the next selection, lists of either). Usually a
+look at the Python types in a column tells how that is done for all of it at once.
 
 None of this waits. Where a resolver may, the dicts are made with a hole in its place, and the run
 is told of it; `engine.arrivals` waits for the columns that are not known yet.
