@@ -17,7 +17,7 @@ from engine.together import together
 from engine.zipped import is_column
 
 if TYPE_CHECKING:
-    from engine.plan import Column, Field, Hole, Rows
+    from engine.plan import Column, Hole, Rows
     from engine.run import Run
 
 Arrival: TypeAlias = "tuple[Hole, Awaitable[Column]]"
@@ -110,7 +110,7 @@ class _Known(AwaitedSource):
         self.later = later
         self.source = source
 
-    def ask(self, rows: "Rows", field: "Field", run: "Run") -> "Column | Awaitable[Column]":
+    def ask(self, rows: "Rows", run: "Run") -> "Column | Awaitable[Column]":
         self.later.known.result()  # may be the fault of every row
         column: Any = self.later.column()
         if not is_column(column) and isawaitable(column):

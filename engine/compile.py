@@ -10,8 +10,6 @@ from operator import attrgetter
 from typing import Any
 
 from graphql import (
-    FieldNode,
-    GraphQLField,
     GraphQLList,
     GraphQLNonNull,
     GraphQLObjectType,
@@ -42,9 +40,9 @@ from engine.document import Operation
 from engine.errors import Unsupported
 from engine.leaves import leaf
 from engine.lists import Lists
-from engine.lookups import Complete, derived_source, shared
+from engine.lookups import derived_source, shared
 from engine.objects import Objects
-from engine.plan import AwaitedSource, Cells, Columns, Field, Plan, Selection, Source
+from engine.plan import AwaitedSource, Cells, Columns, Field, Plan, Selection, Source, Step
 from engine.recognition import recognition
 from engine.settings import EngineSettings
 from engine.sources import Attribute, PerParent, batched_source
@@ -98,75 +96,75 @@ class _Compilation:
         self, object_type: GraphQLObjectType, asked: GroupedFieldSet, path: Path | None
     ) -> Selection:
         constants: dict[str, str | None] = {}
-        present: list[tuple[Field, Source]] = []
-        awaited: list[tuple[Field, AwaitedSource]] = []
+        fields: dict[str, Field] = {}
+        present: list[Step] = []
+        awaited: list[tuple[str, AwaitedSource, Cells]] = []
         for key, details in asked.items():
-            name = details[0].node.name.value
+            nodes = [detail.node for detail in details]
+            name = nodes[0].name.value
             if name == "__typename":
                 constants[key] = object_type.name
-            elif name.startswith("__"):
+                continue
+            if name.startswith("__"):
                 raise Unsupported("introspection")
+            place = Path(path, key, object_type.name)
+            field = Field(key, object_type, object_type.fields[name], nodes, place)
+            fields[key] = field
+            way = self._way(field, details)
+            if isinstance(way, Step):
+                present.append(way)
             else:
-                place = Path(path, key, object_type.name)
-                field, source = self._field(object_type, details, place)
-                if isinstance(source, AwaitedSource):
-                    awaited.append((field, source))
-                    constants[key] = None
-                else:
-                    present.append((field, source))
-        fields = {field.key: field for field, _ in (*present, *awaited)}
+                awaited.append((key, *way))
+                constants[key] = None
         build = row_builder(tuple(asked), constants)
         return shared(Columns(fields, build, tuple(present), tuple(awaited)))
 
-    def _field(
-        self, parent: GraphQLObjectType, details: FieldDetailsList, path: Path
-    ) -> tuple[Field, Source | AwaitedSource]:
-        nodes = [detail.node for detail in details]
-        definition = parent.fields[nodes[0].name.value]
+    def _way(self, field: Field, details: FieldDetailsList) -> Step | tuple[AwaitedSource, Cells]:
+        """How the field's column is made: at once, or when something has arrived."""
+        definition = field.definition
         declared: StrawberryField | None = definition.extensions.get("strawberry-definition")
-        source: Source | AwaitedSource
-        cells = self._cells(definition.type, details, path)
+        cells = self._cells(definition.type, details, field)
         if isinstance(declared, DerivedField) and is_leaf_type(get_named_type(definition.type)):
-            source, cells = derived_source(declared, cells), Complete()
-        else:
-            source = self._source(definition, declared, nodes[0])
-        return Field(str(path.key), parent, definition, nodes, path, cells), source
+            known = derived_source(declared, cells)
+            return Step(known, known.read, known.keywords, None)
+        source = self._source(field, declared)
+        if isinstance(source, AwaitedSource):
+            return source, cells
+        return Step(source, source.read, source.keywords, cells)
 
-    def _source(
-        self, definition: GraphQLField, declared: StrawberryField | None, node: FieldNode
-    ) -> Source | AwaitedSource:
-        arguments = compiled_arguments(definition, node)
+    def _source(self, field: Field, declared: StrawberryField | None) -> Source | AwaitedSource:
+        arguments = compiled_arguments(field.definition, field.nodes[0])
         if declared is None or declared.extensions or self._compiler.has_handlers:
-            return PerParent(arguments)
+            return PerParent(field, arguments)
         if isinstance(declared, BatchedField):
-            is_repeated = self._operation.measure.repeats(node.name.value)
+            is_repeated = self._operation.measure.repeats(field.name)
             schema = self._compiler.schema
-            return batched_source(declared, arguments, schema, is_repeated=is_repeated)
+            return batched_source(declared, field, arguments, schema, is_repeated=is_repeated)
         if isinstance(declared, DerivedField):
             return Attribute(declared.of)
         if declared.is_basic_field and declared.default_resolver is getattr:
             return Attribute(attrgetter(declared.python_name))
-        return PerParent(arguments)
+        return PerParent(field, arguments)
 
     def _cells(
         self,
         declared: GraphQLOutputType,
         details: FieldDetailsList,
-        path: Path,
+        field: Field,
         may_be_null: bool = True,
     ) -> Cells:
         if isinstance(declared, GraphQLNonNull):
-            return self._cells(declared.of_type, details, path, may_be_null=False)
+            return self._cells(declared.of_type, details, field, may_be_null=False)
         if isinstance(declared, GraphQLList):
-            items = self._cells(declared.of_type, details, path)
-            return Lists(items, may_be_null, counts_rows=not isinstance(items, Objects))
+            items = self._cells(declared.of_type, details, field)
+            return Lists(field, items, may_be_null, counts_rows=not isinstance(items, Objects))
         if is_leaf_type(declared):
             orjson_datetimes = self._compiler.settings.orjson_datetimes
-            return leaf(declared, may_be_null=may_be_null, orjson_datetimes=orjson_datetimes)
-        return self._objects(declared, details, path, may_be_null)
+            return leaf(field, declared, may_be_null=may_be_null, orjson_datetimes=orjson_datetimes)
+        return self._objects(declared, details, field, may_be_null)
 
     def _objects(
-        self, declared: Any, details: FieldDetailsList, path: Path, may_be_null: bool
+        self, declared: Any, details: FieldDetailsList, field: Field, may_be_null: bool
     ) -> Objects:
         compiler = self._compiler
 
@@ -181,7 +179,7 @@ class _Compilation:
                 object_type,
                 details,
             )
-            return self._selection(object_type, collected.grouped_field_set, path)
+            return self._selection(object_type, collected.grouped_field_set, field.path)
 
         rows = recognition(declared, compiler.core, compiler.judge)
-        return Objects(rows, selection_of, may_be_null)
+        return Objects(field, rows, selection_of, may_be_null)

@@ -1,4 +1,4 @@
-"""Coerced arguments become what a Strawberry resolver takes. Knows no plans.
+"""Coerced arguments become what a Strawberry resolver is called with. Knows no plans.
 
 Nearly all arguments are plain constants, or variables that are given: these cost a look at each
 variable. What is left out, null or written otherwise is coerced by the book first.
@@ -6,7 +6,7 @@ variable. What is left out, null or written otherwise is coerced by the book fir
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from strawberry import ID
 from strawberry.schema import Schema
@@ -16,7 +16,11 @@ from strawberry.types.enum import StrawberryEnumDefinition
 from strawberry.types.field import StrawberryField
 
 from engine.arguments import Arguments
+from engine.info import InfoOf
 from engine.variables import Values
+
+if TYPE_CHECKING:
+    from engine.run import Run
 
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -42,21 +46,28 @@ class Keywords:
     constants: dict[str, Any] | None
     """By their Python names; None where not all of them are plain."""
     given: tuple[tuple[str, str, Convert | None], ...]
-    """The arguments that are variables: Python name, variable, conversion."""
+    """The arguments that are variables: Python name, variable, conversion if it needs one."""
+    info: tuple[str, InfoOf] | None
+    """What the resolver calls its `info`, if it asks for it, and what makes one."""
 
-    def of(self, values: Values) -> dict[str, Any]:
+    def of(self, run: "Run") -> dict[str, Any]:
         """A new dict.
 
         Raises GraphQLError, or what converting an argument raises.
         """
         if self.constants is None:
-            return self._by_the_book(values)
-        keywords, coerced = self.constants.copy(), values.coerced
-        for python_name, variable, convert in self.given:
-            value = coerced.get(variable)
-            if value is None:
-                return self._by_the_book(values)
-            keywords[python_name] = value if convert is None else convert(value)
+            keywords = self._by_the_book(run.values)
+        else:
+            keywords, coerced = self.constants.copy(), run.values.coerced
+            for python_name, variable, convert in self.given:
+                value = coerced.get(variable)
+                if value is None:
+                    keywords = self._by_the_book(run.values)
+                    break
+                keywords[python_name] = value if convert is None else convert(value)
+        if self.info is not None:
+            name, info_of = self.info
+            keywords[name] = info_of(run)
         return keywords
 
     def _by_the_book(self, values: Values) -> dict[str, Any]:
@@ -68,7 +79,9 @@ class Keywords:
         }
 
 
-def compiled_keywords(field: StrawberryField, arguments: Arguments, schema: Schema) -> Keywords:
+def compiled_keywords(
+    field: StrawberryField, arguments: Arguments, info: tuple[str, InfoOf] | None, schema: Schema
+) -> Keywords:
     """The steps that Strawberry would look up again for each call."""
     name_of = schema.config.name_converter.from_argument
     steps = tuple(
@@ -86,6 +99,7 @@ def compiled_keywords(field: StrawberryField, arguments: Arguments, schema: Sche
             (by_name[bound.name].python_name, bound.variable, by_name[bound.name].convert)
             for bound in arguments.bound
         ),
+        info,
     )
 
 

@@ -48,7 +48,7 @@ class Document:
 
     node: DocumentNode
     operations: Mapping[str | None, "Operation"]
-    """By their names; where there is only one, under None too."""
+    """By name; None is the one to run where none is named."""
 
     def operation(self, name: str | None) -> "Operation":
         """The operation to run.
@@ -104,7 +104,7 @@ class Operation:
 
     def asks_for(self, field_name: str) -> bool:
         """Whether its document asks for fields of this name, at any depth."""
-        return field_name in self.measure.names
+        return field_name in self.measure.written
 
 
 def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
@@ -162,7 +162,7 @@ def _document(
                 LruCache(entries=settings.plans_per_operation),
             )
     if len(operations) == 1:
-        (operations[None],) = operations.values()
+        operations[None] = next(iter(operations.values()))
     return Document(node, operations)
 
 

@@ -1,6 +1,8 @@
 """What a resolver may ask about its field. Knows plans and runs, decides nothing."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from graphql import (
     FieldNode,
@@ -12,6 +14,8 @@ from graphql import (
 )
 from graphql.pyutils import Path
 from strawberry.execution import optimized_is_awaitable
+from strawberry.types.field import StrawberryField
+from strawberry.types.info import Info
 
 if TYPE_CHECKING:
     from engine.plan import Field
@@ -76,3 +80,36 @@ class FieldInfo:
     @property
     def variable_values(self) -> dict[str, Any]:
         return self._run.values.coerced
+
+
+class ColumnInfo(Info[Any, Any]):
+    """Strawberry's `Info` for a whole column of parents; most are asked for their context alone."""
+
+    context: Any = None
+
+    def __init__(self, field: "Field", declared: StrawberryField, run: "Run") -> None:
+        self._place = field
+        self._field = declared
+        self._run = run
+        self.context = run.context
+
+    @cached_property
+    def _raw_info(self) -> Any:  # type: ignore[override]
+        return FieldInfo(self._place, self._run)
+
+
+InfoOf: TypeAlias = "Callable[[Run], Info[Any, Any]]"
+
+
+def info_maker(
+    info_class: type[Info[Any, Any]], declared: StrawberryField, field: "Field"
+) -> InfoOf:
+    """What makes the `info` of one field of a plan, of the class that the schema wants."""
+    if info_class is Info:
+        return partial(ColumnInfo, field, declared)
+
+    def of(run: "Run") -> Info[Any, Any]:
+        like_graphql_cores: Any = FieldInfo(field, run)
+        return info_class(like_graphql_cores, declared)
+
+    return of

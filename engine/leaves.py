@@ -4,13 +4,13 @@ One pass in C tells which Python types a column holds. Where those are the types
 serialising, the column is the answer; otherwise each value is completed as graphql-core does it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from graphql import (
     GRAPHQL_MAX_INT,
@@ -27,39 +27,31 @@ from graphql.execution import Executor
 from strawberry.schema.types import base_scalars
 
 from engine.faults import bail_out_of_awaitables, forbidden_null
+from engine.plan import Cells, Column, Field, Held, Quick, as_it_is, holding
 
 if TYPE_CHECKING:
-    from engine.plan import Column, Field
     from engine.run import Run
-
-Serialise: TypeAlias = Callable[["Column"], "Column | None"]
-"""A column of one type to its serialised form; None where a value needs a closer look."""
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Cells):
     """The cells of a scalar or an enum."""
 
+    field: Field
     declared: GraphQLLeafType
     may_be_null: bool
-    quick: Mapping[frozenset[type], Serialise]
-    """By the types that a column holds, None's included: how to serialise it at once."""
+    quick: Mapping[Held, Quick]
 
-    def complete(self, column: "Column", field: "Field", run: "Run") -> "Column":
-        serialise = self.quick.get(frozenset(map(type, column)))
-        if serialise is _as_it_is:
-            return column
-        if serialise is not None and (done := serialise(column)) is not None:
-            return done
+    def closely(self, column: Column, run: "Run") -> Column:
         bail_out_of_awaitables(column)
-        return [self._one(value, field, run) for value in column]
+        return [self._one(value, run) for value in column]
 
-    def _one(self, value: Any, field: "Field", run: "Run") -> Any:
+    def _one(self, value: Any, run: "Run") -> Any:
         if value is None and self.may_be_null:
             return None
         try:
             if value is None:
-                raise forbidden_null(field)
+                raise forbidden_null(self.field)
             if isinstance(value, Exception):
                 raise value
             return Executor.complete_leaf_value(self.declared, value)
@@ -68,19 +60,21 @@ class Leaf:
             return error
 
 
-def leaf(declared: GraphQLLeafType, *, may_be_null: bool, orjson_datetimes: bool) -> Leaf:
+def leaf(
+    field: Field, declared: GraphQLLeafType, *, may_be_null: bool, orjson_datetimes: bool
+) -> Leaf:
     """The cells of one leaf type."""
-    quick: dict[frozenset[type], Serialise] = {frozenset(): _as_it_is}
+    quick: dict[Held, Quick] = {frozenset(): as_it_is}
     for python_type, serialise in _quick_forms(declared, orjson_datetimes).items():
-        quick[frozenset((python_type,))] = serialise
+        quick |= holding(python_type, serialise)
         if may_be_null:
             quick[frozenset((python_type, NoneType))] = _around_nulls(serialise)
     if may_be_null:
-        quick[frozenset((NoneType,))] = _as_it_is
-    return Leaf(declared, may_be_null, quick)
+        quick |= holding(NoneType, as_it_is)
+    return Leaf(field, declared, may_be_null, quick)
 
 
-def _quick_forms(declared: GraphQLLeafType, orjson_datetimes: bool) -> dict[type, Serialise]:
+def _quick_forms(declared: GraphQLLeafType, orjson_datetimes: bool) -> dict[type, Quick]:
     if isinstance(declared, GraphQLEnumType):
         return _enum_forms(declared)
     if _is_strawberrys_datetime(declared):
@@ -88,7 +82,7 @@ def _quick_forms(declared: GraphQLLeafType, orjson_datetimes: bool) -> dict[type
     return _SCALARS.get(declared, {})
 
 
-def _enum_forms(declared: GraphQLEnumType) -> dict[type, Serialise]:
+def _enum_forms(declared: GraphQLEnumType) -> dict[type, Quick]:
     python_enum = getattr(declared, "wrapped_cls", None)
     if python_enum is None:
         return {}
@@ -99,7 +93,7 @@ def _enum_forms(declared: GraphQLEnumType) -> dict[type, Serialise]:
         if any(member.value == value.value for value in declared.values.values())
     }
 
-    def named(column: "Column") -> "Column | None":
+    def named(column: Column, run: "Run") -> Column | None:
         try:
             return list(map(names.__getitem__, map(id, column)))
         except KeyError:  # a combination of flags
@@ -113,10 +107,13 @@ def _is_strawberrys_datetime(declared: GraphQLLeafType) -> bool:
     return definition is base_scalars.DateTimeDefinition
 
 
-def _around_nulls(serialise: Serialise) -> Serialise:
-    def serialise_the_rest(column: "Column") -> "Column | None":
+def _around_nulls(serialise: Quick) -> Quick:
+    if serialise is as_it_is:
+        return as_it_is
+
+    def serialise_the_rest(column: Column, run: "Run") -> Column | None:
         present = [value for value in column if value is not None]
-        done = serialise(present)
+        done = serialise(present, run)
         if done is None:
             return None
         if done is present:
@@ -127,39 +124,39 @@ def _around_nulls(serialise: Serialise) -> Serialise:
     return serialise_the_rest
 
 
-def _as_it_is(column: "Column") -> "Column":
-    return column
-
-
-def _as_text(column: "Column") -> "Column":
+def _as_text(column: Column, run: "Run") -> Column:
     return list(map(str, column))
 
 
-def _isoformat(column: "Column") -> "Column":
+def _isoformat(column: Column, run: "Run") -> Column:
     return list(map(methodcaller("isoformat"), column))
 
 
-def _datetimes(column: "Column") -> "Column":
+def _datetimes(column: Column, run: "Run") -> Column:
     # isoformat costs 0.8 µs. orjson writes the same bytes for UTC; offsets may have seconds and
     # zones may be of any class, so there it is not trusted.
-    if {value.tzinfo for value in column} == {UTC}:
+    if set(map(_zone, column)) == _UTC:
         return column
-    return _isoformat(column)
+    return _isoformat(column, run)
 
 
-def _ints(column: "Column") -> "Column | None":
+_zone = attrgetter("tzinfo")
+_UTC = {UTC}
+
+
+def _ints(column: Column, run: "Run") -> Column | None:
     in_range = min(column) >= GRAPHQL_MIN_INT and max(column) <= GRAPHQL_MAX_INT
     return column if in_range else None
 
 
-def _floats(column: "Column") -> "Column | None":
+def _floats(column: Column, run: "Run") -> Column | None:
     return column if all(map(isfinite, column)) else None
 
 
-_SCALARS: dict[Any, dict[type, Serialise]] = {
-    GraphQLBoolean: {bool: _as_it_is},
+_SCALARS: dict[Any, dict[type, Quick]] = {
+    GraphQLBoolean: {bool: as_it_is},
     GraphQLFloat: {float: _floats},
-    GraphQLID: {str: _as_it_is, int: _as_text},
+    GraphQLID: {str: as_it_is, int: _as_text},
     GraphQLInt: {int: _ints},
-    GraphQLString: {str: _as_it_is},
+    GraphQLString: {str: as_it_is},
 }

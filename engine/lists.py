@@ -1,7 +1,8 @@
 """List columns: flattened, completed as one column, and cut again. Knows nothing of the items."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from graphql.pyutils import is_iterable
 
 from engine.errors import BailOut
 from engine.faults import bail_out_of_awaitables, is_hole, sift
-from engine.plan import Cells, Column, Field
+from engine.plan import Cells, Column, Field, Held, Quick, holding
 from engine.zipped import Zipped, joined
 
 if TYPE_CHECKING:
@@ -18,37 +19,40 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class Lists(Cells):
     """The cells of a list type, of whatever its items are."""
 
+    field: Field
     items: Cells
     may_be_null: bool
     counts_rows: bool
     """Whether the items count as rows; objects account for themselves."""
 
-    def complete(self, column: Column, field: Field, run: "Run") -> Column:
-        if frozenset(map(type, column)) <= _READY:
-            return self._lists(column, field, run)
-        bail_out_of_awaitables(column)
-        ready = [value if is_hole(value) else _items(value, field) for value in column]
-        sifted = sift(ready, field, run, may_be_null=self.may_be_null)
-        return sifted.restored(self._lists(sifted.present, field, run))
+    quick: Mapping[Held, Quick] = dataclass_field(init=False)
 
-    def _lists(self, lists: Sequence[Any], field: Field, run: "Run") -> Column:
+    def __post_init__(self) -> None:
+        quick: dict[Held, Quick] = {}
+        for ready in (list, tuple, Zipped):
+            quick |= holding(ready, self._lists)
+        object.__setattr__(self, "quick", quick)
+
+    def closely(self, column: Column, run: "Run") -> Column:
+        bail_out_of_awaitables(column)
+        ready = [value if is_hole(value) else _items(value, self.field) for value in column]
+        sifted = sift(ready, self.field, run, may_be_null=self.may_be_null)
+        return sifted.restored(self._lists(sifted.present, run))
+
+    def _lists(self, lists: Sequence[Any], run: "Run") -> Column:
         flat = joined(lists)
-        if not flat:
-            return [[] for _ in lists]
         if self.counts_rows:
             run.spend(len(flat))
-        done = self.items.complete(flat, field, run)
+        done = self.items.complete(flat, run)
         if len(lists) == 1:
             return [done]
-        lengths = list(map(len, lists))
+        # A Zipped would ask its first column for it, in Python.
+        lengths = [len(a.columns[0] if type(a) is Zipped else a) for a in lists]
         ends = accumulate(lengths)
         return [done[end - length : end] for length, end in zip(lengths, ends, strict=True)]
-
-
-_READY = frozenset((list, tuple, Zipped))
 
 
 def _items(value: Any, field: Field) -> Any:

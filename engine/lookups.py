@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.codegen import Table
 from engine.derived import DerivedField, reader
-from engine.plan import Cells, Column, Columns, Field, Rows, Source
+from engine.plan import Cells, Column, Columns, Rows, Source
 from engine.sources import attempt
 from engine.zipped import Zipped
 
@@ -30,7 +30,7 @@ class Known:
     def column(self, rows: Rows) -> list[Any]:
         """Raises KeyError, or what reading a row raises, when a row's value was never seen."""
         if type(rows) is Zipped and self.place is not None:
-            return list(map(self.found.__getitem__, rows.column(self.place)))
+            return list(map(self.found.__getitem__, rows.columns[self.place]))
         keys = map(self.key_of, rows)
         return list(map(self.found.__getitem__, keys))
 
@@ -49,22 +49,15 @@ class Derived(Source):
     cells: Cells
     known: Known
 
-    def column(self, rows: Rows, asked: Field, run: "Run") -> Column:
-        try:
-            return self.known.column(rows)
-        except Exception:
-            raw = [attempt(self.declared.of, row) for row in rows]
-            done = self.cells.complete(raw, asked, run)
-            self.known.learn(rows, done)
-            return done
+    @property
+    def read(self) -> Callable[[Rows], Any]:
+        return self.known.column
 
-
-@dataclass(frozen=True, slots=True)
-class Complete:
-    """The cells of a column that is complete already."""
-
-    def complete(self, column: Column, asked: Field, run: "Run") -> Column:
-        return column
+    def recovered(self, error: Exception, rows: Rows, run: "Run") -> Column:
+        raw = [attempt(self.declared.of, row) for row in rows]
+        done = self.cells.complete(raw, run)
+        self.known.learn(rows, done)
+        return done
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +72,9 @@ class SharedDicts:
             table = self.known.column(rows)
         except Exception:
             return self._built(rows, run)
-        run.spend(len(rows))
+        run.rows += len(table)
+        if run.rows > run.max_rows:
+            run.refuse()
         run.made.append((self.columns.fields, table))
         return table
 
@@ -98,8 +93,8 @@ def derived_source(declared: DerivedField, cells: Cells) -> Derived:
 def shared(columns: Columns) -> Columns | SharedDicts:
     """The selection itself, or, where all its fields derive from one attribute, a shared one."""
     attributes = {
-        source.declared.attribute if isinstance(source, Derived) else None
-        for _, source in columns.present
+        step.source.declared.attribute if isinstance(step.source, Derived) else None
+        for step in columns.present
     }
     if columns.awaited or len(attributes) != 1 or (attribute := attributes.pop()) is None:
         return columns

@@ -10,9 +10,8 @@ from graphql import GraphQLObjectType
 
 from engine.faults import bail_out_of_awaitables, sift
 from engine.info import FieldInfo
-from engine.plan import Column, Field, Selection
+from engine.plan import Cells, Column, Field, Held, Quick, Selection, as_it_is, holding
 from engine.recognition import Recognition
-from engine.zipped import Zipped
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -21,40 +20,41 @@ SelectionOf: TypeAlias = Callable[[GraphQLObjectType], Selection]
 
 
 @dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(Cells):
     """The cells of an object type, an interface or a union."""
 
+    field: Field
     recognition: Recognition
     selection_of: SelectionOf
     may_be_null: bool
     by_class: dict[type, Selection] = dataclass_field(default_factory=dict)
     """Python classes all of whose instances are rows of one object type."""
 
-    def complete(self, column: Column, field: Field, run: "Run") -> Column:
-        if not column:
-            return []
-        classes = {tuple} if type(column) is Zipped else set(map(type, column))
-        if len(classes) == 1 and (selection := self.by_class.get(classes.pop())) is not None:
-            return selection.dicts(column, run)
+    quick: dict[Held, Quick] = dataclass_field(default_factory=lambda: {frozenset(): as_it_is})
+    """The same for columns that hold one such class, or nothing at all."""
+
+    def closely(self, column: Column, run: "Run") -> Column:
         bail_out_of_awaitables(column)
-        recognised = [self._recognised(row, field, run) for row in column]
-        sifted = sift(recognised, field, run, may_be_null=self.may_be_null)
+        recognised = [self._recognised(row, run) for row in column]
+        sifted = sift(recognised, self.field, run, may_be_null=self.may_be_null)
         return sifted.restored(self._dicts(sifted.present, run))
 
-    def _recognised(self, row: Any, field: Field, run: "Run") -> Any:
+    def _recognised(self, row: Any, run: "Run") -> Any:
         """The row with its selection, or None, or a fault."""
         if row is None or isinstance(row, Exception):
             return row
-        selection = self.by_class.get(type(row))
+        row_class = type(row)
+        selection = self.by_class.get(row_class)
         if selection is not None:
             return selection, row
         try:
-            object_type = self.recognition.object_type(row, field, FieldInfo(field, run))
+            object_type = self.recognition.object_type(row, self.field, FieldInfo(self.field, run))
         except Exception as error:
             return error
         selection = self.selection_of(object_type)
         if self.recognition.is_decided_by_class_of(row):
-            self.by_class[type(row)] = selection
+            self.by_class[row_class] = selection
+            self.quick.update(holding(row_class, selection.dicts))
         return selection, row
 
     def _dicts(self, recognised: Column, run: "Run") -> list[Any]:

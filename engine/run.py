@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from graphql import GraphQLSchema
 
@@ -20,11 +20,11 @@ class Run:
     """The request that a plan answers, and the account of its answer."""
 
     schema: GraphQLSchema
+    max_rows: int
     operation: "Operation"
     values: Values
     context: Any
     root: Any
-    max_rows: int
     rows: int = 0
     faults: int = 0
     """Exceptions now among the cells, each to become an error of the answer."""
@@ -42,4 +42,8 @@ class Run:
         """
         self.rows += rows
         if self.rows > self.max_rows:
-            raise CostLimitExceeded(self.max_rows)
+            self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """End the operation, which makes too many rows."""
+        raise CostLimitExceeded(self.max_rows)

@@ -6,7 +6,7 @@ here: validation reports them.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from graphql import (
@@ -50,7 +50,7 @@ class Measure:
     """Measures one document once; read its attributes afterwards.
 
     `spread_out` is the sum over all operations with fragments spread out; `fields`, `spreads` and
-    `comparisons` count what is written, and `names` are the names of all fields. A comparison is a
+    `comparisons` count what is written, `written` does by the name of the field. A comparison is a
     pair of fields of one name that both select something: the rule that overlapping fields can be
     merged may look at each.
     """
@@ -63,7 +63,7 @@ class Measure:
         }
         self._known: dict[str, Size] = {}
         self._compared: Counter[str] = Counter()
-        self._written: Counter[str] = Counter()
+        self.written: Counter[str] = Counter()
         self._spread: Counter[str] = Counter()
         for name in self._innermost_first():
             self._known[name] = self._size(self._fragments[name])
@@ -71,14 +71,13 @@ class Measure:
         for node in document.definitions:
             if isinstance(node, OperationDefinitionNode):
                 self.spread_out = self.spread_out.beside(self._size(node.selection_set))
-        self.fields = self._written.total()
-        self.names: Set[str] = self._written.keys()
+        self.fields = self.written.total()
         self.spreads = self._spread.total()
         self.comparisons = sum(count * count for count in self._compared.values())
 
     def repeats(self, field_name: str) -> bool:
         """Whether an operation may ask for fields of this name in several places."""
-        return self._written[field_name] > 1 or any(n > 1 for n in self._spread.values())
+        return self.written[field_name] > 1 or any(n > 1 for n in self._spread.values())
 
     def _size(self, selections: SelectionSetNode) -> Size:
         # The parser lets a definition nest 200 deep, and fragments are looked up: this recursion
@@ -96,7 +95,7 @@ class Measure:
         size = self._size(inner) if inner is not None else Size()
         if not isinstance(node, FieldNode):
             return size
-        self._written[node.name.value] += 1
+        self.written[node.name.value] += 1
         if inner is not None:
             self._compared[(node.alias or node.name).value] += 1
         return size.below(node)

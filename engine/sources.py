@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from graphql import default_field_resolver
 from strawberry.execution import optimized_is_awaitable
 from strawberry.schema import Schema
-from strawberry.types.info import Info
 
 from engine.arguments import Arguments
 from engine.batched import BatchedField, BatchResolver
 from engine.batches import load, one_for_each
 from engine.conversion import Keywords, compiled_keywords
-from engine.info import FieldInfo
+from engine.info import FieldInfo, InfoOf, info_maker
 from engine.later import Later
 from engine.plan import AwaitedSource, Column, Field, Rows, Source
 from engine.together import together
@@ -28,79 +27,60 @@ if TYPE_CHECKING:
 class Attribute(Source):
     """A field that its rows simply have."""
 
-    read: Callable[[Any], Any]
+    of: Callable[[Any], Any]
 
-    def column(self, rows: Rows, field: Field, run: "Run") -> Column:
-        try:
-            return list(map(self.read, rows))
-        except Exception:
-            return [attempt(self.read, row) for row in rows]
+    @property
+    def read(self) -> Callable[[Rows], Any]:
+        return self._column
 
+    def recovered(self, error: Exception, rows: Rows, run: "Run") -> Column:
+        return [attempt(self.of, row) for row in rows]
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """How a batched resolver is called from one place of a document."""
-
-    declared: BatchedField
-    resolver: BatchResolver
-    function: Callable[..., Any]
-    """What the resolver was declared as."""
-    info_name: str | None
-    """What the resolver calls its `info`, if it asks for it."""
-
-    arguments: Keywords | None
-    """None: it takes none."""
-    info_class: type[Info[Any, Any]]
-
-    def keywords(self, field: Field, run: "Run") -> dict[str, Any]:
-        """Raises GraphQLError, or what converting an argument raises."""
-        keywords = self.arguments.of(run.values) if self.arguments else {}
-        if self.info_name is not None:
-            keywords[self.info_name] = self.info(field, run)
-        return keywords
-
-    def info(self, field: Field, run: "Run") -> Info[Any, Any]:
-        like_graphql_cores: Any = FieldInfo(field, run)
-        return self.info_class(like_graphql_cores, self.declared)
+    def _column(self, rows: Rows) -> Column:
+        return list(map(self.of, rows))
 
 
 @dataclass(frozen=True, slots=True)
 class Batched(Source):
     """A field that is a function of all its parents."""
 
-    call: Call
-    is_plain: bool
-    """Whether it takes nothing but its parents: so do most, and asking them is the inner loop."""
+    resolver: BatchResolver
+    told: Keywords | None
+    """None: it takes nothing but its parents. So do most."""
 
-    def column(self, rows: Rows, field: Field, run: "Run") -> Column:
-        try:
-            call = self.call
-            column = (
-                call.function(rows)
-                if self.is_plain
-                else call.function(rows, **call.keywords(field, run))
-            )
-            if type(column) is list and len(column) == len(rows):
-                return column
-            return one_for_each(rows, column, call.resolver.name)
-        except Exception as error:
-            return [error] * len(rows)
+    @property
+    def read(self) -> Callable[..., Any]:
+        return self.resolver.function
+
+    @property
+    def keywords(self) -> "Callable[[Run], dict[str, Any]] | None":
+        return self.told.of if self.told else None
+
+    def checked(self, column: Any, rows: Rows) -> Column:
+        return one_for_each(rows, column, self.resolver.name)
+
+    def recovered(self, error: Exception, rows: Rows, run: "Run") -> Column:
+        return [error] * len(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class AwaitedBatch(AwaitedSource):
     """A field that is a function of all its parents, and may have to be awaited."""
 
-    call: Call
+    resolver: BatchResolver
+    function: Callable[..., Any]
+    """What the resolver was declared as."""
+
+    told: Keywords | None
+    info_of: InfoOf
     is_repeated: bool
     """Whether the document asks for it in several places, whose batches become one."""
 
-    def ask(self, rows: Rows, field: Field, run: "Run") -> Column | Awaitable[Column]:
-        call = self.call
-        keywords = call.keywords(field, run)
+    def ask(self, rows: Rows, run: "Run") -> Column | Awaitable[Column]:
+        keywords = self.told.of(run) if self.told else {}
         if self.is_repeated:
-            return load(call.resolver, rows, keywords, call.info(field, run))
-        items = call.function(rows, **keywords)
+            return load(self.resolver, rows, keywords, self.info_of(run))
+        items = self.function(rows, **keywords)
         if type(items) is CoroutineType or type(items) is Later:
             return items
         if type(items) is not list and isawaitable(items):
@@ -108,18 +88,21 @@ class AwaitedBatch(AwaitedSource):
         return self.checked(items, rows)
 
     def checked(self, column: Column, rows: Rows) -> Column:
-        return one_for_each(rows, column, self.call.resolver.name)
+        if type(column) is list and len(column) == len(rows):
+            return column
+        return one_for_each(rows, column, self.resolver.name)
 
 
 @dataclass(frozen=True, slots=True)
 class PerParent(AwaitedSource):
     """Any other Strawberry field: its resolver is called for each parent, as graphql-core does."""
 
+    field: Field
     arguments: Arguments
 
-    def ask(self, rows: Rows, field: Field, run: "Run") -> Column | Awaitable[Column]:
-        resolve: Any = field.definition.resolve or default_field_resolver
-        info, arguments = FieldInfo(field, run), self.arguments.coerced(run.values)
+    def ask(self, rows: Rows, run: "Run") -> Column | Awaitable[Column]:
+        resolve: Any = self.field.definition.resolve or default_field_resolver
+        info, arguments = FieldInfo(self.field, run), self.arguments.coerced(run.values)
         column = [attempt(resolve, row, info, **arguments) for row in rows]
         if pending := [i for i, value in enumerate(column) if optimized_is_awaitable(value)]:
             return _completed(column, pending)
@@ -127,22 +110,19 @@ class PerParent(AwaitedSource):
 
 
 def batched_source(
-    declared: BatchedField, arguments: Arguments, schema: Schema, *, is_repeated: bool
+    declared: BatchedField, field: Field, arguments: Arguments, schema: Schema, *, is_repeated: bool
 ) -> Batched | AwaitedBatch:
     """The source of a batched field with these arguments."""
     resolver = declared.resolver
-    info = resolver.info_parameter
-    call = Call(
-        declared,
-        resolver,
-        resolver.function,
-        None if info is None else info.name,
-        compiled_keywords(declared, arguments, schema) if declared.arguments else None,
-        schema.config.info_class,
-    )
+    info_of = info_maker(schema.config.info_class, declared, field)
+    asked = resolver.info_parameter
+    told = None
+    if declared.arguments or asked is not None:
+        info = None if asked is None else (asked.name, info_of)
+        told = compiled_keywords(declared, arguments, info, schema)
     if resolver.is_async:
-        return AwaitedBatch(call, is_repeated)
-    return Batched(call, is_plain=call.arguments is None and call.info_name is None)
+        return AwaitedBatch(resolver, resolver.function, told, info_of, is_repeated)
+    return Batched(resolver, told)
 
 
 async def _completed(column: list[Any], pending: list[int]) -> list[Any]:

@@ -36,7 +36,8 @@ class Zipped(Sequence[RowT_co], Generic[RowT_co]):
         return len(self.columns[0])
 
     def __iter__(self) -> Iterator[RowT_co]:
-        return cast("Iterator[RowT_co]", zip(*self.columns, strict=True))
+        rows: Iterator[Any] = zip(*self.columns, strict=True)
+        return rows
 
     @overload
     def __getitem__(self, index: int) -> RowT_co: ...
@@ -67,4 +68,4 @@ def is_column(items: Any) -> bool:
 
 def places(rows: Any, place: int) -> Sequence[Any]:
     """What stands in this place of every row, whatever holds the rows."""
-    return rows.column(place) if type(rows) is Zipped else list(map(itemgetter(place), rows))
+    return rows.columns[place] if type(rows) is Zipped else list(map(itemgetter(place), rows))

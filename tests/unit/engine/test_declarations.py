@@ -7,6 +7,7 @@ import orjson
 import pytest
 import strawberry
 from strawberry import Info
+from strawberry.schema.config import StrawberryConfig
 
 from engine import Engine, Outcome, Parents, Soon, batched, derived, of_rows
 
@@ -196,3 +197,46 @@ async def test_a_plain_id_can_be_the_row_of_an_object(id: str) -> None:  # noqa:
     assert result.data == expected.data
     user = {"id": "7", "__typename": "User", "book": {"title": "Book 7"}}
     assert result.data == {"node": user if id == "7" else None}
+
+
+class OwnInfo(Info[Any, Any]):
+    @property
+    def context(self) -> Any:
+        return f"{super().context} of our own"
+
+
+@strawberry.type
+class Told:
+    @batched
+    def told(roots: Parents[None], info: Info, at_all: bool = True) -> list[list[str]]:
+        asked = [
+            info.field_name,
+            info.python_name,
+            info.context,
+            info.root_value,
+            info.path.as_list(),
+            info.query,
+            info.operation.name and info.operation.name.value,
+            info.variable_values,
+            info.return_type,
+            [getattr(field, "alias", None) for field in info.selected_fields],
+            type(info.schema).__name__,
+            info.get_argument_definition("at_all") is not None,
+            isinstance(info, OwnInfo),
+        ]
+        return [list(map(str, asked))] * len(roots)
+
+
+@pytest.mark.parametrize("info_class", [Info, OwnInfo])
+async def test_info_tells_what_it_tells_under_graphql_core(info_class: type[Info]) -> None:
+    schema = strawberry.Schema(Told, config=StrawberryConfig(info_class=info_class))
+    query = "query Asked($on: Boolean!) { again: told(atAll: $on) }"
+    given: dict[str, Any] = {"on": False}
+    expected = await schema.execute(
+        query, variable_values=given, context_value="a context", root_value="a root"
+    )
+    engine = Engine(schema)
+    result = await engine.execute(query=query, variables=given, context="a context", root="a root")
+    assert expected.errors is None
+    assert result.data == expected.data
+    assert engine.counters.planned == 1

@@ -40,10 +40,10 @@ class _Field:
 async def completed(declared: Any, column: list[Any], *, may_be_null: bool) -> list[Any]:
     run: Any = type("_Run", (), {"faults": 0})()
     field: Any = _Field()
-    cells = leaf(declared, may_be_null=may_be_null, orjson_datetimes=True)
+    cells = leaf(field, declared, may_be_null=may_be_null, orjson_datetimes=True)
     return [
         f"{type(cell).__name__}: {cell}" if isinstance(cell, Exception) else cell
-        for cell in cells.complete(column, field, run)
+        for cell in cells.complete(column, run)
     ]
 
 

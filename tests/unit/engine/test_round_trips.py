@@ -75,10 +75,10 @@ async def test_objects_that_derive_from_one_value_are_shared() -> None:
 
 
 def test_rows_are_built_of_columns_and_constants() -> None:
-    assert row_builder(("a",), {})([1, 2], ["x", "y"]) == [{"a": "x"}, {"a": "y"}]
-    assert row_builder(("t",), {"t": "T"})([1, 2]) == [{"t": "T"}, {"t": "T"}]
-    assert row_builder((), {})([1]) == [{}]
-    assert list(row_builder(("b", "t", "a"), {"t": "T"})([1], [2], [3])[0]) == ["b", "t", "a"]
+    assert row_builder(("a",), {})(2, ["x", "y"]) == [{"a": "x"}, {"a": "y"}]
+    assert row_builder(("t",), {"t": "T"})(2) == [{"t": "T"}, {"t": "T"}]
+    assert row_builder((), {})(1) == [{}]
+    assert list(row_builder(("b", "t", "a"), {"t": "T"})(1, [2], [3])[0]) == ["b", "t", "a"]
 
 
 async def test_an_answer_leaves_no_cyclic_garbage() -> None:
