@@ -43,7 +43,7 @@ class Overlap(NamedTuple):
     entries: Sequence[Position]
 
     def page(self, window: Window) -> Opened:
-        return Opened(self.access, cut(self.entries, window))
+        return Opened(self.access, cut(self.entries, window), len(self.entries))
 
 
 async def known_followers(scope: Scope, owners: Sequence[UserId]) -> list[Overlap]:
