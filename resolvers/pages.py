@@ -7,10 +7,10 @@ that is nearly nobody, only pages that hold one are read again.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from itertools import repeat
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from graph.counts import Counts
 from graph.edge import Kind, UserId
@@ -18,7 +18,6 @@ from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window
 from graph.relation import Relation
 from graph.visibility import Access
 from resolvers.access import accesses_of, askers, is_plain, own_kind, plain_totals
-from resolvers.facts import Facts
 from resolvers.scope import NOBODY, Scope
 
 CHUNK = 500
@@ -32,6 +31,8 @@ Leaves = Callable[[Relation], bool]
 
 
 AnyList: TypeAlias = ListKind | OwnListKind
+
+T = TypeVar("T")
 
 
 class Opened(NamedTuple):
@@ -58,7 +59,8 @@ async def pages_of(
     """The same window of every owner's list, as the viewer may see it."""
     absent = await scope.absent()
     read = _one_more(window) if absent else window
-    pages, facts = await _pages_and_facts(scope, kind, owners, read)
+    pages = await _pages_and_profiles(scope, kind, owners, read)
+    facts = scope.profiles.facts(owners, scope.viewer)
     if not absent and is_plain(scope, owners, facts):
         return _opened(map(pages.__getitem__, owners), plain_totals(scope, kind, facts))
     accesses = await accesses_of(scope, kind, owners, facts)
@@ -102,20 +104,25 @@ def _opened(pages: Iterable[Page], totals: Iterable[int | None]) -> list[Opened]
 _made: Callable[[tuple[Access, Page, int | None]], Opened] = partial(tuple.__new__, Opened)
 
 
-async def _pages_and_facts(
+def _pages_and_profiles(
     scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
-) -> tuple[Mapping[UserId, Page], Facts]:
-    """Pages as their owners and services see them, and what tells who may; one round trip."""
-    profiles, viewer = scope.profiles, scope.viewer
-    users = [*owners, *askers(scope)]
+) -> Awaitable[Mapping[UserId, Page]]:
+    """Pages as their owners and services see them. What tells who may is known then, too: in one
+    round trip.
+    """
+    profiles, users = scope.profiles, [*owners, *askers(scope)]
     if profiles.may_bring(users):
-        pages = await profiles.bring(users, scope.profiled_pages(kind, owners, window, users))
-    else:
-        answer = profiles.ask(users)
-        pages = await scope.stores.lists.pages(kind, owners, window, viewer)
-        if answer is not None:
-            await answer
-    return pages, profiles.facts(owners, viewer)
+        return profiles.bring(users, scope.profiled_pages(kind, owners, window, users))
+    return _beside(
+        scope.stores.lists.pages(kind, owners, window, scope.viewer), profiles.ask(users)
+    )
+
+
+async def _beside(pages: Awaitable[T], profiles: Awaitable[None] | None) -> T:
+    found = await pages
+    if profiles is not None:
+        await profiles
+    return found
 
 
 def _own_only(

@@ -58,11 +58,17 @@ class PageInfo:
 
     @batched(description="The cursor of the first edge here.")
     def start_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
-        return [_cursor(row, 0) for row in rows]
+        return [
+            write_cursor(row.page.entries[0], row.list_of) if row.page.entries else None
+            for row in rows
+        ]
 
     @batched(description="The cursor of the last edge here.")
     def end_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
-        return [_cursor(row, -1) for row in rows]
+        return [
+            write_cursor(row.page.entries[-1], row.list_of) if row.page.entries else None
+            for row in rows
+        ]
 
 
 @strawberry.type
@@ -188,12 +194,6 @@ def dates(rows: Iterable[EntryRow]) -> list[datetime]:
     """When what the entries tell of began."""
     at = datetime.fromtimestamp  # `date`, but for the call: a page shows twenty
     return [at(since / 1000, UTC) for since, _ in places(rows, POSITION)]
-
-
-def _cursor(row: ConnectionRow, end: int) -> str | None:
-    """The cursor of the first or last entry of a page, if it has any."""
-    found = row.page.entries
-    return write_cursor(found[end], row.list_of) if found else None
 
 
 async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
