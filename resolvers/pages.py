@@ -7,9 +7,7 @@ that is nearly nobody, only pages that hold one are read again.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
-from functools import partial
-from itertools import repeat
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from graph.counts import Counts
@@ -36,12 +34,12 @@ T = TypeVar("T")
 
 
 class Opened(NamedTuple):
-    """A page of a list as a viewer finds it: empty where the list may not be opened."""
+    """Pages of lists as a viewer finds them, in columns: empty where a list may not be opened."""
 
-    access: Access
-    page: Page
-    total: int | None = None
-    """How long the list is for them, where that is known already."""
+    accesses: Sequence[Access]
+    pages: Sequence[Page]
+    totals: Sequence[int | None]
+    """How long each list is for them, where that is known already."""
 
 
 class Omission(NamedTuple):
@@ -55,14 +53,14 @@ class Omission(NamedTuple):
 
 async def pages_of(
     scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
-) -> list[Opened]:
+) -> Opened:
     """The same window of every owner's list, as the viewer may see it."""
     absent = await scope.absent()
     read = _one_more(window) if absent else window
     pages = await _pages_and_profiles(scope, kind, owners, read)
     facts = scope.profiles.facts(owners, scope.viewer)
     if not absent and is_plain(scope, owners, facts):
-        return _opened(map(pages.__getitem__, owners), plain_totals(scope, kind, facts))
+        return _visible(owners, pages, plain_totals(scope, kind, facts))
     accesses = await accesses_of(scope, kind, owners, facts)
     seen = {
         owner: pages[owner]
@@ -76,10 +74,8 @@ async def pages_of(
         seen |= await without(scope, kind, others, window, omission)
     if absent:
         seen = await _present(scope, kind, seen, window, absent)
-    return [
-        Opened(access, seen.get(owner, EMPTY_PAGE))
-        for owner, access in zip(owners, accesses, strict=True)
-    ]
+    shown = [seen.get(owner, EMPTY_PAGE) for owner in owners]
+    return Opened(accesses, shown, [None] * len(owners))
 
 
 _NOTED = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
@@ -87,21 +83,21 @@ _NOTED = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
 
 async def own_pages_of(
     scope: Scope, kind: OwnListKind, owners: Sequence[UserId], window: Window
-) -> list[Opened]:
+) -> Opened:
     """The same of a list that is the viewer's alone. What they have noted, they go on seeing."""
     absent = NOBODY if kind in _NOTED else await scope.absent()
     read = _one_more(window) if absent else window
     pages = await _read(scope, kind, owners, read)
     if absent:
         pages = await _present(scope, kind, pages, window, absent)
-    return _opened(map(pages.__getitem__, owners), repeat(None))
+    return _visible(owners, pages, [None] * len(owners))
 
 
-def _opened(pages: Iterable[Page], totals: Iterable[int | None]) -> list[Opened]:
-    return list(map(_made, zip(repeat(Access.VISIBLE), pages, totals)))
-
-
-_made: Callable[[tuple[Access, Page, int | None]], Opened] = partial(tuple.__new__, Opened)
+def _visible(
+    owners: Sequence[UserId], pages: Mapping[UserId, Page], totals: Sequence[int | None]
+) -> Opened:
+    shown = list(map(pages.__getitem__, owners))
+    return Opened([Access.VISIBLE] * len(owners), shown, totals)
 
 
 def _pages_and_profiles(

@@ -25,7 +25,7 @@ from schema.order import FriendOrder, ListOrder, is_oldest_first
 from schema.rows import ConnectionRow, UserRow
 
 Rows: TypeAlias = Sequence[Outcome[ConnectionRow]]
-Read: TypeAlias = Callable[[Sequence[UserId], Window], Awaitable[Sequence[Opened]]]
+Read: TypeAlias = Callable[[Sequence[UserId], Window], Awaitable[Opened]]
 """Reads one window of several owners' lists."""
 
 
@@ -73,8 +73,8 @@ def known_followers(info: Info, users: Parents[UserRow], paging: Paging) -> Awai
     """A page of whom the viewer follows among each user's followers."""
     scope = scope_of(info)
 
-    async def read(owners: Sequence[UserId], window: Window) -> Sequence[Opened]:
-        return [found.page(window) for found in await overlap.known_followers(scope, owners)]
+    async def read(owners: Sequence[UserId], window: Window) -> Opened:
+        return overlap.opened(await overlap.known_followers(scope, owners), window)
 
     return _rows(scope.limits, _lists(ListKind.FOLLOWERS, users, None), paging, read)
 
@@ -85,9 +85,8 @@ def common_following(
     """A page of whom each user and another one follow."""
     scope = scope_of(info)
 
-    async def read(owners: Sequence[UserId], window: Window) -> Sequence[Opened]:
-        found = await overlap.common_following(scope, owners, other)
-        return [common.page(window) for common in found]
+    async def read(owners: Sequence[UserId], window: Window) -> Opened:
+        return overlap.opened(await overlap.common_following(scope, owners, other), window)
 
     return _rows(scope.limits, _lists(ListKind.FOLLOWING, users, None), paging, read)
 
@@ -102,9 +101,8 @@ async def closest_friends(
     if viewer not in users:
         return [refusal] * len(users)
 
-    async def read(owners: Sequence[UserId], window: Window) -> Sequence[Opened]:
-        page = await closest.closest_friends(scope, window)
-        return [Opened(Access.VISIBLE, page)] * len(owners)
+    async def read(_: Sequence[UserId], window: Window) -> Opened:
+        return Opened([Access.VISIBLE], [await closest.closest_friends(scope, window)], [None])
 
     list_of = ListOf(Ranking.FRIENDS, viewer, is_oldest_first(order))
     (row,) = await _rows(scope.limits, [list_of], paging, read)
@@ -155,16 +153,16 @@ _OWNER = attrgetter("owner")
 
 
 def _opened_rows(
-    lists: Sequence[ListOf], paging: Paging, opened: Sequence[Opened], chosen: Filter | None
+    lists: Sequence[ListOf], paging: Paging, opened: Opened, chosen: Filter | None
 ) -> list[ConnectionRow]:
     """The connections of lists that are all read in one order."""
-    accesses, pages, totals = zip(*opened, strict=True)
+    accesses, pages, totals = opened
     if lists[0].oldest_first:
-        pages = tuple(Page(page.entries[::-1], page.more) for page in pages)
-    bounds = paging.after is not None, paging.before is not None
+        pages = [Page(page.entries[::-1], page.more) for page in pages]
+    _, after, last, before = paging
+    bounds = after is not None, before is not None
     told = totals if chosen is None else repeat(chosen)
-    from_start = repeat(paging.last is None)
-    rows = zip(lists, pages, from_start, repeat(bounds), accesses, told)
+    rows = zip(lists, pages, repeat(last is None), repeat(bounds), accesses, told)
     return list(map(_connection_row, rows))
 
 
