@@ -8,6 +8,7 @@ that is nearly nobody, only pages that hold one are read again.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from operator import itemgetter
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from graph.counts import Counts
@@ -31,6 +32,9 @@ Leaves = Callable[[Relation], bool]
 AnyList: TypeAlias = ListKind | OwnListKind
 
 T = TypeVar("T")
+
+_USER = itemgetter(1)
+"""Whom an entry is of."""
 
 
 class Opened(NamedTuple):
@@ -57,10 +61,42 @@ async def pages_of(
     """The same window of every owner's list, as the viewer may see it."""
     absent = await scope.absent()
     read = _one_more(window) if absent else window
-    pages = await _pages_and_profiles(scope, kind, owners, read)
+    # Pages come as their owners and services see them; and what tells who may, beside them.
+    profiles, users = scope.profiles, [*owners, *askers(scope)]
+    if profiles.may_bring(users):
+        pages = await profiles.bring(users, scope.profiled_pages(kind, owners, read, users))
+    else:
+        asked = scope.stores.lists.pages(kind, owners, read, scope.viewer)
+        pages = await _beside(profiles.ask(users), asked)
+    facts = profiles.facts(owners, scope.viewer)
+    if not is_plain(scope, owners, facts):
+        return await _by_rules(scope, kind, owners, window, pages, absent)
+    if absent:
+        pages = await _present(scope, kind, pages, window, absent)
+    return _visible(owners, pages, plain_totals(scope, kind, facts))
+
+
+async def _beside(profiles: Awaitable[None] | None, pages: Awaitable[T]) -> T:
+    found = await pages
+    if profiles is not None:
+        await profiles
+    return found
+
+
+async def _by_rules(
+    scope: Scope,
+    kind: ListKind,
+    owners: Sequence[UserId],
+    window: Window,
+    pages: Mapping[UserId, Page],
+    absent: Set[UserId],
+) -> Opened:
+    """The same where some owners hide something, or the viewer is shown more or less than others.
+
+    `pages` are one entry longer than the window if anybody is absent.
+    """
+    read = _one_more(window) if absent else window
     facts = scope.profiles.facts(owners, scope.viewer)
-    if not absent and is_plain(scope, owners, facts):
-        return _visible(owners, pages, plain_totals(scope, kind, facts))
     accesses = await accesses_of(scope, kind, owners, facts)
     seen = {
         owner: pages[owner]
@@ -100,27 +136,6 @@ def _visible(
     return Opened([Access.VISIBLE] * len(owners), shown, totals)
 
 
-def _pages_and_profiles(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
-) -> Awaitable[Mapping[UserId, Page]]:
-    """Pages as their owners and services see them. What tells who may is known then, too: in one
-    round trip.
-    """
-    profiles, users = scope.profiles, [*owners, *askers(scope)]
-    if profiles.may_bring(users):
-        return profiles.bring(users, scope.profiled_pages(kind, owners, window, users))
-    return _beside(
-        scope.stores.lists.pages(kind, owners, window, scope.viewer), profiles.ask(users)
-    )
-
-
-async def _beside(pages: Awaitable[T], profiles: Awaitable[None] | None) -> T:
-    found = await pages
-    if profiles is not None:
-        await profiles
-    return found
-
-
 def _own_only(
     scope: Scope, owners: Sequence[UserId], counts: Sequence[Counts]
 ) -> dict[UserId, Counts]:
@@ -148,7 +163,7 @@ async def without(
 
 def present_only(entries: Sequence[Position], absent: Set[UserId]) -> Sequence[Position]:
     """The entries but for those who are absent."""
-    if not absent or absent.isdisjoint(user for _, user in entries):
+    if not absent or absent.isdisjoint(map(_USER, entries)):
         return entries
     return [entry for entry in entries if entry[1] not in absent]
 
@@ -163,16 +178,13 @@ async def _present(
     """Pages that may be read by one entry more, as the window has them, refilled where anybody in
     them is absent.
     """
+    shown = {owner: _without_one_more(page, window) for owner, page in pages.items()}
     held = [
-        owner
-        for owner, page in pages.items()
-        if not absent.isdisjoint(user for _, user in page.entries)
+        owner for owner, page in pages.items() if not absent.isdisjoint(map(_USER, page.entries))
     ]
-    refilled = await without(scope, kind, held, window, Omission(None, len(absent), absent))
-    return {
-        owner: refilled[owner] if owner in refilled else _without_one_more(page, window)
-        for owner, page in pages.items()
-    }
+    if held:
+        shown |= await without(scope, kind, held, window, Omission(None, len(absent), absent))
+    return shown
 
 
 def _one_more(window: Window) -> Window:
