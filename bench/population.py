@@ -5,7 +5,7 @@ from random import Random
 
 import asyncpg
 
-from graph.cursor import write_cursors
+from graph.cursor import write_cursor
 from graph.edge import UserId
 from graph.page import ListKind, ListOf, Position
 
@@ -89,5 +89,4 @@ async def _deep(connection: "asyncpg.Connection[asyncpg.Record]", whale: int) ->
     """Cursors before the 1,000th page of a whale's followers, and before some pages after it."""
     followers = ListOf(ListKind.FOLLOWERS, UserId(whale))
     rows = await connection.fetch(_DEEP, whale, DEEP - 1, PAGE * (DEEP_PAGES + 1))
-    places = [(Position(*row), followers) for row in rows[:-PAGE:PAGE]]
-    return [(whale, cursor) for cursor in write_cursors(places)]
+    return [(whale, write_cursor(Position(*row), followers)) for row in rows[:-PAGE:PAGE]]

@@ -1,10 +1,9 @@
 """The text of a position in one user's list. Opaque, versioned, and bound to its list."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from binascii import crc32
-from collections.abc import Iterable
-from itertools import groupby, repeat
-from operator import itemgetter
+from base64 import urlsafe_b64decode
+from binascii import b2a_base64, crc32
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from struct import Struct
 
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
@@ -19,6 +18,7 @@ OLDEST_FIRST = 0x80
 """The bit beside a kind's number that tells the order."""
 LENGTH = _CHECKED.size // 3 * 4
 """Version, since, id and check are 21 bytes: 28 characters, and no padding."""
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
 
 
 def list_seed(list_of: ListOf) -> int:
@@ -27,16 +27,32 @@ def list_seed(list_of: ListOf) -> int:
     return crc32(_LIST.pack(kind | OLDEST_FIRST if oldest_first else kind, owner))
 
 
-def write_cursors(places: Iterable[tuple[Position, ListOf]]) -> list[str]:
-    """The cursors of entries, each given with its list; those of one list side by side."""
-    raw: list[bytes] = []
-    for list_of, entries in groupby(places, itemgetter(1)):
-        bodies = [_POSITION.pack(VERSION, since, user_id) for (since, user_id), _ in entries]
-        checks = map(crc32, bodies, repeat(list_seed(list_of)))
-        raw += map(_CHECKED.pack, bodies, checks)
+def write_cursor(position: Position, list_of: ListOf) -> str:
+    """The cursor of one entry of a list."""
+    body = _POSITION.pack(VERSION, *position)
+    return _text(_CHECKED.pack(body, crc32(body, list_seed(list_of))))
+
+
+def write_cursors(positions: Sequence[Position], lists: Sequence[ListOf]) -> list[str]:
+    """The cursors of entries, and which list each of them is of."""
+    bodies = [_POSITION.pack(VERSION, since, user_id) for since, user_id in positions]
+    checks = map(crc32, bodies, _seeds(lists))
     # Cursors have no padding, so a whole column is encoded at once and cut apart.
-    text = urlsafe_b64encode(b"".join(raw)).decode()
+    text = _text(b"".join(map(_CHECKED.pack, bodies, checks)))
     return [text[start : start + LENGTH] for start in range(0, len(text), LENGTH)]
+
+
+def _seeds(lists: Sequence[ListOf]) -> Iterable[int]:
+    if not lists:
+        return ()
+    if lists.count(lists[0]) == len(lists):  # nearly always one page
+        return repeat(list_seed(lists[0]))
+    seeds = {list_of: list_seed(list_of) for list_of in dict.fromkeys(lists)}
+    return map(seeds.__getitem__, lists)
+
+
+def _text(raw: bytes) -> str:
+    return b2a_base64(raw, newline=False).translate(_URL_SAFE).decode()
 
 
 def read_cursor(argument: str, cursor: str, list_of: ListOf) -> Position:

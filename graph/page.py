@@ -87,8 +87,10 @@ class Window(NamedTuple):
     def has_before(self) -> bool:
         return self.before != OLDEST
 
-    def holds(self, position: Position) -> bool:
-        return self.after > position > self.before
+    def inside(self, entries: Iterable[Position]) -> list[Position]:
+        """Those of the entries that lie between its ends, in their order."""
+        after, before = self.after, self.before
+        return [entry for entry in entries if after > entry > before]
 
 
 class Page(NamedTuple):
@@ -108,7 +110,8 @@ def since(date: Millis) -> Position:
 
 def cut(entries: Iterable[Position], window: Window) -> Page:
     """The page of `window` out of at least `size + 1` of its entries, given in any order."""
-    inside = sorted(filter(window.holds, entries), reverse=not window.backward)
+    inside = window.inside(entries)
+    inside.sort(reverse=not window.backward)
     kept = inside[: window.size]
     if window.backward:
         kept.reverse()

@@ -21,7 +21,7 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Tota
     facts = await facts_of(scope, owners)
     if is_plain(scope, owners, facts):
         return plain_totals(scope, kind, facts)
-    counts = _shown(scope, facts.counts, have_absent=facts.have_absent)
+    counts = _shown(scope, facts.counts)
     accesses = await accesses_of(scope, kind, owners, facts)
     opened = [owner for owner, seen in zip(owners, accesses, strict=True) if seen is Access.VISIBLE]
     barred = await _barred(scope, kind, opened) if facts.blocks else {}
@@ -58,14 +58,17 @@ def told_totals(
 def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
     """Whether the viewer is shown what everybody is shown, and that is everything: nearly always.
 
-    But for who is absent from the lists.
+    But for who is absent from the lists. A service may be told more, and so may an owner.
     """
-    return not facts.blocks and facts.are_open and not sees_own(scope, owners)
+    if facts.blocks or not facts.are_open or scope.sees_everything:
+        return False
+    # Nobody in particular would be held against every one of them.
+    return scope.viewer is None or scope.viewer not in owners
 
 
 def plain_totals(scope: Scope, kind: ListKind, facts: Facts) -> Totals:
     """The totals of the owners' lists, where that is so."""
-    counts = _shown(scope, facts.counts, have_absent=facts.have_absent)
+    counts = _shown(scope, facts.counts) if facts.have_absent else facts.counts
     return list(map(_TOTALS[kind], counts))
 
 
@@ -125,17 +128,9 @@ async def own_totals(scope: Scope, kind: OwnListKind, owners: Sequence[UserId]) 
     return list(map(_TOTALS[kind], counts))
 
 
-def _shown(scope: Scope, counts: Sequence[Counts], *, have_absent: bool) -> Sequence[Counts]:
+def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
     """Without who is absent, unless that may be known."""
-    if scope.sees_everything or not have_absent:
-        return counts  # nearly always
-    return [count.shown for count in counts]
-
-
-def sees_own(scope: Scope, owners: Sequence[UserId]) -> bool:
-    """Whether more may be told of any of the owners than others are told."""
-    # Nobody in particular would be held against every one of them.
-    return scope.sees_everything or (scope.viewer is not None and scope.viewer in owners)
+    return counts if scope.sees_everything else [count.shown for count in counts]
 
 
 def total(kind: ListKind | OwnListKind, counts: Counts) -> int:

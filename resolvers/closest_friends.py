@@ -61,5 +61,5 @@ async def _last(scope: Scope, inside: list[Position], older: Window | None, size
 
 
 async def _friends(scope: Scope, window: Window) -> Page:
-    (opened,) = await pages_of(scope, ListKind.FRIENDS, [scope.must_have_viewer()], window)
-    return opened.page
+    opened = await pages_of(scope, ListKind.FRIENDS, [scope.must_have_viewer()], window)
+    return opened.pages[0]

@@ -5,7 +5,8 @@ found out once for a column of users, for all fields that show it. Knows nothing
 """
 
 from asyncio import Future
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -55,26 +56,24 @@ class ProfileLoader(Loader[UserId, Profile]):
         if self._latest is not None and self._latest[:2] == (owners, asker):
             return self._latest[2]
         users = owners if asker is None else [*owners, asker]
-        facts = _facts(self.known(users), len(owners), asker is not None)
+        profiles = list(map(self._known.__getitem__, users))
+        facts = _facts(profiles, len(owners), is_asked=asker is not None)
         self._latest = list(owners), asker, facts
         return facts
 
 
-def are_open(accounts: Sequence[Account]) -> bool:
-    """Whether none of them hides anything."""
-    # Nearly all are the one default: that is counted without a call for each.
-    if accounts.count(DEFAULT) == len(accounts):
-        return True
-    return all(account.privacy.is_open for account in accounts)
-
-
-def _facts(profiles: Sequence[Profile], owners: int, is_asked: bool) -> Facts:
+def _facts(profiles: Sequence[Profile], owners: int, *, is_asked: bool) -> Facts:
+    """Of so many owners' profiles, and the viewer's after them, if somebody asks."""
     if not profiles:
         return Facts((), (), 0, are_open=True, have_absent=False)
     accounts, counts = zip(*profiles, strict=True)
     blocks = counts[-1].blocks + counts[-1].blocked if is_asked else 0
     accounts, counts = accounts[:owners], counts[:owners]
-    return Facts(accounts, counts, blocks, are_open(accounts), any(map(_ABSENT_OF, counts)))
+    # Nearly all are the one default: that is counted without a call for each.
+    are_open = accounts.count(DEFAULT) == owners or all(map(_IS_OPEN, accounts))
+    return _made((accounts, counts, blocks, are_open, any(map(_ABSENT_OF, counts))))
 
 
+_made: Callable[[tuple[object, ...]], Facts] = partial(tuple.__new__, Facts)
+_IS_OPEN = attrgetter("privacy.is_open")
 _ABSENT_OF = attrgetter("absent")

@@ -13,7 +13,7 @@ Not aiodataloader, whose futures and tasks make a load of one key take 22 µs; h
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from itertools import chain
-from typing import Generic, NamedTuple, TypeAlias, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 from graph.errors import Unavailable
 
@@ -26,13 +26,6 @@ BATCH_S_MAX = 10.0
 
 Question: TypeAlias = tuple[Sequence[K], "asyncio.Future[None]"]
 """The keys that somebody waits for, and what tells them that these are known."""
-
-
-class _Coming(NamedTuple, Generic[K]):
-    """Keys whose values come with something else, and who waits for them besides."""
-
-    keys: frozenset[K]
-    asked: list[Question[K]]
 
 
 class Loader(Generic[K, V]):
@@ -50,7 +43,10 @@ class Loader(Generic[K, V]):
         self._batch_s_max = batch_s_max
         self._known: Mapping[K, V] = {}
         self._asked: list[Question[K]] = []
-        self._coming: _Coming[K] | None = None
+        self._coming: frozenset[K] = frozenset()
+        """Keys whose values come with something else."""
+        self._awaited: list[Question[K]] = []
+        """Who waits for these besides."""
 
     async def load(self, key: K) -> V:
         """The value of one key."""
@@ -71,15 +67,17 @@ class Loader(Generic[K, V]):
         if self.knows(keys):
             return None
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self._coming is not None and self._coming.keys.issuperset(keys):
-            self._coming.asked.append((keys, answer))
+        if self._coming and self._coming.issuperset(keys):
+            self._awaited.append((keys, answer))
         else:
             self._ask((keys, answer))
         return answer
 
     def may_bring(self, keys: Sequence[K]) -> bool:
         """Whether some of these are not known, and nobody has just asked for any."""
-        return self._coming is None and not self._asked and not self.knows(keys)
+        if self._coming or self._asked:
+            return False
+        return not all(map(self._known.__contains__, keys))
 
     async def bring(self, keys: Sequence[K], read: Awaitable[tuple[T, Mapping[K, V]]]) -> T:
         """What is read together with the values of these keys: without a task, where one question
@@ -88,18 +86,19 @@ class Loader(Generic[K, V]):
         Whoever asks for these keys meanwhile waits for it, but if it fails, it fails alone. It has
         no bound of its own: it is awaited by one request, which has one.
         """
-        self._coming = coming = _Coming(frozenset(keys), [])
+        self._coming = frozenset(keys)
         try:
             found, values = await read
             self._known = {**values, **self._known}
         finally:
-            self._coming = None
-            if coming.asked:
-                self._brought(coming.asked)
+            self._coming = frozenset()
+            if self._awaited:
+                self._brought()
         return found
 
-    def _brought(self, asked: Sequence[Question[K]]) -> None:
-        for keys, answer in asked:
+    def _brought(self) -> None:
+        awaited, self._awaited = self._awaited, []
+        for keys, answer in awaited:
             if answer.done():  # its waiter was cancelled
                 continue
             if self.knows(keys):

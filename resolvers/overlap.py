@@ -42,8 +42,14 @@ class Overlap(NamedTuple):
     access: Access
     entries: Sequence[Position]
 
-    def page(self, window: Window) -> Opened:
-        return Opened(self.access, cut(self.entries, window))
+
+def opened(overlaps: Sequence[Overlap], window: Window) -> Opened:
+    """The same window of each of them."""
+    return Opened(
+        [access for access, _ in overlaps],
+        [cut(entries, window) for _, entries in overlaps],
+        [len(entries) for _, entries in overlaps],
+    )
 
 
 async def known_followers(scope: Scope, owners: Sequence[UserId]) -> list[Overlap]:
@@ -69,28 +75,25 @@ async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId
 
 async def filtered_followers(
     scope: Scope, owners: Sequence[UserId], window: Window, chosen: Filter
-) -> list[Opened]:
+) -> Opened:
     """A window of each owner's followers, without those who are filtered out."""
     narrow = chosen.cut(window)
     if chosen.viewer_follows is None:
         found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow)
-        return [opened._replace(total=None) for opened in found]  # that was of the whole list
+        return found._replace(totals=[None] * len(owners))  # those were of the whole lists
     if chosen.viewer_follows:
-        overlaps = await known_followers(scope, owners)
-        return [overlap.page(narrow) for overlap in overlaps]
+        return opened(await known_followers(scope, owners), narrow)
     viewer = scope.must_have_viewer()
     accesses, (_, counts) = await asyncio.gather(
         _accesses(scope, ListKind.FOLLOWERS, owners), scope.profiles.load(viewer)
     )
     most = counts.following + counts.whispers + counts.blocks + counts.blocked
-    opened = [o for o, access in zip(owners, accesses, strict=True) if access is Access.VISIBLE]
+    visible = [o for o, access in zip(owners, accesses, strict=True) if access is Access.VISIBLE]
     absent = await scope.absent()
     omission = Omission(_is_followed_or_barred, most + len(absent), absent)
-    pages = await without(scope, ListKind.FOLLOWERS, opened, narrow, omission)
-    return [
-        Opened(access, pages.get(owner, EMPTY_PAGE))
-        for owner, access in zip(owners, accesses, strict=True)
-    ]
+    pages = await without(scope, ListKind.FOLLOWERS, visible, narrow, omission)
+    shown = [pages.get(owner, EMPTY_PAGE) for owner in owners]
+    return Opened(accesses, shown, [None] * len(owners))
 
 
 async def filtered_totals(
@@ -105,8 +108,11 @@ async def filtered_totals(
             None if whole is None else whole - len(overlap.entries)
             for whole, overlap in zip(wholes, overlaps, strict=True)
         ]
-    opened = await filtered_followers(scope, owners, Window(COUNTED_MAX), chosen)
-    return [len(page.entries) if access is Access.VISIBLE else None for access, page, _ in opened]
+    found = await filtered_followers(scope, owners, Window(COUNTED_MAX), chosen)
+    return [
+        len(page.entries) if access is Access.VISIBLE else None
+        for access, page in zip(found.accesses, found.pages, strict=True)
+    ]
 
 
 async def _overlaps(

@@ -7,10 +7,9 @@ that is nearly nobody, only pages that hold one are read again.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from functools import partial
-from itertools import repeat
-from typing import NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from operator import itemgetter
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from graph.counts import Counts
 from graph.edge import Kind, UserId
@@ -18,7 +17,6 @@ from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window
 from graph.relation import Relation
 from graph.visibility import Access
 from resolvers.access import accesses_of, askers, is_plain, own_kind, plain_totals
-from resolvers.facts import Facts
 from resolvers.scope import NOBODY, Scope
 
 CHUNK = 500
@@ -33,14 +31,19 @@ Leaves = Callable[[Relation], bool]
 
 AnyList: TypeAlias = ListKind | OwnListKind
 
+T = TypeVar("T")
+
+_USER = itemgetter(1)
+"""Whom an entry is of."""
+
 
 class Opened(NamedTuple):
-    """A page of a list as a viewer finds it: empty where the list may not be opened."""
+    """Pages of lists as a viewer finds them, in columns: empty where a list may not be opened."""
 
-    access: Access
-    page: Page
-    total: int | None = None
-    """How long the list is for them, where that is known already."""
+    accesses: Sequence[Access]
+    pages: Sequence[Page]
+    totals: Sequence[int | None]
+    """How long each list is for them, where that is known already."""
 
 
 class Omission(NamedTuple):
@@ -54,13 +57,46 @@ class Omission(NamedTuple):
 
 async def pages_of(
     scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
-) -> list[Opened]:
+) -> Opened:
     """The same window of every owner's list, as the viewer may see it."""
     absent = await scope.absent()
     read = _one_more(window) if absent else window
-    pages, facts = await _pages_and_facts(scope, kind, owners, read)
-    if not absent and is_plain(scope, owners, facts):
-        return _opened(map(pages.__getitem__, owners), plain_totals(scope, kind, facts))
+    # Pages come as their owners and services see them; and what tells who may, beside them.
+    profiles, users = scope.profiles, [*owners, *askers(scope)]
+    if profiles.may_bring(users):
+        pages = await profiles.bring(users, scope.profiled_pages(kind, owners, read, users))
+    else:
+        asked = scope.stores.lists.pages(kind, owners, read, scope.viewer)
+        pages = await _beside(profiles.ask(users), asked)
+    facts = profiles.facts(owners, scope.viewer)
+    if not is_plain(scope, owners, facts):
+        return await _by_rules(scope, kind, owners, window, pages, absent)
+    if absent:
+        pages = await _present(scope, kind, pages, window, absent)
+    return _visible(owners, pages, plain_totals(scope, kind, facts))
+
+
+async def _beside(profiles: Awaitable[None] | None, pages: Awaitable[T]) -> T:
+    found = await pages
+    if profiles is not None:
+        await profiles
+    return found
+
+
+async def _by_rules(
+    scope: Scope,
+    kind: ListKind,
+    owners: Sequence[UserId],
+    window: Window,
+    pages: Mapping[UserId, Page],
+    absent: Set[UserId],
+) -> Opened:
+    """The same where some owners hide something, or the viewer is shown more or less than others.
+
+    `pages` are one entry longer than the window if anybody is absent.
+    """
+    read = _one_more(window) if absent else window
+    facts = scope.profiles.facts(owners, scope.viewer)
     accesses = await accesses_of(scope, kind, owners, facts)
     seen = {
         owner: pages[owner]
@@ -74,10 +110,8 @@ async def pages_of(
         seen |= await without(scope, kind, others, window, omission)
     if absent:
         seen = await _present(scope, kind, seen, window, absent)
-    return [
-        Opened(access, seen.get(owner, EMPTY_PAGE))
-        for owner, access in zip(owners, accesses, strict=True)
-    ]
+    shown = [seen.get(owner, EMPTY_PAGE) for owner in owners]
+    return Opened(accesses, shown, [None] * len(owners))
 
 
 _NOTED = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
@@ -85,37 +119,21 @@ _NOTED = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
 
 async def own_pages_of(
     scope: Scope, kind: OwnListKind, owners: Sequence[UserId], window: Window
-) -> list[Opened]:
+) -> Opened:
     """The same of a list that is the viewer's alone. What they have noted, they go on seeing."""
     absent = NOBODY if kind in _NOTED else await scope.absent()
     read = _one_more(window) if absent else window
     pages = await _read(scope, kind, owners, read)
     if absent:
         pages = await _present(scope, kind, pages, window, absent)
-    return _opened(map(pages.__getitem__, owners), repeat(None))
+    return _visible(owners, pages, [None] * len(owners))
 
 
-def _opened(pages: Iterable[Page], totals: Iterable[int | None]) -> list[Opened]:
-    return list(map(_made, zip(repeat(Access.VISIBLE), pages, totals)))
-
-
-_made: Callable[[tuple[Access, Page, int | None]], Opened] = partial(tuple.__new__, Opened)
-
-
-async def _pages_and_facts(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
-) -> tuple[Mapping[UserId, Page], Facts]:
-    """Pages as their owners and services see them, and what tells who may; one round trip."""
-    profiles, viewer = scope.profiles, scope.viewer
-    users = [*owners, *askers(scope)]
-    if profiles.may_bring(users):
-        pages = await profiles.bring(users, scope.profiled_pages(kind, owners, window, users))
-    else:
-        answer = profiles.ask(users)
-        pages = await scope.stores.lists.pages(kind, owners, window, viewer)
-        if answer is not None:
-            await answer
-    return pages, profiles.facts(owners, viewer)
+def _visible(
+    owners: Sequence[UserId], pages: Mapping[UserId, Page], totals: Sequence[int | None]
+) -> Opened:
+    shown = list(map(pages.__getitem__, owners))
+    return Opened([Access.VISIBLE] * len(owners), shown, totals)
 
 
 def _own_only(
@@ -145,7 +163,7 @@ async def without(
 
 def present_only(entries: Sequence[Position], absent: Set[UserId]) -> Sequence[Position]:
     """The entries but for those who are absent."""
-    if not absent or absent.isdisjoint(user for _, user in entries):
+    if not absent or absent.isdisjoint(map(_USER, entries)):
         return entries
     return [entry for entry in entries if entry[1] not in absent]
 
@@ -160,16 +178,13 @@ async def _present(
     """Pages that may be read by one entry more, as the window has them, refilled where anybody in
     them is absent.
     """
+    shown = {owner: _without_one_more(page, window) for owner, page in pages.items()}
     held = [
-        owner
-        for owner, page in pages.items()
-        if not absent.isdisjoint(user for _, user in page.entries)
+        owner for owner, page in pages.items() if not absent.isdisjoint(map(_USER, page.entries))
     ]
-    refilled = await without(scope, kind, held, window, Omission(None, len(absent), absent))
-    return {
-        owner: refilled[owner] if owner in refilled else _without_one_more(page, window)
-        for owner, page in pages.items()
-    }
+    if held:
+        shown |= await without(scope, kind, held, window, Omission(None, len(absent), absent))
+    return shown
 
 
 def _one_more(window: Window) -> Window:

@@ -139,12 +139,15 @@ class Scope:
             self._ties = Loader(partial(_read_ties, self.stores, self.must_have_viewer()))
         return self._ties
 
-    async def absent(self) -> Set[UserId]:
+    def absent(self) -> Awaitable[Set[UserId]]:
         """Whose accounts are not here, as far as that is to be hidden from who asks."""
-        if self.sees_everything:
+        if self.since is None and not self.sees_everything:
+            return self.stores.absences.now()  # nearly always
+        return self._absent()
+
+    async def _absent(self) -> Set[UserId]:
+        if self.sees_everything or self.since is None:
             return NOBODY
-        if self.since is None:
-            return await self.stores.absences.now()
         absent = await self.stores.absences.since(self.since)
         self.since = 0  # what is known only gets newer; what never comes is asked for once
         return absent

@@ -67,8 +67,8 @@ async def suggested(scope: Scope, size: int, after: UserId | None = None) -> Sug
 
 
 async def _own(scope: Scope, viewer: UserId, kind: ListKind, most: int) -> Sequence[Position]:
-    (opened,) = await pages_of(scope, kind, [viewer], Window(most))
-    return opened.page.entries
+    (page,) = (await pages_of(scope, kind, [viewer], Window(most))).pages
+    return page.entries
 
 
 async def _circles(
@@ -82,7 +82,7 @@ async def _circles(
     if not owners:
         return {}
     found = await pages_of(scope, ListKind.FOLLOWING, owners, Window(CIRCLE_MAX))
-    return {owner: opened.page.entries for owner, opened in zip(owners, found, strict=True)}
+    return {owner: page.entries for owner, page in zip(owners, found.pages, strict=True)}
 
 
 def _after(user: UserId, candidates: Sequence[Suggestion]) -> Sequence[Suggestion]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple, Protocol, TypeVar
 
 import orjson
@@ -16,6 +17,9 @@ from resolvers.scope import Limits
 
 T = TypeVar("T")
 SequenceT = TypeVar("SequenceT", bound=Sequence[str])
+
+WINDOWS_HELD = 256
+"""Every size, from either end, in the usual order; 100 bytes each."""
 
 
 class PairOfIds(Protocol):
@@ -97,25 +101,40 @@ def _plain_ids(texts: Sequence[str]) -> list[UserId]:
 def window(list_of: ListOf, limits: Limits, paging: Paging) -> Window:
     """The part of a list that Relay's four arguments mean: of its dates, whatever the order."""
     first, after, last, before = paging
+    oldest_first = list_of.oldest_first
+    whole = _window(first, last, oldest_first, limits.page_default, limits.page_max)
+    if after is None and before is None:
+        return whole
+    start = None if after is None else read_cursor("after", after, list_of)
+    end = None if before is None else read_cursor("before", before, list_of)
+    newer, older = (end, start) if oldest_first else (start, end)
+    return whole._replace(
+        after=NEWEST if newer is None else newer, before=OLDEST if older is None else older
+    )
+
+
+@lru_cache(WINDOWS_HELD)
+def _window(
+    first: int | None, last: int | None, oldest_first: bool, default: int, most: int
+) -> Window:
+    """The same where no cursor is given: all pages of one size ask for one window."""
     if first is not None and last is not None:
         raise BadInput("first", "give either `first` or `last`, not both.")
     argument, size = ("first", first) if last is None else ("last", last)
-    start = None if after is None else read_cursor("after", after, list_of)
-    end = None if before is None else read_cursor("before", before, list_of)
-    newer, older = (end, start) if list_of.oldest_first else (start, end)
     return Window(
-        size=page_size(argument, size, limits),
-        after=NEWEST if newer is None else newer,
-        before=OLDEST if older is None else older,
-        backward=(last is not None) is not list_of.oldest_first,
+        _size(argument, size, default, most), backward=(last is not None) is not oldest_first
     )
 
 
 def page_size(argument: str, size: int | None, limits: Limits) -> int:
     """How many entries were asked for."""
-    size = limits.page_default if size is None else size
-    if not 0 <= size <= limits.page_max:
-        raise BadInput(argument, f"{size} is out of range: use 0 to {limits.page_max}.")
+    return _size(argument, size, limits.page_default, limits.page_max)
+
+
+def _size(argument: str, size: int | None, default: int, most: int) -> int:
+    size = default if size is None else size
+    if not 0 <= size <= most:
+        raise BadInput(argument, f"{size} is out of range: use 0 to {most}.")
     return size
 
 

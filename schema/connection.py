@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import strawberry
 
 from engine import Parents, Soon, Zipped, batched, places
-from graph.cursor import write_cursors
+from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Ranking
 from resolvers.access import own_totals, totals
@@ -18,7 +18,7 @@ from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
 from schema.freshness import Freshness, shown
-from schema.rows import POSITION, ConnectionRow, EntryRow
+from schema.rows import LIST, POSITION, ConnectionRow, EntryRow, UserRow
 
 if TYPE_CHECKING:
     from schema.user import User
@@ -58,11 +58,17 @@ class PageInfo:
 
     @batched(description="The cursor of the first edge here.")
     def start_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
-        return [_cursor(row, 0) for row in rows]
+        return [
+            write_cursor(row.page.entries[0], row.list_of) if row.page.entries else None
+            for row in rows
+        ]
 
     @batched(description="The cursor of the last edge here.")
     def end_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
-        return [_cursor(row, -1) for row in rows]
+        return [
+            write_cursor(row.page.entries[-1], row.list_of) if row.page.entries else None
+            for row in rows
+        ]
 
 
 @strawberry.type
@@ -71,16 +77,16 @@ class Edge:
 
     @batched(description="Where this edge is, for `after` and `before`. Opaque.")
     def cursor(rows: Parents[EntryRow]) -> list[str]:
-        return write_cursors(rows)
+        return write_cursors(places(rows, POSITION), places(rows, LIST))
 
 
 @strawberry.type
 class UserEdge(Edge):
     """What the edges of lists of users have in common; no type of the API itself."""
 
-    @batched(description="The user at the other end.")
-    def node(rows: Parents[EntryRow]) -> list[LazyUser]:
-        return cast("list[User]", [user for _, user in places(rows, POSITION)])
+    @batched(graphql_type=LazyUser, description="The user at the other end.")
+    def node(rows: Parents[EntryRow]) -> list[UserRow]:
+        return [user for _, user in places(rows, POSITION)]
 
 
 @strawberry.type
@@ -113,9 +119,9 @@ class FriendEdge(UserEdge):
 class Connection:
     """What the pages of all lists have in common; no type of the API itself."""
 
-    @batched(description="Where this page lies in the list.")
-    def page_info(rows: Parents[ConnectionRow]) -> list[PageInfo]:
-        return cast("list[PageInfo]", list(rows))
+    @batched(graphql_type=PageInfo, description="Where this page lies in the list.")
+    def page_info(rows: Parents[ConnectionRow]) -> list[ConnectionRow]:
+        return list(rows)
 
     @batched(
         description="How many entries the viewer can page through: 0 where they may not open the "
@@ -139,9 +145,12 @@ class Connection:
 class UserConnection(Connection):
     """What the pages of lists of users have in common; no type of the API itself."""
 
-    @batched(description="The page's users, in order: for those who need no cursors or dates.")
-    def nodes(rows: Parents[ConnectionRow]) -> list[list[LazyUser]]:
-        return [cast("list[User]", [user for _, user in row.page.entries]) for row in rows]
+    @batched(
+        graphql_type=list[LazyUser],
+        description="The page's users, in order: for those who need no cursors or dates.",
+    )
+    def nodes(rows: Parents[ConnectionRow]) -> list[list[UserRow]]:
+        return [[user for _, user in row.page.entries] for row in rows]
 
     @batched(
         description="Whether the viewer may open this list. If not, it is empty, and so is every "
@@ -156,23 +165,23 @@ EDGES = "The page's entries with their cursors and dates, in order."
 
 @strawberry.type(description="A page of whom a user follows.")
 class FollowingConnection(UserConnection):
-    @batched(description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[list[FollowingEdge]]:
-        return cast("list[list[FollowingEdge]]", list(map(entries, rows)))
+    @batched(graphql_type=list[FollowingEdge], description=EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+        return list(map(entries, rows))
 
 
 @strawberry.type(description="A page of a user's followers.")
 class FollowerConnection(UserConnection):
-    @batched(description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[list[FollowerEdge]]:
-        return cast("list[list[FollowerEdge]]", list(map(entries, rows)))
+    @batched(graphql_type=list[FollowerEdge], description=EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+        return list(map(entries, rows))
 
 
 @strawberry.type(description="A page of a user's friends.")
 class FriendConnection(UserConnection):
-    @batched(description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[list[FriendEdge]]:
-        return cast("list[list[FriendEdge]]", list(map(entries, rows)))
+    @batched(graphql_type=list[FriendEdge], description=EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+        return list(map(entries, rows))
 
 
 def entries(row: ConnectionRow) -> Zipped[EntryRow]:
@@ -185,12 +194,6 @@ def dates(rows: Iterable[EntryRow]) -> list[datetime]:
     """When what the entries tell of began."""
     at = datetime.fromtimestamp  # `date`, but for the call: a page shows twenty
     return [at(since / 1000, UTC) for since, _ in places(rows, POSITION)]
-
-
-def _cursor(row: ConnectionRow, end: int) -> str | None:
-    """The cursor of the first or last entry of a page, if it has any."""
-    found = row.page.entries
-    return write_cursors([(found[end], row.list_of)])[0] if found else None
 
 
 async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:

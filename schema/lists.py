@@ -3,10 +3,11 @@
 A cursor is of one user's list: with several users, the others' fields say so as errors.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
-from typing import cast
+from operator import attrgetter
+from typing import TypeAlias
 
 from engine import Outcome, Parents
 from graph.edge import UserId
@@ -15,80 +16,79 @@ from graph.page import ListKind, ListOf, OwnListKind, Page, Ranking, Window
 from graph.visibility import Access
 from resolvers import closest_friends as closest
 from resolvers import overlap
-from resolvers.overlap import Filter, Overlap
+from resolvers.overlap import Filter
 from resolvers.pages import Opened, own_pages_of, pages_of
-from schema import arguments
-from schema.arguments import Paging
+from resolvers.scope import Limits
+from schema.arguments import Paging, window
 from schema.context import Info, scope_of
 from schema.order import FriendOrder, ListOrder, is_oldest_first
 from schema.rows import ConnectionRow, UserRow
 
-Rows = list[Outcome[ConnectionRow]]
-Read = Callable[[Sequence[UserId], Window], Awaitable[Sequence[Opened]]]
+Rows: TypeAlias = Sequence[Outcome[ConnectionRow]]
+Read: TypeAlias = Callable[[Sequence[UserId], Window], Awaitable[Opened]]
 """Reads one window of several owners' lists."""
 
 
-async def pages(
+def pages(
     info: Info,
     kind: ListKind,
     users: Parents[UserRow],
     paging: Paging,
     order: ListOrder | FriendOrder | None,
-) -> Rows:
+) -> Awaitable[Rows]:
     """A page of every user's list."""
     scope = scope_of(info)
-
-    def read(owners: Sequence[UserId], window: Window) -> Awaitable[Sequence[Opened]]:
-        return pages_of(scope, kind, owners, window)
-
-    return await _rows(info, _lists(kind, users, order), paging, read, None)
+    lists = _lists(kind, users, order)
+    return _rows(scope.limits, lists, paging, partial(pages_of, scope, kind))
 
 
-async def filtered(
+def filtered(
     info: Info,
     users: Parents[UserRow],
     paging: Paging,
     order: ListOrder | None,
     chosen: Filter,
-) -> Rows:
+) -> Awaitable[Rows]:
     """A page of those of every user's followers who are chosen."""
     scope = scope_of(info)
-
-    def read(owners: Sequence[UserId], window: Window) -> Awaitable[Sequence[Opened]]:
-        return overlap.filtered_followers(scope, owners, window, chosen)
-
     lists = _lists(ListKind.FOLLOWERS, users, order)
-    return await _rows(info, lists, paging, read, chosen)
+    read = partial(overlap.filtered_followers, scope, chosen=chosen)
+    return _rows(scope.limits, lists, paging, read, chosen)
 
 
-async def own_pages(
+def own_pages(
     info: Info,
     kind: OwnListKind,
     viewers: Parents[UserRow],
     paging: Paging,
     order: ListOrder | None = None,
-) -> Rows:
+) -> Awaitable[Rows]:
     """A page of a list that is the viewer's alone."""
     scope = scope_of(info)
-
-    def read(owners: Sequence[UserId], window: Window) -> Awaitable[Sequence[Opened]]:
-        return own_pages_of(scope, kind, owners, window)
-
-    return await _rows(info, _lists(kind, viewers, order), paging, read, None)
+    lists = _lists(kind, viewers, order)
+    return _rows(scope.limits, lists, paging, partial(own_pages_of, scope, kind))
 
 
-async def known_followers(info: Info, users: Parents[UserRow], paging: Paging) -> Rows:
+def known_followers(info: Info, users: Parents[UserRow], paging: Paging) -> Awaitable[Rows]:
     """A page of whom the viewer follows among each user's followers."""
-    found = await overlap.known_followers(scope_of(info), list(users))
-    return _overlapping(info, ListKind.FOLLOWERS, users, found, paging)
+    scope = scope_of(info)
+
+    async def read(owners: Sequence[UserId], window: Window) -> Opened:
+        return overlap.opened(await overlap.known_followers(scope, owners), window)
+
+    return _rows(scope.limits, _lists(ListKind.FOLLOWERS, users, None), paging, read)
 
 
-async def common_following(
+def common_following(
     info: Info, users: Parents[UserRow], other: UserId, paging: Paging
-) -> Rows:
+) -> Awaitable[Rows]:
     """A page of whom each user and another one follow."""
-    found = await overlap.common_following(scope_of(info), list(users), other)
-    return _overlapping(info, ListKind.FOLLOWING, users, found, paging)
+    scope = scope_of(info)
+
+    async def read(owners: Sequence[UserId], window: Window) -> Opened:
+        return overlap.opened(await overlap.common_following(scope, owners, other), window)
+
+    return _rows(scope.limits, _lists(ListKind.FOLLOWING, users, None), paging, read)
 
 
 async def closest_friends(
@@ -101,12 +101,11 @@ async def closest_friends(
     if viewer not in users:
         return [refusal] * len(users)
 
-    async def read(owners: Sequence[UserId], window: Window) -> Sequence[Opened]:
-        page = await closest.closest_friends(scope, window)
-        return [Opened(Access.VISIBLE, page)] * len(owners)
+    async def read(_: Sequence[UserId], window: Window) -> Opened:
+        return Opened([Access.VISIBLE], [await closest.closest_friends(scope, window)], [None])
 
     list_of = ListOf(Ranking.FRIENDS, viewer, is_oldest_first(order))
-    (row,) = await _rows(info, [list_of], paging, read, None)
+    (row,) = await _rows(scope.limits, [list_of], paging, read)
     return [row if user == viewer else refusal for user in users]
 
 
@@ -124,70 +123,49 @@ _list_of: Callable[[tuple[ListKind | OwnListKind, UserId, bool]], ListOf] = part
 
 
 async def _rows(
-    info: Info, lists: Sequence[ListOf], paging: Paging, read: Read, chosen: Filter | None
-) -> Rows:
-    windows = _windows(info, lists, paging)
-    good = [(of, w) for of, w in zip(lists, windows, strict=True) if type(w) is Window]
-    opened = await read([of.owner for of, _ in good], good[0][1]) if good else ()
-    return _in_place(windows, _rows_of([of for of, _ in good], paging, opened, chosen))
-
-
-def _overlapping(
-    info: Info,
-    kind: ListKind,
-    users: Parents[UserRow],
-    overlaps: Sequence[Overlap],
+    limits: Limits,
+    lists: Sequence[ListOf],
     paging: Paging,
+    read: Read,
+    chosen: Filter | None = None,
 ) -> Rows:
-    lists = _lists(kind, users, None)
-    windows = _windows(info, lists, paging)
-    good = [
-        (list_of, found.page(window)._replace(total=len(found.entries)))
-        for list_of, found, window in zip(lists, overlaps, windows, strict=True)
-        if isinstance(window, Window)
-    ]
-    opened = [page for _, page in good]
-    return _in_place(windows, _rows_of([of for of, _ in good], paging, opened, None))
+    if paging.after is None and paging.before is None:  # nearly always
+        opened = await read(list(map(_OWNER, lists)), window(lists[0], limits, paging))
+        return _opened_rows(lists, paging, opened, chosen)
+    windows = [_window_or_error(list_of, limits, paging) for list_of in lists]
+    good = [(of, asked) for of, asked in zip(lists, windows, strict=True) if type(asked) is Window]
+    rows: Iterator[ConnectionRow] = iter(())
+    if good:
+        lists = [list_of for list_of, _ in good]
+        opened = await read(list(map(_OWNER, lists)), good[0][1])  # a cursor is of one list
+        rows = iter(_opened_rows(lists, paging, opened, chosen))
+    return [next(rows) if isinstance(asked, Window) else asked for asked in windows]
 
 
-def _in_place(windows: Sequence[Window | BadCursor], rows: list[ConnectionRow]) -> Rows:
-    """The rows of those lists that have a window, the others' errors between them."""
-    if len(rows) == len(windows):
-        return cast("Rows", rows)  # nearly always
-    turns = iter(rows)
-    return [next(turns) if isinstance(window, Window) else window for window in windows]
+def _window_or_error(list_of: ListOf, limits: Limits, paging: Paging) -> Window | BadCursor:
+    try:
+        return window(list_of, limits, paging)
+    except BadCursor as error:
+        return error
 
 
-def _rows_of(
-    lists: Sequence[ListOf], paging: Paging, opened: Sequence[Opened], chosen: Filter | None
+_OWNER = attrgetter("owner")
+
+
+def _opened_rows(
+    lists: Sequence[ListOf], paging: Paging, opened: Opened, chosen: Filter | None
 ) -> list[ConnectionRow]:
     """The connections of lists that are all read in one order."""
-    if not lists:
-        return []
-    accesses, pages, totals = zip(*opened, strict=True)
+    accesses, pages, totals = opened
     if lists[0].oldest_first:
-        pages = tuple(Page(page.entries[::-1], page.more) for page in pages)
-    bounds = paging.after is not None, paging.before is not None
+        pages = [Page(page.entries[::-1], page.more) for page in pages]
+    _, after, last, before = paging
+    bounds = after is not None, before is not None
     told = totals if chosen is None else repeat(chosen)
-    from_start = repeat(paging.last is None)
-    rows = zip(lists, pages, from_start, repeat(bounds), accesses, told)
+    rows = zip(lists, pages, repeat(last is None), repeat(bounds), accesses, told)
     return list(map(_connection_row, rows))
 
 
 _connection_row: Callable[[tuple[object, ...]], ConnectionRow] = partial(
     tuple.__new__, ConnectionRow
 )
-
-
-def _windows(info: Info, lists: Sequence[ListOf], paging: Paging) -> Sequence[Window | BadCursor]:
-    limits = scope_of(info).limits
-    if paging.after is None and paging.before is None:
-        return [arguments.window(lists[0], limits, paging)] * len(lists)
-
-    def window(list_of: ListOf) -> Window | BadCursor:
-        try:
-            return arguments.window(list_of, limits, paging)
-        except BadCursor as error:
-            return error
-
-    return list(map(window, lists))

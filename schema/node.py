@@ -1,7 +1,5 @@
 """The one interface of everything that has an id."""
 
-from typing import cast
-
 import orjson
 import strawberry
 
@@ -12,10 +10,10 @@ from schema.rows import UserRow
 @strawberry.interface(description="An object with an id that `node(id)` finds it by.")
 class Node:
     @batched(
+        graphql_type=strawberry.ID,
         description="The id, unique in the whole API. A user's is the platform's own 64-bit user "
-        "id, as a decimal number."
+        "id, as a decimal number.",
     )
-    def id(rows: Parents[UserRow]) -> list[strawberry.ID]:
+    def id(rows: Parents[UserRow]) -> list[str]:
         # orjson writes a column of numbers in less than half of the time that str takes.
-        texts = orjson.dumps(list(rows))[1:-1].decode().split(",")
-        return cast("list[strawberry.ID]", texts)
+        return orjson.dumps(list(rows))[1:-1].decode().split(",")

@@ -75,4 +75,4 @@ class FollowerFilter:
 
 def is_oldest_first(order: ListOrder | FriendOrder | None) -> bool:
     """Whether the oldest entries come first; they do not, if nothing is said."""
-    return order.direction is OrderDirection.ASC if order else False
+    return order is not None and order.direction is OrderDirection.ASC

@@ -1,8 +1,8 @@
 """Relay's four arguments, written once for all lists. Knows nothing of lists."""
 
 import inspect
-from collections.abc import Awaitable, Callable
-from functools import wraps
+from collections.abc import Callable
+from functools import partial, wraps
 from typing import Annotated, Any, TypeVar
 
 import strawberry
@@ -31,29 +31,42 @@ Before = Annotated[
 
 _ARGUMENTS = {"first": First, "after": After, "last": Last, "before": Before}
 
+_paging: Callable[[tuple[int | None, str | None, int | None, str | None]], Paging] = partial(
+    tuple.__new__, Paging
+)
+
 T = TypeVar("T")
 
 
-def paged(resolver: Callable[..., Awaitable[T]]) -> Callable[..., Awaitable[T]]:
+def paged(resolver: Callable[..., T]) -> Callable[..., T]:
     """A resolver that takes a `paging` becomes one that takes the four arguments in its place.
 
-    Strawberry reads a field's arguments off the signature: so that is what is changed.
+    Strawberry reads a field's arguments off the signature: so that is what is changed. What is not
+    given is None to the resolver, and has no default in the schema.
     """
     signature = inspect.signature(resolver)
 
     @wraps(resolver)
-    async def resolved(*parents: Any, **arguments: Any) -> T:
-        given = [arguments.pop(name, None) for name in _ARGUMENTS]
-        paging = Paging(*[None if value is UNSET else value for value in given])
-        return await resolver(*parents, paging=paging, **arguments)
+    def resolved(
+        *parents: Any,
+        first: int | None = None,
+        after: str | None = None,
+        last: int | None = None,
+        before: str | None = None,
+        **others: Any,
+    ) -> T:
+        return resolver(*parents, paging=_paging((first, after, last, before)), **others)
 
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
     four = [
         inspect.Parameter(name, kinds, default=UNSET, annotation=declared)
         for name, declared in _ARGUMENTS.items()
     ]
-    before = list(signature.parameters.values())
-    place = [parameter.name for parameter in before].index("paging")
-    parameters = [*before[:place], *four, *before[place + 1 :]]
+    declared = [
+        parameter.replace(default=UNSET) if parameter.default is None else parameter
+        for parameter in signature.parameters.values()
+    ]
+    place = [parameter.name for parameter in declared].index("paging")
+    parameters = [*declared[:place], *four, *declared[place + 1 :]]
     resolved.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return resolved

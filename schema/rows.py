@@ -50,8 +50,8 @@ class RequestRow(NamedTuple):
 EntryRow: TypeAlias = tuple[Position, ListOf]
 """One entry of a list, and which list that is."""
 
-POSITION = 0
-"""The place of an entry's position in its row."""
+POSITION, LIST = range(2)
+"""The places of an entry's row."""
 
 
 def relation_rows(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 import strawberry
 
 from engine import Parents, batched, of_rows
-from graph.cursor import read_cursor, write_cursors
+from graph.cursor import read_cursor, write_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadInput
 from graph.page import ListKind, ListOf, Page, Position, Ranking
@@ -81,7 +81,7 @@ SuggestionEntry: TypeAlias = tuple[EntryRow, SuggestionRow]
 class SuggestionEdge:
     @batched(description="Where this edge is, for `after`. Opaque.")
     def cursor(rows: Parents[SuggestionEntry]) -> list[str]:
-        return write_cursors([entry for entry, _ in rows])
+        return [write_cursor(*entry) for entry, _ in rows]
 
     @batched(description="The suggestion.")
     def node(rows: Parents[SuggestionEntry]) -> list[Suggestion]:

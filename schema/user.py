@@ -1,10 +1,10 @@
 """A user, and what hangs below: counts and lists, and `Related`. Knows nothing of stores."""
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Annotated, cast
+from typing import Annotated
 
 import strawberry
-from strawberry import UNSET
 
 from engine import Outcome, Parents, Soon, batched, later, of_rows
 from graph.page import ListKind
@@ -16,7 +16,7 @@ from schema.context import Info, scope_of
 from schema.node import Node
 from schema.order import FollowerFilter, FriendOrder, FriendOrderField, Order
 from schema.paging import paged
-from schema.rows import UserRow
+from schema.rows import ConnectionRow, UserRow
 from schema.user_relations import Related
 
 With = Annotated[strawberry.ID, strawberry.argument(name="with", description="Another user's id.")]
@@ -54,67 +54,69 @@ class User(Related, Node):
     def friend_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
         return _totals(users, info, ListKind.FRIENDS)
 
-    @batched(description="Whom this user follows, newest first.")
+    @batched(
+        graphql_type=FollowingConnection,
+        description="Whom this user follows, newest first.",
+    )
     @paged
-    async def following(
-        users: Parents[UserRow], info: Info, paging: Paging, order_by: Order = UNSET
-    ) -> list[Outcome[FollowingConnection]]:
-        rows = await lists.pages(info, ListKind.FOLLOWING, users, paging, order_by)
-        return cast("list[Outcome[FollowingConnection]]", rows)
+    def following(
+        users: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+    ) -> Soon[lists.Rows]:
+        return lists.pages(info, ListKind.FOLLOWING, users, paging, order_by)
 
-    @batched(description="Who follows this user, newest first.")
+    @batched(
+        graphql_type=FollowerConnection,
+        description="Who follows this user, newest first.",
+    )
     @paged
-    async def followers(
+    def followers(
         users: Parents[UserRow],
         info: Info,
         paging: Paging,
-        order_by: Order = UNSET,
-        filter: Chosen = UNSET,  # noqa: A002
-    ) -> list[Outcome[FollowerConnection]]:
+        order_by: Order = None,
+        filter: Chosen = None,  # noqa: A002
+    ) -> Soon[lists.Rows]:
         if filter:
-            rows = await lists.filtered(info, users, paging, order_by, filter.chosen)
-        else:
-            rows = await lists.pages(info, ListKind.FOLLOWERS, users, paging, order_by)
-        return cast("list[Outcome[FollowerConnection]]", rows)
+            return lists.filtered(info, users, paging, order_by, filter.chosen)
+        return lists.pages(info, ListKind.FOLLOWERS, users, paging, order_by)
 
     @batched(
+        graphql_type=FriendConnection,
         description="Who this user follows and is followed by, newest friendship first. The "
-        "viewer's own friends can be read closest first."
+        "viewer's own friends can be read closest first.",
     )
     @paged
-    async def friends(
-        users: Parents[UserRow], info: Info, paging: Paging, order_by: FriendsOrder = UNSET
-    ) -> list[Outcome[FriendConnection]]:
+    def friends(
+        users: Parents[UserRow], info: Info, paging: Paging, order_by: FriendsOrder = None
+    ) -> Soon[lists.Rows]:
         if order_by and order_by.field is FriendOrderField.AFFINITY:
-            rows = await lists.closest_friends(info, users, paging, order_by)
-        else:
-            rows = await lists.pages(info, ListKind.FRIENDS, users, paging, order_by)
-        return cast("list[Outcome[FriendConnection]]", rows)
+            return lists.closest_friends(info, users, paging, order_by)
+        return lists.pages(info, ListKind.FRIENDS, users, paging, order_by)
 
     @batched(
+        graphql_type=FollowerConnection | None,
         description="Whom the viewer follows among this user's followers, newest follower first; "
-        "null when nobody is signed in."
+        "null when nobody is signed in.",
     )
     @paged
-    async def followers_you_know(
+    def followers_you_know(
         users: Parents[UserRow], info: Info, paging: Paging
-    ) -> list[Outcome[FollowerConnection | None]]:
+    ) -> Soon[Sequence[Outcome[ConnectionRow | None]]]:
         if scope_of(info).viewer is None:
             return [None] * len(users)
-        rows = await lists.known_followers(info, users, paging)
-        return cast("list[Outcome[FollowerConnection | None]]", rows)
+        return lists.known_followers(info, users, paging)
 
     @batched(
+        graphql_type=FollowingConnection,
         description="Whom this user and another one follow, as far as the viewer may open both "
-        "lists: what this user followed last comes first."
+        "lists: what this user followed last comes first.",
     )
     @paged
-    async def common_following(
+    def common_following(
         users: Parents[UserRow], info: Info, with_: With, paging: Paging
-    ) -> list[Outcome[FollowingConnection]]:
+    ) -> Soon[lists.Rows]:
         other = arguments.user_id("with", with_)
-        rows = await lists.common_following(info, users, other, paging)
-        return cast("list[Outcome[FollowingConnection]]", rows)
+        return lists.common_following(info, users, other, paging)
 
 
 def _totals(users: Parents[UserRow], info: Info, kind: ListKind) -> Soon[list[int | None]]:

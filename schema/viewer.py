@@ -6,7 +6,7 @@ from typing import Annotated, cast
 import strawberry
 from strawberry import UNSET
 
-from engine import Outcome, Parents, batched, of_rows
+from engine import Parents, Soon, Zipped, batched, of_rows
 from graph.edge import Pair
 from graph.page import OwnListKind
 from schema import arguments, lists
@@ -49,9 +49,9 @@ class MutedEdge(UserEdge):
 
 @strawberry.type(description="A page of whom the viewer has muted.")
 class MutedConnection(UserConnection):
-    @batched(description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[list[MutedEdge]]:
-        return cast("list[list[MutedEdge]]", list(map(entries, rows)))
+    @batched(graphql_type=list[MutedEdge], description=EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+        return list(map(entries, rows))
 
 
 @strawberry.type(description="A user whom the viewer has blocked.")
@@ -63,16 +63,16 @@ class BlockedEdge(UserEdge):
 
 @strawberry.type(description="A page of whom the viewer has blocked.")
 class BlockedConnection(UserConnection):
-    @batched(description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[list[BlockedEdge]]:
-        return cast("list[list[BlockedEdge]]", list(map(entries, rows)))
+    @batched(graphql_type=list[BlockedEdge], description=EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+        return list(map(entries, rows))
 
 
 @strawberry.type(description="A request in one of the viewer's lists.")
 class FollowRequestEdge(Edge):
-    @batched(description="The request.")
-    def node(rows: Parents[EntryRow]) -> list[FollowRequest]:
-        return cast("list[FollowRequest]", list(map(_request, rows)))
+    @batched(graphql_type=FollowRequest, description="The request.")
+    def node(rows: Parents[EntryRow]) -> list[RequestRow]:
+        return list(map(_request, rows))
 
     @batched(description="Since when it has waited.")
     def requested_at(rows: Parents[EntryRow]) -> list[datetime]:
@@ -81,21 +81,24 @@ class FollowRequestEdge(Edge):
 
 @strawberry.type(description="A page of requests that wait for an answer.")
 class FollowRequestConnection(Connection):
-    @batched(description="The page's requests, in order: for those who need no cursors.")
-    def nodes(rows: Parents[ConnectionRow]) -> list[list[FollowRequest]]:
-        return [cast("list[FollowRequest]", list(map(_request, entries(row)))) for row in rows]
+    @batched(
+        graphql_type=list[FollowRequest],
+        description="The page's requests, in order: for those who need no cursors.",
+    )
+    def nodes(rows: Parents[ConnectionRow]) -> list[list[RequestRow]]:
+        return [list(map(_request, entries(row))) for row in rows]
 
-    @batched(description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[list[FollowRequestEdge]]:
-        return cast("list[list[FollowRequestEdge]]", list(map(entries, rows)))
+    @batched(graphql_type=list[FollowRequestEdge], description=EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+        return list(map(entries, rows))
 
 
 @strawberry.type(description="Who is asking, and what is theirs alone to see.")
 @of_rows(int)
 class Viewer:
-    @batched(description="The viewer as a user.")
-    def user(viewers: Parents[UserRow]) -> list[User]:
-        return cast("list[User]", list(viewers))
+    @batched(graphql_type=User, description="The viewer as a user.")
+    def user(viewers: Parents[UserRow]) -> list[UserRow]:
+        return list(viewers)
 
     @batched(description="What the viewer says about who may see them.")
     async def relationship_settings(
@@ -104,48 +107,50 @@ class Viewer:
         accounts = await scope_of(info).accounts.load_many(list(viewers))
         return cast("list[RelationshipSettings]", accounts)
 
-    @batched(description="Whom the viewer follows closely, newest first. Nobody else is told.")
-    @paged
-    async def special_follows(
-        viewers: Parents[UserRow], info: Info, paging: Paging
-    ) -> list[Outcome[FollowingConnection]]:
-        rows = await lists.own_pages(info, OwnListKind.SPECIALS, viewers, paging)
-        return cast("list[Outcome[FollowingConnection]]", rows)
-
     @batched(
-        description="Whom the viewer has muted: of whom they follow, in the order of the follows, "
-        "and of all others in that of the mutes, newest first."
+        graphql_type=FollowingConnection,
+        description="Whom the viewer follows closely, newest first. Nobody else is told.",
     )
     @paged
-    async def muted_users(
-        viewers: Parents[UserRow], info: Info, paging: Paging
-    ) -> list[Outcome[MutedConnection]]:
-        rows = await lists.own_pages(info, OwnListKind.MUTED, viewers, paging)
-        return cast("list[Outcome[MutedConnection]]", rows)
+    def special_follows(viewers: Parents[UserRow], info: Info, paging: Paging) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.SPECIALS, viewers, paging)
 
-    @batched(description="Whom the viewer has blocked, newest first.")
+    @batched(
+        graphql_type=MutedConnection,
+        description="Whom the viewer has muted: of whom they follow, in the order of the follows, "
+        "and of all others in that of the mutes, newest first.",
+    )
     @paged
-    async def blocked_users(
-        viewers: Parents[UserRow], info: Info, paging: Paging
-    ) -> list[Outcome[BlockedConnection]]:
-        rows = await lists.own_pages(info, OwnListKind.BLOCKED, viewers, paging)
-        return cast("list[Outcome[BlockedConnection]]", rows)
+    def muted_users(viewers: Parents[UserRow], info: Info, paging: Paging) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.MUTED, viewers, paging)
 
-    @batched(description="Who asks to follow the viewer, newest first.")
+    @batched(
+        graphql_type=BlockedConnection,
+        description="Whom the viewer has blocked, newest first.",
+    )
     @paged
-    async def incoming_follow_requests(
-        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = UNSET
-    ) -> list[Outcome[FollowRequestConnection]]:
-        rows = await lists.own_pages(info, OwnListKind.INCOMING_REQUESTS, viewers, paging, order_by)
-        return cast("list[Outcome[FollowRequestConnection]]", rows)
+    def blocked_users(viewers: Parents[UserRow], info: Info, paging: Paging) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.BLOCKED, viewers, paging)
 
-    @batched(description="Whom the viewer asks to follow, newest first.")
+    @batched(
+        graphql_type=FollowRequestConnection,
+        description="Who asks to follow the viewer, newest first.",
+    )
     @paged
-    async def outgoing_follow_requests(
-        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = UNSET
-    ) -> list[Outcome[FollowRequestConnection]]:
-        rows = await lists.own_pages(info, OwnListKind.OUTGOING_REQUESTS, viewers, paging, order_by)
-        return cast("list[Outcome[FollowRequestConnection]]", rows)
+    def incoming_follow_requests(
+        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+    ) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.INCOMING_REQUESTS, viewers, paging, order_by)
+
+    @batched(
+        graphql_type=FollowRequestConnection,
+        description="Whom the viewer asks to follow, newest first.",
+    )
+    @paged
+    def outgoing_follow_requests(
+        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+    ) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.OUTGOING_REQUESTS, viewers, paging, order_by)
 
     @batched(
         description="Whom the viewer might want to follow: who follows them, and who is followed "

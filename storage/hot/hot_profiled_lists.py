@@ -1,6 +1,6 @@
 """Pages and profiles of hot users, from memory. Knows nothing of where the rest is."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
@@ -43,25 +43,28 @@ class HotProfiledLists:
         if could_tell:
             told = await self._told(heads, owners, window, viewer, users)
             if told is not None:
-                heads.answered(len(owners), ())
-                profiles.answered(len(owners), ())
-                return told
+                (pages, held), others = told
+                found = {**held, **others}
+                if found.keys() >= set(users):
+                    heads.answered(len(owners), ())
+                    profiles.answered(len(owners), ())
+                    return ProfiledPages(pages, found)
         read = await self._worn.pages(kind, owners, window, viewer, users)
         profiles.answered(0, users)
         if could_tell:  # else so many questions were no reason to copy the heads
             heads.answered(0, owners)
         return read
 
-    async def _told(
+    def _told(
         self,
         heads: HotValues[Page],
         owners: Sequence[UserId],
         window: Window,
         viewer: UserId | None,
         users: Sequence[UserId],
-    ) -> ProfiledPages | None:
-        """What memory holds of the owners, and beside it what Redis holds of who asks, in one
-        question; None: that is not all there is to tell.
+    ) -> Awaitable[tuple[ProfiledPages, Mapping[UserId, Profile]] | None]:
+        """What memory holds of all the owners, and beside it what Redis holds of who asks, in one
+        question.
         """
 
         def remembered() -> ProfiledPages | None:
@@ -70,9 +73,4 @@ class HotProfiledLists:
             return ProfiledPages(pages, found) if whole else None
 
         asking = [user for user in users if self._profiles.known(user) is None]
-        told = await self._viewers.told_beside(viewer, remembered, asking)
-        if told is None:
-            return None
-        (pages, held), read = told
-        found = {**held, **read}
-        return ProfiledPages(pages, found) if found.keys() >= set(users) else None
+        return self._viewers.told_beside(viewer, remembered, asking)

@@ -5,7 +5,7 @@ from itertools import combinations
 import pytest
 
 from graph.affinity import DEFAULT_SCALE
-from graph.cursor import read_cursor, write_cursors
+from graph.cursor import read_cursor, write_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadCursor, Unauthenticated
 from graph.page import EMPTY_PAGE, NEWEST, OLDEST, ListKind, ListOf, Page, Position, Ranking, Window
@@ -131,7 +131,7 @@ def test_a_cursor_of_one_order_is_none_of_the_other() -> None:
         (dated, ranked),
         (ranked, ranked._replace(oldest_first=True)),
     ):
-        (cursor,) = write_cursors([(here, of)])
+        cursor = write_cursor(here, of)
         assert read_cursor("after", cursor, of) == here
         with pytest.raises(BadCursor, match="does not belong to this friends list"):
             read_cursor("after", cursor, other)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from graph.cursor import LENGTH, VERSION, list_seed, read_cursor, write_cursors
+from graph.cursor import LENGTH, VERSION, list_seed, read_cursor, write_cursor, write_cursors
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, UserId
 from graph.errors import BadCursor
 from graph.page import ListKind, ListOf, OwnListKind, Position
@@ -27,8 +27,7 @@ def read(cursor: str, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER
 
 
 def written(position: Position, kind: ListKind = ListKind.FOLLOWING, owner: UserId = OWNER) -> str:
-    (cursor,) = write_cursors([(position, ListOf(kind, owner))])
-    return cursor
+    return write_cursor(position, ListOf(kind, owner))
 
 
 def forged(version: int, since: int, user: int) -> str:
@@ -51,7 +50,8 @@ def test_a_cursor_gives_back_its_position(
 def test_a_column_of_cursors_gives_back_every_position_to_its_list(
     places: list[tuple[Position, ListOf]],
 ) -> None:
-    cursors = write_cursors(places)
+    cursors = write_cursors([position for position, _ in places], [of for _, of in places])
+    assert cursors == [write_cursor(*place) for place in places]
     found = [
         read_cursor("after", cursor, list_of)
         for cursor, (_, list_of) in zip(cursors, places, strict=True)

@@ -40,7 +40,7 @@ def test_a_page_is_what_relay_says(entries: list[Position], window: Window) -> N
 def test_one_entry_more_than_the_size_is_enough_to_know(
     entries: list[Position], window: Window
 ) -> None:
-    inside = sorted(filter(window.holds, entries), reverse=not window.backward)
+    inside = sorted(window.inside(entries), reverse=not window.backward)
     assert cut(inside[: window.size + 1], window) == cut(entries, window)
 
 
@@ -62,14 +62,14 @@ def test_pages_in_a_row_are_the_list(entries: list[Position], size: int) -> None
 def test_every_entry_lies_between_the_ends() -> None:
     first, last = Position(Millis(2**48 - 1), UserId(2**63 - 1)), Position(Millis(0), UserId(1))
     assert NEWEST > first > last > OLDEST
-    assert Window(1).holds(first)
-    assert Window(1).holds(last)
+    assert Window(1).inside([first])
+    assert Window(1).inside([last])
 
 
 def test_the_ends_of_a_window_are_outside_it() -> None:
     entry = Position(Millis(3), UserId(3))
-    assert not Window(1, after=entry).holds(entry)
-    assert not Window(1, before=entry).holds(entry)
+    assert not Window(1, after=entry).inside([entry])
+    assert not Window(1, before=entry).inside([entry])
     assert cut([entry], Window(1, after=entry)) == EMPTY_PAGE
 
 
