@@ -98,11 +98,11 @@ export function graph (url, space) {
     },
 
     async counts (users) {
-      const values = await redis.mgetBuffer(...users.map((user) => key('counts', user)))
+      const values = await redis.mgetBuffer(...users.map((user) => key('profile', user)))
       return values.map((value) => ({
-        following: Number(value.readBigInt64BE(0)),
-        followers: Number(value.readBigInt64BE(8)),
-        friends: Number(value.readBigInt64BE(16))
+        following: Number(value.readBigInt64BE(1)),
+        followers: Number(value.readBigInt64BE(9)),
+        friends: Number(value.readBigInt64BE(17))
       }))
     }
   }
