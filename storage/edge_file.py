@@ -22,13 +22,14 @@ LINE_MAX = 1024
 BAD_LINES_MAX = 20
 """How many bad lines of a block are described; all are counted."""
 
-# Ids and dates that are surely in range, because they are short; what is not surely good is looked
-# at line by line. Possessive, so that a bad line costs no backtracking (0.2 microseconds a line).
-_ID = rb"(?:[1-8]\d{0,18}+|9\d{0,17}+)"
+# Ids and dates that are surely in range, because they are short; a line that is not surely good is
+# looked at by itself. A search for one, 0.15 microseconds a line: a possessive group over all lines
+# takes half of that, but before Python 3.11.5 it forgets what it has captured.
+_ID = rb"(?:[1-8]\d{0,18}|9\d{0,17})"
 _EDGE = rb"(" + _ID + rb"),(?!\1[,\n])" + _ID
-_SURELY_GOOD = {
-    2: re.compile(rb"(?:" + _EDGE + rb"\n)*+"),
-    3: re.compile(rb"(?:" + _EDGE + rb",\d{0,14}+\n)*+"),
+_DOUBTFUL = {
+    2: re.compile(rb"^(?!" + _EDGE + rb"\n|\Z)", re.MULTILINE),
+    3: re.compile(rb"^(?!" + _EDGE + rb",\d{0,14}\n|\Z)", re.MULTILINE),
 }
 _PADDING = b' \t\r"'
 
@@ -89,7 +90,7 @@ class EdgeFile:
         if first_line == 1:
             block = _without_header(block, self.columns)
         lines = block.count(b"\n")
-        if _SURELY_GOOD[self.columns].fullmatch(block):
+        if not _DOUBTFUL[self.columns].search(block):
             return Batch(block, lines, 0, (), last_line, bytes_read)
         return _checked(block, last_line - lines + 1, self.columns, last_line, bytes_read)
 
