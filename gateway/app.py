@@ -83,6 +83,8 @@ class Gateway:
         async with open_stores(config.storage) as stores:
             self._graphql = self._transports(stores, engine, playground)
             probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}
+            if stores.broker is not stores.redis:
+                probes["broker"] = stores.broker.ping
             self._others.router.routes.extend(
                 [
                     *Health(probes, required=frozenset({"postgresql"})).routes(),

@@ -63,8 +63,10 @@ class CachedAccounts:
         keys = [self._keys.profile(user)]
         with contextlib.suppress(Unavailable):
             await self._redis.pipe(closed(keys, CLOSED_MS))
-        saved = await write()
-        # Who may see what has changed: whoever waits for news of the user looks again.
-        await forget_or_owe(self._redis, keys, Debt.ACCOUNTS, opening=True)
-        await self._events.ring([user])
-        return saved
+        try:
+            return await write()
+        finally:
+            # Also where it failed: it may have been committed all the same. Who may see what has
+            # changed: whoever waits for news of the user looks again.
+            await forget_or_owe(self._redis, keys, Debt.ACCOUNTS, opening=True)
+            await self._events.ring([user])

@@ -69,9 +69,12 @@ class ClusterRedis:
         return [*await self.pipe([first]), *await self.pipe(commands)]
 
     async def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
-        for server in await self._all():
-            async for keys in server.scan(pattern, most):
-                yield keys
+        try:
+            for server in await self._all():
+                async for keys in server.scan(pattern, most):
+                    yield keys
+        except Misplaced as error:  # what is owed there has moved
+            raise self._unavailable() from error
 
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         for key in keys:
@@ -82,7 +85,10 @@ class ClusterRedis:
                 server.owe([key], debt)
 
     async def ping(self) -> None:
-        await asyncio.gather(*(server.ping() for server in await self._all()))
+        try:
+            await asyncio.gather(*(server.ping() for server in await self._all()))
+        except Misplaced as error:
+            raise self._unavailable() from error
 
     async def close(self) -> None:
         if self._looking is not None:
@@ -96,8 +102,13 @@ class ClusterRedis:
     async def _dealt(self, commands: Sequence[Command], ask: Ask) -> list[Reply]:
         """Each command to the server that has its key."""
         turns: dict[GuardedRedis, list[int]] = {}
+        homeless = False
         for turn, command in enumerate(commands):
-            turns.setdefault(self._server_of(command), []).append(turn)
+            server = self._home(command[3] if command[0] == "EVAL" else command[1])
+            if server is None:
+                homeless = True
+            else:
+                turns.setdefault(server, []).append(turn)
         answers = await asyncio.gather(
             *(ask(server, [commands[turn] for turn in its]) for server, its in turns.items()),
             return_exceptions=True,  # nothing is left behind on its way
@@ -108,10 +119,15 @@ class ClusterRedis:
                 raise answer
             for turn, reply in zip(its, answer, strict=True):
                 replies[turn] = reply
+        if homeless:  # those of other slots have been sent all the same
+            self._begin_look()
+            raise self._unavailable()
         return replies
 
     async def _asked(self, server: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
-        """What is refused is sent again: some of it twice, then, which nothing here minds."""
+        """What is refused is sent again with all that was sent beside it: what has run already runs
+        twice. That costs a lease, which is not free the second time, and does no harm.
+        """
         try:
             return await server.pipe(commands)
         except Misplaced:
@@ -141,7 +157,9 @@ class ClusterRedis:
             if refused.at is None:
                 raise
             asking: list[Command] = [("ASKING",)] if refused.is_moving else []
-            *_, reply = await self._server(refused.at).wire.send([*asking, command])
+            host, _, port = refused.at.rpartition(":")
+            elsewhere = self._server(self._address(host, port))
+            *_, reply = await elsewhere.wire.send([*asking, command])
         return reply
 
     async def _known(self) -> None:
@@ -166,20 +184,27 @@ class ClusterRedis:
         """Asks one after the other which server has which slot."""
         try:
             for wire in (self._door, *(server.wire for server in self._servers.values())):
-                with suppress(WireError):
+                try:
                     (ranges,) = await wire.send([("CLUSTER", "SLOTS")])
-                    return await self._arrange(ranges)
-            log.warning("no server of the cluster answers")
+                    if ranges:  # an empty server that was put in another's place knows nobody
+                        return await self._arrange(self._homes_in(ranges))
+                except Exception as error:  # whatever it was, others may know better
+                    log.warning("a server does not say who is in the cluster: %s", error)
+            log.warning("no server says who is in the cluster")
         finally:
             self._next_look = time.monotonic() + self._retry_after_s
 
-    async def _arrange(self, ranges: Sequence[Sequence[Any]]) -> None:
+    def _homes_in(self, ranges: Sequence[Sequence[Any]]) -> dict[int, str]:
+        """Whose each slot is, by what a server says of the others."""
+        homes: dict[int, str] = {}
+        for first, last, (host, port, *_), *_ in ranges:
+            homes |= dict.fromkeys(range(first, last + 1), self._address(host, port))
+        return homes
+
+    async def _arrange(self, homes: dict[int, str]) -> None:
         """What is owed goes to who has the keys now; who has none is left."""
-        homes = {
-            slot: self._address(primary)
-            for first, last, primary, *_ in ranges
-            for slot in range(first, last + 1)
-        }
+        if homes == self._homes:
+            return
         owed = [self._unplaced.taken(), *(server.forgiven() for server in self._servers.values())]
         self._homes = homes
         gone = [self._servers.pop(address) for address in self._servers.keys() - homes.values()]
@@ -195,14 +220,6 @@ class ClusterRedis:
         await self._known()
         return [self._server(address) for address in dict.fromkeys(self._homes.values())]
 
-    def _server_of(self, command: Command) -> GuardedRedis:
-        """Raises Unavailable where nobody has the key's slot."""
-        server = self._home(command[3] if command[0] == "EVAL" else command[1])
-        if server is None:
-            self._begin_look()
-            raise self._unavailable()
-        return server
-
     def _home(self, key: str | bytes | int) -> GuardedRedis | None:
         address = self._homes.get(key_slot(key if isinstance(key, bytes) else str(key).encode()))
         return self._server(address) if address else None
@@ -211,13 +228,17 @@ class ClusterRedis:
         if address not in self._servers:
             credentials, at, _ = self._url.netloc.rpartition("@")
             url = urlunsplit(self._url._replace(netloc=f"{credentials}{at}{address}"))
-            self._servers[address] = GuardedRedis(self._wire_to(url), self._retry_after_s)
+            self._servers[address] = GuardedRedis(
+                self._wire_to(url), self._retry_after_s, is_one_of_many=True
+            )
         return self._servers[address]
 
-    def _address(self, server: Sequence[Any]) -> str:
-        """Of a server's own word for itself: its host, if it knows it, then its port."""
-        host = server[0].decode() if server[0] else self._url.hostname
-        return f"{host}:{server[1]}"
+    def _address(self, host: bytes | str | None, port: int | str) -> str:
+        """Of a server's own word for itself: who does not know its host is where we have asked."""
+        named = host.decode() if isinstance(host, bytes) else host
+        if named in (None, "", "?"):
+            named = self._url.hostname
+        return f"[{named}]:{port}" if ":" in str(named).strip("[]") else f"{named}:{port}"
 
     def _unavailable(self) -> Unavailable:
         self._failed += 1

@@ -39,6 +39,10 @@ PAID_AT_ONCE = 10_000
 Send = Callable[[Sequence[Command]], Awaitable[object]]
 
 
+PAID_SINGLY_AT_ONCE = 100
+"""Keys that are forgotten one by one: so few may be tried again when time is out."""
+
+
 class Redis(Protocol):
     """What the caches need of a server."""
 
@@ -142,12 +146,12 @@ class Debts:
         self._owed, self.are_due = {debt: {} for debt in Debt}, False
         return owed
 
-    async def pay(self, send: Send) -> None:
-        """Forgets them all. Raises what `send` does: those that are left are owed on."""
+    async def pay(self, send: Send, at_once: int) -> None:
+        """Forgets them all, so many at a time. Raises what `send` does: the rest is owed on."""
         for owed in self._owed.values():
             now = list(owed.items())
-            for first in range(0, len(now), PAID_AT_ONCE):
-                some = now[first : first + PAID_AT_ONCE]
+            for first in range(0, len(now), at_once):
+                some = now[first : first + at_once]
                 await send([("UNLINK", key) for key, _ in some])
                 for key, mark in some:
                     if owed.get(key) is mark:  # else it is owed again since
@@ -158,8 +162,10 @@ class Debts:
 class GuardedRedis:
     """Keeps `Servers`: one, over any wire."""
 
-    def __init__(self, wire: Wire, retry_after_s: float) -> None:
+    def __init__(self, wire: Wire, retry_after_s: float, *, is_one_of_many: bool = False) -> None:
         self.wire = wire
+        self._is_one_of_many = is_one_of_many
+        """Whether somebody is there to ask another server for what is Misplaced."""
         self._breaker = Breaker(retry_after_s)
         self._debts = Debts()
         self._paying = asyncio.Lock()
@@ -191,7 +197,8 @@ class GuardedRedis:
 
     async def pay(self, send: Send) -> None:
         """Forgets what is owed here, in another way. Raises what `send` does."""
-        await self._debts.pay(send)
+        async with self._paying:
+            await self._debts.pay(send, PAID_SINGLY_AT_ONCE)
 
     def forgiven(self) -> dict[Debt, list[str]]:
         """What is owed here, for somebody else to take it over."""
@@ -205,11 +212,11 @@ class GuardedRedis:
             if self._debts.are_due:
                 async with self._paying:  # one pays for all who wait
                     self._breaker.check()
-                    await self._debts.pay(self.wire.send)
+                    await self._debts.pay(self.wire.send, PAID_AT_ONCE)
             return await self.wire.send(commands)
-        except Misplaced:
-            raise
         except WireError as error:
+            if self._is_one_of_many and isinstance(error, Misplaced):
+                raise
             self.failures += 1
             if self._breaker.trip():
                 log.warning("Redis is left alone for a moment: %s", error)

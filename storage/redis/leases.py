@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from graph.errors import Unavailable
 from storage.redis.connection import Debt, Redis
 from storage.redis.keys import closing, lease
-from storage.redis.wire import Command
+from storage.redis.wire import FORGET, Command
 
 
 class Leases:
@@ -44,18 +44,21 @@ def closed(keys: Iterable[str], for_ms: int) -> list[Command]:
     return [
         command
         for key in keys
-        for command in (("SET", closing(key), "", "PX", for_ms), ("UNLINK", key, lease(key)))
+        for command in (("SET", closing(key), "", "PX", for_ms), (FORGET, lease(key), key))
     ]
 
 
 def opened(keys: Iterable[str]) -> list[Command]:
     """Whoever reads these from now on may fill them."""
-    return [("UNLINK", closing(key)) for key in keys]
+    return [(FORGET, closing(key)) for key in keys]
 
 
 def forget(keys: Iterable[str]) -> list[Command]:
-    """Deletes values together with the right to fill them from what was read before."""
-    return [("UNLINK", key, lease(key)) for key in keys]
+    """Deletes values together with the right to fill them from what was read before.
+
+    That goes first, for where a slot moves, the two go one by one.
+    """
+    return [(FORGET, lease(key), key) for key in keys]
 
 
 async def forget_or_owe(

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, cast
 import hiredis
 from redis.asyncio.connection import parse_url
 
-from storage.redis.wire import Command, Misplaced, Reply, WireError
+from storage.redis.wire import Command, Reply, WireError, refusal
 
 GRACE_S = 0.05
 
@@ -152,7 +152,7 @@ class _Connection(asyncio.Protocol):
             return  # whoever asked has gone
         for one in replies:
             if isinstance(one, hiredis.HiredisError):
-                future.set_exception(_refusal(str(one)))
+                future.set_exception(refusal(str(one)))
                 return
         future.set_result(replies)
 
@@ -182,15 +182,6 @@ class _Connection(asyncio.Protocol):
             self.close()
         elif self._waiting:
             self._watch()
-
-
-def _refusal(text: str) -> WireError:
-    match text.split(" "):
-        case ["MOVED" | "ASK" as kind, _, address]:
-            return Misplaced(text, address, is_moving=kind == "ASK")
-        case ["TRYAGAIN", *_]:
-            return Misplaced(text)
-    return WireError(text)
 
 
 async def _connect(

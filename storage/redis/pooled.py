@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from redis.asyncio import BlockingConnectionPool
 from redis.asyncio import Redis as RedisPy
-from redis.exceptions import AskError, MovedError, RedisError, TryAgainError
+from redis.exceptions import RedisError, ResponseError
 
-from storage.redis.wire import Command, Misplaced, Reply, WireError, rejoined, singly
+from storage.redis.wire import Command, Reply, WireError, refusal, rejoined, singly
 from storage.settings import StorageSettings
 
 
@@ -33,12 +33,14 @@ class PooledWire:
             async with self._client.pipeline(transaction=False) as pipeline:
                 for command in commands:
                     pipeline.execute_command(*command)
-                return list(await pipeline.execute())
-        except AskError as error:  # a MovedError, too
-            address, is_moving = f"{error.host}:{error.port}", not isinstance(error, MovedError)
-            raise Misplaced(str(error), address, is_moving=is_moving) from error
-        except TryAgainError as error:
-            raise Misplaced(str(error)) from error
+                # Not told where in the pipeline an error was, which would hide what it says.
+                replies = list(await pipeline.execute(raise_on_error=False))
+            for reply in replies:
+                if isinstance(reply, RedisError):
+                    raise reply
+            return replies
+        except ResponseError as error:
+            raise refusal(str(error)) from error
         except (RedisError, OSError, TimeoutError) as error:
             raise WireError(str(error)) from error
 

@@ -15,6 +15,9 @@ from storage.redis.values import CachedValues, Load, Question, View
 PROFILE_TTL_S = 300
 """No drain mends accounts: what Redis could not be told is shown for so long at most."""
 
+ACCOUNTS_FILLED_MOST = 4
+"""Whoever asks for accounts alone fills no more profiles: totals are dear where many are absent."""
+
 _WHOLE = View[Profile, Profile | None](packing.profiles_in, lambda profile: profile)
 _ACCOUNTS = View[Profile, Account | None](packing.accounts_in, attrgetter("account"))
 
@@ -45,8 +48,12 @@ class CachedProfiles:
     async def accounts(
         self, users: Sequence[UserId], read: Load[Account]
     ) -> Mapping[UserId, Account]:
-        """What the same values say of accounts; `read` says it where Redis cannot."""
-        question = Question(users, self._values, _ACCOUNTS, self._load, read)
+        """What the same values say of accounts; `read` says it where Redis cannot, or where so many
+        are missing that their totals would be loaded for nothing.
+        """
+        question = Question(
+            users, self._values, _ACCOUNTS, self._load, read, fills_most=ACCOUNTS_FILLED_MOST
+        )
         (found,) = await self._own.seen(None, question)
         return dict(zip(users, found, strict=True))
 

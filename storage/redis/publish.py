@@ -16,7 +16,7 @@ from storage.redis.connection import Debt, Redis, unlink_all
 from storage.redis.keys import Keys, beyond, lease
 from storage.redis.leases import forget, forget_or_owe
 from storage.redis.scripts import UPDATE_RELATIONS
-from storage.redis.wire import Command
+from storage.redis.wire import FORGET, Command
 
 _AHEAD, _BEHIND = 0, 1
 
@@ -121,13 +121,16 @@ class RedisCaches:
         ]
 
     def _relations(self, changes: Sequence[EdgeChange], side: int) -> list[Command]:
-        """One script a user, with all that changed on this side of their hash."""
+        """One script a user, with all that changed on this side of their hash; and before it, the
+        end of the right to fill that from what was read before.
+        """
         fields: defaultdict[UserId, list[int | bytes]] = defaultdict(list)
         for change in changes:
             pair = change.pair if side == _AHEAD else change.pair.turned
             fields[pair.source] += [pair.target, packing.half(change.edge)]
-        return [
-            ("EVAL", UPDATE_RELATIONS, 2, key, lease(key), side, self._fields_most, *changed)
-            for user, changed in fields.items()
-            if (key := self._keys.relations(user))
-        ]
+        commands: list[Command] = []
+        for user, changed in fields.items():
+            key = self._keys.relations(user)
+            commands.append((FORGET, lease(key)))
+            commands.append(("EVAL", UPDATE_RELATIONS, 1, key, side, self._fields_most, *changed))
+        return commands

@@ -55,7 +55,7 @@ class Question(NamedTuple, Generic[V, A]):
 
     `load` gets what the cache holds: the same for everybody. `read` answers the viewer from the
     tables, where the cache must not, or cannot be reached; `beyond` answers everybody, where all
-    that the cache holds cannot tell.
+    that the cache holds cannot tell. Of more than `fills_most` who are missing, nobody is loaded.
     """
 
     users: Sequence[UserId]
@@ -64,6 +64,7 @@ class Question(NamedTuple, Generic[V, A]):
     load: Load[V]
     read: Load[A]
     beyond: Load[A] | None = None
+    fills_most: int | None = None
 
 
 class Fills:
@@ -175,5 +176,5 @@ def fill_value(key: str, token: str, value: bytes, ttl_s: int) -> Command:
 
 
 def spread(ttl_s: int) -> int:
-    """The life of a key in milliseconds, a tenth apart: what was filled together ends apart."""
-    return int(ttl_s * random.uniform(900, 1100))
+    """The life of a key in milliseconds, up to a tenth less: what is filled together ends apart."""
+    return int(ttl_s * random.uniform(900, 1000))

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 Command = tuple[str | bytes | int, ...]
 Reply = Any
 
-MANY = "MGET"
+MANY, FORGET = "MGET", "UNLINK"
 """Reads the values of any keys, for which its reply is a list. One server answers that for a third
 of what as many commands cost; a wire to several would have to ask them one by one.
 """
@@ -29,20 +29,38 @@ class Misplaced(WireError):
         self.is_moving = is_moving
 
 
+def refusal(text: str) -> WireError:
+    """What a server's error means."""
+    match text.split(" "):
+        case ["MOVED" | "ASK" as kind, _, address]:
+            return Misplaced(text, address, is_moving=kind == "ASK")
+        case ["TRYAGAIN", *_]:
+            return Misplaced(text)
+    return WireError(text)
+
+
 def singly(commands: Sequence[Command]) -> list[Command]:
-    """The same, for servers that must not be asked for several users' values at once."""
-    return [
-        one
-        for command in commands
-        for one in ([("GET", key) for key in command[1:]] if command[0] == MANY else [command])
-    ]
+    """The same by one key each where keys may lie on several servers, or be on their way."""
+    return [one for command in commands for one in _single(command)]
+
+
+def _single(command: Command) -> Sequence[Command]:
+    if command[0] == MANY:
+        return [("GET", key) for key in command[1:]]
+    if command[0] == FORGET:
+        return [(FORGET, key) for key in command[1:]]
+    return [command]
 
 
 def rejoined(commands: Sequence[Command], replies: Iterable[Reply]) -> list[Reply]:
     """The replies to `commands`, from those to what `singly` made of them."""
     turns = iter(replies)
     return [
-        list(islice(turns, len(command) - 1)) if command[0] == MANY else next(turns)
+        list(islice(turns, len(command) - 1))
+        if command[0] == MANY
+        else sum(islice(turns, len(command) - 1))
+        if command[0] == FORGET
+        else next(turns)
         for command in commands
     ]
 

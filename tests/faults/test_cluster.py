@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -12,6 +12,7 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Window
 from storage.ports import Check
+from storage.redis import servers
 from storage.redis.cluster import ClusterRedis
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import MultiplexedWire
@@ -122,20 +123,29 @@ async def test_who_finds_no_server_asks_the_tables(
         assert len(page[STAR].entries) == len(EVERYBODY)
 
 
+@pytest.mark.parametrize("over", ["one connection", "a pool"])
 async def test_a_slot_that_moves_is_followed(
-    storage_settings: StorageSettings, own_cluster: Cluster
+    storage_settings: StorageSettings,
+    own_cluster: Cluster,
+    monkeypatch: pytest.MonkeyPatch,
+    over: str,
 ) -> None:
+    monkeypatch.setattr(servers, "is_plain", lambda _: over == "one connection")
     user = EVERYBODY[0]
     slot, source = key_slot(KEYS.relations(user).encode()), homes(own_cluster)[user]
     target = next(one for one in own_cluster.servers if one is not source)
-    async with opened(storage_settings, own_cluster) as stores:
+    settings = at(own_cluster, storage_settings)
+    async with opened(storage_settings, own_cluster) as stores, open_stores(settings) as others:
+        await others.lists.pages(ListKind.FOLLOWING, [user], Window(5), user)
         await own_cluster.begin_move(slot, source, target)
         assert await followers(stores, EVERYBODY) == set(EVERYBODY)
         page = await stores.lists.pages(ListKind.FOLLOWING, [user], Window(5), user)
         assert ids_of(page[user].entries) == [STAR]  # of a key that neither has
         await unfollows(stores, (user, STAR))
-        with suppress(Unavailable):  # a script waits for both its keys to have moved
-            await drain_all(stores)
+        page = await others.lists.pages(ListKind.FOLLOWING, [user], Window(5), user)
+        assert not page[user].entries, "another process hears of it, too"
+        assert await followers(others, [user]) == set()
+        await drain_all(stores)
         assert await followers(stores, EVERYBODY) == set(EVERYBODY[1:])
         await own_cluster.end_move(slot, source, target)
         await drain_all(stores)
@@ -149,6 +159,33 @@ async def test_a_slot_that_moves_is_followed(
             return stores.postgres.statements == before
 
         await until(known, "it is known where the slot is")
+
+
+async def test_who_was_not_told_that_it_is_a_cluster_asks_the_tables(
+    storage_settings: StorageSettings, cluster: Cluster
+) -> None:
+    url = cluster.url.replace("+cluster", "")
+    async with open_stores(replace(storage_settings, cache_url=url)) as stores:
+        await follows(stores, *((user, STAR) for user in EVERYBODY))
+        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+
+
+async def test_a_server_that_knows_nobody_is_not_believed(
+    storage_settings: StorageSettings, own_cluster: Cluster
+) -> None:
+    home, door = homes(own_cluster), own_cluster.servers[0]
+    others = [user for user in EVERYBODY if home[user] is not door]
+    async with opened(storage_settings, own_cluster) as stores:
+        door.kill()
+        for file in door.folder.iterdir():
+            file.unlink()
+        await door.start()  # an empty one, in its place
+        for _ in range(3):
+            await followers(stores, EVERYBODY)
+            await asyncio.sleep(2 * RETRY_S)  # it is looked who has what
+        before = stores.postgres.statements
+        assert await followers(stores, others) == set(others)
+        assert stores.postgres.statements == before
 
 
 async def test_what_is_owed_is_forgotten_wherever_it_is_now(

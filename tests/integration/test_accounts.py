@@ -292,3 +292,13 @@ async def test_an_audit_finds_an_account_that_is_wrong(stores: Stores) -> None:
     assert wrong == [KEYS.profile(ONE)]
     await stores.audit.forget(wrong)
     assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
+
+
+async def test_accounts_of_many_are_read_without_their_totals(stores: Stores) -> None:
+    many = [UserId(user) for user in range(100, 120)]
+    await stores.redis.ping()
+    before = stores.redis.round_trips
+    assert set(await stores.accounts.of(many)) == set(many)
+    assert stores.redis.round_trips - before == 1, "no lease, and nothing is filled in"
+    (values,) = await stores.redis.pipe([("MGET", *KEYS.all_profiles(many))])
+    assert not any(values)

@@ -1,5 +1,5 @@
 -- Brings one direction of a relation hash up to date with changes, which may come late or twice.
--- KEYS: the hash, its lease. ARGV: the direction (0 forward, 1 back), the most fields that a hash
+-- KEYS: the hash. ARGV: the direction (0 forward, 1 back), the most fields that a hash
 -- may have, then fields and halves in turn. storage/redis/packing.py describes both.
 --
 -- A change is written where its version is newer than the half that stands there. Where no half
@@ -12,7 +12,6 @@ local function version(half)
     return (struct.unpack('>I8', half, 10))
 end
 
-redis.call('DEL', KEYS[2])
 local marker = redis.call('HGET', KEYS[1], '*')
 if not marker then
     return 0
