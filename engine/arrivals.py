@@ -4,7 +4,7 @@ The holes of one level are filled at the same time, each with all that hangs bel
 holds up nothing but its own. Those that wait for the same future wait together.
 """
 
-from asyncio import Future
+from asyncio import CancelledError, Future, current_task, shield
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from inspect import isawaitable
@@ -95,7 +95,11 @@ async def _arrived(hole: "Hole", arriving: "Awaitable[Column]", run: "Run") -> N
 
 async def _known(known: "Future[Any]", holes: "list[Hole]", run: "Run") -> None:
     try:
-        await known
+        await shield(known)  # which others may wait for, too
+    except CancelledError:
+        task = current_task()
+        if not known.cancelled() or (task and task.cancelling()):
+            raise
     except Exception:
         assert known.done()  # all the holes are told of it when they ask again
     run.holes += holes
@@ -111,7 +115,10 @@ class _Known(AwaitedSource):
         self.source = source
 
     def ask(self, rows: "Rows", run: "Run") -> "Column | Awaitable[Column]":
-        self.later.known.result()  # may be the fault of every row
+        known = self.later.known
+        if known.cancelled():
+            raise RuntimeError("What it was waiting for was cancelled.")
+        known.result()  # may be the fault of every row
         column: Any = self.later.column()
         if not is_column(column) and isawaitable(column):
             return column

@@ -39,10 +39,7 @@ class ProfileLoader(Loader[UserId, Profile]):
     _asked_alike: Question[UserId] | None = None
 
     def ask_alike(self, users: Sequence[UserId]) -> "Future[None] | None":
-        """The same as `ask`, with the same future for all who ask alike until it is done.
-
-        For whoever is cancelled together: a cancelled waiter takes the future along.
-        """
+        """The same as `ask`, with the same future for all who ask alike until it is done."""
         latest = self._asked_alike
         if latest is not None and not latest[1].done() and latest[0] == users:
             return latest[1]

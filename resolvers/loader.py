@@ -11,7 +11,7 @@ Not aiodataloader, whose futures and tasks make a load of one key take 22 µs; h
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from itertools import chain
 from typing import Generic, TypeAlias, TypeVar
 
@@ -43,8 +43,8 @@ class Loader(Generic[K, V]):
         self._batch_s_max = batch_s_max
         self._known: Mapping[K, V] = {}
         self._asked: list[Question[K]] = []
-        self._coming: frozenset[K] = frozenset()
-        """Keys whose values come with something else."""
+        self._coming: Collection[K] = ()
+        """Keys whose values are on their way, in a batch or with something else."""
         self._awaited: list[Question[K]] = []
         """Who waits for these besides."""
 
@@ -67,14 +67,14 @@ class Loader(Generic[K, V]):
         if self.knows(keys):
             return None
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        if self._coming and self._coming.issuperset(keys):
+        if self._coming and set(self._coming).issuperset(keys):
             self._awaited.append((keys, answer))
         else:
             self._ask((keys, answer))
         return answer
 
     def may_bring(self, keys: Sequence[K]) -> bool:
-        """Whether some of these are not known, and nobody has just asked for any."""
+        """Whether some of these are not known, and none is asked for or on its way."""
         if self._coming or self._asked:
             return False
         return not all(map(self._known.__contains__, keys))
@@ -86,17 +86,19 @@ class Loader(Generic[K, V]):
         Whoever asks for these keys meanwhile waits for it, but if it fails, it fails alone. It has
         no bound of its own: it is awaited by one request, which has one.
         """
-        self._coming = frozenset(keys)
+        self._coming = keys
         try:
             found, values = await read
             self._known = {**values, **self._known}
         finally:
-            self._coming = frozenset()
-            if self._awaited:
-                self._brought()
+            self._arrived()
         return found
 
-    def _brought(self) -> None:
+    def _arrived(self) -> None:
+        """What was on its way is known, or has failed: who waits besides may have to ask again."""
+        self._coming = ()
+        if not self._awaited:
+            return
         awaited, self._awaited = self._awaited, []
         for keys, answer in awaited:
             if answer.done():  # its waiter was cancelled
@@ -125,6 +127,9 @@ class Loader(Generic[K, V]):
     async def _load(self) -> None:
         asked, self._asked = self._asked, []
         wanted = self._wanted(asked)
+        is_alone = not self._coming
+        if is_alone:
+            self._coming = wanted
         failure: Exception | None = None
         try:
             found = await self._batch(wanted)
@@ -137,6 +142,8 @@ class Loader(Generic[K, V]):
             failure.__cause__ = cancelled
         except Exception as error:
             failure = error
+        if is_alone:
+            self._arrived()
         for _, answer in asked:
             if answer.done():  # its waiter was cancelled
                 continue

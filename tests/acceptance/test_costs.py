@@ -6,6 +6,7 @@ import pytest
 
 from graph.edge import Kind, UserId
 from graph.lane import lane_of
+from storage.redis.leases import Leases
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.edges import edges
@@ -87,6 +88,31 @@ async def test_everything_of_fifty_users_costs_no_more_than_of_two(
     assert max(warm_of_two.round_trips, warm_of_fifty.round_trips) <= WARM.round_trips
     # Of the warm ones, PostgreSQL hears nothing.
     assert warm_of_two.statements == warm_of_fifty.statements == WARM.statements
+
+
+PAGE, COUNT = "followers(first: 3) { nodes { id } }", "followerCount"
+
+
+@pytest.mark.usefixtures("circle")
+@pytest.mark.parametrize("fields", [PAGE, f"{PAGE} {COUNT}", f"{COUNT} {PAGE}"])
+async def test_a_cold_page_reads_its_owner_once_whoever_asks_for_them_besides(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch, fields: str
+) -> None:
+    waits, wait = [], Leases.wait
+
+    async def waited(leases: Leases) -> None:
+        waits.append(leases)
+        await wait(leases)
+
+    query = f'query {{ user(id: "2") {{ {fields} }} }}'
+    await gateway.data(query, 1)
+    monkeypatch.setattr(Leases, "wait", waited)
+    await stores.redis.pipe([("FLUSHDB",)])
+    before = await counters(gateway)
+    await gateway.data(query, 1)
+    # Own writes, the list, and the profiles of both users.
+    assert (await since(gateway, before)).statements == 3
+    assert not waits, "for a fill of its own"
 
 
 @pytest.mark.usefixtures("circle")

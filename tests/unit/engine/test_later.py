@@ -161,3 +161,28 @@ async def test_whoever_waits_beside_the_engine_takes_nobody_along() -> None:
     await asyncio.wait([first], timeout=DEADLINE_S)
     future.set_result(None)
     assert await second == [1]
+
+
+async def test_a_request_that_ends_takes_no_other_along() -> None:
+    known = Known()
+    first, second = (
+        asyncio.create_task(Engine(SCHEMA).execute(query="{ age }", context=known))
+        for _ in range(2)
+    )
+    await known.asked.wait()
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.wait([first], timeout=DEADLINE_S)
+    known.future.set_result(None)
+    assert not (await second).errors
+
+
+async def test_what_is_cancelled_elsewhere_is_a_fault_and_no_cancellation() -> None:
+    known = Known()
+    asking = asyncio.create_task(Engine(SCHEMA).execute(query="{ age weight }", context=known))
+    await known.asked.wait()
+    known.future.cancel()
+    async with asyncio.timeout(DEADLINE_S):
+        result = await asking
+    assert result.data == {"age": None, "weight": None}
+    assert len(result.errors) == 2
