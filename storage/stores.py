@@ -197,7 +197,7 @@ def _wired(
     own = OwnWrites(PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s)
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, profiles = PostgresLists(postgres), PostgresProfiles(postgres)
-    cached_profiles = CachedProfiles(profiles, own, keys, ttl_s)
+    cached_profiles = CachedProfiles(profiles, absences, own, keys, ttl_s)
     accounts = PostgresAccounts(postgres)
     events = RedisEvents(broker, keys, _kept(settings))
     cached_accounts = CachedAccounts(accounts, cached_profiles, redis, keys, events, finishing)

@@ -287,7 +287,8 @@ def cached_lists(
 def cached_counts(
     bench: Bench, tables: Profiles, pending: Pending | None = None, redis: Redis | None = None
 ) -> CountsOf:
-    return Totals(CachedProfiles(tables, own_writes(bench, pending, redis), KEYS, TTL_S))
+    own = own_writes(bench, pending, redis)
+    return Totals(CachedProfiles(tables, bench.stores.absences, own, KEYS, TTL_S))
 
 
 def own_writes(bench: Bench, pending: Pending | None, redis: Redis | None) -> OwnWrites:
