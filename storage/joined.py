@@ -1,4 +1,4 @@
-"""What any two stores say, as one. Knows nothing of how either reads."""
+"""Pages and profiles from any two stores, as one. Knows nothing of how either reads."""
 
 import asyncio
 from collections.abc import Sequence

@@ -11,7 +11,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from graph.errors import Unavailable
-from storage.redis.wire import Command, Misplaced, Reply, Wire, WireError
+from storage.redis.wire import FORGET, Command, Misplaced, Reply, Wire, WireError
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +35,10 @@ OWED_MAX = {Debt.ACCOUNTS: 10_000, Debt.TOTALS: 50_000, Debt.EDGES: 10_000}
 PAID_AT_ONCE = 10_000
 """Keys a pipeline: far less than the time that a reply may take."""
 
-
-Send = Callable[[Sequence[Command]], Awaitable[object]]
-
-
 PAID_SINGLY_AT_ONCE = 100
 """Keys that are forgotten one by one: so few may be tried again when time is out."""
+
+Send = Callable[[Sequence[Command]], Awaitable[object]]
 
 
 class Redis(Protocol):
@@ -98,7 +96,7 @@ async def unlink_all(redis: Redis, pattern: str) -> None:
         Unavailable: as above; some may be left.
     """
     async for keys in redis.scan(pattern, 1000):
-        await redis.pipe([("UNLINK", key) for key in keys])
+        await redis.pipe([(FORGET, key) for key in keys])
 
 
 class Breaker:
@@ -152,7 +150,7 @@ class Debts:
             now = list(owed.items())
             for first in range(0, len(now), at_once):
                 some = now[first : first + at_once]
-                await send([("UNLINK", key) for key, _ in some])
+                await send([(FORGET, key) for key, _ in some])
                 for key, mark in some:
                     if owed.get(key) is mark:  # else it is owed again since
                         del owed[key]

@@ -1,13 +1,16 @@
 """How commands travel to a Redis-protocol server. Knows nothing of caches."""
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, Protocol
 
 Command = tuple[str | bytes | int, ...]
 Reply = Any
 
-MANY, FORGET = "MGET", "UNLINK"
+FORGET = "UNLINK"
+"""Deletes any keys; its reply is how many there were."""
+
+MANY = "MGET"
 """Reads the values of any keys, for which its reply is a list. One server answers that for a third
 of what as many commands cost; a wire to several would have to ask them one by one.
 """
@@ -55,14 +58,15 @@ def _single(command: Command) -> Sequence[Command]:
 def rejoined(commands: Sequence[Command], replies: Iterable[Reply]) -> list[Reply]:
     """The replies to `commands`, from those to what `singly` made of them."""
     turns = iter(replies)
-    return [
-        list(islice(turns, len(command) - 1))
-        if command[0] == MANY
-        else sum(islice(turns, len(command) - 1))
-        if command[0] == FORGET
-        else next(turns)
-        for command in commands
-    ]
+    return [_rejoined(command, turns) for command in commands]
+
+
+def _rejoined(command: Command, turns: Iterator[Reply]) -> Reply:
+    if command[0] == MANY:
+        return list(islice(turns, len(command) - 1))
+    if command[0] == FORGET:
+        return sum(islice(turns, len(command) - 1))
+    return next(turns)
 
 
 class Wire(Protocol):
