@@ -109,7 +109,8 @@ class ArqLanes:
         (queued,) = await self._redis.pipe([("ZCARD", queue_name(self._space))])
         return int(queued)
 
-    async def close(self) -> None:
+    async def woken(self) -> None:
+        """Returns when all that was gathered is queued, or Redis would not take it."""
         if self._flush is not None:
             await self._flush
 

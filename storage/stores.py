@@ -155,7 +155,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         await stores.catch_up.close()
         if memory is not None:
             await memory.close()
-        await lanes.close()
+        await lanes.woken()
         if broker is not redis:
             await broker.close()
         await redis.close()

@@ -51,6 +51,7 @@ async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
 
         await follows(stores, (5000, 77))
         await drain_all(stores)
+        await stores.lanes.woken()
         before = stores.redis.round_trips
         await waiting[76]
         assert stores.redis.round_trips - before <= 1

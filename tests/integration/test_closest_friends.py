@@ -109,6 +109,7 @@ async def test_nobody_has_no_closest_friends(scope: Scope) -> None:
 async def test_a_page_costs_two_reads(scope: Scope) -> None:
     await closest(scope, 3)
     stores = scope.stores
+    await stores.lanes.woken()
     before = (stores.postgres.statements, stores.redis.round_trips)
     await closest(scope, 3)
     assert stores.postgres.statements - before[0] == 1

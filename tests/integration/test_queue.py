@@ -90,7 +90,7 @@ async def test_an_outage_is_logged_once(
             async def flushed(times: int) -> None:
                 for _ in range(times):
                     stores.lanes.wake(ALL)
-                    await stores.lanes.close()
+                    await stores.lanes.woken()
 
             for _ in range(2):
                 await cable.cut()
@@ -106,6 +106,6 @@ async def test_waking_all_lanes_is_one_round_trip(stores: Stores) -> None:
     before = redis.round_trips
     for lane in ALL:
         stores.lanes.wake([lane])
-    await stores.lanes.close()
+    await stores.lanes.woken()
     assert redis.round_trips == before + 1
     assert await stores.lanes.queued() == LANES
