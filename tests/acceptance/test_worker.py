@@ -86,6 +86,7 @@ async def test_the_sweep_finds_what_the_queue_has_lost(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await follows(stores, (1, 2), (3, 4))
+    await stores.lanes.woken()
     await stores.redis.pipe([("FLUSHDB",)])
     worker = Worker(storage_settings)
     await worker.start()
