@@ -24,10 +24,11 @@ To read it: what is declared (`batched`, `derived`, `rows`, `zipped`); how a req
 What a plan cannot do is left to graphql-core (`fallback`), and counted.
 """
 
+from engine.answers import Counters
 from engine.batched import Parents, batched
 from engine.derived import derived
 from engine.document import Operation
-from engine.engine import Counters, Engine
+from engine.engine import Engine
 from engine.errors import Code
 from engine.later import later
 from engine.outcome import Outcome, Soon

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from aiodataloader import DataLoader
 from strawberry import Info
 
+from engine.waiting import WaitedInVain
 from engine.zipped import Zipped, is_column
 
 
@@ -27,10 +28,6 @@ class Batch(Protocol):
     async def batch(
         self, parents: Sequence[Any], arguments: Mapping[str, Any]
     ) -> Sequence[Any]: ...
-
-
-class BatchCancelled(Exception):
-    """The batch was cancelled while someone waited for it."""
 
 
 class Gathering:
@@ -68,7 +65,7 @@ class Gathering:
         try:
             items = await self._resolver.batch(list(chain.from_iterable(columns)), self._arguments)
         except asyncio.CancelledError as error:
-            raise BatchCancelled("The batch was cancelled.") from error
+            raise WaitedInVain from error
         finally:
             self._tasks.discard(task)
         rest = iter(items)

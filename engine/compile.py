@@ -37,7 +37,7 @@ from engine.batched import BatchedField
 from engine.codegen import row_builder
 from engine.derived import DerivedField
 from engine.document import Operation
-from engine.errors import Unsupported
+from engine.errors import BailOut, Unsupported
 from engine.leaves import leaf
 from engine.lists import Lists
 from engine.lookups import derived_source, shared
@@ -179,7 +179,10 @@ class _Compilation:
                 object_type,
                 details,
             )
-            return self._selection(object_type, collected.grouped_field_set, field.path)
+            try:
+                return self._selection(object_type, collected.grouped_field_set, field.path)
+            except Unsupported as unsupported:
+                raise BailOut(unsupported.reason) from None
 
         rows = recognition(declared, compiler.core, compiler.judge)
         return Objects(field, rows, selection_of, may_be_null)

@@ -1,6 +1,7 @@
 """Documents, made fit to run: parsed, measured, validated. Knows schemas, nothing of plans."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,12 @@ from graphql import (
     DocumentNode,
     FragmentDefinitionNode,
     GraphQLError,
+    GraphQLNamedType,
+    ObjectValueNode,
     OperationDefinitionNode,
     OperationType,
     Undefined,
+    ValidationContext,
     ValueNode,
     VariableNode,
     Visitor,
@@ -24,9 +28,10 @@ from graphql import (
 )
 from strawberry.schema import Schema
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
+from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from engine.cache import LruCache
-from engine.errors import Unsupported
+from engine.errors import Unsupported, located
 from engine.limits import excess, refusal
 from engine.result import Refused, Stage
 from engine.roots import root_arguments
@@ -37,9 +42,20 @@ from engine.variables import InvalidVariables, Variables
 if TYPE_CHECKING:
     from engine.plan import Plan
 
-# Strawberry's own rule for one-of inputs is left out: it raises KeyError for a variable that the
-# operation does not declare, and its inputs check the same when they are coerced.
-RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidationRule)
+
+class OneOfRule(OneOfInputValidationRule):
+    """Strawberry's own, which fails for a variable that is not declared where it looks."""
+
+    def __init__(self, validation_context: ValidationContext) -> None:
+        super().__init__(validation_context)
+        self.variable_definitions = {}
+
+    def validate_one_of(self, node: ObjectValueNode, type: GraphQLNamedType) -> None:  # noqa: A002
+        with suppress(KeyError):  # other rules, or the coercion of the value, tell it
+            super().validate_one_of(node, type)
+
+
+RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidationRule, OneOfRule)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +132,7 @@ def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
     measure = Measure(node)
     if too_large := excess(node, measure, settings):
         raise Refused(Stage.LIMITS, too_large)
-    if errors := validate(schema._schema, node, RULES, settings.max_errors):
+    if errors := _mistakes(node, schema, settings):
         raise Refused(Stage.VALIDATION, errors)
     return _document(node, measure, schema, settings)
 
@@ -131,6 +147,13 @@ def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
         )
     except GraphQLError as error:
         raise Refused(Stage.PARSE, [error]) from error
+
+
+def _mistakes(node: DocumentNode, schema: Schema, settings: EngineSettings) -> list[GraphQLError]:
+    try:
+        return validate(schema._schema, node, RULES, settings.max_errors)
+    except Exception as error:  # of a scalar that was given a literal
+        return [located(error)]
 
 
 def _document(

@@ -47,11 +47,10 @@ def sift(column: "Column", field: "Field", run: "Run", *, may_be_null: bool) -> 
 
 def bail_out_of_awaitables(column: "Column") -> None:
     """Leave a column that holds awaitables to graphql-core, which looks for them everywhere."""
-    awaitables = [value for value in column if optimized_is_awaitable(value)]
-    for awaitable in awaitables:
-        if isinstance(awaitable, CoroutineType):
-            awaitable.close()
-    if awaitables:
+    if awaitables := [value for value in column if optimized_is_awaitable(value)]:
+        for awaitable in awaitables:
+            if isinstance(awaitable, CoroutineType):  # others may be shared
+                awaitable.close()
         raise BailOut("awaitable_value")
 
 

@@ -65,8 +65,9 @@ class Source(ABC):
         return None
 
     def checked(self, column: Any, rows: Rows) -> Column:
-        """What `read` gave, if it is a column after all. Raises what goes to `recovered`."""
-        return column  # type: ignore[no-any-return]
+        """What `read` gave, which is no list of one value for each row, if it is a column after
+        all. Raises what goes to `recovered`."""
+        raise RuntimeError("A row raised StopIteration, which ends map().")
 
     @abstractmethod
     def recovered(self, error: Exception, rows: Rows, run: "Run") -> Column:

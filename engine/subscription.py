@@ -6,6 +6,7 @@ from typing import Any
 from graphql import ExecutionResult, GraphQLError, create_source_event_stream
 from strawberry.execution import optimized_is_awaitable
 
+from engine.errors import located
 from engine.fallback import CountingExecutor
 from engine.run import Run
 
@@ -35,4 +36,4 @@ async def source_of(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
 def failed(run: Run, error: Exception) -> GraphQLError:
     """The error of a source that broke off."""
     nodes = list(run.operation.node.selection_set.selections)
-    return GraphQLError(str(error), nodes=nodes, original_error=error)
+    return located(error, nodes)

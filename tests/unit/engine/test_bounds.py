@@ -7,6 +7,7 @@ import pytest
 
 from engine import Engine, EngineSettings, Stage
 from engine.cache import LruCache
+from tests.unit.engine import odd
 from tests.unit.engine.tree import Calls, answer, schema
 
 
@@ -57,6 +58,17 @@ async def test_resolvers_that_were_not_even_begun_are_let_go() -> None:
         await task
     gc.collect()  # a coroutine that nobody awaited would complain, and warnings are errors
     assert calls == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["{ odd { slow } }", "{ odds { slow } }", "{ odds { slow soonCancelled cancelledBatch } }"],
+)
+async def test_a_deadline_that_is_over_leaves_nothing_unawaited(query: str) -> None:
+    engine = Engine(odd.schema)
+    result = await engine.run(engine.prepare(query), deadline=0)
+    assert [error.extensions for error in result.errors] == [{"code": "DEADLINE_EXCEEDED"}]
+    gc.collect()
 
 
 async def test_a_fragment_bomb_is_refused_by_its_written_out_size() -> None:
