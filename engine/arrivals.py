@@ -10,13 +10,14 @@ from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from engine.field import AwaitedSource
 from engine.later import Later
-from engine.plan import AwaitedSource
 from engine.waiting import WaitedInVain, in_vain, let_go, together
 from engine.zipped import is_column
 
 if TYPE_CHECKING:
-    from engine.plan import Column, Hole, Rows
+    from engine.field import Column, Rows
+    from engine.plan import Hole
     from engine.run import Run
 
 Arrival: TypeAlias = "tuple[Hole, Awaitable[Column]]"

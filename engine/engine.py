@@ -10,7 +10,8 @@ from strawberry.schema import Schema
 
 from engine.answers import Answers, Counters
 from engine.cache import LruCache
-from engine.document import Document, Operation, read
+from engine.document import Document, Operation
+from engine.reading import read
 from engine.result import Refused, Result, Stage
 from engine.run import Run
 from engine.settings import EngineSettings

@@ -27,7 +27,7 @@ from graphql.execution import Executor
 from strawberry.schema.types import base_scalars
 
 from engine.faults import bail_out_of_awaitables, forbidden_null
-from engine.plan import Cells, Column, Field, Held, Quick, as_it_is, holding
+from engine.field import Cells, Column, Field, Held, Quick, as_it_is, holding
 
 if TYPE_CHECKING:
     from engine.run import Run

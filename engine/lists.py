@@ -10,8 +10,8 @@ from graphql import GraphQLError
 from graphql.pyutils import is_iterable
 
 from engine.errors import BailOut
-from engine.faults import bail_out_of_awaitables, is_hole, sift
-from engine.plan import Cells, Column, Field, Held, Quick, holding
+from engine.faults import bail_out_of_awaitables, is_null_or_fault, sift
+from engine.field import Cells, Column, Field, Held, Quick, holding
 from engine.zipped import Zipped, joined
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ class Lists(Cells):
 
     def closely(self, column: Column, run: "Run") -> Column:
         bail_out_of_awaitables(column)
-        ready = [value if is_hole(value) else _items(value, self.field) for value in column]
+        ready = [
+            value if is_null_or_fault(value) else _items(value, self.field) for value in column
+        ]
         sifted = sift(ready, self.field, run, may_be_null=self.may_be_null)
         return sifted.restored(self._lists(sifted.present, run))
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.codegen import Table
 from engine.derived import DerivedField, reader
-from engine.plan import Cells, Column, Columns, Rows, Source
+from engine.field import Cells, Column, Rows, Source
+from engine.plan import Columns
 from engine.sources import attempt
 from engine.zipped import Zipped
 
@@ -99,8 +100,8 @@ def derived_source(declared: DerivedField, cells: Cells) -> Derived:
 def shared(columns: Columns) -> Columns | SharedDicts:
     """The selection itself, or, where all its fields derive from one attribute, a shared one."""
     attributes = {
-        step.source.declared.attribute if isinstance(step.source, Derived) else None
-        for step in columns.present
+        column.source.declared.attribute if isinstance(column.source, Derived) else None
+        for column in columns.present
     }
     if columns.awaited or len(attributes) != 1 or (attribute := attributes.pop()) is None:
         return columns

@@ -18,7 +18,7 @@ from graphql import (
 from engine.errors import located
 
 if TYPE_CHECKING:
-    from engine.plan import Field
+    from engine.field import Field
     from engine.run import Run
 
 Path: TypeAlias = tuple[str | int, ...]
