@@ -38,9 +38,7 @@ class Lists(Cells):
 
     def closely(self, column: Column, run: "Run") -> Column:
         bail_out_of_awaitables(column)
-        ready = [
-            value if is_null_or_fault(value) else _items(value, self.field) for value in column
-        ]
+        ready = [_items(value, self.field) for value in column]
         sifted = sift(ready, self.field, run, may_be_null=self.may_be_null)
         return sifted.restored(self._lists(sifted.present, run))
 
@@ -58,7 +56,9 @@ class Lists(Cells):
 
 
 def _items(value: Any, field: Field) -> Any:
-    """The items of an iterable, or the fault that it is none or fails."""
+    """The items of an iterable, null or a fault as it is, or the fault that it is no iterable."""
+    if is_null_or_fault(value):
+        return value
     if hasattr(value, "__aiter__"):
         raise BailOut("async_iterable")
     if not is_iterable(value):
