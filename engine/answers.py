@@ -24,7 +24,7 @@ from engine.result import Result, Stage
 from engine.run import Run
 from engine.settings import EngineSettings
 from engine.settle import settle
-from engine.waiting import in_vain
+from engine.waiting import fault_of
 
 log = logging.getLogger(__name__)
 
@@ -97,9 +97,7 @@ class Answers:
         run.operation.plans.put(_switch_positions(run), Unsupported(bail_out.reason))
 
     def _failed(self, error: Exception | CancelledError) -> None:
-        if isinstance(error, CancelledError):
-            error = in_vain(error)
-        log.error("A plan failed, so graphql-core answers.", exc_info=error)
+        log.error("A plan failed, so graphql-core answers.", exc_info=fault_of(error))
         self.counters.bailed_out[FAILED] += 1
 
     def _compiled(self, operation: Operation, key: tuple[Any, ...]) -> Plan | Unsupported:
@@ -116,15 +114,11 @@ class Answers:
         return plan
 
     async def _delegated(self, run: Run) -> Result:
-        error: Exception
         try:
             answer = await execute_with_graphql_core(self._schema, run)
-            return Result(Stage.EXECUTION, answer.data, answer.errors or [])
-        except CancelledError as cancelled:
-            error = in_vain(cancelled)
-        except Exception as unexpected:
-            error = unexpected
-        return Result(Stage.EXECUTION, errors=[located(error)])
+        except (Exception, CancelledError) as error:
+            return Result(Stage.EXECUTION, errors=[located(fault_of(error))])
+        return Result(Stage.EXECUTION, answer.data, answer.errors or [])
 
 
 def _switch_positions(run: Run) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.field import AwaitedSource
 from engine.later import Later
-from engine.waiting import WaitedInVain, in_vain, let_go, together
+from engine.waiting import WaitedInVain, fault_of, let_go, together
 from engine.zipped import is_column
 
 if TYPE_CHECKING:
@@ -84,20 +84,16 @@ async def _filled(wait: Wait, run: "Run") -> None:
 async def _arrived(hole: "Hole", arriving: "Awaitable[Column]", run: "Run") -> None:
     try:
         column = hole.source.checked(await arriving, hole.rows)
-    except CancelledError as cancelled:
-        column = [in_vain(cancelled)] * len(hole.rows)
-    except Exception as error:
-        column = [error] * len(hole.rows)
+    except (Exception, CancelledError) as error:
+        column = [fault_of(error)] * len(hole.rows)
     hole.fill(column, run)
 
 
 async def _known(known: "Future[Any]", holes: "list[Hole]", run: "Run") -> None:
     try:
         await shield(known)  # which others may wait for, too
-    except CancelledError as cancelled:
-        in_vain(cancelled)
-    except Exception:
-        assert known.done()  # all the holes are told of either when they ask again
+    except (Exception, CancelledError) as error:
+        fault_of(error)  # only to end with this task: the holes hear of it when they ask again
     run.holes += holes
 
 

@@ -1,6 +1,7 @@
 """The engine: a request in, a result out. Knows which part does what, and nothing of how."""
 
 import asyncio
+from asyncio import CancelledError
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from functools import partial
@@ -123,7 +124,7 @@ class Engine:
                     deadline = asyncio.get_running_loop().time() + event_s_max
                     answering = self._begun(operation, values, await context_of(), event)
                     yield await self._answers.in_time(answering, deadline)
-            except Exception as error:
+            except (Exception, CancelledError) as error:
                 yield Result(Stage.EXECUTION, errors=[failed(run, error)])
 
 

@@ -16,11 +16,13 @@ class WaitedInVain(Exception):
         super().__init__("What it was waiting for was cancelled.")
 
 
-def in_vain(cancelled: CancelledError) -> WaitedInVain:
-    """The fault of whoever met this while waiting. Raises it where it is they who are to end."""
+def fault_of(error: Exception | CancelledError) -> Exception:
+    """The fault of whoever met this while waiting. Raises a cancellation of these themselves."""
+    if not isinstance(error, CancelledError):
+        return error
     task = asyncio.current_task()
     if task is None or task.cancelling():
-        raise cancelled
+        raise error
     return WaitedInVain()
 
 
@@ -88,7 +90,5 @@ def let_go(awaitable: object) -> None:
 async def _outcome(awaitable: Awaitable[Any]) -> Any:
     try:
         return await awaitable
-    except CancelledError as cancelled:
-        return in_vain(cancelled)
-    except Exception as error:
-        return error
+    except (Exception, CancelledError) as error:
+        return fault_of(error)

@@ -299,6 +299,22 @@ class Subscription:
     async def ticks(self) -> AsyncIterator[int]:
         yield 1
 
+    @strawberry.subscription
+    async def cancelled(self) -> AsyncIterator[int]:
+        yield 1
+        await cancelled()
+
+    @strawberry.subscription
+    async def unsayable(self) -> AsyncIterator[int]:
+        yield 1
+        raise Unsayable
+
+    @strawberry.subscription
+    async def never_begun(self, unsayable: bool) -> AsyncIterator[int]:
+        if unsayable:
+            raise Unsayable
+        return await cancelled()  # type: ignore[no-any-return]
+
 
 @strawberry.type
 class Mutation:

@@ -6,6 +6,7 @@ import pytest
 
 from engine import Engine, Stage
 from engine.errors import Unsupported
+from engine.waiting import WaitedInVain
 from tests.property.likeness import Answer, by_graphql_core
 from tests.unit.engine.odd import VALUES, schema
 from tests.unit.engine.tree import schema as tree
@@ -13,7 +14,7 @@ from tests.unit.engine.tree import schema as tree
 NINES = "9" * 5_000
 LEAVES = ["moment", "id", "whole", "ratio", "text", "flag", "anything"]
 LISTS = ["moments", "ids", "numbers", "lists"]
-IN_VAIN = "What it was waiting for was cancelled."
+IN_VAIN = str(WaitedInVain())
 
 # graphql-core leaves coroutines behind where it fails.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
