@@ -11,7 +11,7 @@ The only place that touches aiodataloader, whose traps (0.4.3) are closed here:
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from itertools import chain
+from itertools import chain, islice
 from types import CoroutineType
 from typing import Any, Protocol
 
@@ -117,7 +117,7 @@ def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any] | Z
     if isinstance(items, CoroutineType):
         items.close()
         raise TypeError(f"{name}() is neither async nor does it say that it returns Soon[…].")
-    column = items if is_column(items) else list(items)
+    column = items if is_column(items) else list(islice(items, len(parents) + 1))
     if len(column) != len(parents):
         raise TypeError(f"{name}() did not return one item for each parent.")
     return column

@@ -63,7 +63,9 @@ def located(
         return located_error(error, nodes, path)
     except Exception:
         name = type(error).__name__
-        return GraphQLError(name, nodes, path=path, original_error=error)
+        speaker = RuntimeError(f"{name}, which fails to say what it is.")
+        speaker.__cause__ = error
+        return GraphQLError(name, nodes, path=path, original_error=speaker)
 
 
 def coded(message: str, code: Code) -> GraphQLError:

@@ -1,6 +1,7 @@
 """A schema whose resolvers and scalars misbehave as the engine would never expect it."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, NewType, Optional
@@ -13,6 +14,10 @@ from engine import Parents, Soon, Zipped, batched, derived
 class Unsayable(Exception):
     def __str__(self) -> str:
         raise ValueError("It cannot say what it is.")
+
+    @property
+    def extensions(self) -> dict[str, Any]:
+        raise ValueError("Nor has it any more to say.")
 
 
 class ClosedProxy:
@@ -190,6 +195,10 @@ class Odd:
         return None  # type: ignore[return-value]
 
     @batched
+    def endless(rows: Parents[Any]) -> list[int | None]:
+        return itertools.count()  # type: ignore[return-value]
+
+    @batched
     def uneven(rows: Parents[Any]) -> list[list[int] | None]:
         return [Zipped([1], [2, 3]) for _ in rows]  # type: ignore[misc]
 
@@ -251,6 +260,14 @@ class Query:
     @strawberry.field
     def odds(self, of: str = "row") -> list[Odd | None] | None:
         return [value(of), value(of)]
+
+    @strawberry.field
+    def endless_numbers(self) -> list[int]:
+        return itertools.count()  # type: ignore[return-value]
+
+    @strawberry.field
+    def endless_nulls(self) -> list[Odd | None]:
+        return itertools.repeat(None)  # type: ignore[return-value]
 
     @strawberry.field
     def raises(self, of: str) -> int | None:

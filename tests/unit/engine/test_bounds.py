@@ -20,6 +20,19 @@ async def test_an_answer_of_too_many_rows_is_refused_while_it_grows() -> None:
     assert ("size", 1600) not in calls
 
 
+@pytest.mark.parametrize("field", ["endlessNumbers", "endlessNulls { number }"])
+async def test_a_list_without_end_has_too_many_rows(field: str) -> None:
+    engine = Engine(odd.schema, EngineSettings(max_rows=100))
+    result = await engine.execute(query=f"{{ {field} }}")
+    assert [error.extensions for error in result.errors] == [{"code": "COST_LIMIT_EXCEEDED"}]
+
+
+async def test_a_batch_without_end_is_not_one_item_for_each_parent() -> None:
+    result = await Engine(odd.schema).execute(query="{ odds { endless } }")
+    assert result.data == {"odds": [{"endless": None}] * 2}
+    assert "one item for each parent" in result.errors[0].message
+
+
 async def test_what_graphql_core_runs_has_the_same_bound() -> None:
     query = "mutation { plant(number: 1) { branches(count: 40) { number } } }"
     response = await answer(query, EngineSettings(max_rows=10), context=[])
