@@ -13,21 +13,23 @@ level, over columns, so the number of round trips depends on its depth and never
     engine = Engine(strawberry.Schema(Query, types=[User]))
     result = await engine.execute(query="{ user(id: 7) { followerCount } }", context=context)
 
-A resolver that often knows its items at once returns `Soon[list[int]]` and is awaited only where it
-has to be: by `later`, if it waits for what other fields wait for too. One whose rows are tuples may
-return them `Zipped`, and perhaps none is ever made.
+The answers are graphql-core's: the same data, the same errors. There always is one, whatever a
+resolver or a scalar does, within the bounds of the settings and by a deadline. What a plan cannot
+do is left to graphql-core, and counted. docs/engine.md has the promises, the limits and the rest
+of the declarations.
 
-To read it: what is declared (`batched`, `derived`, `rows`, `zipped`); how a request goes (`engine`,
-`document`, `variables`, `compile`); what a plan is (`plan`), how it gets columns (`sources`,
-`lookups`), completes them (`leaves`, `lists`, `objects`) and waits for those that take time
-(`arrivals`); what failures mean (`faults`, `settle`).
-What a plan cannot do is left to graphql-core (`fallback`), and counted.
+To read it: what is declared (`batched`, `derived`, `rows`, `zipped`, `later`); how a request goes
+(`engine`, `reading`, `document`, `variables`, `answers`); what a plan is (`field`, `plan`), and how
+it is made (`compile`); how it gets columns (`sources`, `lookups`), completes them (`leaves`,
+`lists`, `objects`) and waits for those that take time (`arrivals`); what failures mean (`faults`,
+`settle`); what runs the rest (`fallback`).
 """
 
+from engine.answers import Counters
 from engine.batched import Parents, batched
 from engine.derived import derived
 from engine.document import Operation
-from engine.engine import Counters, Engine
+from engine.engine import Engine
 from engine.errors import Code
 from engine.later import later
 from engine.outcome import Outcome, Soon

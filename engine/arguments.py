@@ -99,9 +99,13 @@ def _bound(name: str, literal: VariableNode, argument: GraphQLArgument) -> Bound
 
 
 def _constant(literal: ValueNode | None, argument: GraphQLArgument) -> Any:
-    if literal is None:
-        return coerce_default_value(argument)
-    return coerce_input_literal(literal, argument.type)
+    """The value of a literal or default; Undefined where graphql-core is to say what is wrong."""
+    try:
+        if literal is None:
+            return coerce_default_value(argument)
+        return coerce_input_literal(literal, argument.type)
+    except Exception:
+        return Undefined
 
 
 def _has_variables(literal: ValueNode) -> bool:

@@ -4,20 +4,20 @@ The holes of one level are filled at the same time, each with all that hangs bel
 holds up nothing but its own. Those that wait for the same future wait together.
 """
 
-from asyncio import CancelledError, Future, current_task, shield
+from asyncio import CancelledError, Future, shield
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from inspect import isawaitable
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from engine.field import AwaitedSource
 from engine.later import Later
-from engine.plan import AwaitedSource
-from engine.together import together
+from engine.waiting import WaitedInVain, fault_of, let_go, together
 from engine.zipped import is_column
 
 if TYPE_CHECKING:
-    from engine.plan import Column, Hole, Rows
+    from engine.field import Column, Rows
+    from engine.plan import Hole
     from engine.run import Run
 
 Arrival: TypeAlias = "tuple[Hole, Awaitable[Column]]"
@@ -36,11 +36,7 @@ async def arrivals(run: "Run") -> None:
                 await _all_arrived(awaited, run)
         except BaseException:
             for _, arriving in awaited:
-                # Of those that were not even begun; the others have been told already.
-                if isinstance(arriving, CoroutineType):
-                    arriving.close()
-                elif isinstance(arriving, Future):
-                    arriving.cancel()
+                let_go(arriving)  # those that were begun have ended already
             raise
 
 
@@ -88,20 +84,16 @@ async def _filled(wait: Wait, run: "Run") -> None:
 async def _arrived(hole: "Hole", arriving: "Awaitable[Column]", run: "Run") -> None:
     try:
         column = hole.source.checked(await arriving, hole.rows)
-    except Exception as error:
-        column = [error] * len(hole.rows)
+    except (Exception, CancelledError) as error:
+        column = [fault_of(error)] * len(hole.rows)
     hole.fill(column, run)
 
 
 async def _known(known: "Future[Any]", holes: "list[Hole]", run: "Run") -> None:
     try:
         await shield(known)  # which others may wait for, too
-    except CancelledError:
-        task = current_task()
-        if not known.cancelled() or (task and task.cancelling()):
-            raise
-    except Exception:
-        assert known.done()  # all the holes are told of it when they ask again
+    except (Exception, CancelledError) as error:
+        fault_of(error)  # only to end with this task: the holes hear of it when they ask again
     run.holes += holes
 
 
@@ -117,7 +109,7 @@ class _Known(AwaitedSource):
     def ask(self, rows: "Rows", run: "Run") -> "Column | Awaitable[Column]":
         known = self.later.known
         if known.cancelled():
-            raise RuntimeError("What it was waiting for was cancelled.")
+            raise WaitedInVain
         known.result()  # may be the fault of every row
         column: Any = self.later.column()
         if not is_column(column) and isawaitable(column):

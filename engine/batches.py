@@ -11,13 +11,14 @@ The only place that touches aiodataloader, whose traps (0.4.3) are closed here:
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from itertools import chain
+from itertools import chain, islice
 from types import CoroutineType
 from typing import Any, Protocol
 
 from aiodataloader import DataLoader
 from strawberry import Info
 
+from engine.waiting import WaitedInVain
 from engine.zipped import Zipped, is_column
 
 
@@ -27,10 +28,6 @@ class Batch(Protocol):
     async def batch(
         self, parents: Sequence[Any], arguments: Mapping[str, Any]
     ) -> Sequence[Any]: ...
-
-
-class BatchCancelled(Exception):
-    """The batch was cancelled while someone waited for it."""
 
 
 class Gathering:
@@ -68,7 +65,7 @@ class Gathering:
         try:
             items = await self._resolver.batch(list(chain.from_iterable(columns)), self._arguments)
         except asyncio.CancelledError as error:
-            raise BatchCancelled("The batch was cancelled.") from error
+            raise WaitedInVain from error
         finally:
             self._tasks.discard(task)
         rest = iter(items)
@@ -120,7 +117,7 @@ def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any] | Z
     if isinstance(items, CoroutineType):
         items.close()
         raise TypeError(f"{name}() is neither async nor does it say that it returns Soon[…].")
-    column = items if is_column(items) else list(items)
+    column = items if is_column(items) else list(islice(items, len(parents) + 1))
     if len(column) != len(parents):
         raise TypeError(f"{name}() did not return one item for each parent.")
     return column

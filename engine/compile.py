@@ -37,12 +37,13 @@ from engine.batched import BatchedField
 from engine.codegen import row_builder
 from engine.derived import DerivedField
 from engine.document import Operation
-from engine.errors import Unsupported
+from engine.errors import BailOut, Unsupported
+from engine.field import AwaitedSource, Cells, Field, Source
 from engine.leaves import leaf
 from engine.lists import Lists
 from engine.lookups import derived_source, shared
 from engine.objects import Objects
-from engine.plan import AwaitedSource, Cells, Columns, Field, Plan, Selection, Source, Step
+from engine.plan import AwaitedColumn, Columns, Plan, PresentColumn, Selection
 from engine.recognition import recognition
 from engine.settings import EngineSettings
 from engine.sources import Attribute, PerParent, batched_source
@@ -97,8 +98,8 @@ class _Compilation:
     ) -> Selection:
         constants: dict[str, str | None] = {}
         fields: dict[str, Field] = {}
-        present: list[Step] = []
-        awaited: list[tuple[str, AwaitedSource, Cells]] = []
+        present: list[PresentColumn] = []
+        awaited: list[AwaitedColumn] = []
         for key, details in asked.items():
             nodes = [detail.node for detail in details]
             name = nodes[0].name.value
@@ -110,27 +111,26 @@ class _Compilation:
             place = Path(path, key, object_type.name)
             field = Field(key, object_type, object_type.fields[name], nodes, place)
             fields[key] = field
-            way = self._way(field, details)
-            if isinstance(way, Step):
-                present.append(way)
+            column = self._column(field, details)
+            if isinstance(column, PresentColumn):
+                present.append(column)
             else:
-                awaited.append((key, *way))
-                constants[key] = None
+                awaited.append(column)
+                constants[key] = None  # until it has arrived
         build = row_builder(tuple(asked), constants)
         return shared(Columns(fields, build, tuple(present), tuple(awaited)))
 
-    def _way(self, field: Field, details: FieldDetailsList) -> Step | tuple[AwaitedSource, Cells]:
-        """How the field's column is made: at once, or when something has arrived."""
+    def _column(self, field: Field, details: FieldDetailsList) -> PresentColumn | AwaitedColumn:
         definition = field.definition
         declared: StrawberryField | None = definition.extensions.get("strawberry-definition")
         cells = self._cells(definition.type, details, field)
         if isinstance(declared, DerivedField) and is_leaf_type(get_named_type(definition.type)):
             known = derived_source(declared, cells)
-            return Step(known, known.read, known.keywords, None)
+            return PresentColumn(known, known.read, known.keywords, None)
         source = self._source(field, declared)
         if isinstance(source, AwaitedSource):
-            return source, cells
-        return Step(source, source.read, source.keywords, cells)
+            return AwaitedColumn(field.key, source, cells)
+        return PresentColumn(source, source.read, source.keywords, cells)
 
     def _source(self, field: Field, declared: StrawberryField | None) -> Source | AwaitedSource:
         arguments = compiled_arguments(field.definition, field.nodes[0])
@@ -179,7 +179,10 @@ class _Compilation:
                 object_type,
                 details,
             )
-            return self._selection(object_type, collected.grouped_field_set, field.path)
+            try:
+                return self._selection(object_type, collected.grouped_field_set, field.path)
+            except Unsupported as unsupported:
+                raise BailOut(unsupported.reason) from None
 
         rows = recognition(declared, compiler.core, compiler.judge)
         return Objects(field, rows, selection_of, may_be_null)

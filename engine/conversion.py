@@ -27,7 +27,7 @@ Convert: TypeAlias = Callable[[Any], Any]
 _PLAIN_LEAVES: tuple[object, ...] = (str, int, float, bool, ID)
 
 
-class Step(NamedTuple):
+class Parameter(NamedTuple):
     """One argument that a resolver takes."""
 
     name: str
@@ -42,7 +42,7 @@ class Keywords:
     """The keyword arguments of a Strawberry resolver, at one place of a document."""
 
     arguments: Arguments
-    steps: tuple[Step, ...]
+    parameters: tuple[Parameter, ...]
     constants: dict[str, Any] | None
     """By their Python names; None where not all of them are plain."""
     given: tuple[tuple[str, str, Convert | None], ...]
@@ -74,7 +74,7 @@ class Keywords:
         coerced = self.arguments.coerced(values)
         return {
             python_name: coerced[name] if convert is None else convert(coerced[name])
-            for name, python_name, convert in self.steps
+            for name, python_name, convert in self.parameters
             if name in coerced
         }
 
@@ -82,25 +82,24 @@ class Keywords:
 def compiled_keywords(
     field: StrawberryField, arguments: Arguments, info: tuple[str, InfoOf] | None, schema: Schema
 ) -> Keywords:
-    """The steps that Strawberry would look up again for each call."""
+    """What Strawberry would look up again for each call."""
     name_of = schema.config.name_converter.from_argument
-    steps = tuple(
-        Step(name_of(argument), argument.python_name, _converter(argument, schema))
+    parameters = tuple(
+        Parameter(name_of(argument), argument.python_name, _converter(argument, schema))
         for argument in field.arguments
     )
-    by_name = {step.name: step for step in steps}
-    constant = [step for step in steps if step.name in arguments.constants]
-    is_usual = not arguments.is_odd and all(step.convert is None for step in constant)
-    return Keywords(
-        arguments,
-        steps,
-        {s.python_name: arguments.constants[s.name] for s in constant} if is_usual else None,
-        tuple(
-            (by_name[bound.name].python_name, bound.variable, by_name[bound.name].convert)
-            for bound in arguments.bound
-        ),
-        info,
+    by_name = {parameter.name: parameter for parameter in parameters}
+    plain = {
+        by_name[name].python_name: value
+        for name, value in arguments.constants.items()
+        if by_name[name].convert is None
+    }
+    is_usual = not arguments.is_odd and len(plain) == len(arguments.constants)
+    given = tuple(
+        (by_name[bound.name].python_name, bound.variable, by_name[bound.name].convert)
+        for bound in arguments.bound
     )
+    return Keywords(arguments, parameters, plain if is_usual else None, given, info)
 
 
 def _converter(argument: StrawberryArgument, schema: Schema) -> Convert | None:

@@ -1,12 +1,10 @@
-"""Documents, made fit to run: parsed, measured, validated. Knows schemas, nothing of plans."""
+"""Valid documents and their operations. Knows variables, nothing of how documents are judged."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from graphql import (
-    ASTValidationRule,
-    DirectiveNode,
     DocumentNode,
     FragmentDefinitionNode,
     GraphQLError,
@@ -14,32 +12,17 @@ from graphql import (
     OperationType,
     Undefined,
     ValueNode,
-    VariableNode,
-    Visitor,
-    parse,
-    specified_rules,
-    validate,
     value_from_ast_untyped,
-    visit,
 )
-from strawberry.schema import Schema
-from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 
 from engine.cache import LruCache
 from engine.errors import Unsupported
-from engine.limits import excess, refusal
 from engine.result import Refused, Stage
-from engine.roots import root_arguments
-from engine.settings import EngineSettings
 from engine.size import Measure
 from engine.variables import InvalidVariables, Variables
 
 if TYPE_CHECKING:
     from engine.plan import Plan
-
-# Strawberry's own rule for one-of inputs is left out: it raises KeyError for a variable that the
-# operation does not declare, and its inputs check the same when they are coerced.
-RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidationRule)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,75 +88,3 @@ class Operation:
     def asks_for(self, field_name: str) -> bool:
         """Whether its document asks for fields of this name, at any depth."""
         return field_name in self.measure.written
-
-
-def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
-    """The document in `text`.
-
-    Raises Refused: PARSE, LIMITS or VALIDATION.
-    """
-    node = _parsed(text, settings)
-    measure = Measure(node)
-    if too_large := excess(node, measure, settings):
-        raise Refused(Stage.LIMITS, too_large)
-    if errors := validate(schema._schema, node, RULES, settings.max_errors):
-        raise Refused(Stage.VALIDATION, errors)
-    return _document(node, measure, schema, settings)
-
-
-def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
-    if len(text) > settings.max_characters:
-        error = refusal(f"has {len(text)} characters", settings.max_characters)
-        raise Refused(Stage.LIMITS, [error])
-    try:
-        return parse(
-            text, max_lexical_tokens=settings.max_tokens, max_comments=settings.max_comments
-        )
-    except GraphQLError as error:
-        raise Refused(Stage.PARSE, [error]) from error
-
-
-def _document(
-    node: DocumentNode,
-    measure: Measure,
-    schema: Schema,
-    settings: EngineSettings,
-) -> Document:
-    fragments = {
-        definition.name.value: definition
-        for definition in node.definitions
-        if isinstance(definition, FragmentDefinitionNode)
-    }
-    operations: dict[str | None, Operation] = {}
-    switches = _switches(node)
-    for definition in node.definitions:
-        if isinstance(definition, OperationDefinitionNode):
-            name = definition.name.value if definition.name else None
-            variables = Variables(schema._schema, definition)
-            operations[name] = Operation(
-                node,
-                fragments,
-                definition,
-                definition.operation,
-                variables,
-                tuple(variables.names & switches),
-                measure,
-                root_arguments(definition.selection_set, fragments),
-                LruCache(entries=settings.plans_per_operation),
-            )
-    if len(operations) == 1:
-        operations[None] = next(iter(operations.values()))
-    return Document(node, operations)
-
-
-def _switches(node: DocumentNode) -> set[str]:
-    found: set[str] = set()
-
-    class Directives(Visitor):
-        def enter_directive(self, directive: DirectiveNode, *_: object) -> None:
-            for argument in directive.arguments or ():
-                if isinstance(argument.value, VariableNode):
-                    found.add(argument.value.name.value)
-
-    visit(node, Directives())
-    return found

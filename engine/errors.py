@@ -6,9 +6,10 @@ Interrupt                 stops the whole operation (a BaseException)
 Unsupported               found while compiling: graphql-core runs this operation from the start
 """
 
+from collections.abc import Sequence
 from enum import StrEnum
 
-from graphql import GraphQLError
+from graphql import GraphQLError, Node, located_error
 
 
 class Code(StrEnum):
@@ -50,6 +51,21 @@ class Unsupported(Exception):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
+
+
+def located(
+    error: Exception,
+    nodes: Sequence[Node] | None = None,
+    path: Sequence[str | int] | None = None,
+) -> GraphQLError:
+    """The error at its place in the answer, even one that fails to say what it is."""
+    try:
+        return located_error(error, nodes, path)
+    except Exception:
+        name = type(error).__name__
+        speaker = RuntimeError(f"{name}, which fails to say what it is.")
+        speaker.__cause__ = error
+        return GraphQLError(name, nodes, path=path, original_error=speaker)
 
 
 def coded(message: str, code: Code) -> GraphQLError:

@@ -10,7 +10,7 @@ from strawberry.execution import optimized_is_awaitable
 from engine.errors import BailOut
 
 if TYPE_CHECKING:
-    from engine.plan import Column, Field
+    from engine.field import Column, Field
     from engine.run import Run
 
 
@@ -32,7 +32,7 @@ class Sifted:
         if len(self.present) == len(self.whole):
             return list(made)
         rest = iter(made)
-        return [value if is_hole(value) else next(rest) for value in self.whole]
+        return [value if is_null_or_fault(value) else next(rest) for value in self.whole]
 
 
 def sift(column: "Column", field: "Field", run: "Run", *, may_be_null: bool) -> Sifted:
@@ -40,22 +40,21 @@ def sift(column: "Column", field: "Field", run: "Run", *, may_be_null: bool) -> 
     whole = column
     if not may_be_null and None in map(_null, column):
         whole = [forbidden_null(field) if value is None else value for value in column]
-    present = [value for value in whole if not is_hole(value)]
+    present = [value for value in whole if not is_null_or_fault(value)]
     run.faults += sum(isinstance(value, Exception) for value in whole)
     return Sifted(present, whole)
 
 
 def bail_out_of_awaitables(column: "Column") -> None:
     """Leave a column that holds awaitables to graphql-core, which looks for them everywhere."""
-    awaitables = [value for value in column if optimized_is_awaitable(value)]
-    for awaitable in awaitables:
-        if isinstance(awaitable, CoroutineType):
-            awaitable.close()
-    if awaitables:
+    if awaitables := [value for value in column if optimized_is_awaitable(value)]:
+        for awaitable in awaitables:
+            if isinstance(awaitable, CoroutineType):  # others may be shared
+                awaitable.close()
         raise BailOut("awaitable_value")
 
 
-def is_hole(value: Any) -> bool:
+def is_null_or_fault(value: Any) -> bool:
     return value is None or isinstance(value, Exception)
 
 

@@ -18,7 +18,7 @@ from strawberry.types.field import StrawberryField
 from strawberry.types.info import Info
 
 if TYPE_CHECKING:
-    from engine.plan import Field
+    from engine.field import Field
     from engine.run import Run
 
 

@@ -3,19 +3,22 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any
 
 from graphql import GraphQLError
 from graphql.pyutils import is_iterable
 
 from engine.errors import BailOut
-from engine.faults import bail_out_of_awaitables, is_hole, sift
-from engine.plan import Cells, Column, Field, Held, Quick, holding
+from engine.faults import bail_out_of_awaitables, is_null_or_fault, sift
+from engine.field import Cells, Column, Field, Held, Quick, holding
 from engine.zipped import Zipped, joined
 
 if TYPE_CHECKING:
     from engine.run import Run
+
+
+_READY = (list, tuple, Zipped)  # whose items are there, and have an end
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +35,13 @@ class Lists(Cells):
 
     def __post_init__(self) -> None:
         quick: dict[Held, Quick] = {}
-        for ready in (list, tuple, Zipped):
+        for ready in _READY:
             quick |= holding(ready, self._lists)
         object.__setattr__(self, "quick", quick)
 
     def closely(self, column: Column, run: "Run") -> Column:
         bail_out_of_awaitables(column)
-        ready = [value if is_hole(value) else _items(value, self.field) for value in column]
+        ready = [_items(value, self.field, run) for value in column]
         sifted = sift(ready, self.field, run, may_be_null=self.may_be_null)
         return sifted.restored(self._lists(sifted.present, run))
 
@@ -55,14 +58,17 @@ class Lists(Cells):
         return [done[end - length : end] for length, end in zip(lengths, ends, strict=True)]
 
 
-def _items(value: Any, field: Field) -> Any:
-    """The items of an iterable, or the fault that it is none or fails."""
+def _items(value: Any, field: Field, run: "Run") -> Any:
+    """The items of an iterable, null or a fault as it is, or the fault that it is no iterable."""
+    if type(value) in _READY or is_null_or_fault(value):
+        return value
     if hasattr(value, "__aiter__"):
         raise BailOut("async_iterable")
     if not is_iterable(value):
         place = f"'{field.parent}.{field.name}'"
         return GraphQLError(f"Expected Iterable, but did not find one for field {place}.")
     try:
-        return list(value)
+        items = list(islice(value, run.max_rows + 1))  # it may have no end
     except Exception as error:
         return error
+    return items if len(items) <= run.max_rows else run.refuse()

@@ -1,12 +1,14 @@
 """Derived fields, looked up. Knows pure functions of few values, waits for nothing."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.codegen import Table
 from engine.derived import DerivedField, reader
-from engine.plan import Cells, Column, Columns, Rows, Source
+from engine.field import Cells, Column, Rows, Source
+from engine.plan import Columns
 from engine.sources import attempt
 from engine.zipped import Zipped
 
@@ -28,17 +30,22 @@ class Known:
     found: dict[Any, Any] = field(default_factory=dict)
 
     def column(self, rows: Rows) -> list[Any]:
-        """Raises KeyError, or what reading a row raises, when a row's value was never seen."""
+        """Raises KeyError for a value that was never seen, TypeError for one that has no hash, and
+        what reading a row raises."""
         if type(rows) is Zipped and self.place is not None:
             return list(map(self.found.__getitem__, rows.columns[self.place]))
         keys = map(self.key_of, rows)
-        return list(map(self.found.__getitem__, keys))
+        column = [*map(self.found.__getitem__, keys)]
+        if len(column) != len(rows):
+            raise RuntimeError("An attribute raised StopIteration, which ends map().")
+        return column
 
     def learn(self, rows: Rows, made: Iterable[Any]) -> None:
-        """Remember what was made of these rows; faults are not remembered."""
+        """Remember what was made of these rows; not of values without a hash, and no faults."""
         for row, thing in zip(rows, made, strict=True):
             if len(self.found) < MAX_KNOWN and not isinstance(thing, Exception):
-                self.found[self.key_of(row)] = thing
+                with suppress(TypeError):
+                    self.found[self.key_of(row)] = thing
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +100,8 @@ def derived_source(declared: DerivedField, cells: Cells) -> Derived:
 def shared(columns: Columns) -> Columns | SharedDicts:
     """The selection itself, or, where all its fields derive from one attribute, a shared one."""
     attributes = {
-        step.source.declared.attribute if isinstance(step.source, Derived) else None
-        for step in columns.present
+        column.source.declared.attribute if isinstance(column.source, Derived) else None
+        for column in columns.present
     }
     if columns.awaited or len(attributes) != 1 or (attribute := attributes.pop()) is None:
         return columns

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from graphql import GraphQLObjectType
 
 from engine.faults import bail_out_of_awaitables, sift
+from engine.field import Cells, Column, Field, Held, Quick, as_it_is, holding
 from engine.info import FieldInfo
-from engine.plan import Cells, Column, Field, Held, Quick, Selection, as_it_is, holding
+from engine.plan import Selection
 from engine.recognition import Recognition
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from graphql.execution.collect_fields import FieldDetails
 from graphql.pyutils import inspect
 
 from engine.faults import bail_out_of_awaitables
+from engine.field import Field
 from engine.info import FieldInfo
-from engine.plan import Field
 from engine.rows import decided_by_class, speaks_for_all
 
 

@@ -12,7 +12,8 @@ from engine.variables import Values
 
 if TYPE_CHECKING:
     from engine.document import Operation
-    from engine.plan import Field, Hole
+    from engine.field import Field
+    from engine.plan import Hole
 
 
 @dataclass(slots=True)

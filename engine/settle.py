@@ -13,11 +13,12 @@ from graphql import (
     GraphQLNonNull,
     GraphQLOutputType,
     is_leaf_type,
-    located_error,
 )
 
+from engine.errors import located
+
 if TYPE_CHECKING:
-    from engine.plan import Field
+    from engine.field import Field
     from engine.run import Run
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -61,7 +62,7 @@ class _Settlement:
 
     def _value(self, declared: GraphQLOutputType, value: Any, field: "Field", path: Path) -> Any:
         if isinstance(value, Exception):
-            raise located_error(value, field.nodes, list(path))
+            raise located(value, field.nodes, list(path))
         if isinstance(declared, GraphQLNonNull):
             declared = declared.of_type
         if value is None or is_leaf_type(declared):

@@ -14,10 +14,10 @@ from engine.arguments import Arguments
 from engine.batched import BatchedField, BatchResolver
 from engine.batches import load, one_for_each
 from engine.conversion import Keywords, compiled_keywords
+from engine.field import AwaitedSource, Column, Field, Rows, Source
 from engine.info import FieldInfo, InfoOf, info_maker
 from engine.later import Later
-from engine.plan import AwaitedSource, Column, Field, Rows, Source
-from engine.together import together
+from engine.waiting import Unfinished
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -105,7 +105,7 @@ class PerParent(AwaitedSource):
         info, arguments = FieldInfo(self.field, run), self.arguments.coerced(run.values)
         column = [attempt(resolve, row, info, **arguments) for row in rows]
         if pending := [i for i, value in enumerate(column) if optimized_is_awaitable(value)]:
-            return _completed(column, pending)
+            return Unfinished(column, pending)
         return column
 
 
@@ -123,21 +123,6 @@ def batched_source(
     if resolver.is_async:
         return AwaitedBatch(resolver, resolver.function, told, info_of, is_repeated)
     return Batched(resolver, told)
-
-
-async def _completed(column: list[Any], pending: list[int]) -> list[Any]:
-    """The column, once those of its values that are to be awaited have arrived."""
-    arrived = await together([_outcome(column[index]) for index in pending])
-    for index, value in zip(pending, arrived, strict=True):
-        column[index] = value
-    return column
-
-
-async def _outcome(awaitable: Awaitable[Any]) -> Any:
-    try:
-        return await awaitable
-    except Exception as error:
-        return error
 
 
 def attempt(function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:

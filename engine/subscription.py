@@ -1,13 +1,16 @@
 """Where the events of a subscription come from: graphql-core says. Knows nothing of transports."""
 
+from asyncio import CancelledError
 from collections.abc import AsyncIterable
 from typing import Any
 
 from graphql import ExecutionResult, GraphQLError, create_source_event_stream
 from strawberry.execution import optimized_is_awaitable
 
+from engine.errors import located
 from engine.fallback import CountingExecutor
 from engine.run import Run
+from engine.waiting import fault_of
 
 
 async def source_of(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
@@ -23,16 +26,19 @@ async def source_of(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
     )
     if isinstance(executor, list):
         return executor
-    source: Any = create_source_event_stream(executor)
-    if optimized_is_awaitable(source):
-        source = await source
+    try:
+        source: Any = create_source_event_stream(executor)
+        if optimized_is_awaitable(source):
+            source = await source
+    except (Exception, CancelledError) as error:
+        return [failed(run, error)]
     if isinstance(source, ExecutionResult):
         return source.errors or []
     events: AsyncIterable[Any] = source
     return events
 
 
-def failed(run: Run, error: Exception) -> GraphQLError:
-    """The error of a source that broke off."""
+def failed(run: Run, error: Exception | CancelledError) -> GraphQLError:
+    """The error of a source that broke off. Raises a cancellation of those who listen."""
     nodes = list(run.operation.node.selection_set.selections)
-    return GraphQLError(str(error), nodes=nodes, original_error=error)
+    return located(fault_of(error), nodes)

@@ -30,6 +30,8 @@ from graphql import (
 )
 from graphql.execution.values import VariableValues, get_variable_values
 
+from engine.errors import located
+
 Test: TypeAlias = Callable[[Any], bool]
 
 ABSENT: Any = object()
@@ -111,7 +113,10 @@ class Variables:
         self, nodes: list[VariableDefinitionNode], raw: Mapping[str, Any]
     ) -> VariableValues:
         """Some of the variables, by the book."""
-        values = get_variable_values(self._schema, nodes, dict(raw), max_errors=MAX_ERRORS)
+        try:
+            values = get_variable_values(self._schema, nodes, dict(raw), max_errors=MAX_ERRORS)
+        except Exception as error:  # of a scalar, and graphql-core does not expect it there
+            raise InvalidVariables([located(error, nodes)]) from error
         if isinstance(values, list):
             raise InvalidVariables(values)
         return values

@@ -1,6 +1,6 @@
 """What becomes of the zoo's fields: values, nulls and failures, always the same for a number."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import Enum
 from typing import Any, NamedTuple, NewType
 
@@ -24,6 +24,32 @@ def fated(number: int, what: str, value: Any) -> Any:
     if roll == 0:
         return Broken(f"{what} of {number}")
     return None if roll == 1 else value
+
+
+class OwnZone(tzinfo):
+    """Has no hash, and knows no offset of leap days."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def utcoffset(self, moment: datetime | None) -> timedelta:
+        if moment and moment.day == 29:
+            raise StopIteration("no offset")
+        return timedelta(0)
+
+    def dst(self, moment: datetime | None) -> None:
+        return None
+
+    def tzname(self, moment: datetime | None) -> str:
+        return "own"
+
+
+ZONES = [
+    *[UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(seconds=1172))] * 2,
+    OwnZone(),
+]
 
 
 def raised(outcome: Any) -> Any:
@@ -59,3 +85,14 @@ class CatRow(NamedTuple):
     number: int
     name: str | None
     flags: int
+
+    @property
+    def lucky(self) -> list[int]:
+        """Has no hash."""
+        return [self.number % 3]
+
+    @property
+    def last(self) -> int:
+        if self.number % 7 == 6:
+            raise StopIteration("no last one")
+        return self.number

@@ -68,9 +68,8 @@ class Inputs:
             return f"[{', '.join(items)}]"
         if isinstance(declared, GraphQLInputObjectType):
             members = (
-                f"{name}: {self.literal(member.type, random, request, depth + 1)}"
-                for name, member in declared.fields.items()
-                if is_required_input_field(member) or random.random() < (0.5 if depth < 2 else 0)
+                f"{name}: {self.literal(member, random, request, depth + 1)}"
+                for name, member in _given(declared, random, depth)
             )
             return "{" + ", ".join(members) + "}"
         value = self._leaf(declared, random)
@@ -84,8 +83,7 @@ class Inputs:
         if roll < 0.12 and may_be_null:
             return request.variable(str(declared), None)
         if roll < 0.3:
-            nullable = declared.of_type if isinstance(declared, GraphQLNonNull) else declared
-            default = self._default(nullable, random)
+            default = self._default(_nullable(declared), random)
             value = ... if random.random() < 0.6 else self._json(declared, random, 0)
             return request.variable(f"{declared} = {default}", value)
         if roll < 0.36 and may_be_null:
@@ -94,9 +92,11 @@ class Inputs:
 
     def _default(self, declared: GraphQLInputType, random: Random) -> str:
         if isinstance(declared, GraphQLList):
-            return "[]"
+            if random.random() < 0.6:
+                return "[]"
+            return self._default(_nullable(declared.of_type), random)  # which stands for [it]
         if isinstance(declared, GraphQLInputObjectType):
-            return json.dumps({}) if random.random() < 0.1 else "null"
+            return "{}" if random.random() < 0.1 else "null"
         value = self._leaf(declared, random)
         return value if isinstance(declared, GraphQLEnumType) else json.dumps(value)
 
@@ -111,9 +111,8 @@ class Inputs:
             ]
         if isinstance(declared, GraphQLInputObjectType):
             return {
-                name: self._json(member.type, random, depth + 1)
-                for name, member in declared.fields.items()
-                if is_required_input_field(member) or random.random() < (0.5 if depth < 2 else 0)
+                name: self._json(member, random, depth + 1)
+                for name, member in _given(declared, random, depth)
             }
         return self._leaf(declared, random)
 
@@ -121,3 +120,22 @@ class Inputs:
         if isinstance(declared, GraphQLEnumType):
             return random.choice(list(declared.values))
         return self._values[declared.name](random)
+
+
+def _given(
+    declared: GraphQLInputObjectType, random: Random, depth: int
+) -> list[tuple[str, GraphQLInputType]]:
+    """The members to give, with their types; of a one-of input mostly one that is no null."""
+    definition = declared.extensions.get("strawberry-definition")
+    if definition is not None and definition.is_one_of and random.random() < 0.9:
+        name = random.choice(list(declared.fields))
+        return [(name, GraphQLNonNull(_nullable(declared.fields[name].type)))]
+    return [
+        (name, member.type)
+        for name, member in declared.fields.items()
+        if is_required_input_field(member) or random.random() < (0.5 if depth < 2 else 0)
+    ]
+
+
+def _nullable(declared: GraphQLInputType) -> Any:
+    return declared.of_type if isinstance(declared, GraphQLNonNull) else declared

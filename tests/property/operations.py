@@ -5,8 +5,8 @@ Point it at a schema by saying how leaf values are drawn:
     Operations(schema._schema, {"ID": lambda random: random.choice(ids)}).draw(Random(7))
 
 `values` may also name one argument, `User.relationWith.ids`, whose whole value it then draws.
-Fragments, aliases, merged fields, directives, variables (absent, null, wrong, inside lists and
-objects) and now and then an invalid document come by themselves.
+Fragments, aliases, merged fields, directives, introspection, variables (absent, null, wrong, inside
+lists and objects) and now and then an invalid document come by themselves.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,6 +27,11 @@ from graphql import (
 )
 
 from tests.property.inputs import Draw, Inputs, Request
+
+INTROSPECTIONS = (
+    "__schema { queryType { name } }",
+    '__type(name: "Query") { kind fields { name } }',
+)
 
 Allowed: TypeAlias = Callable[[GraphQLField], bool]
 
@@ -64,6 +69,8 @@ class Operations:
             return self._fragment(on, random, request, depth)
         if roll < 0.16 or isinstance(on, GraphQLUnionType):
             return self._alias(random, request) + "__typename" + self._directive(random, request)
+        if on is self._schema.query_type and random.random() < 0.03:
+            return random.choice(INTROSPECTIONS)
         text = self._field(on, random, request, depth)
         # Asked twice, a field is merged with itself; its arguments must be the same.
         return f"{text} {text}" if roll > 0.95 and "{" not in text else text
@@ -108,15 +115,25 @@ class Operations:
 
     def _alias(self, random: Random, request: Request, arguments: Any = ()) -> str:
         # Fields with arguments always get a name of their own: no two calls need be the same.
-        return f"a{next(request.names)}: " if arguments or random.random() < 0.15 else ""
+        number = next(request.names)
+        if random.random() < 0.002:
+            number //= 2  # a name that another field may have already
+        return f"a{number}: " if arguments or random.random() < 0.15 else ""
 
     def _directive(self, random: Random, request: Request) -> str:
         if random.random() > 0.06:
             return ""
-        name = random.choice(("skip", "include"))
-        if random.random() < 0.5:
-            return f" @{name}(if: {random.choice(('true', 'false'))})"
-        return f" @{name}(if: {request.variable('Boolean!', random.random() < 0.5)})"
+        names = random.choice((["skip"], ["include"], ["include", "skip"], ["skip", "include"]))
+        return "".join(f" @{name}(if: {self._switch(random, request)})" for name in names)
+
+    def _switch(self, random: Random, request: Request) -> str:
+        roll, value = random.random(), random.random() < 0.5
+        if roll < 0.5:
+            return random.choice(("true", "false"))
+        if roll > 0.6:
+            return request.variable("Boolean!", value)
+        default = random.choice(("true", "false"))
+        return request.variable(f"Boolean = {default}", random.choice((value, ..., ..., None)))
 
     def _arguments(
         self, place: str, definition: GraphQLField, random: Random, request: Request

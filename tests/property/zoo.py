@@ -7,7 +7,7 @@ be, some resolvers raise, some items of a batch are exceptions.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import strawberry
@@ -15,7 +15,19 @@ from graphql import GraphQLError
 from strawberry import Info
 
 from engine import Outcome, Parents, Soon, Zipped, batched, derived, of_rows, places
-from tests.property.fate import MOODS, START, TAG, Broken, CatRow, Mood, Tag, fated, luck, raised
+from tests.property.fate import (
+    MOODS,
+    START,
+    TAG,
+    ZONES,
+    Broken,
+    CatRow,
+    Mood,
+    Tag,
+    fated,
+    luck,
+    raised,
+)
 
 
 @strawberry.input
@@ -27,13 +39,21 @@ class Filter:
     inner: "Filter | None" = None
 
 
+@strawberry.input(one_of=True)
+class Choice:
+    id: strawberry.Maybe[strawberry.ID]
+    mood: strawberry.Maybe[Mood]
+    among: strawberry.Maybe[Filter]
+
+
 @strawberry.interface
 class Animal:
     name: str | None
 
     @batched
     def id(animals: Parents[Any]) -> list[strawberry.ID]:
-        return [animal.number for animal in animals]
+        # Rarely a number of more digits than one may write.
+        return [animal.number if animal.number % 29 else 10**5000 for animal in animals]  # type: ignore[misc]
 
     @batched(description="Counted for all at once.")
     async def friend_count(animals: Parents[Any], info: Info, least: int = 0) -> list[Outcome[int]]:
@@ -78,16 +98,18 @@ class Animal:
 class Cat(Animal):
     lives: int = derived("flags", lambda flags: fated(flags, "lives", 9 - flags))
     mood: Mood | None = derived("flags", MOODS.__getitem__)
+    luck: int = derived("lucky", lambda lucky: lucky[0])
+    last: int | None
+    previous: int | None = derived("last", lambda last: last - 1)
 
     @batched
     def weight(cats: Parents[CatRow]) -> list[float]:
-        return [fated(cat.number, "weight", cat.number / 4) for cat in cats]
+        return [fated(cat.number, "weight", WEIGHTS[cat.number % len(WEIGHTS)]) for cat in cats]
 
     @batched
     def born(cats: Parents[CatRow]) -> list[datetime | None]:
-        zones = [UTC, timezone(timedelta(hours=5, minutes=30)), timezone(timedelta(seconds=1172))]
         return [
-            (START + timedelta(days=cat.number)).astimezone(zones[cat.number % 3])
+            (START + timedelta(days=cat.number)).replace(tzinfo=ZONES[cat.number % len(ZONES)])
             if cat.number % 5
             else None
             for cat in cats
@@ -176,6 +198,9 @@ class Pebble:
 Thing = Annotated[Cat | Dog | Stone, strawberry.union("Thing")]
 
 
+WEIGHTS = [*(number / 4 for number in range(20)), float("inf"), float("nan"), 10**400]
+
+
 async def later(ages: list[Outcome[int | None]]) -> list[Outcome[int | None]]:
     await asyncio.sleep(0)
     return ages
@@ -252,6 +277,16 @@ class Query:
         inner: Filter | None = strawberry.UNSET,
     ) -> str:
         return repr((text, ratio, flag, moment, tags, mood, inner))
+
+    @batched
+    def chosen(
+        roots: Parents[Any], choice: Choice, others: list[Choice] | None = None
+    ) -> list[str]:
+        return [repr((choice, others)) for _ in roots]
+
+    @strawberry.field
+    def zoo(self) -> "Query":
+        return Query()
 
     @strawberry.field
     def not_a_list(self) -> list[int] | None:

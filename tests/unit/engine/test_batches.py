@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from engine.batches import BatchCancelled, Gatherings, frozen, one_for_each
+from engine.batches import Gatherings, frozen, one_for_each
+from engine.waiting import WaitedInVain
 
 INFO: Any = SimpleNamespace(_raw_info=SimpleNamespace(variable_values={}))
 
@@ -93,7 +94,7 @@ async def test_a_cancelled_batch_is_an_error_for_its_waiters() -> None:
     gatherings, resolver = Gatherings(), Doubling()
     resolver.error = asyncio.CancelledError()
     resolver.may_go.set()
-    with pytest.raises(BatchCancelled):
+    with pytest.raises(WaitedInVain):
         await asyncio.wait_for(waiter(gatherings, resolver, [1]), 5)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from engine import Engine, EngineSettings, Stage
 from engine.cache import LruCache
+from tests.unit.engine import odd
 from tests.unit.engine.tree import Calls, answer, schema
 
 
@@ -17,6 +18,19 @@ async def test_an_answer_of_too_many_rows_is_refused_while_it_grows() -> None:
     assert response["data"] is None
     assert response["errors"][0]["extensions"] == {"code": "COST_LIMIT_EXCEEDED"}
     assert ("size", 1600) not in calls
+
+
+@pytest.mark.parametrize("field", ["endlessNumbers", "endlessNulls { number }"])
+async def test_a_list_without_end_has_too_many_rows(field: str) -> None:
+    engine = Engine(odd.schema, EngineSettings(max_rows=100))
+    result = await engine.execute(query=f"{{ {field} }}")
+    assert [error.extensions for error in result.errors] == [{"code": "COST_LIMIT_EXCEEDED"}]
+
+
+async def test_a_batch_without_end_is_not_one_item_for_each_parent() -> None:
+    result = await Engine(odd.schema).execute(query="{ odds { endless } }")
+    assert result.data == {"odds": [{"endless": None}] * 2}
+    assert "one item for each parent" in result.errors[0].message
 
 
 async def test_what_graphql_core_runs_has_the_same_bound() -> None:
@@ -57,6 +71,17 @@ async def test_resolvers_that_were_not_even_begun_are_let_go() -> None:
         await task
     gc.collect()  # a coroutine that nobody awaited would complain, and warnings are errors
     assert calls == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["{ odd { slow } }", "{ odds { slow } }", "{ odds { slow soonCancelled cancelledBatch } }"],
+)
+async def test_a_deadline_that_is_over_leaves_nothing_unawaited(query: str) -> None:
+    engine = Engine(odd.schema)
+    result = await engine.run(engine.prepare(query), deadline=0)
+    assert [error.extensions for error in result.errors] == [{"code": "DEADLINE_EXCEEDED"}]
+    gc.collect()
 
 
 async def test_a_fragment_bomb_is_refused_by_its_written_out_size() -> None:

@@ -10,6 +10,10 @@ import strawberry
 from graphql import OperationType
 
 from engine import Engine, EngineSettings, Parents, Result, Stage, batched, of_rows
+from engine.waiting import WaitedInVain
+from tests.unit.engine import odd
+
+IN_VAIN = str(WaitedInVain())
 
 
 class Context:
@@ -126,6 +130,22 @@ async def test_an_event_has_a_deadline_and_a_bound_and_the_next_is_answered(engi
     small = Engine(engine._schema, EngineSettings(max_rows=2))
     large = await results(small, "subscription { ticks(count: 2) { number } }")
     assert codes(large) == ["COST_LIMIT_EXCEEDED"] * 2
+
+
+@pytest.mark.parametrize(
+    ("query", "messages"),
+    [
+        ("subscription { cancelled }", [[], [IN_VAIN]]),
+        ("subscription { unsayable }", [[], ["Unsayable"]]),
+        ("subscription { neverBegun(unsayable: false) }", [[IN_VAIN]]),
+        ("subscription { neverBegun(unsayable: true) }", [["It cannot say what it is."]]),
+    ],
+)
+async def test_a_source_that_fails_oddly_is_the_last_answer_too(
+    query: str, messages: list[list[str]]
+) -> None:
+    answers = await results(Engine(odd.schema), query)
+    assert [[error.message for error in answer.errors] for answer in answers] == messages
 
 
 async def test_whoever_leaves_closes_the_source(engine: Engine) -> None:

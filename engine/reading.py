@@ -1,0 +1,128 @@
+"""Documents, made fit to run: parsed, measured, validated. Knows schemas, nothing of plans."""
+
+from contextlib import suppress
+
+from graphql import (
+    ASTValidationRule,
+    DirectiveNode,
+    DocumentNode,
+    FragmentDefinitionNode,
+    GraphQLError,
+    GraphQLNamedType,
+    ObjectValueNode,
+    OperationDefinitionNode,
+    ValidationContext,
+    VariableNode,
+    Visitor,
+    parse,
+    specified_rules,
+    validate,
+    visit,
+)
+from strawberry.schema import Schema
+from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
+from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
+
+from engine.cache import LruCache
+from engine.document import Document, Operation
+from engine.errors import located
+from engine.limits import excess, refusal
+from engine.result import Refused, Stage
+from engine.roots import root_arguments
+from engine.settings import EngineSettings
+from engine.size import Measure
+from engine.variables import Variables
+
+
+class OneOfRule(OneOfInputValidationRule):
+    """Strawberry's own, which fails for a variable that is not declared where it looks."""
+
+    def __init__(self, validation_context: ValidationContext) -> None:
+        super().__init__(validation_context)
+        self.variable_definitions = {}
+
+    def validate_one_of(self, node: ObjectValueNode, type: GraphQLNamedType) -> None:  # noqa: A002
+        with suppress(KeyError):  # other rules, or the coercion of the value, tell it
+            super().validate_one_of(node, type)
+
+
+RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidationRule, OneOfRule)
+
+
+def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
+    """The document in `text`.
+
+    Raises Refused: PARSE, LIMITS or VALIDATION.
+    """
+    node = _parsed(text, settings)
+    measure = Measure(node)
+    if too_large := excess(node, measure, settings):
+        raise Refused(Stage.LIMITS, too_large)
+    if errors := _mistakes(node, schema, settings):
+        raise Refused(Stage.VALIDATION, errors)
+    return _document(node, measure, schema, settings)
+
+
+def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
+    if len(text) > settings.max_characters:
+        error = refusal(f"has {len(text)} characters", settings.max_characters)
+        raise Refused(Stage.LIMITS, [error])
+    try:
+        return parse(
+            text, max_lexical_tokens=settings.max_tokens, max_comments=settings.max_comments
+        )
+    except GraphQLError as error:
+        raise Refused(Stage.PARSE, [error]) from error
+
+
+def _mistakes(node: DocumentNode, schema: Schema, settings: EngineSettings) -> list[GraphQLError]:
+    try:
+        return validate(schema._schema, node, RULES, settings.max_errors)
+    except Exception as error:  # of a scalar that was given a literal
+        return [located(error)]
+
+
+def _document(
+    node: DocumentNode,
+    measure: Measure,
+    schema: Schema,
+    settings: EngineSettings,
+) -> Document:
+    fragments = {
+        definition.name.value: definition
+        for definition in node.definitions
+        if isinstance(definition, FragmentDefinitionNode)
+    }
+    operations: dict[str | None, Operation] = {}
+    switches = _switches(node)
+    for definition in node.definitions:
+        if isinstance(definition, OperationDefinitionNode):
+            name = definition.name.value if definition.name else None
+            variables = Variables(schema._schema, definition)
+            operations[name] = Operation(
+                node,
+                fragments,
+                definition,
+                definition.operation,
+                variables,
+                tuple(variables.names & switches),
+                measure,
+                root_arguments(definition.selection_set, fragments),
+                LruCache(entries=settings.plans_per_operation),
+            )
+    if len(operations) == 1:
+        operations[None] = next(iter(operations.values()))
+    return Document(node, operations)
+
+
+def _switches(node: DocumentNode) -> set[str]:
+    found: set[str] = set()
+
+    class Directives(Visitor):
+        def enter_directive(self, directive: DirectiveNode, *_: object) -> None:
+            for argument in directive.arguments or ():
+                if isinstance(argument.value, VariableNode):
+                    found.add(argument.value.name.value)
+
+    visit(node, Directives())
+    return found
