@@ -112,8 +112,10 @@ class Viewer:
         description="Whom the viewer follows closely, newest first. Nobody else is told.",
     )
     @paged
-    def special_follows(viewers: Parents[UserRow], info: Info, paging: Paging) -> Soon[lists.Rows]:
-        return lists.own_pages(info, OwnListKind.SPECIALS, viewers, paging)
+    def special_follows(
+        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+    ) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.SPECIALS, viewers, paging, order_by)
 
     @batched(
         graphql_type=MutedConnection,
@@ -121,16 +123,20 @@ class Viewer:
         "and of all others in that of the mutes, newest first.",
     )
     @paged
-    def muted_users(viewers: Parents[UserRow], info: Info, paging: Paging) -> Soon[lists.Rows]:
-        return lists.own_pages(info, OwnListKind.MUTED, viewers, paging)
+    def muted_users(
+        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+    ) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.MUTED, viewers, paging, order_by)
 
     @batched(
         graphql_type=BlockedConnection,
         description="Whom the viewer has blocked, newest first.",
     )
     @paged
-    def blocked_users(viewers: Parents[UserRow], info: Info, paging: Paging) -> Soon[lists.Rows]:
-        return lists.own_pages(info, OwnListKind.BLOCKED, viewers, paging)
+    def blocked_users(
+        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+    ) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.BLOCKED, viewers, paging, order_by)
 
     @batched(
         graphql_type=FollowRequestConnection,

@@ -19,7 +19,7 @@ from graph.transitions import (
     update_follow,
 )
 from storage.stores import Stores
-from tests.edges import edges
+from tests.edges import Said, edges
 from tests.gateway import Gateway
 from tests.graphs import PLENTY, as_pair, drain_all, follows
 
@@ -36,8 +36,8 @@ fragment request on FollowRequest { id from { id } to { id } message requestedAt
 
 READ_FROM_EITHER_END = """
 query ($after: String, $direction: OrderDirection!) { viewer {
-  page: WAYFollowRequests(first: 2, after: $after, orderBy: {direction: $direction}) {
-    nodes { from { id } to { id } } pageInfo { hasNextPage endCursor }
+  page: LIST(first: 2, after: $after, orderBy: {direction: $direction}) {
+    nodes { id } pageInfo { hasNextPage endCursor }
 } } }
 """
 
@@ -204,23 +204,31 @@ async def test_an_own_list_is_paged_like_any_other(gateway: Gateway, stores: Sto
     assert "does not belong" in (await gateway.error(query, 1, c=after))["message"]
 
 
-@pytest.mark.parametrize("way", ["incoming", "outgoing"])
-async def test_requests_are_read_from_either_end(
-    gateway: Gateway, stores: Stores, way: str
+@pytest.mark.parametrize(
+    ("name", "edge"),
+    [
+        ("incomingFollowRequests", Kind.REQUEST),
+        ("outgoingFollowRequests", Kind.REQUEST),
+        ("blockedUsers", Kind.BLOCK),
+        ("mutedUsers", (Kind.NONE, Flags.MUTED)),
+        ("specialFollows", (Kind.FOLLOW, Flags.SPECIAL)),
+    ],
+)
+async def test_every_own_list_is_read_from_either_end(
+    gateway: Gateway, stores: Stores, name: str, edge: Kind | Said
 ) -> None:
     for user in range(2, 7):
-        pair = as_pair(user, 1) if way == "incoming" else as_pair(1, user)
-        await edges(stores, {pair: Kind.REQUEST})
+        pair = as_pair(user, 1) if name.startswith("incoming") else as_pair(1, user)
+        await edges(stores, {pair: edge})
     await drain_all(stores)
-    query = READ_FROM_EITHER_END.replace("WAY", way)
-    end = "from" if way == "incoming" else "to"
+    query = READ_FROM_EITHER_END.replace("LIST", name)
     found: dict[str, list[str]] = {"ASC": [], "DESC": []}
     for direction, ids in found.items():
         after, more = None, True
         while more:
             page = await gateway.data(query, 1, after=after, direction=direction)
             page = page["viewer"]["page"]
-            ids += [node[end]["id"] for node in page["nodes"]]
+            ids += [node["id"] for node in page["nodes"]]
             after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
     assert len(found["ASC"]) == 5
     assert found["ASC"] == found["DESC"][::-1]

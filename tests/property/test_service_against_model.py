@@ -125,6 +125,9 @@ query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
     specialFollows(first: 100) { totalCount edges { since: followedAt node { id } } }
     blockedUsers(first: 100) { totalCount edges { since: blockedAt node { id } } }
     mutedUsers(first: 100) { totalCount edges { node { id } } }
+    oldestSpecials: specialFollows(first: 100, orderBy: {direction: ASC}) { nodes { id } }
+    oldestBlocked: blockedUsers(first: 100, orderBy: {direction: ASC}) { nodes { id } }
+    oldestMuted: mutedUsers(first: 100, orderBy: {direction: ASC}) { nodes { id } }
     outgoingFollowRequests(first: 100) {
       totalCount edges { since: requestedAt node { to { id } } }
     }
@@ -138,6 +141,12 @@ fragment relation on Relation {
   requestedAt whispering requested requestedBy blocking muted special
 }
 """
+
+OLDEST_FIRST = {
+    "specialFollows": "oldestSpecials",
+    "blockedUsers": "oldestBlocked",
+    "mutedUsers": "oldestMuted",
+}
 
 SETTINGS = """
 mutation ($protected: Boolean!, $following: Audience!, $followers: Audience!) {
@@ -589,6 +598,9 @@ def compare_own_lists(onlooker: Onlooker, shown: Any) -> None:
             check_list([(dates[user], user) for user in muted], possible)
         else:
             check_list(entries_of(page), possible)
+    for name, reversed_name in OLDEST_FIRST.items():
+        newest = [edge["node"] for edge in shown[name]["edges"]]
+        assert shown[reversed_name]["nodes"] == newest[::-1]
 
 
 def compare_relation(onlooker: Onlooker, user: int, other: int, shown: Any) -> None:
