@@ -40,6 +40,7 @@ class Outcome(Enum):
     NOT_MUTED = "NOT_MUTED"
     DISMISSED = "DISMISSED"
     ALREADY_DISMISSED = "ALREADY_DISMISSED"
+    RECORDED = "RECORDED"
     RESTORED = "RESTORED"
     CANNOT_FOLLOW_SELF = "CANNOT_FOLLOW_SELF"
     CANNOT_DO_TO_SELF = "CANNOT_DO_TO_SELF"
@@ -82,6 +83,7 @@ CHANGES = frozenset(
         Outcome.MUTED,
         Outcome.UNMUTED,
         Outcome.DISMISSED,
+        Outcome.RECORDED,
         Outcome.RESTORED,
         Outcome.ERASED,
         Outcome.DEACTIVATED,

@@ -20,6 +20,7 @@ class _Statements:
     find_receipts: str
     spend_receipt: str
     write_receipt: str
+    write_receipt_of_batch: str
 
 
 _SQL = sql.load(_Statements, "receipts")
@@ -55,6 +56,19 @@ async def write_receipt(
         raise AlreadyNoted from None
 
 
+async def write_receipt_of_batch(
+    connection: Connection, request: Request, outcome: Outcome, recorded: int
+) -> None:
+    """The same of what was done to many, of whom so many were recorded."""
+    actor, receipt_id, asked = request
+    try:
+        await connection.fetch(
+            _SQL.write_receipt_of_batch, actor, receipt_id, asked, outcome.name, recorded
+        )
+    except asyncpg.UniqueViolationError:
+        raise AlreadyNoted from None
+
+
 def receipt_columns(receipt: Receipt) -> Iterator[Any]:
     """A receipt as `write_with_receipt` takes it."""
     yield from (receipt.id, receipt.asked, receipt.outcome.name)
@@ -67,7 +81,8 @@ def receipt_columns(receipt: Receipt) -> Iterator[Any]:
 
 
 def _kept(row: Record) -> Kept:
-    receipt = Receipt(row["id"], row["asked"], Outcome[row["outcome"]], _taken(row["taken"]))
+    outcome, taken, recorded = Outcome[row["outcome"]], _taken(row["taken"]), row["recorded"] or 0
+    receipt = Receipt(row["id"], row["asked"], outcome, taken, recorded)
     return Kept(receipt, row["other_id"], row["age_us"])
 
 

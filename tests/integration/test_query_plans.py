@@ -517,6 +517,12 @@ async def test_a_receipt_is_found_by_a_probe(planner: Planner) -> None:
     assert sum(reads.rows for reads in touched.values()) <= 1
 
 
+async def test_a_receipt_of_a_batch_costs_no_read(planner: Planner) -> None:
+    receipt = (0, uuid4(), b"interactions", "RECORDED", 500)
+    touched = await planner.touched("receipts", "write_receipt_of_batch", *receipt)
+    assert not any(reads.end_to_end or reads.rows for reads in touched.values())
+
+
 async def test_a_receipt_of_its_own_costs_no_read(planner: Planner) -> None:
     receipt = (500, uuid4(), 500, 9, b"settings", "UPDATED")
     touched = await planner.touched("receipts", "write_receipt", *receipt)
