@@ -501,7 +501,7 @@ async def test_what_begins_something_looks_for_two_accounts_first(planner: Plann
 
 
 async def test_a_receipt_costs_no_read(planner: Planner) -> None:
-    receipt = (uuid4(), b"unfollow", "UNFOLLOWED", [1] * 10)
+    receipt = (uuid4(), b"unfollow", "UNFOLLOWED", [1] * 10, None)
     write = (*UNFOLLOWS, *ONE_ENDS, False, *receipt)
     touched = await planner.touched("edges", "write_with_receipt", *write)
     assert not any(reads.end_to_end for reads in touched.values())
