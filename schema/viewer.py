@@ -22,9 +22,10 @@ from schema.connection import (
     entries,
 )
 from schema.context import Info, scope_of
+from schema.notes import notes_of
 from schema.order import Order
 from schema.paging import After, paged
-from schema.request import FollowRequest, notes_of
+from schema.request import FollowRequest
 from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, date
 from schema.settings import RelationshipSettings
 from schema.suggestion import SuggestionConnection, suggestion_page

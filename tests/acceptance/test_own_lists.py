@@ -110,6 +110,26 @@ async def test_a_mute_tells_when_it_ends(gateway: Gateway, stores: Stores) -> No
     }
 
 
+async def test_a_relation_tells_its_owner_alone_when_its_mute_ends(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await changed(stores, 1, 2, mute(until=2_000_000_000_000))  # type: ignore[arg-type]
+    await changed(stores, 1, 3, mute())
+    await drain_all(stores)
+    query = """{ users(ids: ["1", "2", "3", "4"]) {
+        relationWith(ids: ["1", "2", "3", "4"]) { muted mutedUntil } } }"""
+    end = {"muted": True, "mutedUntil": "2033-05-18T03:33:20+00:00"}
+    no_end = {"muted": True, "mutedUntil": None}
+    nothing = {"muted": False, "mutedUntil": None}
+    told = [user["relationWith"] for user in (await gateway.data(query, 1))["users"]]
+    assert told == [[nothing, end, no_end, nothing], *[[nothing] * 4] * 3]
+    told = [user["relationWith"] for user in (await gateway.as_service.data(query))["users"]]
+    assert told[0] == [nothing, end, no_end, nothing]
+    for viewer in (None, 2, 3, 4):
+        for user in (await gateway.data(query, viewer))["users"]:
+            assert user["relationWith"] == [nothing] * 4
+
+
 async def test_what_the_viewer_does_shows_at_once_in_the_viewers_lists(
     gateway: Gateway, stores: Stores
 ) -> None:

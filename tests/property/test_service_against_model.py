@@ -138,7 +138,8 @@ query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
 }
 fragment relation on Relation {
   from { id } to { id } state following followedBy followedAt followedByAt friendsSince
-  requestedAt whispering requested requestedBy blocking muted special
+  requestedAt requestedByAt blockedAt mutedUntil whispering requested requestedBy blocking muted
+  special
 }
 """
 
@@ -635,6 +636,9 @@ def face(edge: Edge, back: Edge) -> dict[str, Any]:
         "followedByAt": text(back_since),
         "friendsSince": text(max(since, back_since)) if friends and since and back_since else None,
         "requestedAt": text(date_of(edge) if asks else None),
+        "requestedByAt": text(date_of(back) if asked else None),
+        "blockedAt": text(date_of(edge) if edge.kind is Kind.BLOCK else None),
+        "mutedUntil": None,  # no mute here has an end
         "whispering": edge.kind is Kind.WHISPER,
         "requested": asks,
         "requestedBy": asked,
