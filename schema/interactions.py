@@ -46,7 +46,9 @@ class InteractionInput:
     )
     kind: InteractionKind = strawberry.field(description="What it was.")
     at: datetime | None = strawberry.field(
-        default=None, description="When, with a time zone; now if it is not given."
+        default=None,
+        description="When, with a time zone, at most five minutes from now; if it is not given, "
+        "now.",
     )
     count: int = strawberry.field(default=1, description="How often: 1 to 1,000.")
 

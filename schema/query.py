@@ -13,6 +13,7 @@ from resolvers.scope import Scope
 from schema import arguments
 from schema.account import Account, AccountRow
 from schema.context import Info, scope_of
+from schema.federation import Entity, Representations, Service, subgraph, users_of
 from schema.freshness import AtLeastAsFresh
 from schema.node import Node
 from schema.relation import Relation
@@ -148,6 +149,24 @@ class Query:
         scope = scope_of(info)
         rows = await _accounts(scope, arguments.user_ids("ids", ids, scope.limits.users_max))
         return cast("list[list[Account]]", [rows] * len(roots))
+
+    @batched(
+        name="_service", description="For a router of federated subgraphs: what this subgraph is."
+    )
+    def service(roots: Parents[None], info: Info) -> list[Service]:
+        return [Service(sdl=subgraph(info.schema.as_str()))] * len(roots)
+
+    @batched(
+        name="_entities",
+        graphql_type=list[Entity | None],
+        description="For a router of federated subgraphs: the users whom other subgraphs mean, in "
+        "their order.",
+    )
+    def entities(
+        roots: Parents[None], info: Info, representations: Representations
+    ) -> list[list[UserRow]]:
+        most = scope_of(info).limits.relations_max
+        return [users_of(representations, most)] * len(roots)
 
 
 async def _accounts(scope: Scope, users: Sequence[UserRow]) -> list[AccountRow]:

@@ -38,7 +38,7 @@ class FollowRequest(Node):
     def requested_at(rows: Parents[RequestRow]) -> list[datetime]:
         return [date(row.since) for row in rows]
 
-    @batched(description="What who asks has written to who is asked.")
+    @batched(description="What who asks has written to who is asked; null if nothing.")
     async def message(rows: Parents[RequestRow], info: Info) -> list[str | None]:
         pairs = [Pair(row.source, row.target) for row in rows]
         notes = await notes_of(scope_of(info), pairs)
