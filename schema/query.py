@@ -154,7 +154,7 @@ class Query:
         name="_service", description="For a router of federated subgraphs: what this subgraph is."
     )
     def service(roots: Parents[None], info: Info) -> list[Service]:
-        return [Service(sdl=subgraph(info.schema.as_str()))] * len(roots)
+        return [Service(sdl=subgraph(info.schema))] * len(roots)
 
     @batched(
         name="_entities",

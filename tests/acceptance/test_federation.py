@@ -6,7 +6,7 @@ import pytest
 from graphql import ObjectTypeDefinitionNode, build_schema, parse, print_ast, specified_directives
 
 from schema.federation import subgraph
-from schema.schema import sdl
+from schema.schema import schema
 from storage.stores import Stores
 from tests.gateway import Gateway
 from tests.graphs import drain_all, follows
@@ -60,7 +60,7 @@ async def test_what_is_no_user_is_refused(gateway: Gateway, asked: list[Any]) ->
 
 async def test_a_router_is_told_the_contract_with_its_keys(gateway: Gateway) -> None:
     told = (await gateway.data("{ _service { sdl } }"))["_service"]["sdl"]
-    assert told == subgraph(sdl().rstrip())
+    assert told == subgraph(schema)
     first, *definitions = parse(told).definitions
     assert "federation/v2.0" in print_ast(first)
     marked = {
