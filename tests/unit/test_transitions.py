@@ -445,9 +445,15 @@ SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
 
 
 @pytest.mark.parametrize("acts", SECRET_ACTS.values(), ids=SECRET_ACTS)
-@pytest.mark.parametrize("kinds", [*product((Kind.FOLLOW, Kind.WHISPER, Kind.NONE), FOLLOWS)])
+@pytest.mark.parametrize(
+    "kinds",
+    [*product((Kind.FOLLOW, Kind.WHISPER, Kind.NONE), FOLLOWS), (Kind.NONE, Kind.REQUEST)],
+)
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("taking", [unfollow(), remove_follower(), block(PLENTY)])
+@pytest.mark.parametrize(
+    "taking",
+    [unfollow(), remove_follower(), block(PLENTY), decline_request(), cancel_request()],
+)
 def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
     taking: Rule, turned: bool, kinds: tuple[Kind, Kind], acts: tuple[Rule, ...]
 ) -> None:
