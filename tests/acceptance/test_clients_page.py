@@ -40,13 +40,12 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
 
 def test_the_page_tells_the_codes_of_all_errors() -> None:
     told = {code for codes, *_ in rows("clients", "code") for code in re.findall(r"\w+", codes)}
-    ours = {error.code for error in [KithError, *_below(KithError)]}
+    ours = {error.code for error in _tree(KithError)}
     assert told >= ours | set(Code) | set(_CODES.values())
 
 
-def _below(error: type[KithError]) -> list[type[KithError]]:
-    direct = error.__subclasses__()
-    return [*direct, *(below for one in direct for below in _below(one))]
+def _tree(error: type[KithError]) -> list[type[KithError]]:
+    return [error, *(below for one in error.__subclasses__() for below in _tree(one))]
 
 
 def test_the_page_tells_the_limits() -> None:
