@@ -40,6 +40,7 @@ class Outcome(Enum):
     NOT_MUTED = "NOT_MUTED"
     DISMISSED = "DISMISSED"
     ALREADY_DISMISSED = "ALREADY_DISMISSED"
+    RECORDED = "RECORDED"
     RESTORED = "RESTORED"
     CANNOT_FOLLOW_SELF = "CANNOT_FOLLOW_SELF"
     CANNOT_DO_TO_SELF = "CANNOT_DO_TO_SELF"
@@ -82,6 +83,7 @@ CHANGES = frozenset(
         Outcome.MUTED,
         Outcome.UNMUTED,
         Outcome.DISMISSED,
+        Outcome.RECORDED,
         Outcome.RESTORED,
         Outcome.ERASED,
         Outcome.DEACTIVATED,
@@ -139,6 +141,10 @@ class Before:
     """Whether one of the two accounts is deleted: nothing begins between them any more."""
     muted_until: Millis | None = None
     """When the actor's mute of the other ends by itself."""
+    message: str | None = None
+    """What the actor's request says."""
+    back_message: str | None = None
+    """What the other's request says."""
     paced_until: int = 0
     """Up to when the actor's changes are paid for, in microseconds: see `graph.pace`."""
 

@@ -28,6 +28,8 @@ class Receipt:
     outcome: Outcome
     taken: Taken | None = None
     """What can be given back, if anything can."""
+    recorded: int = 0
+    """Of interactions: how many were."""
 
 
 SERVICES = UserId(0)

@@ -279,12 +279,17 @@ class Taken:
     back: Edge
     protected: bool = False
     """Whether the other approved of their followers then."""
+    message: str | None = None
+    """What the actor's request said."""
+    back_message: str | None = None
+    """What the other's request said."""
 
 
 def taken_by(before: Before, decision: Decision) -> Taken:
     """What the decision takes from what was before."""
     versions = decision.edge.version, decision.back.version
-    return Taken(*versions, before.edge, before.back, before.protected)
+    messages = before.message, before.back_message
+    return Taken(*versions, before.edge, before.back, before.protected, *messages)
 
 
 def undo(limit: int, taken: Taken, *, whispers: bool = True) -> Rule:
@@ -313,7 +318,14 @@ def undo(limit: int, taken: Taken, *, whispers: bool = True) -> Rule:
             back = _returned(limit, before, back)
         if edge is not None:
             edge = _approved(before, edge, taken)
-        restored = _done(Outcome.RESTORED, before, edge, back)
+        restored = _done(
+            Outcome.RESTORED,
+            before,
+            edge,
+            back,
+            message=taken.message,
+            back_message=taken.back_message,
+        )
         if edge is None or edge.kind not in _COUNTED or before.edge.kind in _COUNTED:
             return restored
         if before.following >= _most(limit, before):
@@ -375,6 +387,7 @@ def _done(
     back: Edge | None = None,
     *,
     message: str | None = None,
+    back_message: str | None = None,
 ) -> Decision:
     """The decision that the two edges become these, one step after the other; None: as it was."""
     steps: tuple[Step, ...] = ()
@@ -388,7 +401,7 @@ def _done(
     if back is not None:
         back = _newer(before, before.back, back)
         friends = _friends(now[0], back) - _friends(now[0], before.back)
-        steps += (Step(before.back, back, friends, True),)
+        steps += (Step(before.back, back, friends, True, back_message),)
         now = (now[0], back)
     return Decision(outcome, steps, *now)
 

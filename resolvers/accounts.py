@@ -38,7 +38,7 @@ async def change_state(
     except AlreadyNoted:
         first = await told_before(scope, request)
         assert first is not None
-        outcome = first
+        outcome = first.outcome
     finally:
         scope.forget()
     (status,) = await statuses(scope, [user])

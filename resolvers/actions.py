@@ -95,12 +95,12 @@ def accept_request(limits: Limits) -> Action:
 
 def decline_request() -> Action:
     """To refuse a request."""
-    return Action("declineRequest", transitions.decline_request(), Outcome.NO_REQUEST)
+    return Action("declineRequest", transitions.decline_request(), Outcome.NO_REQUEST, takes=True)
 
 
 def cancel_request() -> Action:
     """To take a request back."""
-    return Action("cancelRequest", transitions.cancel_request(), Outcome.NO_REQUEST)
+    return Action("cancelRequest", transitions.cancel_request(), Outcome.NO_REQUEST, takes=True)
 
 
 def dismiss() -> Action:

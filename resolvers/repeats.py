@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from graph.decision import Outcome
 from graph.edge import UserId
-from graph.receipt import AlreadyNoted, Request, digest, keyed_id
+from graph.receipt import AlreadyNoted, Receipt, Request, digest, keyed_id
 from resolvers.scope import Scope
 
 T = TypeVar("T")
@@ -18,8 +18,8 @@ def keyed(actor: UserId, key: str | None, *said: object) -> Request | None:
 
 async def once(
     scope: Scope, request: Request | None, save: Callable[[], Awaitable[T]]
-) -> T | Outcome:
-    """Saves it; or tells what became of the same request before."""
+) -> T | Receipt:
+    """Saves it; or finds what the same request was answered before."""
     first = await told_before(scope, request)
     if first is None:
         try:
@@ -32,12 +32,13 @@ async def once(
     return first
 
 
-async def told_before(scope: Scope, request: Request | None) -> Outcome | None:
-    """What became of the same request before, or that its key was of another; None: nothing yet."""
+async def told_before(scope: Scope, request: Request | None) -> Receipt | None:
+    """What the same request was answered before, or that its key was of another; None: nothing."""
     if request is None:
         return None
     kept = (await scope.stores.receipts.of(request.actor, [request.id])).get(request.id)
     if kept is None:
         return None
-    same = kept.receipt.asked == request.asked
-    return kept.receipt.outcome if same else Outcome.IDEMPOTENCY_KEY_REUSED
+    if kept.receipt.asked == request.asked:
+        return kept.receipt
+    return Receipt(request.id, request.asked, Outcome.IDEMPOTENCY_KEY_REUSED)

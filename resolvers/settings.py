@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from graph.account import Account, PrivacyChange, Saved
-from graph.decision import Outcome
 from graph.edge import UserId
-from graph.receipt import SERVICES, Request
+from graph.receipt import SERVICES, Receipt, Request
 from resolvers import result
 from resolvers.repeats import keyed, once
 from resolvers.scope import Scope
@@ -69,7 +68,7 @@ async def _once(
 ) -> Result:
     """Saves it, or tells again what became of the same request before."""
     saved = await once(scope, request, save)
-    if isinstance(saved, Outcome):
-        return Result(saved, await settings_of(scope, user))
+    if isinstance(saved, Receipt):
+        return Result(saved.outcome, await settings_of(scope, user))
     account = scope.limits.account(saved.account)
     return Result(saved.outcome, account, retry_at=saved.retry_at)

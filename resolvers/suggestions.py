@@ -30,6 +30,8 @@ CIRCLE_MAX = 100
 """The newest follows of each of those: 5,000 entries in all, some milliseconds of work."""
 CHECKED_AT_ONCE = 200
 """Candidates a relation check: enough for a page, unless somebody has dismissed a hundred."""
+COUNTED_AT_ONCE = 1_000
+"""The same where all are counted, of whom there are 5,200 at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class SuggestionPage:
     """A page of the viewer's suggestions, best first. `more` come after it."""
 
     viewer: UserId
+    candidates: Sequence[Suggestion]
+    """All who might be suggested, also before the page and to be left out."""
     entries: Sequence[Suggestion]
     more: bool
     first: bool
@@ -62,8 +66,15 @@ async def suggested(scope: Scope, size: int, after: UserId | None = None) -> Sug
     followed = {user for _, user in followings}
     rest = candidates if after is None else _after(after, candidates)
     fresh = [candidate for candidate in rest if candidate.user not in followed]
-    found = await _allowed(scope, fresh, size + 1)
-    return SuggestionPage(viewer, found[:size], len(found) > size, first=after is None)
+    found = await _allowed(scope, fresh, size + 1, CHECKED_AT_ONCE)
+    more = len(found) > size
+    return SuggestionPage(viewer, candidates, found[:size], more, first=after is None)
+
+
+async def suggestion_total(scope: Scope, page: SuggestionPage) -> int:
+    """How many suggestions there are in all of the page's list, as it was found for the page."""
+    candidates = page.candidates
+    return len(await _allowed(scope, candidates, len(candidates), COUNTED_AT_ONCE))
 
 
 async def _own(scope: Scope, viewer: UserId, kind: ListKind, most: int) -> Sequence[Position]:
@@ -92,11 +103,13 @@ def _after(user: UserId, candidates: Sequence[Suggestion]) -> Sequence[Suggestio
     raise BadCursor("after", "this suggestion is none any more; begin again without a cursor.")
 
 
-async def _allowed(scope: Scope, candidates: Sequence[Suggestion], most: int) -> list[Suggestion]:
+async def _allowed(
+    scope: Scope, candidates: Sequence[Suggestion], most: int, at_once: int
+) -> list[Suggestion]:
     """The first `most` who are here, and with whom the viewer has nothing to do yet."""
     found: list[Suggestion] = []
     while candidates and len(found) < most:
-        some, candidates = candidates[:CHECKED_AT_ONCE], candidates[CHECKED_AT_ONCE:]
+        some, candidates = candidates[:at_once], candidates[at_once:]
         users = [candidate.user for candidate in some]
         ties, accounts = await asyncio.gather(
             scope.ties.load_many(users), scope.accounts.load_many(users)

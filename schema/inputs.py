@@ -156,7 +156,9 @@ class RelationshipChangeInput:
     special: bool | None = strawberry.field(
         default=UNSET, description="Whether it is to be a close follow."
     )
-    message: str | None = strawberry.field(default=UNSET, description="What a request says.")
+    message: str | None = strawberry.field(
+        default=UNSET, description="Up to 500 characters that a request says."
+    )
     until: datetime | None = strawberry.field(
         default=UNSET, description="When a mute ends, with a time zone."
     )

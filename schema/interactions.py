@@ -15,6 +15,10 @@ from graph.errors import BadInput
 from resolvers.interactions import record_interactions
 from schema import arguments
 from schema.context import Info, scope_of
+from schema.inputs import RepeatableInput
+from schema.requests import idempotency_key
+from schema.told import INPUT
+from schema.user_error import UserError, refusals
 
 COUNT_MAX = 1_000
 """More of one kind at one moment is a mistake of the caller's."""
@@ -42,26 +46,41 @@ class InteractionInput:
     )
     kind: InteractionKind = strawberry.field(description="What it was.")
     at: datetime | None = strawberry.field(
-        default=None, description="When, with a time zone; now if it is not given."
+        default=None,
+        description="When, with a time zone, at most five minutes from now; if it is not given, "
+        "now.",
     )
     count: int = strawberry.field(default=1, description="How often: 1 to 1,000.")
 
 
 @strawberry.input(description="What users did to others.")
-class RecordInteractionsInput:
+class RecordInteractionsInput(RepeatableInput):
     interactions: list[InteractionInput] = strawberry.field(
         description="Up to 500 interactions, in any order."
     )
-    client_mutation_id: str | None = strawberry.field(
-        default=None, description="Anything; the payload gives it back."
+
+
+@strawberry.enum(description="What became of a `recordInteractions`.")
+class RecordInteractionsOutcome(Enum):
+    RECORDED = strawberry.enum_value(
+        "RECORDED", description="All that there was to record is recorded."
+    )
+    REFUSED = strawberry.enum_value(
+        "REFUSED", description="Nothing was recorded: `userErrors` say why."
     )
 
 
 @strawberry.type(description="What became of a `recordInteractions`.")
 class RecordInteractionsPayload:
+    outcome: RecordInteractionsOutcome = strawberry.field(description="What became of it.")
     recorded: int = strawberry.field(
         description="How many were recorded: all but those of users with themselves, and of "
         "deleted accounts."
+    )
+    user_errors: list[UserError] = strawberry.field(
+        description="Why nothing was recorded: that the idempotency key was used before, with "
+        "another input. Whatever else is wrong with the input is an error of the whole field, "
+        "`BAD_USER_INPUT`."
     )
     client_mutation_id: str | None = strawberry.field(description="What the input held.")
 
@@ -73,7 +92,7 @@ class InteractionMutations:
     @strawberry.mutation(
         description="For services: users did something to others. It orders what they are shown, "
         "and can never be read. All of it is recorded, or nothing; what is recorded twice counts "
-        "twice."
+        "twice, unless it is a repeat with the same idempotency key."
     )
     async def record_interactions(
         self,
@@ -84,10 +103,15 @@ class InteractionMutations:
     ) -> RecordInteractionsPayload:
         scope = scope_of(info)
         scope.must_be_service()
+        key = idempotency_key(input.idempotency_key)
         given = _interactions(input.interactions, scope.limits.interactions_max)
+        result = await record_interactions(scope, given, key, said=input.interactions)
+        errors = refusals(result, INPUT)
         return RecordInteractionsPayload(
-            recorded=await record_interactions(scope, given),
-            client_mutation_id=input.client_mutation_id,
+            outcome=RecordInteractionsOutcome["REFUSED" if errors else result.outcome.name],
+            recorded=result.recorded,
+            user_errors=errors,
+            client_mutation_id=arguments.given(input.client_mutation_id),
         )
 
 

@@ -61,7 +61,7 @@ def own_pages(
     kind: OwnListKind,
     viewers: Parents[UserRow],
     paging: Paging,
-    order: ListOrder | None = None,
+    order: ListOrder | None,
 ) -> Awaitable[Rows]:
     """A page of a list that is the viewer's alone."""
     scope = scope_of(info)
@@ -69,18 +69,24 @@ def own_pages(
     return _rows(scope.limits, lists, paging, partial(own_pages_of, scope, kind))
 
 
-def known_followers(info: Info, users: Parents[UserRow], paging: Paging) -> Awaitable[Rows]:
+def known_followers(
+    info: Info, users: Parents[UserRow], paging: Paging, order: ListOrder | None
+) -> Awaitable[Rows]:
     """A page of whom the viewer follows among each user's followers."""
     scope = scope_of(info)
 
     async def read(owners: Sequence[UserId], window: Window) -> Opened:
         return overlap.opened(await overlap.known_followers(scope, owners), window)
 
-    return _rows(scope.limits, _lists(ListKind.FOLLOWERS, users, None), paging, read)
+    return _rows(scope.limits, _lists(ListKind.FOLLOWERS, users, order), paging, read)
 
 
 def common_following(
-    info: Info, users: Parents[UserRow], other: UserId, paging: Paging
+    info: Info,
+    users: Parents[UserRow],
+    other: UserId,
+    paging: Paging,
+    order: ListOrder | None,
 ) -> Awaitable[Rows]:
     """A page of whom each user and another one follow."""
     scope = scope_of(info)
@@ -88,7 +94,7 @@ def common_following(
     async def read(owners: Sequence[UserId], window: Window) -> Opened:
         return overlap.opened(await overlap.common_following(scope, owners, other), window)
 
-    return _rows(scope.limits, _lists(ListKind.FOLLOWING, users, None), paging, read)
+    return _rows(scope.limits, _lists(ListKind.FOLLOWING, users, order), paging, read)
 
 
 async def closest_friends(

@@ -31,9 +31,10 @@ class Mutation(
     InteractionMutations,
 ):
     @strawberry.mutation(
-        description="What an unfollow, a block or a removal took is there again, with its date: "
-        "for some minutes, and only if nothing that the viewer may know of has taken its place. "
-        "Whoever approves of their followers only since is asked."
+        description="What an unfollow, a block or a removal took, or a request that was declined "
+        "or cancelled, is there again, with its date: for some minutes, and only if nothing that "
+        "the viewer may know of has taken its place. Whoever approves of their followers only "
+        "since is asked."
     )
     async def undo_relationship_change(
         self,

@@ -16,9 +16,9 @@ class OrderDirection(Enum):
     DESC = strawberry.enum_value("DESC", description="What is most comes first: the newest.")
 
 
-@strawberry.enum(description="By what a list of follows or requests is ordered.")
+@strawberry.enum(description="By what a list is ordered.")
 class ListOrderField(Enum):
-    DATE = strawberry.enum_value("DATE", description="By when each of them began.")
+    DATE = strawberry.enum_value("DATE", description="By when each of its entries began.")
 
 
 @strawberry.enum(description="By what a list of friends is ordered.")
@@ -31,7 +31,7 @@ class FriendOrderField(Enum):
     )
 
 
-@strawberry.input(description="In which order a list of follows or requests is read.")
+@strawberry.input(description="In which order a list is read.")
 class ListOrder:
     field: ListOrderField = strawberry.field(default=ListOrderField.DATE, description="By what.")
     direction: OrderDirection = strawberry.field(

@@ -1,16 +1,19 @@
 """Where reads begin: the query root, and the viewer. Knows nothing of stores."""
 
+from collections.abc import Sequence
 from typing import Annotated, cast
 
 import strawberry
 
 from engine import Parents, batched
 from graph.errors import BadInput
-from resolvers import accounts, relations
+from resolvers import relations
+from resolvers.accounts import statuses
 from resolvers.scope import Scope
 from schema import arguments
 from schema.account import Account, AccountRow
 from schema.context import Info, scope_of
+from schema.federation import Entity, Representations, Service, subgraph, users_of
 from schema.freshness import AtLeastAsFresh
 from schema.node import Node
 from schema.relation import Relation
@@ -31,6 +34,9 @@ NodeIds = Annotated[
 ]
 
 
+_NEVER = "Null only beside an error: every id is a user's."
+
+
 @strawberry.input(description="Two users, in order.")
 class UserPair:
     from_: strawberry.ID = strawberry.field(name="from", description="The id of the first.")
@@ -47,7 +53,7 @@ UserPairs = Annotated[
 class Query:
     @batched(
         description="The object with this id: a user, or a request to follow that the viewer sent "
-        "or was sent."
+        "or was sent; null if there is no such request."
     )
     async def node(
         roots: Parents[None],
@@ -58,7 +64,10 @@ class Query:
         found = await _nodes(scope_of(info), "id", [id])
         return cast("list[Node | None]", found * len(roots))
 
-    @batched(description="The objects with these ids, in their order.")
+    @batched(
+        description="The objects with these ids, in their order; null where there is no such "
+        "request."
+    )
     async def nodes(
         roots: Parents[None],
         info: Info,
@@ -70,7 +79,7 @@ class Query:
         found = await _nodes(scope, "ids", arguments.at_most("ids", ids, most))
         return cast("list[list[Node | None]]", [found] * len(roots))
 
-    @batched(graphql_type=User | None, description="The user with this id.")
+    @batched(graphql_type=User | None, description=f"The user with this id. {_NEVER}")
     def user(
         roots: Parents[None],
         id: UserIdArgument,  # noqa: A002
@@ -79,7 +88,8 @@ class Query:
         return [arguments.user_id("id", id)] * len(roots)
 
     @batched(
-        graphql_type=list[User | None], description="The users with these ids, in their order."
+        graphql_type=list[User | None],
+        description=f"The users with these ids, in their order. {_NEVER}",
     )
     def users(
         roots: Parents[None],
@@ -117,10 +127,50 @@ class Query:
         return cast("list[list[Relation]]", [rows] * len(roots))
 
     @batched(description="For services: where the account of this user is. Others get `FORBIDDEN`.")
-    async def account(roots: Parents[None], info: Info, id: UserIdArgument) -> list[Account]:  # noqa: A002
-        user = arguments.user_id("id", id)
-        (status,) = await accounts.statuses(scope_of(info), [user])
-        return cast("list[Account]", [AccountRow(user, status)] * len(roots))
+    async def account(
+        roots: Parents[None],
+        info: Info,
+        id: UserIdArgument,  # noqa: A002
+        at_least_as_fresh: AtLeastAsFresh = None,
+    ) -> list[Account]:
+        rows = await _accounts(scope_of(info), [arguments.user_id("id", id)])
+        return cast("list[Account]", rows * len(roots))
+
+    @batched(
+        description="For services: where the accounts of these users are, in their order. Others "
+        "get `FORBIDDEN`."
+    )
+    async def accounts(
+        roots: Parents[None],
+        info: Info,
+        ids: UserIds,
+        at_least_as_fresh: AtLeastAsFresh = None,
+    ) -> list[list[Account]]:
+        scope = scope_of(info)
+        rows = await _accounts(scope, arguments.user_ids("ids", ids, scope.limits.users_max))
+        return cast("list[list[Account]]", [rows] * len(roots))
+
+    @batched(
+        name="_service", description="For a router of federated subgraphs: what this subgraph is."
+    )
+    def service(roots: Parents[None], info: Info) -> list[Service]:
+        return [Service(sdl=subgraph(info.schema))] * len(roots)
+
+    @batched(
+        name="_entities",
+        graphql_type=list[Entity | None],
+        description="For a router of federated subgraphs: the users whom other subgraphs mean, in "
+        "their order.",
+    )
+    def entities(
+        roots: Parents[None], info: Info, representations: Representations
+    ) -> list[list[UserRow]]:
+        most = scope_of(info).limits.relations_max
+        return [users_of(representations, most)] * len(roots)
+
+
+async def _accounts(scope: Scope, users: Sequence[UserRow]) -> list[AccountRow]:
+    return list(map(AccountRow, users, await statuses(scope, users)))
 
 
 async def _nodes(

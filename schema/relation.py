@@ -10,7 +10,9 @@ import strawberry
 
 from engine import Parents, batched, derived, places
 from graph import relation as rules
-from graph.edge import Millis
+from graph.edge import Millis, Pair
+from schema.context import Info, scope_of
+from schema.notes import notes_of
 from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, date
 
 if TYPE_CHECKING:
@@ -89,6 +91,28 @@ class Relation:
     @batched(description="Since when `from` has waited for approval; null if they do not.")
     def requested_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.requests, _SINCE)
+
+    @batched(description="Since when `to` has waited for approval; null if they do not.")
+    def requested_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
+        return _dates(rows, rules.requested, _BACK_SINCE)
+
+    @batched(
+        description="Since when `from` has blocked `to`; null if they do not. To all but `from`: "
+        "null."
+    )
+    def blocked_at(rows: Parents[RelationRow]) -> list[datetime | None]:
+        return _dates(rows, rules.blocks, _SINCE)
+
+    @batched(
+        description="When the mute of `to` by `from` ends by itself; null if it does not, or if "
+        "there is none. To all but `from`: null."
+    )
+    async def muted_until(rows: Parents[RelationRow], info: Info) -> list[datetime | None]:
+        pairs = [Pair(source, target) for source, target, kinds, _ in rows if rules.mutes(kinds)]
+        notes = await notes_of(scope_of(info), pairs) if pairs else {}
+        ends = {pair: note.muted_until for pair, note in notes.items()}
+        found = (ends.get(Pair(source, target)) for source, target, *_ in rows)
+        return [None if until is None else date(until) for until in found]
 
     @batched(description="Since when both have followed each other; null if they are no friends.")
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:

@@ -1,6 +1,6 @@
 """A follow that waits for approval, as a type. Knows nothing of stores."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import cast
 
@@ -11,9 +11,10 @@ from graph.edge import Kind, Pair, UserId, user_id_of
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
 from schema.node import Node
+from schema.notes import notes_of
 from schema.relation import LazyUser
 from schema.rows import RequestRow, date
-from storage.ports import Check, Remark
+from storage.ports import Check
 
 PREFIX = "request"
 
@@ -37,16 +38,11 @@ class FollowRequest(Node):
     def requested_at(rows: Parents[RequestRow]) -> list[datetime]:
         return [date(row.since) for row in rows]
 
-    @batched(description="What who asks has written to who is asked.")
+    @batched(description="What who asks has written to who is asked; null if nothing.")
     async def message(rows: Parents[RequestRow], info: Info) -> list[str | None]:
         pairs = [Pair(row.source, row.target) for row in rows]
         notes = await notes_of(scope_of(info), pairs)
         return [note.message if note else None for note in map(notes.get, pairs)]
-
-
-async def notes_of(scope: Scope, pairs: Sequence[Pair]) -> Mapping[Pair, Remark]:
-    """What is written beside these edges."""
-    return await scope.stores.remarks.of(pairs)
 
 
 def pair_of(text: str) -> Pair | None:

@@ -44,7 +44,10 @@ class RequestMutations:
             AcceptFollowRequestOutcome,
         )
 
-    @strawberry.mutation(description="The viewer drops a user's request, without telling them why.")
+    @strawberry.mutation(
+        description="The viewer drops a user's request, without telling them why. It can be undone "
+        "for some minutes."
+    )
     async def decline_follow_request(
         self,
         info: Info,
@@ -58,7 +61,10 @@ class RequestMutations:
             DeclineFollowRequestOutcome,
         )
 
-    @strawberry.mutation(description="The viewer takes back their request to follow a user.")
+    @strawberry.mutation(
+        description="The viewer takes back their request to follow a user. It can be undone for "
+        "some minutes."
+    )
     async def cancel_follow_request(
         self,
         info: Info,

@@ -6,6 +6,7 @@ import strawberry
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 
+from schema.federation import REPRESENTATION, Representation
 from schema.mutation import Mutation
 from schema.query import Query
 from schema.relation_mask import RELATION_MASK, RelationMask
@@ -21,7 +22,9 @@ def built(extensions: Iterable[type[SchemaExtension]] = ()) -> strawberry.Schema
         mutation=Mutation,
         subscription=Subscription,
         types=[User, *USER_ERRORS],
-        config=StrawberryConfig(scalar_map={RelationMask: RELATION_MASK}),
+        config=StrawberryConfig(
+            scalar_map={RelationMask: RELATION_MASK, Representation: REPRESENTATION}
+        ),
         extensions=list(extensions),
     )
 

@@ -13,7 +13,7 @@ from graph.page import ListKind, ListOf, Page, Position, Ranking
 from graph.suggestion import Suggestion as SuggestionRow
 from resolvers.freshness import freshness_of
 from resolvers.scope import Scope
-from resolvers.suggestions import SuggestionPage, suggested
+from resolvers.suggestions import SuggestionPage, suggested, suggestion_total
 from schema import arguments
 from schema.connection import PageInfo, entries
 from schema.context import Info, scope_of
@@ -103,6 +103,13 @@ class SuggestionConnection:
     @batched(description="Where this page lies in the list.")
     def page_info(rows: Parents[SuggestionPage]) -> list[PageInfo]:
         return cast("list[PageInfo]", list(map(_as_list, rows)))
+
+    @batched(
+        description="How many suggestions there are now, whichever page this is. All "
+        "candidates are looked at for it, up to 5,200: ask for it once, not with every page."
+    )
+    async def total_count(rows: Parents[SuggestionPage], info: Info) -> list[int]:
+        return [await suggestion_total(scope_of(info), row) for row in rows]
 
     @batched(
         description="How fresh this page is: as fresh as the viewer's followers, the only list "

@@ -100,11 +100,11 @@ class User(Related, Node):
     )
     @paged
     def followers_you_know(
-        users: Parents[UserRow], info: Info, paging: Paging
+        users: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
     ) -> Soon[Sequence[Outcome[ConnectionRow | None]]]:
         if scope_of(info).viewer is None:
             return [None] * len(users)
-        return lists.known_followers(info, users, paging)
+        return lists.known_followers(info, users, paging, order_by)
 
     @batched(
         graphql_type=FollowingConnection,
@@ -113,10 +113,14 @@ class User(Related, Node):
     )
     @paged
     def common_following(
-        users: Parents[UserRow], info: Info, with_: With, paging: Paging
+        users: Parents[UserRow],
+        info: Info,
+        with_: With,
+        paging: Paging,
+        order_by: Order = None,
     ) -> Soon[lists.Rows]:
         other = arguments.user_id("with", with_)
-        return lists.common_following(info, users, other, paging)
+        return lists.common_following(info, users, other, paging, order_by)
 
 
 def _totals(users: Parents[UserRow], info: Info, kind: ListKind) -> Soon[list[int | None]]:

@@ -22,9 +22,10 @@ from schema.connection import (
     entries,
 )
 from schema.context import Info, scope_of
+from schema.notes import notes_of
 from schema.order import Order
 from schema.paging import After, paged
-from schema.request import FollowRequest, notes_of
+from schema.request import FollowRequest
 from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, date
 from schema.settings import RelationshipSettings
 from schema.suggestion import SuggestionConnection, suggestion_page
@@ -112,8 +113,10 @@ class Viewer:
         description="Whom the viewer follows closely, newest first. Nobody else is told.",
     )
     @paged
-    def special_follows(viewers: Parents[UserRow], info: Info, paging: Paging) -> Soon[lists.Rows]:
-        return lists.own_pages(info, OwnListKind.SPECIALS, viewers, paging)
+    def special_follows(
+        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+    ) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.SPECIALS, viewers, paging, order_by)
 
     @batched(
         graphql_type=MutedConnection,
@@ -121,16 +124,20 @@ class Viewer:
         "and of all others in that of the mutes, newest first.",
     )
     @paged
-    def muted_users(viewers: Parents[UserRow], info: Info, paging: Paging) -> Soon[lists.Rows]:
-        return lists.own_pages(info, OwnListKind.MUTED, viewers, paging)
+    def muted_users(
+        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+    ) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.MUTED, viewers, paging, order_by)
 
     @batched(
         graphql_type=BlockedConnection,
         description="Whom the viewer has blocked, newest first.",
     )
     @paged
-    def blocked_users(viewers: Parents[UserRow], info: Info, paging: Paging) -> Soon[lists.Rows]:
-        return lists.own_pages(info, OwnListKind.BLOCKED, viewers, paging)
+    def blocked_users(
+        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+    ) -> Soon[lists.Rows]:
+        return lists.own_pages(info, OwnListKind.BLOCKED, viewers, paging, order_by)
 
     @batched(
         graphql_type=FollowRequestConnection,

@@ -5,9 +5,11 @@ from typing import Any
 from tests.gateway import Gateway
 
 RECORD = """
-mutation Record($interactions: [InteractionInput!]!) {
-  recordInteractions(input: {interactions: $interactions, clientMutationId: "c-1"}) {
-    recorded clientMutationId
+mutation Record($interactions: [InteractionInput!]!, $key: String) {
+  recordInteractions(
+    input: {interactions: $interactions, idempotencyKey: $key, clientMutationId: "c-1"}
+  ) {
+    outcome recorded clientMutationId userErrors { __typename code field }
   }
 }
 """
@@ -19,6 +21,14 @@ def interaction(source: int, target: int, kind: str = "MESSAGED", **more: Any) -
 
 async def record(gateway: Gateway, *interactions: dict[str, Any]) -> int:
     """How many were recorded."""
-    data = await gateway.as_service.data(RECORD, interactions=list(interactions))
-    recorded: int = data["recordInteractions"]["recorded"]
+    recorded: int = (await record_with(gateway, None, *interactions))["recorded"]
     return recorded
+
+
+async def record_with(
+    gateway: Gateway, key: str | None, *interactions: dict[str, Any]
+) -> dict[str, Any]:
+    """The payload, with an idempotency key."""
+    data = await gateway.as_service.data(RECORD, interactions=list(interactions), key=key)
+    payload: dict[str, Any] = data["recordInteractions"]
+    return payload

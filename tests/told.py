@@ -6,7 +6,7 @@ from graph.relation_mask import Mark
 
 RELATION = """fragment relation on Relation {
   from { id } to { id } state following followedBy whispering requested requestedBy blocking muted
-  special followedAt followedByAt requestedAt friendsSince
+  special followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil friendsSince
 }"""
 
 _FLAGS = {
@@ -23,6 +23,8 @@ _DATES = {
     "followedAt": "following",
     "followedByAt": "followedBy",
     "requestedAt": "requested",
+    "requestedByAt": "requestedBy",
+    "blockedAt": "blocking",
     "friendsSince": "friends",
 }
 
@@ -34,6 +36,7 @@ def said_of(relation: Any, mark: int | None = None) -> set[str]:
     dated = said | ({"friends"} if is_friends else set())
     for date, name in _DATES.items():
         assert (relation[date] is not None) == (name in dated)
+    assert relation["mutedUntil"] is None or "muted" in said
     assert relation["state"] == _state(said, is_friends=is_friends)
     if mark is not None:
         expected = Mark.FRIENDS if is_friends else Mark(0)

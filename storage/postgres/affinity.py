@@ -4,12 +4,15 @@ Not cached: ranks change with everything that people do, and are read only where
 suggestions or orders friends by them, which is one short range of the asker's own rows.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
+from graph.decision import Outcome
 from graph.edge import Pair, UserId
+from graph.receipt import Request
 from storage.postgres import sql
-from storage.postgres.pool import Postgres
+from storage.postgres.pool import Connection, Postgres
+from storage.postgres.receipts import write_receipt_of_batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +48,21 @@ class PostgresAffinity:
 
         Tells which pairs: all but those of whom one is deleted.
         """
-        if not ranks:
-            return frozenset()
-        users, others = (list(column) for column in zip(*ranks, strict=True))
-        rows = await self._postgres.fetch(_SQL.record, users, others, list(ranks.values()))
-        return {Pair(UserId(user), UserId(other)) for user, other in rows}
+        return await _recorded(self._postgres, ranks)
+
+    async def record_once(
+        self, ranks: Mapping[Pair, float], request: Request, count: Callable[[Set[Pair]], int]
+    ) -> int:
+        """The same, in one transaction with a receipt of the request: of what was asked for, and of
+        how many interactions, as `count` finds them from the pairs.
+
+        Raises:
+            AlreadyNoted: there is such a receipt; nothing was added.
+        """
+        async with self._postgres.connection() as connection, connection.transaction():
+            recorded = count(await _recorded(connection, ranks))
+            await write_receipt_of_batch(connection, request, Outcome.RECORDED, recorded)
+        return recorded
 
     async def closest(self, user: UserId) -> dict[UserId, float]:
         """The ranks of those to whom `user` is closest, at most `KEPT`; never for other eyes."""
@@ -80,3 +93,11 @@ class PostgresAffinity:
         assert row is not None
         gone: int = row["count"]
         return gone
+
+
+async def _recorded(postgres: Postgres | Connection, ranks: Mapping[Pair, float]) -> Set[Pair]:
+    if not ranks:
+        return frozenset()
+    users, others = (list(column) for column in zip(*ranks, strict=True))
+    rows = await postgres.fetch(_SQL.record, users, others, list(ranks.values()))
+    return {Pair(UserId(user), UserId(other)) for user, other in rows}

@@ -76,6 +76,8 @@ async def _before(connection: Connection, pair: Pair) -> Before:
         active=row["active"],
         deleted=row["deleted"],
         muted_until=row["muted_until"],
+        message=row["message"],
+        back_message=row["back_message"],
         paced_until=row["paced_until"],
     )
 

@@ -20,6 +20,7 @@ class _Statements:
     find_receipts: str
     spend_receipt: str
     write_receipt: str
+    write_receipt_of_batch: str
 
 
 _SQL = sql.load(_Statements, "receipts")
@@ -55,28 +56,46 @@ async def write_receipt(
         raise AlreadyNoted from None
 
 
+async def write_receipt_of_batch(
+    connection: Connection, request: Request, outcome: Outcome, recorded: int
+) -> None:
+    """The same of what was done to many, of whom so many were recorded."""
+    actor, receipt_id, asked = request
+    try:
+        await connection.fetch(
+            _SQL.write_receipt_of_batch, actor, receipt_id, asked, outcome.name, recorded
+        )
+    except asyncpg.UniqueViolationError:
+        raise AlreadyNoted from None
+
+
 def receipt_columns(receipt: Receipt) -> Iterator[Any]:
     """A receipt as `write_with_receipt` takes it."""
     yield from (receipt.id, receipt.asked, receipt.outcome.name)
     taken = receipt.taken
     if taken is None:
-        yield None
+        yield from (None, None)
     else:
         edges = (*_packed(taken.edge), *_packed(taken.back))
         yield [taken.version, taken.back_version, *edges, int(taken.protected)]
+        messages = [taken.message, taken.back_message]
+        yield messages if any(messages) else None
 
 
 def _kept(row: Record) -> Kept:
-    receipt = Receipt(row["id"], row["asked"], Outcome[row["outcome"]], _taken(row["taken"]))
+    taken = _taken(row["taken"], row["messages"] or (None, None))
+    outcome = Outcome[row["outcome"]]
+    receipt = Receipt(row["id"], row["asked"], outcome, taken, row["recorded"] or 0)
     return Kept(receipt, row["other_id"], row["age_us"])
 
 
-def _taken(packed: Sequence[int] | None) -> Taken | None:
+def _taken(packed: Sequence[int] | None, messages: Sequence[str | None]) -> Taken | None:
     if packed is None:
         return None
     version, back_version = map(Version, packed[:2])
     protected = packed[10:] == [1]  # receipts of former releases do not say
-    return Taken(version, back_version, _edge(*packed[2:6]), _edge(*packed[6:10]), protected)
+    edges = _edge(*packed[2:6]), _edge(*packed[6:10])
+    return Taken(version, back_version, *edges, protected, *messages)
 
 
 def _packed(edge: Edge) -> tuple[int, int, int, int]:

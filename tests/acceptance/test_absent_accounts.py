@@ -54,7 +54,7 @@ query ($ids: [ID!]!) { users(ids: $ids) {
 } }
 fragment all on Relation {
   state following followedBy whispering requested requestedBy blocking muted special
-  followedAt followedByAt requestedAt friendsSince
+  followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil friendsSince
 }
 """
 OWN = """

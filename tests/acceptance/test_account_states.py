@@ -33,6 +33,24 @@ async def outcomes(gateway: Gateway, user: int, *names: str) -> list[tuple[str, 
     return [(p["outcome"], p["changed"], p["account"]["state"]) for p in payloads]
 
 
+async def test_many_accounts_are_told_in_one_answer(gateway: Gateway) -> None:
+    await put(gateway, "deactivateAccount", 2)
+    await put(gateway, "deleteAccount", 3)
+    query = "query ($ids: [ID!]!) { accounts(ids: $ids) { state user { id } } }"
+    told = (await gateway.as_service.data(query, ids=["3", "1", "2", "3"]))["accounts"]
+    assert [(one["user"]["id"], one["state"]) for one in told] == [
+        ("3", "DELETED"),
+        ("1", "ACTIVE"),
+        ("2", "DEACTIVATED"),
+        ("3", "DELETED"),
+    ]
+    for viewer in (None, 1):
+        error = await gateway.error(query, viewer, ids=["1"])
+        assert error["extensions"]["code"] == "FORBIDDEN"
+    error = await gateway.as_service.error(query, ids=["1"] * 101)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "ids"}
+
+
 async def test_each_state_is_made_once(gateway: Gateway) -> None:
     off, on = "deactivateAccount", "reactivateAccount"
     assert await outcomes(gateway, 1, on, off, off, on, on) == [

@@ -1,5 +1,6 @@
 """Recording interactions, asked as services ask it, and as others may not."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from math import isclose
 from typing import Any
@@ -11,7 +12,7 @@ from graph.affinity import DEFAULT_SCALE
 from graph.edge import Millis, UserId
 from storage.stores import Stores
 from tests.gateway import Gateway
-from tests.services import RECORD, interaction, record
+from tests.services import RECORD, interaction, record, record_with
 
 
 async def strength(stores: Stores, user: int, other: int, now: datetime) -> float:
@@ -29,7 +30,12 @@ async def test_a_service_records_what_users_did(gateway: Gateway, stores: Stores
         interaction(2, 1, "VIEWED_PROFILE"),
     ]
     data = await gateway.as_service.data(RECORD, interactions=given)
-    assert data == {"recordInteractions": {"recorded": 3, "clientMutationId": "c-1"}}
+    assert data["recordInteractions"] == {
+        "outcome": "RECORDED",
+        "recorded": 3,
+        "clientMutationId": "c-1",
+        "userErrors": [],
+    }
     assert isclose(await strength(stores, 1, 2, now), 3 * 2 + 8 / 2, rel_tol=1e-6)
     assert isclose(await strength(stores, 2, 1, now), 1, rel_tol=1e-3)
 
@@ -80,6 +86,75 @@ async def test_a_batch_with_bad_input_is_refused_as_a_whole(
 ) -> None:
     error = await gateway.as_service.error(RECORD, interactions=given)
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": argument}
+    assert await stores.affinity.closest(UserId(1)) == {}
+
+
+async def test_a_repeat_with_its_key_is_answered_alike_and_counts_once(
+    gateway: Gateway, stores: Stores
+) -> None:
+    given = [interaction(1, 2, count=2), interaction(1, 2), interaction(1, 1), interaction(1, 3)]
+    first = await record_with(gateway, "k", *given)
+    assert (first["outcome"], first["recorded"]) == ("RECORDED", 3)
+    before = await stores.affinity.closest(UserId(1))
+    await stores.states.change(UserId(3), AccountState.DELETED)  # and still the first answer
+    assert await record_with(gateway, "k", *given) == first
+    assert await stores.affinity.closest(UserId(1)) == before
+    assert (await record_with(gateway, "other", *given))["recorded"] == 2
+    assert (await stores.affinity.closest(UserId(1)))[UserId(2)] > before[UserId(2)]
+
+
+async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway, stores: Stores) -> None:
+    given = [interaction(1, user) for user in range(2, 30)]
+    at_once = await asyncio.gather(*(record_with(gateway, "k", *given) for _ in range(12)))
+    assert {payload["recorded"] for payload in at_once} == {28}
+    once = await stores.affinity.closest(UserId(1))
+    await record(gateway, *(interaction(2, user) for user in range(3, 30)))
+    twice = await stores.affinity.closest(UserId(2))
+    assert isclose(once[UserId(3)], twice[UserId(3)], abs_tol=1e-3), "it was recorded once"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [interaction(1, 2, "LIKED")],
+        [interaction(2, 1)],
+        [interaction(1, 2, count=2)],
+        [interaction(1, 2, at="2026-01-01T00:00:00Z")],
+        [interaction(1, 2)] * 2,
+        [],
+    ],
+)
+async def test_a_key_is_of_one_batch(
+    gateway: Gateway, stores: Stores, other: list[dict[str, Any]]
+) -> None:
+    await record_with(gateway, "k", interaction(1, 2))
+    before = await stores.affinity.closest(UserId(1))
+    refused = await record_with(gateway, "k", *other)
+    assert (refused["outcome"], refused["recorded"]) == ("REFUSED", 0)
+    assert refused["userErrors"] == [
+        {
+            "__typename": "IdempotencyKeyReused",
+            "code": "IDEMPOTENCY_KEY_REUSED",
+            "field": ["input", "idempotencyKey"],
+        }
+    ]
+    assert await stores.affinity.closest(UserId(1)) == before
+    assert await stores.affinity.closest(UserId(2)) == {}
+
+
+async def test_services_share_their_keys_with_all_they_do(gateway: Gateway) -> None:
+    await record_with(gateway, "k", interaction(1, 2))
+    limit = """mutation { setFollowingLimit(input: {userId: "1", limit: 5, idempotencyKey: "k"}) {
+        outcome userErrors { code } } }"""
+    told = (await gateway.as_service.data(limit))["setFollowingLimit"]
+    assert told == {"outcome": "REFUSED", "userErrors": [{"code": "IDEMPOTENCY_KEY_REUSED"}]}
+
+
+async def test_what_is_no_key_is_refused(gateway: Gateway, stores: Stores) -> None:
+    for key in ("", "x" * 65):
+        given = [interaction(1, 2)]
+        error = await gateway.as_service.error(RECORD, interactions=given, key=key)
+        assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "idempotencyKey"}
     assert await stores.affinity.closest(UserId(1)) == {}
 
 

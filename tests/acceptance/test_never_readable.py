@@ -32,6 +32,7 @@ GIVEN = {
     "with": '"5"',
     "pairs": '[{from: "1", to: "5"}]',
     "first": "10",
+    "representations": '[{__typename: "User", id: "1"}]',
 }
 """What arguments are given, by their names; others keep their defaults."""
 

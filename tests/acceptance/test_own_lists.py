@@ -19,7 +19,7 @@ from graph.transitions import (
     update_follow,
 )
 from storage.stores import Stores
-from tests.edges import edges
+from tests.edges import Said, edges
 from tests.gateway import Gateway
 from tests.graphs import PLENTY, as_pair, drain_all, follows
 
@@ -36,8 +36,8 @@ fragment request on FollowRequest { id from { id } to { id } message requestedAt
 
 READ_FROM_EITHER_END = """
 query ($after: String, $direction: OrderDirection!) { viewer {
-  page: WAYFollowRequests(first: 2, after: $after, orderBy: {direction: $direction}) {
-    nodes { from { id } to { id } } pageInfo { hasNextPage endCursor }
+  page: LIST(first: 2, after: $after, orderBy: {direction: $direction}) {
+    nodes { id } pageInfo { hasNextPage endCursor }
 } } }
 """
 
@@ -108,6 +108,26 @@ async def test_a_mute_tells_when_it_ends(gateway: Gateway, stores: Stores) -> No
         "2": None,
         "3": "2033-05-18T03:33:20+00:00",
     }
+
+
+async def test_a_relation_tells_its_owner_alone_when_its_mute_ends(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await changed(stores, 1, 2, mute(until=2_000_000_000_000))  # type: ignore[arg-type]
+    await changed(stores, 1, 3, mute())
+    await drain_all(stores)
+    query = """{ users(ids: ["1", "2", "3", "4"]) {
+        relationWith(ids: ["1", "2", "3", "4"]) { muted mutedUntil } } }"""
+    end = {"muted": True, "mutedUntil": "2033-05-18T03:33:20+00:00"}
+    no_end = {"muted": True, "mutedUntil": None}
+    nothing = {"muted": False, "mutedUntil": None}
+    told = [user["relationWith"] for user in (await gateway.data(query, 1))["users"]]
+    assert told == [[nothing, end, no_end, nothing], *[[nothing] * 4] * 3]
+    told = [user["relationWith"] for user in (await gateway.as_service.data(query))["users"]]
+    assert told[0] == [nothing, end, no_end, nothing]
+    for viewer in (None, 2, 3, 4):
+        for user in (await gateway.data(query, viewer))["users"]:
+            assert user["relationWith"] == [nothing] * 4
 
 
 async def test_what_the_viewer_does_shows_at_once_in_the_viewers_lists(
@@ -204,23 +224,31 @@ async def test_an_own_list_is_paged_like_any_other(gateway: Gateway, stores: Sto
     assert "does not belong" in (await gateway.error(query, 1, c=after))["message"]
 
 
-@pytest.mark.parametrize("way", ["incoming", "outgoing"])
-async def test_requests_are_read_from_either_end(
-    gateway: Gateway, stores: Stores, way: str
+@pytest.mark.parametrize(
+    ("name", "edge"),
+    [
+        ("incomingFollowRequests", Kind.REQUEST),
+        ("outgoingFollowRequests", Kind.REQUEST),
+        ("blockedUsers", Kind.BLOCK),
+        ("mutedUsers", (Kind.NONE, Flags.MUTED)),
+        ("specialFollows", (Kind.FOLLOW, Flags.SPECIAL)),
+    ],
+)
+async def test_every_own_list_is_read_from_either_end(
+    gateway: Gateway, stores: Stores, name: str, edge: Kind | Said
 ) -> None:
     for user in range(2, 7):
-        pair = as_pair(user, 1) if way == "incoming" else as_pair(1, user)
-        await edges(stores, {pair: Kind.REQUEST})
+        pair = as_pair(user, 1) if name.startswith("incoming") else as_pair(1, user)
+        await edges(stores, {pair: edge})
     await drain_all(stores)
-    query = READ_FROM_EITHER_END.replace("WAY", way)
-    end = "from" if way == "incoming" else "to"
+    query = READ_FROM_EITHER_END.replace("LIST", name)
     found: dict[str, list[str]] = {"ASC": [], "DESC": []}
     for direction, ids in found.items():
         after, more = None, True
         while more:
             page = await gateway.data(query, 1, after=after, direction=direction)
             page = page["viewer"]["page"]
-            ids += [node[end]["id"] for node in page["nodes"]]
+            ids += [node["id"] for node in page["nodes"]]
             after, more = page["pageInfo"]["endCursor"], page["pageInfo"]["hasNextPage"]
     assert len(found["ASC"]) == 5
     assert found["ASC"] == found["DESC"][::-1]

@@ -57,7 +57,60 @@ async def test_what_was_taken_is_there_again_with_its_dates(
     assert reason(await undo(gateway, 1, taken["undoToken"])) == "OVERTAKEN"
 
 
-@pytest.mark.parametrize("mutation", ["followUser", "muteUser", "unfollowUser", "removeFollower"])
+REQUESTS = """
+{ viewer {
+  incomingFollowRequests { edges { requestedAt node { id message } } }
+  outgoingFollowRequests { edges { requestedAt node { id message } } }
+} }
+"""
+
+
+@pytest.mark.parametrize(
+    ("mutation", "actor", "target"),
+    [
+        ("blockUser", 1, 2),
+        ("blockUser", 2, 1),
+        ("declineFollowRequest", 2, 1),
+        ("cancelFollowRequest", 1, 2),
+    ],
+)
+async def test_a_request_that_was_taken_waits_again_with_its_date_and_message(
+    gateway: Gateway, stores: Stores, mutation: str, actor: int, target: int
+) -> None:
+    await say(gateway, 2, protected=True)
+    await change(gateway, 1, "followUser", 2, message="Please!")
+    await drain_all(stores)
+    before = [await gateway.data(REQUESTS, viewer) for viewer in (1, 2)]
+    (asked,) = before[0]["viewer"]["outgoingFollowRequests"]["edges"]
+    assert asked["node"] == {"id": "request:1:2", "message": "Please!"}
+    taken = await change(gateway, actor, mutation, target)
+    assert (await gateway.data(REQUESTS, actor)) != before[actor - 1]
+    undone = await undo(gateway, actor, taken["undoToken"])
+    assert undone["outcome"] == "RESTORED"
+    await drain_all(stores)
+    assert [await gateway.data(REQUESTS, viewer) for viewer in (1, 2)] == before
+    assert reason(await undo(gateway, actor, taken["undoToken"])) == "OVERTAKEN"
+    assert (await outcome(gateway, 2, "acceptFollowRequest", 1))[0] == "REQUEST_ACCEPTED"
+
+
+async def test_a_request_that_was_made_anew_since_is_brought_back_by_no_undo(
+    gateway: Gateway,
+) -> None:
+    await say(gateway, 2, protected=True)
+    await change(gateway, 1, "followUser", 2, message="Please!")
+    declined = (await change(gateway, 2, "declineFollowRequest", 1))["undoToken"]
+    await change(gateway, 1, "followUser", 2, message="Pretty please!")
+    assert reason(await undo(gateway, 2, declined)) == "OVERTAKEN"
+    cancelled = (await change(gateway, 1, "cancelFollowRequest", 2))["undoToken"]
+    await say(gateway, 2, protected=False)
+    await change(gateway, 1, "followUser", 2)
+    assert reason(await undo(gateway, 1, cancelled)) == "OVERTAKEN"
+
+
+NOTHING = ("followUser", "muteUser", "unfollowUser", "removeFollower", "declineFollowRequest")
+
+
+@pytest.mark.parametrize("mutation", [*NOTHING, "cancelFollowRequest"])
 async def test_what_took_nothing_has_no_token(gateway: Gateway, mutation: str) -> None:
     assert (await change(gateway, 1, mutation, 2, idempotencyKey="k"))["undoToken"] is None
 

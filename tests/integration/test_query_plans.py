@@ -501,7 +501,7 @@ async def test_what_begins_something_looks_for_two_accounts_first(planner: Plann
 
 
 async def test_a_receipt_costs_no_read(planner: Planner) -> None:
-    receipt = (uuid4(), b"unfollow", "UNFOLLOWED", [1] * 10)
+    receipt = (uuid4(), b"unfollow", "UNFOLLOWED", [1] * 10, None)
     write = (*UNFOLLOWS, *ONE_ENDS, False, *receipt)
     touched = await planner.touched("edges", "write_with_receipt", *write)
     assert not any(reads.end_to_end for reads in touched.values())
@@ -515,6 +515,12 @@ async def test_a_receipt_is_found_by_a_probe(planner: Planner) -> None:
     touched = await planner.touched("receipts", "spend_receipt", 500, uuid4())
     assert not any(reads.end_to_end for reads in touched.values())
     assert sum(reads.rows for reads in touched.values()) <= 1
+
+
+async def test_a_receipt_of_a_batch_costs_no_read(planner: Planner) -> None:
+    receipt = (0, uuid4(), b"interactions", "RECORDED", 500)
+    touched = await planner.touched("receipts", "write_receipt_of_batch", *receipt)
+    assert not any(reads.end_to_end or reads.rows for reads in touched.values())
 
 
 async def test_a_receipt_of_its_own_costs_no_read(planner: Planner) -> None:

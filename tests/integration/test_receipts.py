@@ -5,6 +5,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from graph.account import PrivacyChange
 from graph.decision import Before, Decision, Outcome
 from graph.edge import Pair, UserId
 from graph.receipt import AlreadyNoted, Note, Receipt
@@ -45,6 +46,16 @@ async def test_a_receipt_is_found_as_it_was_written(stores: Stores) -> None:
     assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.BLOCKED, taken)
     assert (kept.other, 0 <= kept.age_us < 60_000_000) == (2, True)
     assert await stores.receipts.of(UserId(2), [receipt_id]) == {}
+
+
+async def test_a_receipt_keeps_what_requests_said(stores: Stores) -> None:
+    await stores.accounts.set_privacy(UserId(2), PrivacyChange(protected=True))
+    receipt_id = uuid4()
+    await stores.edges.change(as_pair(1, 2), follow(PLENTY, message="Please!"))
+    await stores.edges.change(as_pair(2, 1), block(PLENTY), noting(receipt_id))
+    taken = (await stores.receipts.of(UserId(2), [receipt_id]))[receipt_id].receipt.taken
+    assert taken is not None
+    assert (taken.message, taken.back_message) == (None, "Please!")
 
 
 async def test_what_changes_nothing_may_have_a_receipt(stores: Stores) -> None:

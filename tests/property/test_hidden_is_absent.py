@@ -57,13 +57,14 @@ query ($ids: [ID!]!, $requests: [ID!]!, $signedIn: Boolean!{WITH}) {{
 }}
 fragment all on Relation {{
   state following followedBy whispering requested requestedBy blocking muted special
-  followedAt followedByAt requestedAt friendsSince
+  followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil friendsSince
 }}
 """
 
 SUGGESTIONS = """
 { viewer { suggestions(first: 100) {
   nodes { user { id } reason knownFollowers(first: 50) { id } knownFollowerCount }
+  totalCount
 } } }
 """
 
@@ -199,7 +200,8 @@ def _placed(told: Any, users: Sequence[int]) -> Any:
         return [_placed(one, users) for one in told]
     if not isinstance(told, dict):
         return told
-    dates = ("followedAt", "followedByAt", "requestedAt", "friendsSince")
+    dates = {"followedAt", "followedByAt", "friendsSince", "requestedAt", "requestedByAt"}
+    dates |= {"blockedAt", "mutedUntil"}
     return {
         name: sorted(users.index(int(user["id"])) for user in value)
         if name == "nodes"

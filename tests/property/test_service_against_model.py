@@ -125,6 +125,9 @@ query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
     specialFollows(first: 100) { totalCount edges { since: followedAt node { id } } }
     blockedUsers(first: 100) { totalCount edges { since: blockedAt node { id } } }
     mutedUsers(first: 100) { totalCount edges { node { id } } }
+    oldestSpecials: specialFollows(first: 100, orderBy: {direction: ASC}) { nodes { id } }
+    oldestBlocked: blockedUsers(first: 100, orderBy: {direction: ASC}) { nodes { id } }
+    oldestMuted: mutedUsers(first: 100, orderBy: {direction: ASC}) { nodes { id } }
     outgoingFollowRequests(first: 100) {
       totalCount edges { since: requestedAt node { to { id } } }
     }
@@ -135,9 +138,16 @@ query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
 }
 fragment relation on Relation {
   from { id } to { id } state following followedBy followedAt followedByAt friendsSince
-  requestedAt whispering requested requestedBy blocking muted special
+  requestedAt requestedByAt blockedAt mutedUntil whispering requested requestedBy blocking muted
+  special
 }
 """
+
+OLDEST_FIRST = {
+    "specialFollows": "oldestSpecials",
+    "blockedUsers": "oldestBlocked",
+    "mutedUsers": "oldestMuted",
+}
 
 SETTINGS = """
 mutation ($protected: Boolean!, $following: Audience!, $followers: Audience!) {
@@ -589,6 +599,9 @@ def compare_own_lists(onlooker: Onlooker, shown: Any) -> None:
             check_list([(dates[user], user) for user in muted], possible)
         else:
             check_list(entries_of(page), possible)
+    for name, reversed_name in OLDEST_FIRST.items():
+        newest = [edge["node"] for edge in shown[name]["edges"]]
+        assert shown[reversed_name]["nodes"] == newest[::-1]
 
 
 def compare_relation(onlooker: Onlooker, user: int, other: int, shown: Any) -> None:
@@ -623,6 +636,9 @@ def face(edge: Edge, back: Edge) -> dict[str, Any]:
         "followedByAt": text(back_since),
         "friendsSince": text(max(since, back_since)) if friends and since and back_since else None,
         "requestedAt": text(date_of(edge) if asks else None),
+        "requestedByAt": text(date_of(back) if asked else None),
+        "blockedAt": text(date_of(edge) if edge.kind is Kind.BLOCK else None),
+        "mutedUntil": None,  # no mute here has an end
         "whispering": edge.kind is Kind.WHISPER,
         "requested": asks,
         "requestedBy": asked,

@@ -397,7 +397,16 @@ def test_what_was_muted_stays_muted(rule: Rule, before: Before) -> None:
         assert all(step.former.flags & _NOTES & ~step.edge.flags == 0 for step in decision.steps)
 
 
-_takes = st.sampled_from([unfollow(), unfollow(mutual=True), remove_follower(), block(PLENTY)])
+_takes = st.sampled_from(
+    [
+        unfollow(),
+        unfollow(mutual=True),
+        remove_follower(),
+        block(PLENTY),
+        decline_request(),
+        cancel_request(),
+    ]
+)
 
 
 @given(rule=_takes, before=_before)
@@ -412,6 +421,20 @@ def test_an_undo_brings_back_both_edges_with_their_dates(rule: Rule, before: Bef
     assert undone.relation == before.relation
 
 
+def test_an_undo_brings_back_what_the_requests_said() -> None:
+    before = Before(
+        edge(Kind.REQUEST), edge(Kind.REQUEST), 1, NOW, message="mine", back_message="theirs"
+    )
+    for rule, said in (
+        (block(PLENTY), ["mine", "theirs"]),
+        (cancel_request(), ["mine"]),
+        (decline_request(), ["theirs"]),
+    ):
+        done = rule(before)
+        undone = undo(PLENTY, taken_by(before, done))(_after(before, done))
+        assert [step.message for step in undone.steps] == said
+
+
 SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
     "mute": (mute(),),
     "mute and unmute": (mute(), unmute()),
@@ -422,9 +445,15 @@ SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
 
 
 @pytest.mark.parametrize("acts", SECRET_ACTS.values(), ids=SECRET_ACTS)
-@pytest.mark.parametrize("kinds", [*product((Kind.FOLLOW, Kind.WHISPER, Kind.NONE), FOLLOWS)])
+@pytest.mark.parametrize(
+    "kinds",
+    [*product((Kind.FOLLOW, Kind.WHISPER, Kind.NONE), FOLLOWS), (Kind.NONE, Kind.REQUEST)],
+)
 @pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("taking", [unfollow(), remove_follower(), block(PLENTY)])
+@pytest.mark.parametrize(
+    "taking",
+    [unfollow(), remove_follower(), block(PLENTY), decline_request(), cancel_request()],
+)
 def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
     taking: Rule, turned: bool, kinds: tuple[Kind, Kind], acts: tuple[Rule, ...]
 ) -> None:

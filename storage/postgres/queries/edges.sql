@@ -3,8 +3,9 @@
 SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c.blocks, 0) AS blocks,
        coalesce(c.paced_until, 0) AS paced_until,
        coalesce(bc.follows + bc.whispers + bc.requests, 0) AS back_following,
-       f.kind, f.flags, f.since, f.version, f.muted_until,
+       f.kind, f.flags, f.since, f.version, f.muted_until, f.message,
        b.kind AS back_kind, b.flags AS back_flags, b.since AS back_since, b.version AS back_version,
+       b.message AS back_message,
        own.following_limit, other.following_limit AS back_following_limit,
        coalesce(other.protected, false) AS protected,
        coalesce(own.state, 0) = 0 AND coalesce(other.state, 0) = 0 AS present,
@@ -32,7 +33,7 @@ SELECT CASE WHEN $28::boolean AND EXISTS (
        END AS written
 
 -- name: write_with_receipt
--- The same, and with it a receipt ($29 to $32) for the actor: one row more. There may already be one.
+-- The same, and with it a receipt ($29 to $33) for the actor: one row more. There may already be one.
 WITH change AS MATERIALIZED (
     SELECT CASE WHEN $28::boolean AND EXISTS (
                SELECT FROM account WHERE user_id IN ($3, $4) AND state = 2
@@ -41,7 +42,7 @@ WITH change AS MATERIALIZED (
                             $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)
            END AS written
 ), receipt AS (
-    INSERT INTO receipt (actor_id, id, other_id, made_at, asked, outcome, taken)
-    SELECT $3, $29, $4, $11, $30, $31, $32 FROM change WHERE written
+    INSERT INTO receipt (actor_id, id, other_id, made_at, asked, outcome, taken, messages)
+    SELECT $3, $29, $4, $11, $30, $31, $32, $33 FROM change WHERE written
 )
 SELECT written FROM change

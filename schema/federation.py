@@ -1,0 +1,110 @@
+"""What a router asks a subgraph: its contract, and the users whom other subgraphs name by id.
+
+As Apollo Federation 2 has it. Knows nothing of stores, and of no other subgraph.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Annotated, NewType
+
+import strawberry
+from graphql import (
+    REMOVE,
+    FieldDefinitionNode,
+    Node,
+    ObjectTypeDefinitionNode,
+    TypeDefinitionNode,
+    Visitor,
+    parse,
+    print_ast,
+    visit,
+)
+from graphql.language.visitor import VisitorAction
+from strawberry.schema.base import BaseSchema
+
+from graph.edge import UserId
+from graph.errors import BadInput
+from schema import arguments
+from schema.user import User
+
+Representation = NewType("Representation", object)
+
+REPRESENTATION = strawberry.scalar(
+    name="_Any",
+    description="An object of another subgraph's: its `__typename`, and the fields of its key.",
+    serialize=lambda value: value,
+    parse_value=lambda value: value,
+)
+
+Representations = Annotated[
+    list[Representation],
+    strawberry.argument(
+        description='Up to 1,000 users, each as `{ __typename: "User", id: "7" }`. Repeats are '
+        "allowed."
+    ),
+]
+
+Entity = Annotated[
+    User, strawberry.union(name="_Entity", description="What other subgraphs may refer to.")
+]
+
+
+@strawberry.type(name="_Service", description="What this subgraph is.")
+class Service:
+    sdl: str = strawberry.field(
+        description="The contract with its keys, as a router composes it with others."
+    )
+
+
+def users_of(representations: Sequence[Representation], most: int) -> list[UserId]:
+    """Whom they mean, in their order.
+
+    Raises:
+        BadInput: one of them is no user, or they are too many.
+    """
+    ids = [_id_of(one) for one in representations]
+    return arguments.user_ids("representations", ids, most)
+
+
+def _id_of(representation: object) -> str:
+    if isinstance(representation, Mapping) and representation.get("__typename") == "User":
+        return str(representation.get("id"))
+    raise BadInput("representations", 'each is like { __typename: "User", id: "7" }.')
+
+
+_LINK = """
+extend schema @link(
+  url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"]
+)
+"""
+_MARKED = """
+type User @key(fields: "id")
+type PageInfo @shareable
+"""
+_MARKS = {
+    one.name.value: one.directives
+    for one in parse(_MARKED).definitions
+    if isinstance(one, ObjectTypeDefinitionNode)
+}
+_ROUTERS_OWN = {"_Any", "_Entity", "_Service", "_entities", "_service"}
+
+
+class _ForRouters(Visitor):
+    """Takes out what only a router asks, and puts the marks in."""
+
+    def enter(self, node: Node, *_: object) -> Node | VisitorAction:
+        name = (
+            node.name.value if isinstance(node, TypeDefinitionNode | FieldDefinitionNode) else None
+        )
+        if name in _ROUTERS_OWN:
+            return REMOVE
+        if name in _MARKS and isinstance(node, ObjectTypeDefinitionNode):
+            return replace(node, directives=_MARKS[name])
+        return None
+
+
+@cache
+def subgraph(schema: BaseSchema) -> str:
+    """The contract as a router composes it with others: some 50 ms, once a process."""
+    return print_ast(visit(parse(_LINK + schema.as_str()), _ForRouters()))

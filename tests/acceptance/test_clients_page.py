@@ -1,0 +1,68 @@
+"""The page for those who build on it answers what it says, and tells the limits that hold."""
+
+import re
+
+import pytest
+
+from engine import Code, EngineSettings
+from gateway.graphql_execution import _CODES
+from graph.edge import Kind
+from graph.errors import KithError
+from resolvers.scope import Limits
+from storage.stores import Stores
+from tests.edges import edges
+from tests.gateway import Gateway
+from tests.graphs import drain_all, follows
+from tests.pages import examples, found, page, promised, rows
+from tests.relationships import protect
+
+
+@pytest.fixture
+async def world(stores: Stores) -> None:
+    """Four follow user 1; user 5 blocks two; three ask to follow user 8."""
+    await follows(stores, (2, 1), (3, 1), (4, 1), (5, 1), (1, 5), (5, 4))
+    for blocked in (6, 7):
+        await edges(stores, {(5, blocked): Kind.BLOCK})
+    await protect(stores, 8)
+    await edges(stores, {(asker, 8): Kind.REQUEST for asker in (2, 3, 4)})
+    await drain_all(stores)
+
+
+@pytest.mark.usefixtures("world")
+async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> None:
+    shown = examples("clients")
+    assert len(shown) == 8
+    for example in shown:
+        data = await example.ask(gateway)
+        assert example.data in (None, data), example.document
+        assert found(data, "outcome") == promised(example.document)
+
+
+def test_the_page_tells_the_codes_of_all_errors() -> None:
+    told = {code for codes, *_ in rows("clients", "code") for code in re.findall(r"\w+", codes)}
+    ours = {error.code for error in _tree(KithError)}
+    assert told >= ours | set(Code) | set(_CODES.values())
+
+
+def _tree(error: type[KithError]) -> list[type[KithError]]:
+    return [error, *(below for one in error.__subclasses__() for below in _tree(one))]
+
+
+def test_the_page_tells_the_limits() -> None:
+    limits, engine = Limits(), EngineSettings()
+    assert f"({limits.page_default} if nothing is said)" in page("clients")
+    told = [int(most.replace(",", "")) for _, most in rows("clients", "what")]
+    assert told == [
+        limits.page_max,
+        limits.users_max,
+        limits.relations_max,
+        limits.pairs_max,
+        limits.changes_max,
+        limits.interactions_max,
+        limits.live_relations_max,
+        engine.max_fields,
+        engine.max_depth,
+        engine.max_aliases,
+        engine.max_characters,
+        engine.max_rows,
+    ]

@@ -1,0 +1,76 @@
+"""A gateway as a subgraph, asked as a router asks it."""
+
+from typing import Any
+
+import pytest
+from graphql import ObjectTypeDefinitionNode, build_schema, parse, print_ast, specified_directives
+
+from schema.federation import subgraph
+from schema.schema import schema
+from storage.stores import Stores
+from tests.gateway import Gateway
+from tests.graphs import drain_all, follows
+
+ENTITIES = """
+query ($representations: [_Any!]!) {
+  _entities(representations: $representations) {
+    __typename ... on User { id followerCount viewerIsFollowing }
+  }
+}
+"""
+FEDERATION = """
+directive @link(url: String!, import: [String!]!) on SCHEMA
+directive @key(fields: String!) repeatable on OBJECT
+directive @shareable on OBJECT
+"""
+
+
+def user(**key: Any) -> dict[str, Any]:
+    return {"__typename": "User", **key}
+
+
+async def test_users_that_others_name_are_resolved_in_their_order(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await follows(stores, (1, 2), (3, 2))
+    await drain_all(stores)
+    asked = [user(id="2"), user(id=1, name="Ann"), user(id="2")]
+    two = {"__typename": "User", "id": "2", "followerCount": 2, "viewerIsFollowing": True}
+    one = {"__typename": "User", "id": "1", "followerCount": 0, "viewerIsFollowing": False}
+    found = await gateway.data(ENTITIES, 1, representations=asked)
+    assert found == {"_entities": [two, one, two]}
+    assert (await gateway.data(ENTITIES, representations=[])) == {"_entities": []}
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        [user(id="2"), user(id="x")],
+        [user()],
+        [{"__typename": "Post", "id": "2"}],
+        [{"id": "2"}],
+        ["2"],
+        [user(id="2")] * 1001,
+    ],
+)
+async def test_what_is_no_user_is_refused(gateway: Gateway, asked: list[Any]) -> None:
+    error = await gateway.error(ENTITIES, representations=asked)
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "representations"}
+
+
+async def test_a_router_is_told_the_contract_with_its_keys(gateway: Gateway) -> None:
+    told = (await gateway.data("{ _service { sdl } }"))["_service"]["sdl"]
+    assert told == subgraph(schema)
+    first, *definitions = parse(told).definitions
+    assert "federation/v2.0" in print_ast(first)
+    marked = {
+        one.name.value: [print_ast(mark) for mark in one.directives or ()]
+        for one in definitions
+        if isinstance(one, ObjectTypeDefinitionNode) and one.directives
+    }
+    assert marked == {"User": ['@key(fields: "id")'], "PageInfo": ["@shareable"]}
+    types = build_schema(FEDERATION + told)
+    assert types.query_type is not None
+    assert not [name for name in types.query_type.fields if name.startswith("_")]
+    assert not [name for name in types.type_map if name.startswith("_") and name[1] != "_"]
+    assert len(types.directives) == len(specified_directives) + 3
