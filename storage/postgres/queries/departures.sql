@@ -42,6 +42,7 @@ WITH changed AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT r.kind FROM follower r
         WHERE r.to_user_id = e.to_user_id AND r.from_user_id = e.user_id AND r.kind IN (1, 2, 3)
+          AND r.version > 0 -- keeps the probe of a star off the list's index (see relations.sql)
         OFFSET 0
     ) r
     GROUP BY e.to_user_id ORDER BY e.to_user_id
