@@ -32,6 +32,7 @@ from storage.postgres.absences import PostgresAbsences
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.departures import Departures
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
@@ -79,6 +80,7 @@ class Stores:
     profiled_lists: ProfiledLists
     states: AccountStates
     absences: Absences
+    departures: Departures
     erasure: Erasure
     erasures: Erasures
     erasure_queue: ArqErasures
@@ -197,7 +199,7 @@ def _wired(
     own = OwnWrites(PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s)
     outbox, relations = Outbox(postgres), PostgresRelations(postgres)
     lists, profiles = PostgresLists(postgres), PostgresProfiles(postgres)
-    cached_profiles = CachedProfiles(profiles, absences, own, keys, ttl_s)
+    cached_profiles = CachedProfiles(profiles, own, keys, ttl_s)
     accounts = PostgresAccounts(postgres)
     events = RedisEvents(broker, keys, _kept(settings))
     cached_accounts = CachedAccounts(accounts, cached_profiles, redis, keys, events, finishing)
@@ -232,6 +234,7 @@ def _wired(
             finishing,
         ),
         absences=absences,
+        departures=Departures(postgres),
         erasure=Erasure(
             AnnouncedEdges(edges, caches, lanes, finishing),
             erasures,

@@ -18,6 +18,7 @@ from storage.postgres.purge import purge, purge_receipts
 from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_errors, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from workers.departures import count_departures
 from workers.erasures import erase, wake_erasures
 from workers.mutes import end_mutes
 from workers.sweep import sweep
@@ -81,6 +82,7 @@ def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker
         cron_jobs=[
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
             cron(_end_mutes, name=f"{name}:mutes", second=set(range(0, 60, 2))),
+            cron(_count_departures, name=f"{name}:departures", second=set(range(60))),
             cron(_wake_erasures, name=f"{name}:erasures", second=set(range(0, 60, ERASURES_S))),
             cron(_purge, name=f"{name}:purge", second=17),
         ],
@@ -135,6 +137,11 @@ async def _sweep(ctx: dict[str, Any]) -> None:
 async def _wake_erasures(ctx: dict[str, Any]) -> None:
     with _left_for_later("looking for deletions"):
         await wake_erasures(ctx["stores"])
+
+
+async def _count_departures(ctx: dict[str, Any]) -> None:
+    with _left_for_later("counting departures"):
+        await count_departures(ctx["stores"])
 
 
 async def _end_mutes(ctx: dict[str, Any]) -> None:

@@ -86,6 +86,9 @@ class Numbers(NamedTuple):
     blocked: int
     specials: int
     mutes: int
+    absent_followers: int
+    absent_whispered: int
+    absent_requests: int
 
 
 class Tally(NamedTuple):

@@ -27,6 +27,7 @@ class DriftKind(Enum):
     BLOCKED_COUNT = "count of being blocked"
     SPECIAL_COUNT = "count of close follows"
     MUTE_COUNT = "count of mutes"
+    ABSENT_COUNT = "count of absent followers"
     ERASED_ACCOUNT = "something of an erased account"
 
 
@@ -105,6 +106,9 @@ _OF_NUMBERS = {
     "blocked": DriftKind.BLOCKED_COUNT,
     "specials": DriftKind.SPECIAL_COUNT,
     "mutes": DriftKind.MUTE_COUNT,
+    "absent_followers": DriftKind.ABSENT_COUNT,
+    "absent_whispered": DriftKind.ABSENT_COUNT,
+    "absent_requests": DriftKind.ABSENT_COUNT,
 }
 
 

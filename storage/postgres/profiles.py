@@ -15,16 +15,15 @@ from storage.postgres.pool import Postgres, Record
 @dataclass(frozen=True, slots=True)
 class _Statements:
     profiles: str
-    few_absent: str
-    many_absent: str
+    absent: str
     any_edge: str
 
 
-FEW = 200
-"""So many absent accounts are looked up in every list; of more, every list among them."""
+AHEAD_MAX = 10_000
+"""How many of those whom a user follows are looked up among all who are absent."""
 
-COUNTED_MAX = 10_000
-"""How many entries of a list are looked up, if very many are absent."""
+FOLLOWERS_MAX = 1_000
+"""So many followers are looked up, too, while not all who are absent are counted."""
 
 _SQL = sql.load(_Statements, "profiles")
 _TOTALS = slice(1, 1 + len(NO_COUNTS.numbers))
@@ -34,24 +33,18 @@ _NOTHING = Profile(DEFAULT, NO_COUNTS)
 class PostgresProfiles:
     """Keeps `storage.ports.Profiles`."""
 
-    def __init__(self, postgres: Postgres) -> None:
+    def __init__(self, postgres: Postgres, followers_max: int = FOLLOWERS_MAX) -> None:
         self._postgres = postgres
+        self._followers_max = followers_max
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
-        rows = await self._postgres.fetch(_SQL.profiles, list(users), viewer or 0, FEW + 1)
+        rows = await self._postgres.fetch(_SQL.profiles, list(users), viewer or 0)
         found = {UserId(row["user_id"]): _profile(row) for row in rows}
-        if rows and rows[0]["absent"]:
-            found |= await self._without_absent(found, rows[0]["absent"])
+        if rows and rows[0]["any_absent"]:
+            most = AHEAD_MAX, self._followers_max
+            for user, *counts in await self._postgres.fetch(_SQL.absent, list(found), *most):
+                found[user] = _with_absent(found[user], Counts(*counts))
         return {user: found.get(user, _NOTHING) for user in users}
-
-    async def _without_absent(
-        self, found: Mapping[UserId, Profile], absent: int
-    ) -> Mapping[UserId, Profile]:
-        """The profiles of those in whose lists there is anybody who is absent."""
-        few = absent <= FEW
-        statement, most = (_SQL.few_absent, FEW) if few else (_SQL.many_absent, COUNTED_MAX)
-        rows = await self._postgres.fetch(statement, list(found), most)
-        return {user: _with_absent(found[user], Counts(*counts)) for user, *counts in rows}
 
 
 async def is_empty(postgres: Postgres) -> bool:

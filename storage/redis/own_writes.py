@@ -139,7 +139,7 @@ class OwnWrites:
         wanted = [
             (question._replace(users=users), held)
             for question, users, held in zip(questions, missing, found, strict=True)
-            if users and (question.fills_most is None or len(users) <= question.fills_most)
+            if users
         ]
         if not wanted:
             return

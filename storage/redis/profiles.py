@@ -6,8 +6,7 @@ from operator import attrgetter
 
 from graph.account import Account
 from graph.edge import UserId
-from graph.errors import Unavailable
-from storage.ports import Absences, Profile, Profiles
+from storage.ports import Profile, Profiles
 from storage.redis import packing
 from storage.redis.keys import Keys
 from storage.redis.own_writes import OwnWrites
@@ -15,10 +14,6 @@ from storage.redis.values import CachedValues, Load, Question, View
 
 PROFILE_TTL_S = 300
 """No drain mends accounts: what Redis could not be told is shown for so long at most."""
-
-PROBES_MOST = 1_000
-"""Of absent accounts in the lists of those whose accounts alone are asked for: their totals are
-loaded too as long as that costs no more."""
 
 _WHOLE = View[Profile, Profile | None](packing.profiles_in, lambda profile: profile)
 _ACCOUNTS = View[Profile, Account | None](packing.accounts_in, attrgetter("account"))
@@ -30,13 +25,11 @@ class CachedProfiles:
     def __init__(
         self,
         worn: Profiles,
-        absences: Absences,
         own: OwnWrites,
         keys: Keys,
         ttl_s: int,
     ) -> None:
         self._worn = worn
-        self._absences = absences
         self._own = own
         self._values = CachedValues[Profile](
             keys.all_profiles,
@@ -52,20 +45,10 @@ class CachedProfiles:
     async def accounts(
         self, users: Sequence[UserId], read: Load[Account]
     ) -> Mapping[UserId, Account]:
-        """What the same values say of accounts; `read` says it where Redis cannot, or where so many
-        are missing that their totals would be loaded for nothing.
-        """
-        most = await self._filled_most()
-        question = Question(users, self._values, _ACCOUNTS, self._load, read, fills_most=most)
+        """What the same values say of accounts; `read` says it where Redis cannot."""
+        question = Question(users, self._values, _ACCOUNTS, self._load, read)
         (found,) = await self._own.seen(None, question)
         return dict(zip(users, found, strict=True))
-
-    async def _filled_most(self) -> int | None:
-        try:
-            absent = len(await self._absences.now())
-        except Unavailable:
-            return 0  # nothing could be loaded, either
-        return PROBES_MOST // absent if absent else None
 
     def question(
         self, users: Sequence[UserId], viewer: UserId | None

@@ -83,6 +83,10 @@ class RedisCaches:
         """
         await unlink_all(self._redis, self._keys.pattern)
 
+    async def forget_totals(self, users: Sequence[UserId]) -> None:
+        """Somebody in these users' lists has gone, or is back."""
+        await forget_or_owe(self._redis, self._keys.all_profiles(users), Debt.TOTALS)
+
     async def forget_user(self, user: UserId) -> None:
         """Nothing is left of this user."""
         keys = dict.fromkeys(

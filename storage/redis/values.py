@@ -55,7 +55,7 @@ class Question(NamedTuple, Generic[V, A]):
 
     `load` gets what the cache holds: the same for everybody. `read` answers the viewer from the
     tables, where the cache must not, or cannot be reached; `beyond` answers everybody, where all
-    that the cache holds cannot tell. Of more than `fills_most` who are missing, nobody is loaded.
+    that the cache holds cannot tell.
     """
 
     users: Sequence[UserId]
@@ -64,7 +64,6 @@ class Question(NamedTuple, Generic[V, A]):
     load: Load[V]
     read: Load[A]
     beyond: Load[A] | None = None
-    fills_most: int | None = None
 
 
 class Fills:

@@ -217,7 +217,7 @@ def cached(worn: Accounts, stores: Stores, profiles: Profiles | None = None) -> 
     leases = Leases(stores.redis, LEASE_MS, 1)
     own = OwnWrites(PostgresPending(stores.postgres), stores.redis, leases, KEYS, 60)
     profiles = profiles or PostgresProfiles(stores.postgres)
-    both = CachedProfiles(profiles, stores.absences, own, KEYS, 3600)
+    both = CachedProfiles(profiles, own, KEYS, 3600)
     return CachedAccounts(worn, both, stores.redis, KEYS, stores.events, Finishing())
 
 
@@ -292,19 +292,3 @@ async def test_an_audit_finds_an_account_that_is_wrong(stores: Stores) -> None:
     assert wrong == [KEYS.profile(ONE)]
     await stores.audit.forget(wrong)
     assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
-
-
-async def test_accounts_of_many_are_read_without_their_totals_where_many_are_absent(
-    stores: Stores,
-) -> None:
-    await stores.postgres.fetch(
-        "INSERT INTO account (user_id, state) SELECT u, 1 FROM generate_series(1000, 1250) u"
-    )
-    assert len(await stores.absences.now()) == 251
-    many = [UserId(user) for user in range(100, 120)]
-    await stores.redis.ping()
-    before = stores.redis.round_trips
-    assert set(await stores.accounts.of(many)) == set(many)
-    assert stores.redis.round_trips - before == 1, "no lease, and nothing is filled in"
-    (values,) = await stores.redis.pipe([("MGET", *KEYS.all_profiles(many))])
-    assert not any(values)

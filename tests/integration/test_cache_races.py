@@ -288,7 +288,7 @@ def cached_counts(
     bench: Bench, tables: Profiles, pending: Pending | None = None, redis: Redis | None = None
 ) -> CountsOf:
     own = own_writes(bench, pending, redis)
-    return Totals(CachedProfiles(tables, bench.stores.absences, own, KEYS, TTL_S))
+    return Totals(CachedProfiles(tables, own, KEYS, TTL_S))
 
 
 def own_writes(bench: Bench, pending: Pending | None, redis: Redis | None) -> OwnWrites:

@@ -17,6 +17,7 @@ JOBS: dict[str, Job] = {
     "erase": lambda ctx: main._erase(ctx, 1),
     "sweep": main._sweep,
     "mutes": main._end_mutes,
+    "departures": main._count_departures,
     "erasures": main._wake_erasures,
     "purge": main._purge,
 }

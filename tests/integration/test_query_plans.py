@@ -32,6 +32,7 @@ STATEMENTS = {
         "account_states",
         "accounts",
         "affinity",
+        "departures",
         "edges",
         "erasures",
         "lists",
@@ -380,20 +381,17 @@ async def test_notes_are_a_probe_a_pair(planner: Planner) -> None:
     assert looked_at(steps, "following") <= 2
 
 
-ABSENT = 201
-
-
 async def test_the_profiles_of_a_hundred_users_are_probes(planner: Planner) -> None:
     asked = [STAR, *range(1, 100)]
-    steps = await planner.steps("profiles", "profiles", asked, 77, ABSENT)
+    steps = await planner.steps("profiles", "profiles", asked, 77)
     assert_by_index(steps)
-    assert looked_at(steps, "account") <= ABSENT + len(asked)
+    assert looked_at(steps, "account") <= 1 + len(asked)
     assert looked_at(steps, "following_count", "follower_count") <= 2 * len(asked)
     assert looked_at(steps, "outbox") <= 3  # the asker's one change, and what comes the other way
 
 
 async def test_the_profiles_for_a_writer_probe_what_is_pending(planner: Planner) -> None:
-    steps = await planner.steps("profiles", "profiles", [78, 79], 77, ABSENT)
+    steps = await planner.steps("profiles", "profiles", [78, 79], 77)
     assert_by_index(steps)
     assert looked_at(steps, "outbox") == 1
     assert looked_at(steps, "follower") <= 1
@@ -452,7 +450,7 @@ async def test_a_stars_friends_cost_a_probe_for_each_of_its_follows(
 
 
 async def test_a_pending_change_towards_a_star_is_counted_by_a_probe(planner: Planner) -> None:
-    steps = await planner.steps("profiles", "profiles", [STAR], FAN, ABSENT)
+    steps = await planner.steps("profiles", "profiles", [STAR], FAN)
     assert looked_at(steps, "outbox") == 1
     assert_probed(steps, "follower", 1)
 
@@ -598,21 +596,27 @@ async def test_the_state_of_the_outbox_is_counted_no_further_than_asked(planner:
     assert looked_at(steps, "outbox") <= LANES + 1000
 
 
-async def test_few_who_are_absent_are_two_probes_a_list(planner: Planner) -> None:
-    asked, most = [STAR, OWNER, READER], 20
-    steps = await planner.steps("profiles", "few_absent", asked, most)
+async def test_who_is_absent_is_looked_up_in_one_pass_over_an_index(planner: Planner) -> None:
+    asked, followers = [STAR, READER, 7], 600
+    steps = await planner.steps("profiles", "absent", asked, 10_000, followers)
     assert_by_index(steps)
-    assert looked_at(steps, "account") == most
-    assert_probed(steps, "following", len(asked) * most)
-    assert_probed(steps, "follower", len(asked) * most)
+    used = {step.index for step in scans(steps, "account")}
+    assert used == {"account_absent", "account_to_count"}
+    edges = STAR_FOLLOWS + 1000 + 2 * FOLLOWS + 2 * followers
+    assert looked_at(steps, "following", "follower") <= 1.1 * edges, "no follower of the star"
+    assert looked_at(steps, "follower_count") <= len(asked)
 
 
-async def test_many_who_are_absent_are_looked_for_by_a_probe_an_entry(planner: Planner) -> None:
-    most = 500
-    steps = await planner.steps("profiles", "many_absent", [STAR], most)
+async def test_counting_who_has_gone_reads_their_own_edges(planner: Planner) -> None:
+    accounts = 5
+    steps = await planner.steps("departures", "waiting", accounts)
     assert_by_index(steps)
-    assert looked_at(steps, "following", "follower") <= 2 * (most + STAR_FOLLOWS)
-    assert looked_at(steps, "account") <= most + STAR_FOLLOWS
+    assert looked_at(steps, "account") == accounts
+    steps = await planner.steps("departures", "count_anew", accounts, 1000)
+    assert_by_index(steps)
+    assert looked_at(steps, "following") <= accounts * (FOLLOWS + 2)
+    assert_probed(steps, "follower", accounts * (FOLLOWS + 2))  # one of them is the star's
+    assert looked_at(steps, "account") <= 2 * accounts
 
 
 async def test_who_is_absent_is_read_from_an_index_of_them(planner: Planner) -> None:
@@ -698,7 +702,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         for name in statements
         if (file, name) not in planned and file != "lists"  # those are made of kinds and orders
     }
-    others = {"lock_lane", "try_lane", "unsettled", "any_edge"}
+    others = {"lock_lane", "lock_lanes", "try_lane", "unsettled", "any_edge"}
     one_row = {"write_state"}
     by_variable_names = {"ahead", "behind", "noted", "all_absent", "lately_changed"}
     by_variable_names |= {"is_unfinished", "clear_receipts", "finish"}

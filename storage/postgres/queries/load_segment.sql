@@ -11,7 +11,7 @@ CREATE TEMP TABLE fresh (
 ) ON COMMIT DELETE ROWS;
 CREATE TEMP TABLE mirrored (
     from_user_id bigint, to_user_id bigint, since bigint, version bigint, known boolean,
-    flags smallint, former smallint, friends integer
+    flags smallint, former smallint, friends integer, is_absent boolean
 ) ON COMMIT DELETE ROWS;
 
 -- name: clear
@@ -97,10 +97,12 @@ SELECT count(pg_advisory_xact_lock_shared($1, lane)) FROM generate_series(0, $2:
 -- what the reverse row counts as until then, which may be anything while a lane lags; 1 where it is
 -- not written at all. A pair of friends who are both new here is counted with one of its two edges.
 -- If this is not $1 careful, there is no reverse row where there was no edge.
-INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, flags, former, friends)
+INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, flags, former, friends,
+                      is_absent)
 SELECT n.from_user_id, n.to_user_id, n.since, n.version, r.version IS NOT NULL, n.flags,
        CASE WHEN coalesce(r.version < n.version, true) THEN coalesce(r.kind, 0) ELSE 1 END,
-       (n.is_followed OR (twin.version IS NOT NULL AND n.from_user_id < n.to_user_id))::integer
+       (n.is_followed OR (twin.version IS NOT NULL AND n.from_user_id < n.to_user_id))::integer,
+       coalesce(a.is_counted, false)
 FROM (SELECT * FROM fresh ORDER BY to_user_id, from_user_id) n
 LEFT JOIN LATERAL (
     SELECT r.kind, r.version FROM follower r
@@ -108,6 +110,9 @@ LEFT JOIN LATERAL (
       AND r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
     OFFSET 0
 ) r ON true
+LEFT JOIN LATERAL (
+    SELECT a.is_counted FROM account a WHERE a.user_id = n.from_user_id AND a.is_counted OFFSET 0
+) a ON true
 LEFT JOIN fresh twin ON twin.from_user_id = n.to_user_id AND twin.to_user_id = n.from_user_id
 
 -- name: write_reverse
@@ -134,13 +139,19 @@ SET follows = c.follows + excluded.follows, friends = c.friends + excluded.frien
 
 -- name: count_followers
 -- The same for those who are followed; what a reverse row was before, it is no more.
-INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks, friends)
+INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks, friends,
+                                 absent_follows, absent_whispers, absent_requests)
 SELECT to_user_id, count(*) FILTER (WHERE former <> 1), -count(*) FILTER (WHERE former = 2),
        -count(*) FILTER (WHERE former = 3), -count(*) FILTER (WHERE former = 4),
-       coalesce(sum(friends), 0)
+       coalesce(sum(friends), 0), count(*) FILTER (WHERE is_absent AND former <> 1),
+       -count(*) FILTER (WHERE is_absent AND former = 2),
+       -count(*) FILTER (WHERE is_absent AND former = 3)
 FROM mirrored
 GROUP BY to_user_id ORDER BY to_user_id
 ON CONFLICT (user_id) DO UPDATE
 SET follows = c.follows + excluded.follows, whispers = c.whispers + excluded.whispers,
     requests = c.requests + excluded.requests, blocks = c.blocks + excluded.blocks,
-    friends = c.friends + excluded.friends
+    friends = c.friends + excluded.friends,
+    absent_follows = c.absent_follows + excluded.absent_follows,
+    absent_whispers = c.absent_whispers + excluded.absent_whispers,
+    absent_requests = c.absent_requests + excluded.absent_requests

@@ -22,13 +22,16 @@ WITH batch AS MATERIALIZED (
            to_user_id, from_user_id, kind, flags, since, version
     FROM taken ORDER BY to_user_id, from_user_id, version DESC
 ), newer AS MATERIALIZED ( -- the lane's lock keeps what is read here as it is
-    SELECT n.*, r.kind AS former
+    SELECT n.*, r.kind AS former, coalesce(a.is_counted, false) AS is_absent
     FROM newest n
     LEFT JOIN LATERAL (
         SELECT r.kind, r.version FROM follower r
         WHERE r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
         OFFSET 0 -- keeps this a probe: PostgreSQL takes a batch for one row, or the graph for small
     ) r ON true
+    LEFT JOIN LATERAL (
+        SELECT a.is_counted FROM account a WHERE a.user_id = n.from_user_id AND a.is_counted LIMIT 1
+    ) a ON true
     WHERE coalesce(r.version < n.version, true)
 ), applied AS (
     INSERT INTO follower (to_user_id, from_user_id, kind, flags, since, version)
@@ -37,22 +40,29 @@ WITH batch AS MATERIALIZED (
     SET kind = excluded.kind, flags = excluded.flags,
         since = excluded.since, version = excluded.version
 ), step AS (
-    SELECT to_user_id, kind, 1 AS way, 0 AS friends FROM newer
+    SELECT to_user_id, kind, 1 AS way, 0 AS friends, is_absent FROM newer
     UNION ALL
-    SELECT to_user_id, former, -1, 0 FROM newer
+    SELECT to_user_id, former, -1, 0, is_absent FROM newer
     UNION ALL
-    SELECT to_user_id, 0, 0, friends FROM taken
+    SELECT to_user_id, 0, 0, friends, false FROM taken
 ), counted AS (
-    INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks, friends)
+    INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks, friends,
+                                     absent_follows, absent_whispers, absent_requests)
     SELECT to_user_id,
            coalesce(sum(way) FILTER (WHERE kind = 1), 0), coalesce(sum(way) FILTER (WHERE kind = 2), 0),
            coalesce(sum(way) FILTER (WHERE kind = 3), 0), coalesce(sum(way) FILTER (WHERE kind = 4), 0),
-           sum(friends)
+           sum(friends),
+           coalesce(sum(way) FILTER (WHERE is_absent AND kind = 1), 0),
+           coalesce(sum(way) FILTER (WHERE is_absent AND kind = 2), 0),
+           coalesce(sum(way) FILTER (WHERE is_absent AND kind = 3), 0)
     FROM step GROUP BY to_user_id ORDER BY to_user_id
     ON CONFLICT (user_id) DO UPDATE
     SET follows = c.follows + excluded.follows, whispers = c.whispers + excluded.whispers,
         requests = c.requests + excluded.requests, blocks = c.blocks + excluded.blocks,
-        friends = c.friends + excluded.friends
+        friends = c.friends + excluded.friends,
+        absent_follows = c.absent_follows + excluded.absent_follows,
+        absent_whispers = c.absent_whispers + excluded.absent_whispers,
+        absent_requests = c.absent_requests + excluded.absent_requests
 )
 SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target FROM batch
 

@@ -4,7 +4,7 @@
 -- missed and none is counted twice. Of who has no account or no totals, these are null.
 -- `version` keeps the probe of a star's follower off the list's index (see relations.sql).
 -- A friendship that one side made and the other has ended counts -1 until the lane is drained.
--- `absent` says how many accounts are not here, up to $3.
+-- `any_absent` says whether any account is not here.
 WITH own AS MATERIALIZED (
     SELECT to_user_id, sum(friends) AS friends,
            (array_agg(kind ORDER BY version DESC))[1] AS kind
@@ -15,9 +15,11 @@ WITH own AS MATERIALIZED (
 SELECT user_id, following, followers, friends, whispers, whispered, outgoing_requests,
        incoming_requests, blocks, blocked, specials, mutes,
        protected, following_audience, followers_audience, present, following_limit,
-       (SELECT count(*) FROM (
-            SELECT FROM account WHERE state <> 0 AND erased_at IS NULL LIMIT $3::integer
-        ) a) AS absent
+       EXISTS (
+           SELECT FROM (
+               SELECT FROM account WHERE state <> 0 AND erased_at IS NULL ORDER BY user_id LIMIT 1
+           ) a -- in the order of its index, or the table might be read
+       ) AS any_absent
 FROM (
     SELECT user_id, sum(following)::bigint AS following, sum(followers)::bigint AS followers,
            greatest(sum(friends), 0)::bigint AS friends,
@@ -54,75 +56,69 @@ FULL JOIN (
     FROM account WHERE user_id = ANY ($1)
 ) own_account USING (user_id)
 
--- name: few_absent
--- How many of the few who are absent (at most $2) are in the lists of $1: two probes for each of
--- both. The columns are those of `graph.counts.Counts`, whose blocks and mutes hold the absent too.
-SELECT u.user_id,
-       count(*) FILTER (WHERE f.kind = 1), count(*) FILTER (WHERE r.kind = 1),
-       count(*) FILTER (WHERE f.kind = 1 AND r.kind = 1),
-       count(*) FILTER (WHERE f.kind = 2), count(*) FILTER (WHERE r.kind = 2),
-       count(*) FILTER (WHERE f.kind = 3), count(*) FILTER (WHERE r.kind = 3), 0, 0,
-       count(*) FILTER (WHERE f.kind IN (1, 2) AND f.flags & 1 <> 0), 0
-FROM unnest($1::bigint[]) AS u (user_id)
-CROSS JOIN (
-    SELECT user_id AS id FROM account WHERE state <> 0 AND erased_at IS NULL
-    ORDER BY user_id LIMIT $2::integer
-) a
-LEFT JOIN LATERAL (
-    SELECT f.kind, f.flags FROM following f
-    WHERE f.from_user_id = u.user_id AND f.to_user_id = a.id AND f.version > 0
-    LIMIT 1 -- keeps this a probe
-) f ON true
-LEFT JOIN LATERAL (
-    SELECT r.kind FROM follower r
-    WHERE r.to_user_id = u.user_id AND r.from_user_id = a.id AND r.version > 0
-    LIMIT 1
-) r ON true
-WHERE f.kind BETWEEN 1 AND 3 OR r.kind BETWEEN 1 AND 3
-GROUP BY u.user_id
-
--- name: many_absent
--- The same where very many are absent: of each list of $1 the newest $2 are looked up among them.
-WITH edge AS (
-    SELECT u.user_id, e.id, e.kind, e.flags, 0 AS back_kind
-    FROM unnest($1::bigint[]) AS u (user_id)
-    CROSS JOIN unnest(ARRAY[1, 2, 3]::smallint[]) AS k (kind)
+-- name: absent
+-- How many who are absent are in the lists of $1. Those ahead, $2 at most, are looked up among all who
+-- are, in one pass over a small index; behind, this is counted. Where somebody has gone or come back
+-- and is not yet, lists of up to $3 followers are looked up, too. What else is asked of those who are
+-- found are probes. The columns are those of `graph.counts.Counts`, whose blocks and mutes hold the
+-- absent too.
+WITH behind AS MATERIALIZED ( -- in the snapshot of the counts
+    SELECT user_id, absent_follows, absent_whispers, absent_requests,
+           follows + whispers + requests <= $3::integer AND EXISTS (
+               SELECT FROM (
+                   SELECT FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
+                   ORDER BY changed_at, user_id LIMIT 1
+               ) a
+           ) AS is_looked_up
+    FROM follower_count WHERE user_id = ANY ($1::bigint[])
+), edge AS MATERIALIZED (
+    SELECT u.user_id, e.id, e.kind, true AS is_ahead
+    FROM unnest($1) AS u (user_id)
     CROSS JOIN LATERAL (
-        SELECT f.to_user_id AS id, f.kind, f.flags FROM following f
-        WHERE f.from_user_id = u.user_id AND f.kind = k.kind
-        ORDER BY f.since DESC, f.to_user_id DESC LIMIT $2::integer
+        SELECT f.to_user_id AS id, f.kind FROM following f
+        WHERE f.from_user_id = u.user_id AND f.kind IN (1, 2, 3)
+        LIMIT $2::integer
     ) e
     UNION ALL
-    SELECT u.user_id, e.id, 0, 0, e.kind
-    FROM unnest($1) AS u (user_id)
-    CROSS JOIN unnest(ARRAY[1, 2, 3]::smallint[]) AS k (kind)
+    SELECT c.user_id, e.id, e.kind, false
+    FROM behind c
     CROSS JOIN LATERAL (
         SELECT r.from_user_id AS id, r.kind FROM follower r
-        WHERE r.to_user_id = u.user_id AND r.kind = k.kind
-        ORDER BY r.since DESC, r.from_user_id DESC LIMIT $2
+        WHERE r.to_user_id = c.user_id AND r.kind IN (1, 2, 3)
+        OFFSET 0
     ) e
-), absent AS (
-    SELECT e.user_id, e.kind, e.flags, e.back_kind, e.kind = 1 AND r.kind IS NOT NULL AS is_friend
-    FROM edge e
-    CROSS JOIN LATERAL (
-        SELECT FROM account a
-        WHERE a.user_id = e.id AND a.state <> 0 AND a.erased_at IS NULL
-        LIMIT 1
-    ) a
-    LEFT JOIN LATERAL (
-        SELECT r.kind FROM follower r
-        WHERE r.to_user_id = e.user_id AND r.from_user_id = e.id AND r.kind = 1 AND r.version > 0
-        LIMIT 1
-    ) r ON true
+    WHERE c.is_looked_up
+), gone AS MATERIALIZED ( -- as one array, in its order: a quarter of what a probe an edge costs
+    SELECT user_id AS id FROM account
+    WHERE user_id = ANY (ARRAY(SELECT id FROM edge)) AND state <> 0 AND erased_at IS NULL
 )
 SELECT user_id,
-       count(*) FILTER (WHERE kind = 1), count(*) FILTER (WHERE back_kind = 1),
-       count(*) FILTER (WHERE is_friend),
-       count(*) FILTER (WHERE kind = 2), count(*) FILTER (WHERE back_kind = 2),
-       count(*) FILTER (WHERE kind = 3), count(*) FILTER (WHERE back_kind = 3), 0, 0,
-       count(*) FILTER (WHERE kind IN (1, 2) AND flags & 1 <> 0), 0
-FROM absent
-GROUP BY user_id
+       count(*) FILTER (WHERE is_ahead AND e.kind = 1),
+       count(*) FILTER (WHERE NOT is_ahead AND e.kind = 1) + coalesce(c.absent_follows, 0),
+       count(r.kind),
+       count(*) FILTER (WHERE is_ahead AND e.kind = 2),
+       count(*) FILTER (WHERE NOT is_ahead AND e.kind = 2) + coalesce(c.absent_whispers, 0),
+       count(*) FILTER (WHERE is_ahead AND e.kind = 3),
+       count(*) FILTER (WHERE NOT is_ahead AND e.kind = 3) + coalesce(c.absent_requests, 0), 0, 0,
+       count(f.flags), 0
+FROM (edge e JOIN gone USING (id))
+FULL JOIN (
+    SELECT * FROM behind
+    WHERE NOT is_looked_up AND absent_follows + absent_whispers + absent_requests > 0
+) c USING (user_id)
+LEFT JOIN LATERAL (
+    SELECT r.kind FROM follower r
+    WHERE is_ahead AND e.kind = 1
+      AND r.to_user_id = e.user_id AND r.from_user_id = e.id AND r.kind = 1 AND r.version > 0
+    LIMIT 1 -- keeps this a probe
+) r ON true
+LEFT JOIN LATERAL (
+    SELECT f.flags FROM following f
+    WHERE is_ahead AND e.kind IN (1, 2)
+      AND f.from_user_id = e.user_id AND f.to_user_id = e.id AND f.flags & 1 <> 0 AND f.version > 0
+    LIMIT 1
+) f ON true
+GROUP BY user_id, c.absent_follows, c.absent_whispers, c.absent_requests
 
 -- name: any_edge
 -- One row if anybody has ever followed anybody.

@@ -6,7 +6,8 @@ SELECT count(pg_advisory_xact_lock($1, key)) FROM unnest($2::integer[]) AS key
 -- Makes the reverse rows of the pairs ($1[i], $2[i]) what the forward rows say, and moves the
 -- counts by the difference. A pending change finds its row done, as its version is not newer.
 WITH truth AS MATERIALIZED (
-    SELECT p.from_user_id, p.to_user_id, f.since, f.version, f.kind, f.flags, r.kind AS former
+    SELECT p.from_user_id, p.to_user_id, f.since, f.version, f.kind, f.flags, r.kind AS former,
+           coalesce(a.is_counted, false) AS is_absent
     FROM unnest($1::bigint[], $2::bigint[]) AS p (from_user_id, to_user_id)
     LEFT JOIN LATERAL (
         SELECT * FROM following f
@@ -16,6 +17,9 @@ WITH truth AS MATERIALIZED (
         SELECT r.kind FROM follower r
         WHERE r.to_user_id = p.to_user_id AND r.from_user_id = p.from_user_id OFFSET 0
     ) r ON true
+    LEFT JOIN LATERAL (
+        SELECT a.is_counted FROM account a WHERE a.user_id = p.from_user_id AND a.is_counted OFFSET 0
+    ) a ON true
 ), gone AS (
     DELETE FROM follower r USING truth t
     WHERE r.to_user_id = t.to_user_id AND r.from_user_id = t.from_user_id AND t.kind IS NULL
@@ -26,16 +30,26 @@ WITH truth AS MATERIALIZED (
     SET since = excluded.since, version = excluded.version,
         kind = excluded.kind, flags = excluded.flags
 ), counted AS (
-    INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks)
+    INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks,
+                                     absent_follows, absent_whispers, absent_requests)
     SELECT to_user_id,
            sum((coalesce(kind, 0) = 1)::integer - (coalesce(former, 0) = 1)::integer),
            sum((coalesce(kind, 0) = 2)::integer - (coalesce(former, 0) = 2)::integer),
            sum((coalesce(kind, 0) = 3)::integer - (coalesce(former, 0) = 3)::integer),
-           sum((coalesce(kind, 0) = 4)::integer - (coalesce(former, 0) = 4)::integer)
+           sum((coalesce(kind, 0) = 4)::integer - (coalesce(former, 0) = 4)::integer),
+           sum((is_absent AND coalesce(kind, 0) = 1)::integer
+               - (is_absent AND coalesce(former, 0) = 1)::integer),
+           sum((is_absent AND coalesce(kind, 0) = 2)::integer
+               - (is_absent AND coalesce(former, 0) = 2)::integer),
+           sum((is_absent AND coalesce(kind, 0) = 3)::integer
+               - (is_absent AND coalesce(former, 0) = 3)::integer)
     FROM truth GROUP BY to_user_id ORDER BY to_user_id
     ON CONFLICT (user_id) DO UPDATE
     SET follows = c.follows + excluded.follows, whispers = c.whispers + excluded.whispers,
-        requests = c.requests + excluded.requests, blocks = c.blocks + excluded.blocks
+        requests = c.requests + excluded.requests, blocks = c.blocks + excluded.blocks,
+        absent_follows = c.absent_follows + excluded.absent_follows,
+        absent_whispers = c.absent_whispers + excluded.absent_whispers,
+        absent_requests = c.absent_requests + excluded.absent_requests
 )
 SELECT count(*) FROM truth
 
@@ -51,26 +65,31 @@ FROM (
 ) held
 
 -- name: mend_counts
--- Sets the counts of the users $1 to those of `comparison.Numbers` ($2[i] to $12[i]): what
+-- Sets the counts of the users $1 to those of `comparison.Numbers` ($2[i] to $15[i]): what
 -- `compare_counts` has found true within this transaction. Friends are a sum of two counts: $4 says
 -- by how much it differs, and this moves the second.
 WITH truth AS (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
                          $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
-                         $11::bigint[], $12::bigint[])
+                         $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
         AS t (user_id, following, followers, more_friends, whispers, whispered, outgoing, incoming,
-              blocks, blocked, specials, mutes)
+              blocks, blocked, specials, mutes, absent_follows, absent_whispers, absent_requests)
 ), own AS (
     UPDATE following_count c
     SET follows = t.following, whispers = t.whispers, requests = t.outgoing, blocks = t.blocks,
         specials = t.specials, mutes = t.mutes
     FROM truth t WHERE c.user_id = t.user_id
 )
-INSERT INTO follower_count AS c (user_id, follows, friends, whispers, requests, blocks)
-SELECT user_id, followers, more_friends, whispered, incoming, blocked FROM truth ORDER BY user_id
+INSERT INTO follower_count AS c (user_id, follows, friends, whispers, requests, blocks,
+                                 absent_follows, absent_whispers, absent_requests)
+SELECT user_id, followers, more_friends, whispered, incoming, blocked,
+       absent_follows, absent_whispers, absent_requests
+FROM truth ORDER BY user_id
 ON CONFLICT (user_id) DO UPDATE
 SET follows = excluded.follows, friends = c.friends + excluded.friends,
-    whispers = excluded.whispers, requests = excluded.requests, blocks = excluded.blocks
+    whispers = excluded.whispers, requests = excluded.requests, blocks = excluded.blocks,
+    absent_follows = excluded.absent_follows, absent_whispers = excluded.absent_whispers,
+    absent_requests = excluded.absent_requests
 
 -- name: erase_again
 -- The workers find the accounts $1 again, and erase them: a probe each.

@@ -81,7 +81,8 @@ UNION ALL
 
 -- name: compare_counts
 -- The counts of the users $1 and what they should be: one range of each direction a user, and a
--- probe for each follow. Friends that are pending towards a user belong to the sum.
+-- probe for each follow, and one of a small index for each follower. Friends that are pending towards
+-- a user belong to the sum.
 WITH pending AS MATERIALIZED (
     SELECT to_user_id, sum(friends) AS friends
     FROM outbox WHERE NOT applied AND friends <> 0 AND to_user_id = ANY ($1::bigint[])
@@ -98,7 +99,10 @@ SELECT u.user_id,
        coalesce(a.blocks, 0), f.blocks,
        coalesce(b.blocks, 0), r.blocks,
        coalesce(a.specials, 0), f.specials,
-       coalesce(a.mutes, 0), f.mutes
+       coalesce(a.mutes, 0), f.mutes,
+       coalesce(b.absent_follows, 0), r.absent_follows,
+       coalesce(b.absent_whispers, 0), r.absent_whispers,
+       coalesce(b.absent_requests, 0), r.absent_requests
 FROM unnest($1::bigint[]) AS u (user_id)
 LEFT JOIN pending p ON p.to_user_id = u.user_id
 LEFT JOIN LATERAL (
@@ -127,8 +131,15 @@ CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE r.kind = 1) AS follows,
            count(*) FILTER (WHERE r.kind = 2) AS whispers,
            count(*) FILTER (WHERE r.kind = 3) AS requests,
-           count(*) FILTER (WHERE r.kind = 4) AS blocks
-    FROM follower r WHERE r.to_user_id = u.user_id AND r.kind <> 0
+           count(*) FILTER (WHERE r.kind = 4) AS blocks,
+           count(*) FILTER (WHERE r.kind = 1 AND gone.is_counted) AS absent_follows,
+           count(*) FILTER (WHERE r.kind = 2 AND gone.is_counted) AS absent_whispers,
+           count(*) FILTER (WHERE r.kind = 3 AND gone.is_counted) AS absent_requests
+    FROM follower r
+    LEFT JOIN LATERAL (
+        SELECT g.is_counted FROM account g WHERE g.user_id = r.from_user_id AND g.is_counted OFFSET 0
+    ) gone ON true
+    WHERE r.to_user_id = u.user_id AND r.kind <> 0
 ) r
 
 -- name: next_users

@@ -1,0 +1,155 @@
+"""Absent followers are counted: the count is what a look at each would find, whatever happened."""
+
+import asyncio
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from graph.account_state import AccountState
+from graph.counts import Counts
+from graph.edge import Flags, Kind, UserId
+from graph.lane import ALL_LANES
+from storage.postgres.bulk_load import bulk_load
+from storage.postgres.departures import Departures
+from storage.postgres.drift import DriftKind
+from storage.postgres.profiles import PostgresProfiles
+from storage.postgres.verify import verify
+from storage.redis.keys import Keys
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.edges import edges
+from tests.graphs import drain_all
+from tests.loads import write_edges
+from workers.departures import count_departures
+from workers.erasures import erase
+
+PEOPLE = [UserId(user) for user in range(1, 8)]
+KINDS = [Kind.NONE, Kind.FOLLOW, Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST, Kind.BLOCK]
+LOOK_AT_EACH = 1_000_000
+
+
+async def totals(stores: Stores, followers_max: int = -1) -> Mapping[UserId, Counts]:
+    """Of everybody, from the tables: by default as they are counted."""
+    found = await PostgresProfiles(stores.postgres, followers_max).of(PEOPLE, None)
+    return {user: profile.counts.shown for user, profile in found.items()}
+
+
+async def looked_up(stores: Stores) -> Mapping[UserId, Counts]:
+    """What a look at each finds: an account that is not counted yet makes it necessary."""
+    await stores.postgres.fetch("INSERT INTO account (user_id, state) VALUES (99, 1)")
+    found = await totals(stores, LOOK_AT_EACH)
+    await stores.postgres.fetch("DELETE FROM account WHERE user_id = 99")
+    return found
+
+
+async def anything(stores: Stores, chance: random.Random) -> None:
+    """Some edge changes, or somebody goes or is back, or a part of the work is done."""
+    what = chance.random()
+    one, other = chance.sample(PEOPLE, 2)
+    if what < 0.5:
+        flags = chance.choice([Flags.PLAIN, Flags.SPECIAL])
+        await edges(stores, {(one, other): (chance.choice(KINDS), flags)})
+    elif what < 0.8:
+        away = chance.choice([AccountState.ACTIVE, AccountState.DEACTIVATED])
+        await stores.states.change(one, away)
+    elif what < 0.9:
+        await asyncio.gather(*map(stores.drain.lane, ALL_LANES))
+    else:
+        await stores.departures.count_anew(1)
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_what_is_counted_is_what_a_look_at_each_finds(
+    stores: Stores, storage_settings: StorageSettings, seed: int
+) -> None:
+    chance = random.Random(seed)
+    for _ in range(60):
+        await anything(stores, chance)
+    if seed % 3 == 0:
+        gone = chance.choice(PEOPLE)
+        await stores.states.change(gone, AccountState.DELETED)
+        await count_departures(stores)
+        while await erase(stores, gone):
+            pass
+    await drain_all(stores)
+    await count_departures(stores)
+    assert await totals(stores) == await looked_up(stores)
+    assert (await verify(storage_settings)).clean
+
+
+async def test_counting_and_draining_do_not_meet(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    chance = random.Random(1)
+    for _ in range(8):
+        await asyncio.gather(
+            *(anything(stores, chance) for _ in range(8)), count_departures(stores)
+        )
+    await drain_all(stores)
+    await count_departures(stores)
+    assert await totals(stores) == await looked_up(stores)
+    assert (await verify(storage_settings)).clean
+
+
+async def test_until_they_are_counted_short_lists_are_looked_up(stores: Stores) -> None:
+    await edges(stores, {(2, 1): Kind.FOLLOW, (3, 1): Kind.FOLLOW})
+    await drain_all(stores)
+    await stores.states.change(UserId(2), AccountState.DEACTIVATED)
+    assert (await totals(stores, 2))[PEOPLE[0]].followers == 1
+    assert (await totals(stores, 1))[PEOPLE[0]].followers == 2, "of a long one the workers know"
+    await count_departures(stores)
+    assert (await totals(stores, 1))[PEOPLE[0]].followers == 1
+
+
+async def test_the_totals_of_long_lists_are_forgotten_when_they_are_counted(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    await edges(stores, {(2, 1): Kind.FOLLOW, (3, 1): Kind.FOLLOW})
+    await drain_all(stores)
+    strict = replace(stores, departures=Departures(stores.postgres, followers_max=1))
+    key = Keys(storage_settings.space).profile(PEOPLE[0])
+    for store, state, left in (
+        (strict, AccountState.DEACTIVATED, 0),
+        (stores, AccountState.ACTIVE, 1),  # the list is a short one
+    ):
+        await stores.states.change(UserId(2), state)
+        await stores.profiles.of(PEOPLE[:1], None)
+        assert await count_departures(store) == 1
+        assert await stores.redis.pipe([("EXISTS", key)]) == [left]
+        assert await count_departures(store) == 0
+
+
+async def test_who_is_loaded_while_away_is_counted(
+    stores: Stores, storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    await stores.states.change(UserId(2), AccountState.DEACTIVATED)
+    await count_departures(stores)
+    await bulk_load(storage_settings, write_edges(tmp_path / "edges.csv", [(2, 1, 5), (3, 1, 6)]))
+    assert (await totals(stores))[PEOPLE[0]].followers == 1
+    assert (await verify(storage_settings)).clean
+
+
+async def test_a_wrong_count_is_found_and_mended(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
+    await edges(stores, {(2, 1): Kind.FOLLOW, (3, 1): Kind.WHISPER, (4, 1): Kind.REQUEST})
+    await drain_all(stores)
+    await asyncio.gather(
+        *(stores.states.change(UserId(user), AccountState.DEACTIVATED) for user in (2, 3, 4))
+    )
+    await count_departures(stores)
+    right = await totals(stores)
+    await stores.postgres.fetch(
+        "UPDATE follower_count SET absent_follows = 7, absent_whispers = 0, absent_requests = 2"
+    )
+    found = await verify(storage_settings, repair=True)
+    assert [(drift.kind, drift.count) for drift in found.drifts] == [(DriftKind.ABSENT_COUNT, 3)]
+    assert (await verify(storage_settings)).clean
+    assert await totals(stores) == right
+    await stores.postgres.fetch("DELETE FROM follower WHERE from_user_id = 3")
+    assert not (await verify(storage_settings, repair=True)).clean
+    assert (await verify(storage_settings)).clean
+    assert await totals(stores) == right
