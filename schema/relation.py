@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from datetime import datetime
 from enum import Enum
+from itertools import compress, count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -78,19 +79,24 @@ class Relation:
         description="Whether `to` is a close follow of `from`. To all but `from`: false.",
     )
 
-    @batched(description="Since when `from` has followed `to`; null if they do not.")
+    @batched(description="Since when `from` has followed `to`; null if they do not.", ready=True)
     def followed_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.follows, _SINCE)
 
-    @batched(description="Since when `to` has followed `from`; null if they do not.")
+    @batched(description="Since when `to` has followed `from`; null if they do not.", ready=True)
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.followed, _BACK_SINCE)
 
-    @batched(description="Since when `from` has waited for approval; null if they do not.")
+    @batched(
+        description="Since when `from` has waited for approval; null if they do not.", ready=True
+    )
     def requested_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.requests, _SINCE)
 
-    @batched(description="Since when both have followed each other; null if they are no friends.")
+    @batched(
+        description="Since when both have followed each other; null if they are no friends.",
+        ready=True,
+    )
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.is_friends, lambda both: max(both.since, both.back_since))
 
@@ -104,8 +110,10 @@ def _dates(
     says: Callable[[int], bool],
     since: Callable[[rules.Relation], Millis],
 ) -> list[datetime | None]:
-    """Since when it has been so, where the kinds say that it is. Between strangers nothing is."""
-    return [
-        date(began) if kinds and says(kinds) and (began := since(relation)) else None
-        for kinds, relation in zip(places(rows, KINDS), places(rows, RELATION), strict=True)
-    ]
+    """Since when it has been so, where the kinds say that it is."""
+    kinds, relations = places(rows, KINDS), list(places(rows, RELATION))
+    found: list[datetime | None] = [None] * len(kinds)
+    for place in compress(count(), kinds):  # strangers, whose kinds are 0, are most
+        if says(kinds[place]) and (began := since(relations[place])):
+            found[place] = date(began)
+    return found

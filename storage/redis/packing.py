@@ -114,10 +114,12 @@ def relations_in(values: Sequence[bytes | None]) -> RelationColumn:
     return RelationColumn(kinds, partial(_dated, kinds, values))
 
 
-def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> Iterator[Relation]:
+def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> list[Relation]:
     """The relations themselves."""
-    for both, value in zip(kinds, values, strict=True):
-        yield STRANGERS if value is None else _relation((both, *_DATES.unpack(value)))
+    return [
+        STRANGERS if value is None else _relation((both, *_DATES.unpack(value)))
+        for both, value in zip(kinds, values, strict=True)
+    ]
 
 
 def page_value(page: Page) -> bytes:

@@ -6,7 +6,6 @@ against a whale, the others' own hashes are asked instead, for they are bounded.
 """
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import NamedTuple
 
 from graph.edge import UserId
@@ -56,9 +55,10 @@ class CachedRelations:
             return []
         try:
             replies = await self._redis.pipe(list(map(self._read, checks)))
-            if all(map(packing.is_whole, map(_MARKER_OF, replies))):
-                return list(map(packing.relations_in, map(_VALUES_OF, replies)))  # nearly always
-            held = list(map(_held, replies))
+            markers = _markers_of(replies)
+            if all(map(packing.is_whole, markers)):
+                return list(map(packing.relations_in, replies))  # nearly always
+            held = list(map(_held, markers, replies))
             missing = [check for check, answer in zip(checks, held, strict=True) if answer is None]
             filled = iter(await self._fill(missing) if missing else ())
             found = [next(filled) if answer is None else answer for answer in held]
@@ -73,7 +73,8 @@ class CachedRelations:
     ) -> list[_Held | None]:
         """Asks the hashes of all checks, after the commands in `first`, in one round trip."""
         replies = await self._redis.pipe([*first, *map(self._read, checks)])
-        return list(map(_held, replies[len(first) :]))
+        values = replies[len(first) :]
+        return list(map(_held, _markers_of(values), values))
 
     def _read(self, check: Check) -> Command:
         user, others, spelled = check
@@ -135,15 +136,15 @@ class CachedRelations:
         return [[next(flat) for _ in check.others] for check in whales]
 
 
-_MARKER_OF = itemgetter(-1)
-_VALUES_OF = itemgetter(slice(-1))
+def _markers_of(replies: Sequence[Reply]) -> list[bytes | None]:
+    """Takes each marker off the end of its reply, of which the values are left: not a copy."""
+    return [reply.pop() for reply in replies]
 
 
-def _held(reply: Reply) -> _Held | None:
-    marker = _MARKER_OF(reply)
+def _held(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | None:
     if marker is None:
         return None
-    return _Held(packing.relations_in(_VALUES_OF(reply)), packing.sides(marker))
+    return _Held(packing.relations_in(values), packing.sides(marker))
 
 
 def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> RelationColumn:
