@@ -19,7 +19,7 @@ from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_RELATIONS
 from storage.redis.values import spread
-from storage.redis.wire import Command, Reply
+from storage.redis.wire import Command, Reply, Spelled
 
 _BOTH = packing.FORWARD | packing.BACK
 
@@ -78,7 +78,10 @@ class CachedRelations:
 
     def _read(self, check: Check) -> Command:
         user, others, spelled = check
-        return ("HMGET", self._keys.relations(user), *(spelled or others), packing.MARKER)
+        key = self._keys.relations(user)
+        if spelled:
+            return Spelled(("HMGET", key, *spelled, packing.MARKER))
+        return ("HMGET", key, *others, packing.MARKER)
 
     async def _fill(self, missing: Sequence[Check]) -> list[_Held | None]:
         users = list(dict.fromkeys(check.user for check in missing))
