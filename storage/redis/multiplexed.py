@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, cast
 import hiredis
 from redis.asyncio.connection import parse_url
 
-from storage.redis.wire import Command, Reply, Spelled, WireError, refusal
+from storage.redis.wire import LONG, Command, Reply, Spelled, WireError, refusal
 
 GRACE_S = 0.05
 
@@ -107,7 +107,10 @@ class _Connection(asyncio.Protocol):
         if self.lost or len(self._waiting) >= IN_FLIGHT_MAX:
             raise WireError("the connection is lost" if self.lost else "too many calls in flight")
         # All or nothing: half of a call's commands would shift everybody's later replies.
-        packed = [one.packed() if type(one) is Spelled else _pack(one) for one in commands]
+        packed = [
+            one.packed() if type(one) is Spelled and len(one) >= LONG else _pack(one)
+            for one in commands
+        ]
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent += packed

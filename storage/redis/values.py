@@ -14,7 +14,7 @@ from storage.redis.connection import Redis
 from storage.redis.keys import closing, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_VALUE
-from storage.redis.wire import MANY, Command, Reply
+from storage.redis.wire import MANY, Command, Reply, Spelled
 
 V = TypeVar("V")
 A = TypeVar("A")
@@ -167,7 +167,7 @@ def answers(users: Sequence[UserId], replies: Sequence[Reply], view: View[V, A])
 
 def whole(keys: Sequence[str]) -> list[Command]:
     """Reads the values of any keys, which are one reply."""
-    return [(MANY, *keys)] if keys else []
+    return [Spelled((MANY, *keys))] if keys else []
 
 
 def fill_value(key: str, token: str, value: bytes, ttl_s: int) -> Command:
