@@ -12,7 +12,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.later import Later
-from engine.plan import AwaitedSource
+from engine.plan import AwaitedSource, hole_of
 from engine.together import together
 from engine.zipped import is_column
 
@@ -75,7 +75,8 @@ def _waits(awaited: Sequence[Arrival], run: "Run") -> list[Wait]:
         if holes is None:
             holes = known_with[arriving.known] = []
             waits.append(partial(_known, arriving.known, holes, run))
-        holes.append(hole._replace(source=_Known(arriving, hole.source)))
+        key, source, cells, rows, table = hole
+        holes.append(hole_of((key, _Known(arriving, source), cells, rows, table)))
     return waits
 
 

@@ -1,7 +1,7 @@
 """How one user stands to another, as a type. Knows nothing of how it is read."""
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from itertools import compress, count
 from operator import attrgetter
@@ -12,7 +12,7 @@ import strawberry
 from engine import Parents, batched, derived, places
 from graph import relation as rules
 from graph.edge import Millis
-from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, date
+from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow
 
 if TYPE_CHECKING:
     from schema.user import User
@@ -113,7 +113,8 @@ def _dates(
     """Since when it has been so, where the kinds say that it is."""
     kinds, relations = places(rows, KINDS), list(places(rows, RELATION))
     found: list[datetime | None] = [None] * len(kinds)
+    at = datetime.fromtimestamp  # `date`, but for the call
     for place in compress(count(), kinds):  # strangers, whose kinds are 0, are most
         if says(kinds[place]) and (began := since(relations[place])):
-            found[place] = date(began)
+            found[place] = at(began / 1000, UTC)
     return found
