@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.field import AwaitedSource
 from engine.later import Later
+from engine.plan import hole_of
 from engine.waiting import WaitedInVain, fault_of, let_go, together
 from engine.zipped import is_column
 
@@ -71,7 +72,8 @@ def _waits(awaited: Sequence[Arrival], run: "Run") -> list[Wait]:
         if holes is None:
             holes = known_with[arriving.known] = []
             waits.append(partial(_known, arriving.known, holes, run))
-        holes.append(hole._replace(source=_Known(arriving, hole.source)))
+        key, source, cells, rows, table = hole
+        holes.append(hole_of((key, _Known(arriving, source), cells, rows, table)))
     return waits
 
 

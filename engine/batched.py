@@ -97,6 +97,9 @@ class BatchResolver(StrawberryResolver[Any]):
 class BatchedField(StrawberryField):
     """A Strawberry field whose resolver takes and gives whole columns."""
 
+    is_ready = False
+    """Whether its items are as the answer holds them."""
+
     @property
     def resolver(self) -> BatchResolver:
         assert isinstance(self.base_resolver, BatchResolver)
@@ -126,6 +129,7 @@ def batched(
     deprecation_reason: str | None = None,
     directives: Sequence[object] = (),
     extensions: Sequence[FieldExtension] = (),
+    ready: bool = False,
 ) -> Callable[[BatchFunction], StrawberryField]: ...
 
 
@@ -135,6 +139,7 @@ def batched(
     *,
     graphql_type: Any = None,
     name: str | None = None,
+    ready: bool = False,
     **options: Any,
 ) -> StrawberryField | Callable[[BatchFunction], StrawberryField]:
     """Declare a field by a function of all its parents, with `strawberry.field`'s own options.
@@ -145,9 +150,14 @@ def batched(
     instead, and is awaited only where it has to be. The field's GraphQL type is that of `Item`, or
     `graphql_type` (a type or its quoted name) where the items are light rows that stand for it.
     Rows that are tuples may be `Zipped`, in place of any list, and may come so as parents.
+
+    `ready` promises that all items are as the answer holds them, so that nobody has to look at
+    each: text, booleans, or datetimes in `datetime.UTC`; None only where the type allows it, and
+    no outcomes.
     """
     declared = StrawberryAnnotation.from_annotation(graphql_type)
     field = BatchedField(graphql_name=name, type_annotation=declared, **options)
+    field.is_ready = ready
     if resolver is None:
         return lambda function: field(BatchResolver(function))
     return field(BatchResolver(resolver))

@@ -39,14 +39,14 @@ from engine.derived import DerivedField
 from engine.document import Operation
 from engine.errors import BailOut, Unsupported
 from engine.field import AwaitedSource, Cells, Field, Source
-from engine.leaves import leaf
+from engine.leaves import Leaf, leaf
 from engine.lists import Lists
 from engine.lookups import derived_source, shared
 from engine.objects import Objects
 from engine.plan import AwaitedColumn, Columns, Plan, PresentColumn, Selection
 from engine.recognition import recognition
 from engine.settings import EngineSettings
-from engine.sources import Attribute, PerParent, batched_source
+from engine.sources import Attribute, Batched, PerParent, ReadyBatch, batched_source
 
 
 class Compiler:
@@ -130,6 +130,9 @@ class _Compilation:
         source = self._source(field, declared)
         if isinstance(source, AwaitedSource):
             return AwaitedColumn(field.key, source, cells)
+        if isinstance(source, Batched) and _is_ready(declared, cells):
+            ready = ReadyBatch(source.resolver, source.told, cells)
+            return PresentColumn(ready, ready.read, ready.keywords, None)
         return PresentColumn(source, source.read, source.keywords, cells)
 
     def _source(self, field: Field, declared: StrawberryField | None) -> Source | AwaitedSource:
@@ -186,3 +189,9 @@ class _Compilation:
 
         rows = recognition(declared, compiler.core, compiler.judge)
         return Objects(field, rows, selection_of, may_be_null)
+
+
+def _is_ready(declared: StrawberryField | None, cells: Cells) -> bool:
+    """Whether a column of this field is complete as its resolver gives it."""
+    is_said = isinstance(declared, BatchedField) and declared.is_ready
+    return is_said and isinstance(cells, Leaf) and cells.may_be_ready

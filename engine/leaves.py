@@ -40,6 +40,8 @@ class Leaf(Cells):
     field: Field
     declared: GraphQLLeafType
     may_be_null: bool
+    may_be_ready: bool
+    """Whether there are values that need no serialising."""
     quick: Mapping[Held, Quick]
 
     def closely(self, column: Column, run: "Run") -> Column:
@@ -68,13 +70,15 @@ def leaf(
 ) -> Leaf:
     """The cells of one leaf type."""
     quick: dict[Held, Quick] = {frozenset(): as_it_is}
-    for python_type, serialise in _quick_forms(declared, orjson_datetimes).items():
+    forms = _quick_forms(declared, orjson_datetimes)
+    for python_type, serialise in forms.items():
         quick |= holding(python_type, serialise)
         if may_be_null:
             quick[frozenset((python_type, NoneType))] = _around_nulls(serialise)
     if may_be_null:
         quick |= holding(NoneType, as_it_is)
-    return Leaf(field, declared, may_be_null, quick)
+    may_be_ready = not _UNTOUCHED.isdisjoint(forms.values())
+    return Leaf(field, declared, may_be_null, may_be_ready, quick)
 
 
 def _quick_forms(declared: GraphQLLeafType, orjson_datetimes: bool) -> dict[type, Quick]:
@@ -151,6 +155,8 @@ def _datetimes(column: Column, run: "Run") -> Column | None:
         return None
     return _isoformat(column, run)
 
+
+_UNTOUCHED: set[Quick] = {as_it_is, _datetimes}
 
 _zone = attrgetter("tzinfo")
 _UTC = {UTC}

@@ -87,7 +87,7 @@ class Columns:
         table = self.build(count, *columns)
         run.made.append((self.fields, table))
         for key, source_, cells_ in self.awaited:
-            run.holes.append(_hole((key, source_, cells_, rows, table)))
+            run.holes.append(hole_of((key, source_, cells_, rows, table)))
         return table
 
 
@@ -124,7 +124,7 @@ class Hole(NamedTuple):
 
 
 # The constructor that a NamedTuple has takes three times as long.
-_hole: Callable[[tuple[str, AwaitedSource, Cells, Rows, Table]], Hole] = partial(
+hole_of: Callable[[tuple[str, AwaitedSource, Cells, Rows, Table]], Hole] = partial(
     tuple.__new__, Hole
 )
 

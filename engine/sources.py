@@ -14,7 +14,7 @@ from engine.arguments import Arguments
 from engine.batched import BatchedField, BatchResolver
 from engine.batches import load, one_for_each
 from engine.conversion import Keywords, compiled_keywords
-from engine.field import AwaitedSource, Column, Field, Rows, Source
+from engine.field import AwaitedSource, Cells, Column, Field, Rows, Source
 from engine.info import FieldInfo, InfoOf, info_maker
 from engine.later import Later
 from engine.waiting import Unfinished
@@ -61,6 +61,17 @@ class Batched(Source):
 
     def recovered(self, error: Exception, rows: Rows, run: "Run") -> Column:
         return [error] * len(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyBatch(Batched):
+    """One whose items are as the answer holds them: its column is complete already."""
+
+    cells: Cells
+    """For faults."""
+
+    def recovered(self, error: Exception, rows: Rows, run: "Run") -> Column:
+        return self.cells.complete([error] * len(rows), run)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ from typing import NamedTuple
 from graph.account import DEFAULT, Account
 from graph.counts import Counts
 from graph.edge import UserId
+from graph.page import ListKind
 from resolvers.loader import Loader, Question
+from storage.plain_profiles import PlainProfiles
 from storage.ports import Profile
 
 
@@ -46,6 +48,19 @@ class ProfileLoader(Loader[UserId, Profile]):
         answer = self.ask(users)
         self._asked_alike = None if answer is None else (users, answer)
         return answer
+
+    def plain_totals(
+        self, kind: ListKind, owners: Sequence[UserId], asker: UserId | None
+    ) -> list[int] | None:
+        """How long the owners' lists are, if they were asked for just so and nobody of them, nor
+        who asks, has said or done anything that could change that for anybody; None: it may be.
+        """
+        known = self._known
+        if not isinstance(known, PlainProfiles):
+            return None
+        if known.users != (owners if asker is None else [*owners, asker]):
+            return None
+        return known.column.totals[kind][: len(owners)]
 
     def facts(self, owners: Sequence[UserId], asker: UserId | None) -> Facts:
         """Of users whose profiles are known."""

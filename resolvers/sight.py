@@ -49,7 +49,7 @@ def own(
         relations = _without_absent(absent, others, relations)
     whispers = not scope.limits.whispers_hidden
     hiding = HIDING[whispers]
-    if hiding.isdisjoint(relations.kinds):
+    if hiding.isdisjoint(filter(None, relations.kinds)):  # strangers, whose kinds are 0, are most
         return relations  # nearly always
     return column_of(
         [

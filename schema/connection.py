@@ -44,26 +44,28 @@ class Access(Enum):
 class PageInfo:
     @batched(
         description="Whether more comes after this page. Exact with `first`; with `last`, whether "
-        "a `before` was given."
+        "a `before` was given.",
+        ready=True,
     )
     def has_next_page(rows: Parents[ConnectionRow]) -> list[bool]:
         return [row.page.more if row.from_start else row.bounds[1] for row in rows]
 
     @batched(
         description="Whether more comes before this page. Exact with `last`; with `first`, "
-        "whether an `after` was given."
+        "whether an `after` was given.",
+        ready=True,
     )
     def has_previous_page(rows: Parents[ConnectionRow]) -> list[bool]:
         return [row.bounds[0] if row.from_start else row.page.more for row in rows]
 
-    @batched(description="The cursor of the first edge here.")
+    @batched(description="The cursor of the first edge here.", ready=True)
     def start_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
         return [
             write_cursor(row.page.entries[0], row.list_of) if row.page.entries else None
             for row in rows
         ]
 
-    @batched(description="The cursor of the last edge here.")
+    @batched(description="The cursor of the last edge here.", ready=True)
     def end_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
         return [
             write_cursor(row.page.entries[-1], row.list_of) if row.page.entries else None
@@ -75,7 +77,7 @@ class PageInfo:
 class Edge:
     """What the edges of all lists have in common; no type of the API itself."""
 
-    @batched(description="Where this edge is, for `after` and `before`. Opaque.")
+    @batched(description="Where this edge is, for `after` and `before`. Opaque.", ready=True)
     def cursor(rows: Parents[EntryRow]) -> list[str]:
         return write_cursors(places(rows, POSITION), places(rows, LIST))
 
@@ -93,7 +95,7 @@ class UserEdge(Edge):
 class FollowEdge(UserEdge):
     """What the edges of follows have in common; no type of the API itself."""
 
-    @batched(description="Since when.")
+    @batched(description="Since when.", ready=True)
     def followed_at(rows: Parents[EntryRow]) -> list[datetime]:
         return dates(rows)
 
@@ -110,7 +112,7 @@ class FollowerEdge(FollowEdge):
 
 @strawberry.type(description="A user in a list of somebody's friends: both follow each other.")
 class FriendEdge(UserEdge):
-    @batched(description="Since when both have followed each other.")
+    @batched(description="Since when both have followed each other.", ready=True)
     def friends_since(rows: Parents[EntryRow]) -> list[datetime]:
         return dates(rows)
 

@@ -1,8 +1,9 @@
 """How one user stands to another, as a type. Knows nothing of how it is read."""
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
+from itertools import compress, count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -80,25 +81,30 @@ class Relation:
         description="Whether `to` is a close follow of `from`. To all but `from`: false.",
     )
 
-    @batched(description="Since when `from` has followed `to`; null if they do not.")
+    @batched(description="Since when `from` has followed `to`; null if they do not.", ready=True)
     def followed_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.follows, _SINCE)
 
-    @batched(description="Since when `to` has followed `from`; null if they do not.")
+    @batched(description="Since when `to` has followed `from`; null if they do not.", ready=True)
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.followed, _BACK_SINCE)
 
-    @batched(description="Since when `from` has waited for approval; null if they do not.")
+    @batched(
+        description="Since when `from` has waited for approval; null if they do not.", ready=True
+    )
     def requested_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.requests, _SINCE)
 
-    @batched(description="Since when `to` has waited for approval; null if they do not.")
+    @batched(
+        description="Since when `to` has waited for approval; null if they do not.", ready=True
+    )
     def requested_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.requested, _BACK_SINCE)
 
     @batched(
         description="Since when `from` has blocked `to`; null if they do not. To all but `from`: "
-        "null."
+        "null.",
+        ready=True,
     )
     def blocked_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.blocks, _SINCE)
@@ -114,7 +120,10 @@ class Relation:
         found = (ends.get(Pair(source, target)) for source, target, *_ in rows)
         return [None if until is None else date(until) for until in found]
 
-    @batched(description="Since when both have followed each other; null if they are no friends.")
+    @batched(
+        description="Since when both have followed each other; null if they are no friends.",
+        ready=True,
+    )
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.is_friends, lambda both: max(both.since, both.back_since))
 
@@ -128,8 +137,11 @@ def _dates(
     says: Callable[[int], bool],
     since: Callable[[rules.Relation], Millis],
 ) -> list[datetime | None]:
-    """Since when it has been so, where the kinds say that it is. Between strangers nothing is."""
-    return [
-        date(began) if kinds and says(kinds) and (began := since(relation)) else None
-        for kinds, relation in zip(places(rows, KINDS), places(rows, RELATION), strict=True)
-    ]
+    """Since when it has been so, where the kinds say that it is."""
+    kinds, relations = places(rows, KINDS), list(places(rows, RELATION))
+    found: list[datetime | None] = [None] * len(kinds)
+    at = datetime.fromtimestamp  # `date`, but for the call
+    for place in compress(count(), kinds):  # strangers, whose kinds are 0, are most
+        if says(kinds[place]) and (began := since(relations[place])):
+            found[place] = at(began / 1000, UTC)
+    return found

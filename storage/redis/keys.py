@@ -7,11 +7,13 @@ The braces mark a cache: they keep a key and its lease in one slot of a Redis Cl
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from graph.edge import UserId
 from graph.lane import Lane
 from graph.page import ListKind
 
+_LISTS = {kind: kind.name.lower() for kind in ListKind}
 _PARSED = re.compile(r"kith:[a-z0-9_]+:([a-z]+):1:\{([0-9]+)\}(:beyond)?")
 
 
@@ -27,10 +29,10 @@ class Keys:
         return self._key("rel", user)
 
     def entries(self, kind: ListKind, user: UserId) -> str:
-        return self._key(kind.name.lower(), user)
+        return self._key(_LISTS[kind], user)
 
     def all_entries(self, kind: ListKind, users: Iterable[UserId]) -> list[str]:
-        return self._every(kind.name.lower(), users)
+        return self._every(_LISTS[kind], users)
 
     def profile(self, user: UserId) -> str:
         return self._key("profile", user)
@@ -66,14 +68,16 @@ class Keys:
         return f"kith:{self.space}:*:{{*"
 
     def _key(self, what: str, user: UserId) -> str:
-        return f"{self._head(what)}{user}}}"
+        return f"{_head(self.space, what)}{user}}}"
 
     def _every(self, what: str, users: Iterable[UserId]) -> list[str]:
-        head = self._head(what)
+        head = _head(self.space, what)
         return [f"{head}{user}}}" for user in users]
 
-    def _head(self, what: str) -> str:
-        return f"kith:{self.space}:{what}:1:{{"
+
+@lru_cache  # there are as many as caches
+def _head(space: str, what: str) -> str:
+    return f"kith:{space}:{what}:1:{{"
 
 
 def parsed(key: str) -> tuple[str, UserId] | None:

@@ -1,7 +1,7 @@
 """The newest entries of lists, remembered. Knows nothing of where they come from."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 
 from graph.edge import UserId
 from graph.page import ListKind, Page, Position, Window, cut
@@ -13,6 +13,9 @@ from storage.redis.scripts import READ_WINDOW
 from storage.redis.stretches import Stretches
 from storage.redis.values import CachedValues, Question, View
 from storage.redis.wire import Command
+
+VIEWS_HELD = 256
+"""Every size of a first page; those with cursors come and go."""
 
 _page: Callable[[tuple[tuple[Position, ...], bool]], Page] = partial(tuple.__new__, Page)
 
@@ -82,6 +85,7 @@ class CachedLists:
         return {user: await self._stretches.page(self._keys.entries(kind, user), window, read)}
 
 
+@lru_cache(VIEWS_HELD)
 def _view(window: Window) -> View[Page, Page | None]:
     """A window of a list; no page where the head of the list is not enough to know it."""
     return View(

@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, cast
 import hiredis
 from redis.asyncio.connection import parse_url
 
-from storage.redis.wire import Command, Reply, WireError, refusal
+from storage.redis.wire import LONG, Command, Reply, Spelled, WireError, refusal
 
 GRACE_S = 0.05
 
@@ -36,6 +36,8 @@ class Listener(Protocol):
         """The connection is gone, and with it what the server may have said."""
         ...
 
+
+_pack: Callable[[Command], bytes] = hiredis.pack_command  # type: ignore[assignment]
 
 _Call: TypeAlias = "tuple[asyncio.Future[list[Reply]], int]"
 """Who waits for how many replies."""
@@ -105,7 +107,10 @@ class _Connection(asyncio.Protocol):
         if self.lost or len(self._waiting) >= IN_FLIGHT_MAX:
             raise WireError("the connection is lost" if self.lost else "too many calls in flight")
         # All or nothing: half of a call's commands would shift everybody's later replies.
-        packed = list(map(hiredis.pack_command, commands))  # type: ignore[arg-type]
+        packed = [
+            one.packed() if type(one) is Spelled and len(one) >= LONG else _pack(one)
+            for one in commands
+        ]
         if not self._unsent:
             self._loop.call_soon(self._flush)
         self._unsent += packed

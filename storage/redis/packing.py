@@ -18,7 +18,7 @@ own writes      one byte, for an empty value would look like none; then user ids
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import repeat, starmap
+from itertools import chain, repeat, starmap
 from operator import add
 from struct import Struct
 from typing import Any, cast
@@ -26,9 +26,10 @@ from typing import Any, cast
 from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import Edge, Millis, UserId
-from graph.page import Page, Position, Window
+from graph.page import ListKind, Page, Position, Window
 from graph.relation import STRANGERS, Relation, RelationColumn
 from graph.visibility import Audience, Privacy
+from storage.plain_profiles import PlainColumn
 from storage.ports import Profile
 from storage.postgres.relations import Neighbourhood
 
@@ -114,10 +115,12 @@ def relations_in(values: Sequence[bytes | None]) -> RelationColumn:
     return RelationColumn(kinds, partial(_dated, kinds, values))
 
 
-def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> Iterator[Relation]:
+def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> list[Relation]:
     """The relations themselves."""
-    for both, value in zip(kinds, values, strict=True):
-        yield STRANGERS if value is None else _relation((both, *_DATES.unpack(value)))
+    return [
+        STRANGERS if value is None else _relation((both, *_DATES.unpack(value)))
+        for both, value in zip(kinds, values, strict=True)
+    ]
 
 
 def page_value(page: Page) -> bytes:
@@ -182,6 +185,15 @@ def profiles_in(values: Sequence[bytes]) -> list[Profile]:
         if len(value) > _PROFILE.size:
             found[place] = _whole(found[place], value)
     return found
+
+
+def profile_column(values: Sequence[bytes]) -> Sequence[Profile]:
+    """The same, in columns of totals where these are all that there is."""
+    said = b"".join(values)
+    if len(said) != len(values) * _PROFILE.size or any(said[:: _PROFILE.size]):
+        return profiles_in(values)
+    totals = list(chain.from_iterable(_PUBLIC_COUNTS.iter_unpack(said)))
+    return PlainColumn({kind: totals[n::_PUBLIC] for n, kind in enumerate(ListKind)})
 
 
 def _usual(values: bytes) -> list[Profile]:

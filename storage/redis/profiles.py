@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from graph.account import Account
 from graph.edge import UserId
+from storage.plain_profiles import PlainColumn, PlainProfiles
 from storage.ports import Profile, Profiles
 from storage.redis import packing
 from storage.redis.keys import Keys
@@ -16,6 +17,7 @@ PROFILE_TTL_S = 300
 """No drain mends accounts: what Redis could not be told is shown for so long at most."""
 
 _WHOLE = View[Profile, Profile | None](packing.profiles_in, lambda profile: profile)
+_COLUMNS = View[Profile, Profile | None](packing.profile_column, lambda profile: profile)
 _ACCOUNTS = View[Profile, Account | None](packing.accounts_in, attrgetter("account"))
 
 
@@ -39,7 +41,10 @@ class CachedProfiles:
         self._load = partial(worn.of, viewer=None)
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
-        (found,) = await self._own.seen(viewer, self.question(users, viewer))
+        question = self.question(users, viewer)._replace(view=_COLUMNS)
+        (found,) = await self._own.seen(viewer, question)
+        if isinstance(found, PlainColumn) and len(set(users)) == len(users):
+            return PlainProfiles(users, found)
         return dict(zip(users, found, strict=True))
 
     async def accounts(

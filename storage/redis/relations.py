@@ -5,8 +5,7 @@ the hash does not exist. A user with too many edges in one direction keeps only 
 against a whale, the others' own hashes are asked instead, for they are bounded.
 """
 
-from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from graph.edge import UserId
@@ -20,7 +19,7 @@ from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_RELATIONS
 from storage.redis.values import spread
-from storage.redis.wire import Command, Reply
+from storage.redis.wire import Command, Reply, Spelled
 
 _BOTH = packing.FORWARD | packing.BACK
 
@@ -56,9 +55,10 @@ class CachedRelations:
             return []
         try:
             replies = await self._redis.pipe(list(map(self._read, checks)))
-            if all(map(packing.is_whole, map(_MARKER_OF, replies))):
-                return list(map(packing.relations_in, map(_VALUES_OF, replies)))  # nearly always
-            held = list(map(_held, replies))
+            markers = list(map(_take_last, replies))
+            if all(map(packing.is_whole, markers)):
+                return list(map(packing.relations_in, replies))  # nearly always
+            held = list(map(_held, markers, replies))
             missing = [check for check, answer in zip(checks, held, strict=True) if answer is None]
             filled = iter(await self._fill(missing) if missing else ())
             found = [next(filled) if answer is None else answer for answer in held]
@@ -73,11 +73,15 @@ class CachedRelations:
     ) -> list[_Held | None]:
         """Asks the hashes of all checks, after the commands in `first`, in one round trip."""
         replies = await self._redis.pipe([*first, *map(self._read, checks)])
-        return list(map(_held, replies[len(first) :]))
+        values = replies[len(first) :]
+        return list(map(_held, list(map(_take_last, values)), values))
 
     def _read(self, check: Check) -> Command:
         user, others, spelled = check
-        return ("HMGET", self._keys.relations(user), *(spelled or others), packing.MARKER)
+        key = self._keys.relations(user)
+        if spelled:
+            return Spelled(("HMGET", key, *spelled, packing.MARKER))
+        return ("HMGET", key, *others, packing.MARKER)
 
     async def _fill(self, missing: Sequence[Check]) -> list[_Held | None]:
         users = list(dict.fromkeys(check.user for check in missing))
@@ -135,15 +139,14 @@ class CachedRelations:
         return [[next(flat) for _ in check.others] for check in whales]
 
 
-_MARKER_OF = itemgetter(-1)
-_VALUES_OF = itemgetter(slice(-1))
+_take_last: Callable[[Reply], bytes | None] = list.pop
+"""Takes the marker off a reply, of which the values are left: a thousand need not be copied."""
 
 
-def _held(reply: Reply) -> _Held | None:
-    marker = _MARKER_OF(reply)
+def _held(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | None:
     if marker is None:
         return None
-    return _Held(packing.relations_in(_VALUES_OF(reply)), packing.sides(marker))
+    return _Held(packing.relations_in(values), packing.sides(marker))
 
 
 def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> RelationColumn:

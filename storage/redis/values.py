@@ -14,7 +14,7 @@ from storage.redis.connection import Redis
 from storage.redis.keys import closing, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_VALUE
-from storage.redis.wire import MANY, Command, Reply
+from storage.redis.wire import MANY, Command, Reply, Spelled
 
 V = TypeVar("V")
 A = TypeVar("A")
@@ -35,10 +35,6 @@ class View(NamedTuple, Generic[V, A]):
     def reads(self, keys: Sequence[str]) -> list[Command]:
         """What to ask the server."""
         return whole(keys) if self.parts is None else self.parts(keys)
-
-    def column(self, replies: Sequence[Reply]) -> Sequence[Reply]:
-        """What was replied for each key."""
-        return replies[0] if replies and self.parts is None else replies
 
 
 @dataclass(frozen=True)  # generic: typing sets an attribute on what it makes
@@ -153,8 +149,9 @@ def columns(
     """What was replied to the commands of each question, once for each of its users."""
     turns = iter(replies)
     return [
-        question.view.column(list(islice(turns, len(commands))))
-        for question, commands in zip(questions, asked, strict=True)
+        # Whole values of any keys are one reply.
+        next(turns) if commands and q.view.parts is None else list(islice(turns, len(commands)))
+        for q, commands in zip(questions, asked, strict=True)
     ]
 
 
@@ -166,7 +163,7 @@ def answers(users: Sequence[UserId], replies: Sequence[Reply], view: View[V, A])
 
 def whole(keys: Sequence[str]) -> list[Command]:
     """Reads the values of any keys, which are one reply."""
-    return [(MANY, *keys)] if keys else []
+    return [Spelled((MANY, *keys))] if keys else []
 
 
 def fill_value(key: str, token: str, value: bytes, ttl_s: int) -> Command:

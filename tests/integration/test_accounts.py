@@ -12,9 +12,11 @@ from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.pace import Pace
+from graph.page import ListKind
 from graph.receipt import AlreadyNoted, Request, keyed_id
 from graph.visibility import Audience, Privacy
 from storage.finishing import Finishing
+from storage.plain_profiles import PlainColumn, PlainProfiles
 from storage.ports import Accounts, Profile, Profiles
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.outbox import PostgresPending
@@ -32,7 +34,7 @@ from tests.graphs import drain_all, follows, users
 DEADLINE_S = 20
 LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is
 KEYS = Keys("public")
-ONE, TWO = users(1, 2)
+ONE, TWO, THREE = users(1, 2, 3)
 PROTECTED = PrivacyChange(protected=True)
 CLOSED = Account(Privacy(protected=True))
 ALL_COUNTS = Counts(*range(1, 12))
@@ -137,7 +139,24 @@ def test_a_cached_profile_is_what_was_packed(
             values = list(map(packing.profile_value, profiles))
             assert packing.profiles_in(values) == profiles
             assert packing.profiles_in(values[:1]) == profiles[:1]
+            assert list(packing.profile_column(values)) == profiles
+            assert list(packing.profile_column(values[:1])) == profiles[:1]
             assert packing.accounts_in(values) == [account] * len(values)
+
+
+def test_profiles_of_nothing_but_three_totals_are_columns_of_these() -> None:
+    profiles = [Profile(DEFAULT, Counts(n, n + 1, n + 2)) for n in range(3)]
+    values = list(map(packing.profile_value, profiles))
+    column = packing.profile_column(values)
+    assert isinstance(column, PlainColumn)
+    assert column.totals[ListKind.FOLLOWERS] == [1, 2, 3]
+    assert list(column) == profiles
+    by_user = PlainProfiles([ONE, TWO, THREE], column)
+    assert by_user == dict(zip([ONE, TWO, THREE], profiles, strict=True))
+    assert THREE in by_user
+    assert 7 not in by_user
+    blocked = packing.profile_value(Profile(DEFAULT, Counts(1, 2, 3, blocked=1)))
+    assert not isinstance(packing.profile_column([*values, blocked]), PlainColumn)
 
 
 def test_nearly_everybodys_profile_is_short_and_their_account_one_object() -> None:

@@ -67,6 +67,18 @@ class Animal:
         ages = [fated(animal.number, "age", animal.number % 5 or None) for animal in animals]
         return ages if guessed else later(ages)
 
+    @batched(ready=True)
+    def label(animals: Parents[Any], times: int = 1) -> list[str | None]:
+        if times == 13:
+            raise Broken("nobody reads 13 of them")
+        return [f"No. {animal.number}" * times or None for animal in animals]
+
+    @batched(ready=True)
+    def seen(animals: Parents[Any], ago: int = 0) -> list[datetime]:
+        if ago == 13:
+            raise Broken("nobody was here then")
+        return [START + timedelta(days=animal.number - ago) for animal in animals]
+
     @batched(graphql_type="Pair | None")
     def pair(animals: Parents[Any]) -> Zipped[tuple[int, int]]:
         return pairs_of([animal.number for animal in animals], [1] * len(animals))
