@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -47,6 +48,15 @@ class ClusterServer:
         assert self.process is not None
         self.process.kill()
         self.process.wait()
+
+    def stop(self) -> None:
+        """It answers nobody, and keeps what it holds."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
 
     async def ask(self, *command: str | int) -> Any:
         async with Redis(port=self.port, decode_responses=True) as client:

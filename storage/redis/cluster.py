@@ -16,7 +16,7 @@ from redis.crc import key_slot
 
 from graph.errors import Unavailable
 from storage.redis.connection import PART, Debt, Debts, GuardedRedis
-from storage.redis.wire import Command, Misplaced, Reply, Wire, WireError, rejoined, singly
+from storage.redis.wire import AWAY, Command, Misplaced, Reply, Wire, WireError, rejoined, singly
 
 log = logging.getLogger(__name__)
 
@@ -60,13 +60,13 @@ class ClusterRedis:
         return self._failed + sum(server.failures for server in self._servers.values())
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
-        if not commands:
-            return []
-        await self._known()
-        return rejoined(commands, await self._dealt(singly(commands), self._asked))
+        return rejoined(commands, await self._singly(commands, is_whole=True))
+
+    async def partly(self, commands: Sequence[Command]) -> list[Reply]:
+        return rejoined(commands, await self._singly(commands))
 
     async def after(self, first: Command, commands: Sequence[Command]) -> list[Reply]:
-        return [*await self.pipe([first]), *await self.pipe(commands)]
+        return [*await self.partly([first]), *await self.partly(commands)]
 
     async def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
         try:
@@ -99,8 +99,18 @@ class ClusterRedis:
         for server in self._servers.values():
             await server.close()
 
+    async def _singly(self, commands: Sequence[Command], *, is_whole: bool = False) -> list[Reply]:
+        """The replies to what the commands are `singly`; `is_whole`: to all of them, or none."""
+        if not commands:
+            return []
+        await self._known()
+        replies = await self._dealt(singly(commands), self._asked)
+        if is_whole and AWAY in replies:
+            raise Unavailable(PART)
+        return replies
+
     async def _dealt(self, commands: Sequence[Command], ask: Ask) -> list[Reply]:
-        """Each command to the server that has its key."""
+        """Each command to the server that has its key; `AWAY` where that is away, or not known."""
         turns: dict[GuardedRedis, list[int]] = {}
         homeless = False
         for turn, command in enumerate(commands):
@@ -113,15 +123,17 @@ class ClusterRedis:
             *(ask(server, [commands[turn] for turn in its]) for server, its in turns.items()),
             return_exceptions=True,  # nothing is left behind on its way
         )
-        replies: list[Reply] = [None] * len(commands)
+        replies: list[Reply] = [AWAY] * len(commands)
         for its, answer in zip(turns.values(), answers, strict=True):
+            if isinstance(answer, Unavailable):
+                continue
             if isinstance(answer, BaseException):
                 raise answer
             for turn, reply in zip(its, answer, strict=True):
                 replies[turn] = reply
-        if homeless:  # those of other slots have been sent all the same
+        if homeless:
+            self._failed += 1
             self._begin_look()
-            raise self._unavailable()
         return replies
 
     async def _asked(self, server: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:

@@ -52,6 +52,15 @@ class Redis(Protocol):
         """
         ...
 
+    def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
+        """The same, as far as servers are there: for what one that is away was to be asked, the
+        reply is `AWAY`, in a column of values too.
+
+        Raises:
+            Unavailable: none is there.
+        """
+        ...
+
     def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         """The same of `first`, which has run before any of `commands` is, and then of these.
 
@@ -178,6 +187,9 @@ class GuardedRedis:
 
     async def ping(self) -> None:
         await self.pipe([("PING",)])
+
+    def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
+        return self.pipe(commands)  # one server is there, or it is not
 
     def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         return self.pipe([first, *commands])  # a server runs a pipeline in its order

@@ -6,6 +6,7 @@ against a whale, the others' own hashes are asked instead, for they are bounded.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_RELATIONS
 from storage.redis.values import spread
-from storage.redis.wire import Command, Reply
+from storage.redis.wire import AWAY, Command, Reply
 
 _BOTH = packing.FORWARD | packing.BACK
 
@@ -55,13 +56,20 @@ class CachedRelations:
         if not checks:
             return []
         try:
-            replies = await self._redis.pipe(list(map(self._read, checks)))
+            replies = await self._redis.partly(list(map(self._read, checks)))
             if all(map(packing.is_whole, map(_MARKER_OF, replies))):
                 return list(map(packing.relations_in, map(_VALUES_OF, replies)))  # nearly always
             held = list(map(_held, replies))
-            missing = [check for check, answer in zip(checks, held, strict=True) if answer is None]
+            is_missing = [
+                answer is None and reply is not AWAY
+                for answer, reply in zip(held, replies, strict=True)
+            ]
+            missing = list(compress(checks, is_missing))
             filled = iter(await self._fill(missing) if missing else ())
-            found = [next(filled) if answer is None else answer for answer in held]
+            found = [
+                next(filled) if misses else answer
+                for misses, answer in zip(is_missing, held, strict=True)
+            ]
         except Unavailable as error:
             if error.part != PART:
                 raise
@@ -72,7 +80,7 @@ class CachedRelations:
         self, checks: Sequence[Check], first: Sequence[Command] = ()
     ) -> list[_Held | None]:
         """Asks the hashes of all checks, after the commands in `first`, in one round trip."""
-        replies = await self._redis.pipe([*first, *map(self._read, checks)])
+        replies = await self._redis.partly([*first, *map(self._read, checks)])
         return list(map(_held, replies[len(first) :]))
 
     def _read(self, check: Check) -> Command:
