@@ -137,8 +137,8 @@ class ClusterRedis:
         return replies
 
     async def _asked(self, server: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
-        """What is refused is sent again with all that was sent beside it: what has run already runs
-        twice. That costs a lease, which is not free the second time, and does no harm.
+        """What is refused is sent again with all that was sent beside it, in their order: what has
+        run already runs twice.
         """
         try:
             return await server.pipe(commands)

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from graph.errors import Unavailable
 from storage.redis.connection import Debt, Redis
 from storage.redis.keys import closing, lease
-from storage.redis.wire import FORGET, Command
+from storage.redis.wire import FORGET, MANY, Command
 
 
 class Leases:
@@ -24,7 +24,10 @@ class Leases:
         self._wait_s = wait_ms / 1000
 
     async def take(self, keys: Sequence[str]) -> dict[str, str]:
-        """The token of every key whose lease was free."""
+        """The token of every key whose lease was free.
+
+        Where a slot moves, a cluster is asked a second time: then it is we who have the lease.
+        """
         tokens = {key: secrets.token_hex(8) for key in keys}
         replies = await self._redis.pipe(
             [
@@ -32,7 +35,16 @@ class Leases:
                 for key, token in tokens.items()
             ]
         )
-        return {key: tokens[key] for key, taken in zip(keys, replies, strict=True) if taken}
+        free = [key for key, taken in zip(keys, replies, strict=True) if taken]
+        if len(free) < len(keys):
+            rest = [key for key, taken in zip(keys, replies, strict=True) if not taken]
+            (holders,) = await self._redis.pipe([(MANY, *map(lease, rest))])
+            free += [
+                key
+                for key, holder in zip(rest, holders, strict=True)
+                if holder == tokens[key].encode()
+            ]
+        return {key: tokens[key] for key in free}
 
     async def wait(self) -> None:
         """About as long as a fill takes."""

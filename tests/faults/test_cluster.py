@@ -19,6 +19,7 @@ from storage.ports import Check
 from storage.redis import servers
 from storage.redis.cluster import ClusterRedis
 from storage.redis.keys import Keys
+from storage.redis.leases import Leases
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
@@ -277,6 +278,24 @@ async def test_a_slot_that_moves_is_followed(
             return stores.postgres.statements == before
 
         await until(known, "it is known where the slot is")
+
+
+async def test_leases_are_kept_by_who_is_sent_after_a_slot(
+    storage_settings: StorageSettings, own_cluster: Cluster
+) -> None:
+    """Those beside it are asked for twice, and are free only once."""
+    user, home = EVERYBODY[0], homes(own_cluster)
+    slot, source = key_slot(KEYS.relations(user).encode()), home[user]
+    target = next(one for one in own_cluster.servers if one is not source)
+    keys = [KEYS.profile(one) for one in EVERYBODY if home[one] is source]
+    assert len(keys) > 1
+    async with open_stores(at(own_cluster, storage_settings)) as stores:
+        await stores.redis.ping()
+        await own_cluster.begin_move(slot, source, target)
+        await own_cluster.end_move(slot, source, target)
+        leases = Leases(stores.redis, 60_000, 1)
+        assert set(await leases.take(keys)) == set(keys)
+        assert await leases.take(keys) == {}
 
 
 async def test_who_was_not_told_that_it_is_a_cluster_asks_the_tables(
