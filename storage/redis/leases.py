@@ -14,7 +14,13 @@ from collections.abc import Collection, Iterable, Sequence
 from graph.errors import Unavailable
 from storage.redis.connection import Debt, Redis
 from storage.redis.keys import closing, lease
+from storage.redis.scripts import CLOSE
 from storage.redis.wire import FORGET, MANY, Command
+
+
+def token() -> str:
+    """Tells who has taken or closed something from everybody else."""
+    return secrets.token_hex(8)
 
 
 class Leases:
@@ -28,7 +34,7 @@ class Leases:
 
         Where a slot moves, a cluster is asked a second time: then it is we who have the lease.
         """
-        tokens = {key: secrets.token_hex(8) for key in keys}
+        tokens = {key: token() for key in keys}
         replies = await self._redis.pipe(
             [
                 ("SET", lease(key), token, "NX", "PX", self._lease_ms)
@@ -51,18 +57,21 @@ class Leases:
         await asyncio.sleep(self._wait_s)
 
 
-def closed(keys: Iterable[str], for_ms: int) -> list[Command]:
-    """Deletes values and takes away the right to fill them, for a time or until `opened`."""
+def closed(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
+    """Deletes values and takes away the right to fill them, for a time or until `opened`.
+
+    `by`: the token of whoever closes them. Several may: nobody opens what another has closed.
+    """
     return [
         command
         for key in keys
-        for command in (("SET", closing(key), "", "PX", for_ms), (FORGET, lease(key), key))
+        for command in (("EVAL", CLOSE, 1, closing(key), by, for_ms), (FORGET, lease(key), key))
     ]
 
 
-def opened(keys: Iterable[str]) -> list[Command]:
-    """Whoever reads these from now on may fill them."""
-    return [(FORGET, closing(key)) for key in keys]
+def opened(keys: Iterable[str], by: str) -> list[Command]:
+    """Whoever reads these from now on may fill them, unless somebody else has closed them too."""
+    return [("HDEL", closing(key), by) for key in keys]
 
 
 def forget(keys: Iterable[str]) -> list[Command]:
@@ -74,13 +83,13 @@ def forget(keys: Iterable[str]) -> list[Command]:
 
 
 async def forget_or_owe(
-    redis: Redis, keys: Collection[str], debt: Debt, *, opening: bool = False
+    redis: Redis, keys: Collection[str], debt: Debt, *, closed_by: str | None = None
 ) -> None:
     """Forgets values that are no longer true; or, where Redis is away, as soon as it is back.
 
-    `opening`: what was closed is opened; where Redis is away, that ends by itself.
+    What was `closed_by` this token is opened; where Redis is away, that ends by itself.
     """
     try:
-        await redis.pipe([*forget(keys), *(opened(keys) if opening else ())])
+        await redis.pipe([*forget(keys), *(opened(keys, closed_by) if closed_by else ())])
     except Unavailable:
         redis.owe([*keys, *map(lease, keys)], debt)

@@ -24,6 +24,7 @@ from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from tests.gateway import running_gateway
 from tests.graphs import drain_all, follows, ids_of, unfollows, users
 from tests.valkey_cluster import Cluster, ClusterServer
 from tests.waiting import until
@@ -305,6 +306,30 @@ async def test_who_was_not_told_that_it_is_a_cluster_asks_the_tables(
     async with open_stores(replace(storage_settings, cache_url=url)) as stores:
         await follows(stores, *((user, STAR) for user in EVERYBODY))
         assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+
+
+async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
+    storage_settings: StorageSettings, own_cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As with a single server: whoever can do without goes on, and `/readyz` and the log tell."""
+    for server in own_cluster.servers:
+        await server.ask("CONFIG", "SET", "requirepass", "right")
+    wrong = own_cluster.url.replace("//", "//:wrong@")
+    async with running_gateway(replace(storage_settings, cache_url=wrong)) as gateway:
+        health = (await gateway.http.get("/readyz")).json()
+    assert (health["status"], health["parts"]["redis"]["status"]) == ("degraded", "down")
+    assert "WRONGPASS" in caplog.text
+    assert "wrong@" not in caplog.text
+    async with open_stores(replace(storage_settings, cache_url=wrong)) as stores:
+        await follows(stores, *((user, STAR) for user in EVERYBODY))
+        await drain_all(stores)
+        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+        assert (await stores.outbox.backlog()).waiting == len(EVERYBODY)
+    right = replace(storage_settings, cache_url=wrong.replace("wrong", "right"))
+    async with open_stores(right) as stores:
+        await sweep(stores)
+        assert (await stores.outbox.backlog()).waiting == 0
+        await stores.redis.ping()
 
 
 async def test_a_server_that_knows_nobody_is_not_believed(
