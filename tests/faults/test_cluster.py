@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.gateway import running_gateway
 from tests.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.tls import cluster_over_tls
 from tests.valkey_cluster import Cluster, ClusterServer
 from tests.waiting import until
 from workers.sweep import sweep
@@ -243,14 +245,25 @@ async def test_who_finds_no_server_asks_the_tables(
         assert len(page[STAR].entries) == len(EVERYBODY)
 
 
-@pytest.mark.parametrize("over", ["one connection", "a pool"])
+@pytest.fixture
+async def reached_cluster(
+    over: str, own_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Cluster]:
+    """A cluster to take apart, with another way to it."""
+    async with AsyncExitStack() as stack:
+        if over == "TLS":
+            reached = cluster_over_tls(own_cluster, tmp_path)
+            own_cluster.address = await stack.enter_async_context(reached)
+        else:
+            monkeypatch.setattr(servers, "is_plain", lambda _: over == "one connection")
+        yield own_cluster
+
+
+@pytest.mark.parametrize("over", ["one connection", "a pool", "TLS"])
 async def test_a_slot_that_moves_is_followed(
-    storage_settings: StorageSettings,
-    own_cluster: Cluster,
-    monkeypatch: pytest.MonkeyPatch,
-    over: str,
+    storage_settings: StorageSettings, reached_cluster: Cluster
 ) -> None:
-    monkeypatch.setattr(servers, "is_plain", lambda _: over == "one connection")
+    own_cluster = reached_cluster
     user = EVERYBODY[0]
     slot, source = key_slot(KEYS.relations(user).encode()), homes(own_cluster)[user]
     target = next(one for one in own_cluster.servers if one is not source)
