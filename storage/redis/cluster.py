@@ -20,6 +20,8 @@ from storage.redis.wire import AWAY, Command, Misplaced, Reply, Wire, WireError,
 
 log = logging.getLogger(__name__)
 
+_DOOR, _NOBODY = "where the address leads to", "anybody"
+
 Ask = Callable[[GuardedRedis, Sequence[Command]], Awaitable[list[Reply]]]
 
 
@@ -45,6 +47,8 @@ class ClusterRedis:
         """Of keys whose servers are not known."""
         self._looking: asyncio.Task[None] | None = None
         self._next_look = 0.0
+        self._silent: set[str] = set()
+        """Who did not answer when they were last asked who is in the cluster."""
         self._left = self._failed = 0
 
     @property
@@ -195,16 +199,24 @@ class ClusterRedis:
     async def _look(self) -> None:
         """Asks one after the other which server has which slot."""
         try:
-            for wire in (self._door, *(server.wire for server in self._servers.values())):
+            wires = {at: server.wire for at, server in self._servers.items()}
+            for at, wire in {_DOOR: self._door, **wires}.items():
                 try:
                     (ranges,) = await wire.send([("CLUSTER", "SLOTS")])
+                    self._silent -= {at, _NOBODY}
                     if ranges:  # an empty server that was put in another's place knows nobody
                         return await self._arrange(self._homes_in(ranges))
                 except Exception as error:  # whatever it was, others may know better
-                    log.warning("a server does not say who is in the cluster: %s", error)
-            log.warning("no server says who is in the cluster")
+                    self._warn_of(at, error)
+            self._warn_of(_NOBODY, "no server knows")
         finally:
             self._next_look = time.monotonic() + self._retry_after_s
+
+    def _warn_of(self, at: str, reason: object) -> None:
+        """Once an outage, however often it is asked."""
+        if at not in self._silent:
+            log.warning("who is in the cluster is not said by %s: %s", at, reason)
+        self._silent.add(at)
 
     def _homes_in(self, ranges: Sequence[Sequence[Any]]) -> dict[int, str]:
         """Whose each slot is, by what a server says of the others."""
@@ -219,6 +231,7 @@ class ClusterRedis:
             return
         owed = [self._unplaced.taken(), *(server.forgiven() for server in self._servers.values())]
         self._homes = homes
+        self._silent &= {_DOOR, *homes.values()}
         gone = [self._servers.pop(address) for address in self._servers.keys() - homes.values()]
         for debts in owed:
             for debt, keys in debts.items():

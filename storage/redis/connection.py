@@ -188,9 +188,6 @@ class GuardedRedis:
     async def ping(self) -> None:
         await self.pipe([("PING",)])
 
-    def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
-        return self.pipe(commands)  # one server is there, or it is not
-
     def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         return self.pipe([first, *commands])  # a server runs a pipeline in its order
 
@@ -234,3 +231,6 @@ class GuardedRedis:
         except Unavailable:
             self.failures += 1
             raise
+
+    partly = pipe
+    """One server is there, or it is not."""

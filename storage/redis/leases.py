@@ -10,12 +10,13 @@ however many others change meanwhile what the key says, and forget it.
 import asyncio
 import secrets
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 
 from graph.errors import Unavailable
 from storage.redis.connection import Debt, Redis
 from storage.redis.keys import closing, lease
 from storage.redis.scripts import CLOSE
-from storage.redis.wire import FORGET, MANY, Command
+from storage.redis.wire import AWAY, FORGET, MANY, Command
 
 
 def token() -> str:
@@ -85,11 +86,14 @@ def forget(keys: Iterable[str]) -> list[Command]:
 async def forget_or_owe(
     redis: Redis, keys: Collection[str], debt: Debt, *, closed_by: str | None = None
 ) -> None:
-    """Forgets values that are no longer true; or, where Redis is away, as soon as it is back.
+    """Forgets values that are no longer true; or, where a server is away, as soon as it is back.
 
-    What was `closed_by` this token is opened; where Redis is away, that ends by itself.
+    What was `closed_by` this token is opened; where the server is away, that ends by itself.
     """
-    try:
-        await redis.pipe([*forget(keys), *(opened(keys, closed_by) if closed_by else ())])
-    except Unavailable:
-        redis.owe([*keys, *map(lease, keys)], debt)
+    commands = [*forget(keys), *(opened(keys, closed_by) if closed_by else ())]
+    away = keys
+    with suppress(Unavailable):
+        replies = await redis.partly(commands)
+        away = [key for key, reply in zip(keys, replies, strict=False) if reply is AWAY]
+    if away:
+        redis.owe([*away, *map(lease, away)], debt)
