@@ -5,7 +5,6 @@ Knows nothing of who changed it. All of it may happen twice, late, and out of or
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
-from itertools import chain
 
 from graph.decision import Decision
 from graph.edge import Pair, UserId
@@ -48,12 +47,8 @@ class RedisCaches:
         try:
             away = await self._told(about)
         finally:
-            # The leases go too: whoever holds one may have read what was there before.
-            keys = [
-                *map(self._keys.relations, away),
-                *chain.from_iterable(map(self._owner_keys, away)),
-            ]
-            self._redis.owe([*keys, *map(lease, keys)])
+            if away:
+                self._owe(away)
 
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         sources = dict.fromkeys(change.pair.source for change in changes)
@@ -100,6 +95,15 @@ class RedisCaches:
         except Unavailable:
             return {user for user, _ in about}
         return {user for (user, _), reply in zip(about, replies, strict=True) if reply is AWAY}
+
+    def _owe(self, users: Iterable[UserId]) -> None:
+        """All that may be wrong of these, with the leases: whoever holds one may have read what was
+        there before.
+        """
+        keys = [
+            key for user in users for key in (self._keys.relations(user), *self._owner_keys(user))
+        ]
+        self._redis.owe([*keys, *map(lease, keys)])
 
     def _forward_keys(self, user: UserId) -> list[str]:
         return [

@@ -534,7 +534,8 @@ async def test_a_process_that_ends_still_tells_the_caches_for_who_has_hung_up(
             await gate.through()
         return await send(redis, commands)
 
-    monkeypatch.setattr(GuardedRedis, "pipe", held)
+    for way in ("pipe", "partly"):
+        monkeypatch.setattr(GuardedRedis, way, held)
     async with open_stores(storage_settings) as ending:
 
         async def write() -> None:
