@@ -133,7 +133,7 @@ def _redis(url: str, name: str, schemes: Collection[str]) -> str:
         )
     try:
         address = urlsplit(url)
-        address.port  # noqa: B018 - looked at to see whether it is one
+        _ = address.port  # raises where it is none
     except ValueError:  # whose text may hold a part of a password
         raise ConfigurationError(
             f"{name} cannot be read; it must look like {scheme}://user:password@host:6379, where "
