@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
 from gateway.connections import StreamLimits
@@ -12,7 +13,7 @@ from gateway.embedded.state import Running, State, find_running
 from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, InteractionKind, Scale
 from graph.pace import Pace
 from resolvers.scope import Limits
-from storage.settings import CACHE_SCHEMES, REDIS_SCHEMES, StorageSettings
+from storage.settings import CACHE_SCHEMES, CLUSTER, REDIS_SCHEMES, StorageSettings
 from storage.space import checked_space
 
 
@@ -126,11 +127,25 @@ def _cache_url(env: Mapping[str, str]) -> str | None:
 
 def _redis(url: str, name: str, schemes: Collection[str]) -> str:
     scheme = url.partition(":")[0]
-    if scheme in schemes:
-        return url
-    raise ConfigurationError(
-        f"{name} begins with {scheme!r}; it must be an address of {', '.join(schemes)}."
-    )
+    if scheme not in schemes:
+        raise ConfigurationError(
+            f"{name} begins with {scheme!r}; it must be an address of {', '.join(schemes)}."
+        )
+    try:
+        address = urlsplit(url)
+        _ = address.port  # raises where it is none
+    except ValueError:  # whose text may hold a part of a password
+        raise ConfigurationError(
+            f"{name} cannot be read; it must look like {scheme}://user:password@host:6379, where "
+            "special characters of a password are written as %XX."
+        ) from None
+    database = parse_qs(address.query).get("db", [address.path.strip("/")])[-1]
+    if scheme.endswith(CLUSTER) and database not in ("", "0"):
+        raise ConfigurationError(
+            f"{name} names the database {database!r}, but of a Redis Cluster only 0 is used: leave "
+            "it out."
+        )
+    return url
 
 
 def _limits(env: Mapping[str, str]) -> Limits:

@@ -17,6 +17,16 @@ Rows of the outbox carry their lane, so a migration must move them where this is
 ALL_LANES = tuple(map(Lane, range(LANES)))
 
 
+def aside_of(lane: Lane) -> Lane:
+    """Where changes of `lane` wait which are done but for caches that were away: they hold up
+    nobody there.
+    """
+    return Lane(lane + LANES)
+
+
+ALL_ASIDE = tuple(map(aside_of, ALL_LANES))
+
+
 def lane_of(target: UserId) -> Lane:
     """The lane of all changes towards `target`.
 

@@ -3,7 +3,6 @@
 Knows nothing of how an edge is stored. What is lost here, the sweep and the drain make good.
 """
 
-import contextlib
 from collections.abc import Mapping
 
 from graph.decision import Decision, Rule
@@ -45,9 +44,7 @@ class AnnouncedEdges:
     async def _change(self, pair: Pair, decide: Rule, note: Note) -> Decision:
         decision = await self._worn.change(pair, decide, note)
         if decision.steps:
-            # Whom the caches were not told of, the drain tells them.
-            with contextlib.suppress(Unavailable):
-                await self._caches.written(pair, decision)
+            await self._caches.written(pair, decision)
             await self._carry_on(pair, decision)
         return decision
 

@@ -18,7 +18,7 @@ from storage.redis.accounts import CLOSED_MS
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import ABSENCES, RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.leases import closed, forget_or_owe
+from storage.redis.leases import closed, forget_or_owe, token
 
 NEIGHBOURS_MAX = 20_000
 """Of either direction, and of notes. Other totals follow when their caches end, in minutes."""
@@ -59,15 +59,15 @@ class AnnouncedStates:
         return await self._finishing.run(self._change(user, state, request))
 
     async def _change(self, user: UserId, state: AccountState, request: Request | None) -> Outcome:
-        own = self._keys.profile(user)
+        own, writer = self._keys.profile(user), token()
         with contextlib.suppress(Unavailable):
-            await self._redis.pipe(closed([own], CLOSED_MS))
+            await self._redis.pipe(closed([own], writer, CLOSED_MS))
         try:
             return await self._worn.change(user, state, request)
         finally:
             # Also where it was so already: who repeats a change may have been cut off right here.
             self._absences.expire()
-            await self._tell([user], Debt.ACCOUNTS, opening=True)
+            await self._tell([user], Debt.ACCOUNTS, closed_by=writer)
             if state is AccountState.DELETED:
                 await self._erasures.wake([user])
             with contextlib.suppress(Unavailable):
@@ -80,8 +80,10 @@ class AnnouncedStates:
             some = users[first : first + USERS]
             await self._tell(some, Debt.TOTALS)
 
-    async def _tell(self, users: Sequence[UserId], debt: Debt, *, opening: bool = False) -> None:
+    async def _tell(
+        self, users: Sequence[UserId], debt: Debt, *, closed_by: str | None = None
+    ) -> None:
         """Their profiles are no longer true, and who waits for news of these users looks again."""
         keys = self._keys.all_profiles(users)
-        await forget_or_owe(self._redis, keys, debt, opening=opening)
+        await forget_or_owe(self._redis, keys, debt, closed_by=closed_by)
         await self._events.ring(users, ABSENCES)

@@ -25,16 +25,15 @@ RETRY_AFTER_MS = 1000
 waited = Counter("kith_readers_waited", "Answers that had to wait for what their tokens are of.")
 stale = Counter("kith_readers_stale", "Those of them that waited in vain.")
 
-NEVER = 0
-"""Older than every change: of what was not looked at, all may be missing."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """The oldest version that a lane has not published, and that it has not applied; None: none."""
+    """The oldest version that a lane has not published, and one before which all is applied; None:
+    none, and all.
+    """
 
     unpublished: int | None
-    unapplied: int | None = NEVER
+    unapplied: int | None
 
 
 class CatchUp:
@@ -58,6 +57,8 @@ class CatchUp:
         behind = [lane for lane, at in wanted.items() if not _is_past(arrived.oldest[lane], at)]
         if not behind:
             return True
+        if all(_is_past(arrived.oldest_in_turn[lane], wanted[lane]) for lane in behind):
+            return False
         waited.inc()
         try:
             return await self.bring({lane: wanted[lane] for lane in behind}, wait_s)
@@ -108,7 +109,7 @@ class CatchUp:
             del self._rounds[lane]
         arrived = await self._outbox.arrived([lane])
         if told:
-            return _Left(arrived.oldest[lane])
+            return _Left(arrived.oldest[lane], arrived.oldest_in_turn[lane])
         unapplied = await self._outbox.unapplied(lane)
         return _Left(arrived.oldest[lane], None if unapplied is None else unapplied.oldest)
 

@@ -1,14 +1,20 @@
 """Drains one lane: the reverse rows, then the caches, then the events, then the acknowledgement.
 
+What caches cannot be told of, because their server is away, is set aside instead of acknowledged:
+it holds up nobody, and they are told as soon as they are back.
+
 Knows nothing of queues. It may be killed anywhere, and run twice at once: changes are applied
 once, because a lane is locked while they are; they may be published twice, which does no harm.
 """
 
 import time
+from collections.abc import Sequence, Set
+from itertools import compress
 
 from prometheus_client import Histogram
 
-from graph.lane import Lane
+from graph.edge import UserId
+from graph.lane import Lane, aside_of
 from storage.postgres.outbox import Applied, Outbox
 from storage.redis.events import RedisEvents
 from storage.redis.publish import RedisCaches
@@ -18,6 +24,9 @@ BATCH = 1000
 
 BATCHES_MAX = 50
 """A busy lane gives its drain's place back after so many: others wait too."""
+
+BATCHES_ASIDE_MAX = 10
+"""Of what one lane has set aside, looked at in one go: the sweep comes again within a second."""
 
 lag = Histogram(
     "kith_apply_lag_seconds",
@@ -33,6 +42,8 @@ class Drain:
         self._outbox = outbox
         self._caches = caches
         self._events = events
+        self._looked_at: dict[Lane, int] = {}
+        """Of what lanes have set aside, the last that was looked at."""
 
     async def lane(self, lane: Lane) -> None:
         """Applies and publishes what the lane holds, up to `BATCHES_MAX` batches.
@@ -60,10 +71,52 @@ class Drain:
         """Tells the caches and then the log, and acknowledges: until that, the next drain does all
         of it again.
         """
-        await self._caches.applied(applied.changes)
+        away = await self._caches.applied(applied.changes)
         await self._events.publish(lane, applied.changes, time.time_ns() // 1_000_000)
-        await self._outbox.acknowledge(lane, applied.ids)
-        await self._caches.settled(change.pair.source for change in applied.changes)
+        told, untold = _parted(applied, away)
+        if untold.ids:
+            await self._outbox.set_aside(lane, untold.ids)
+        await self._settle(lane, told)
+
+    async def aside(self, lane: Lane) -> None:
+        """Tells the caches what the lane has set aside, as far as they are there by now.
+
+        It goes around, and stops at a batch of which nobody could be told: who is back is found
+        among any number of changes for those who are not.
+
+        Raises:
+            Unavailable: PostgreSQL is.
+        """
+        for _ in range(BATCHES_ASIDE_MAX):
+            after = self._looked_at.get(lane, 0)
+            waiting = await self._outbox.aside(lane, BATCH, after_id=after)
+            self._looked_at[lane] = waiting.ids[-1] if len(waiting.ids) == BATCH else 0
+            if not waiting.ids:
+                if after:
+                    continue  # from the oldest
+                return
+            told, _ = _parted(waiting, await self._caches.applied(waiting.changes))
+            if not told.ids:
+                return
+            # The log has them; but who was woken by it may have looked at what a cache still held.
+            await self._events.ring(end for change in told.changes for end in change.pair)
+            await self._settle(aside_of(lane), told)
+
+    async def _settle(self, lane: Lane, told: Applied) -> None:
+        await self._outbox.acknowledge(lane, told.ids)
+        await self._caches.settled(change.pair.source for change in told.changes)
         now = time.time()
-        for change in applied.changes:
+        for change in told.changes:
             lag.observe(max(0.0, now - change.edge.version / 1_000_000))
+
+
+def _parted(changes: Applied, away: Set[UserId]) -> tuple[Applied, Applied]:
+    """What the caches were told of, and what those of one of its ends were not."""
+    if not away:
+        return changes, Applied((), ())
+    is_told = [away.isdisjoint(change.pair) for change in changes.changes]
+    return _those(changes, is_told), _those(changes, [not told for told in is_told])
+
+
+def _those(changes: Applied, wanted: Sequence[bool]) -> Applied:
+    return Applied(list(compress(changes.ids, wanted)), list(compress(changes.changes, wanted)))

@@ -287,11 +287,17 @@ class Caches(Protocol):
     """What remembers edges, and must be told when they change."""
 
     async def written(self, pair: Pair, decision: Decision) -> None:
-        """The first of a pair changed something: forward sides know, reverse sides do not yet."""
+        """The first of a pair changed something: forward sides know, reverse sides do not yet.
+
+        Whom the caches were not told of, the drain tells them.
+        """
         ...
 
-    async def applied(self, changes: Sequence[EdgeChange]) -> None:
-        """Changes reached the reverse side. May be told twice, and in any order."""
+    async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
+        """Changes reached the reverse side. May be told twice, and in any order.
+
+        Returns those users whose caches could not be told, for they are away.
+        """
         ...
 
 

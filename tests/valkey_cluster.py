@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -48,6 +49,15 @@ class ClusterServer:
         self.process.kill()
         self.process.wait()
 
+    def stop(self) -> None:
+        """It answers nobody, and keeps what it holds."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
+
     async def ask(self, *command: str | int) -> Any:
         async with Redis(port=self.port, decode_responses=True) as client:
             return await client.execute_command(*command)  # type: ignore[no-untyped-call]
@@ -67,10 +77,12 @@ class ClusterServer:
 @dataclass
 class Cluster:
     servers: list[ClusterServer]
+    address: str | None = None
+    """Where it is found, if not at its first server."""
 
     @property
     def url(self) -> str:
-        return f"redis+cluster://127.0.0.1:{self.servers[0].port}"
+        return self.address or f"redis+cluster://127.0.0.1:{self.servers[0].port}"
 
     async def is_whole(self) -> bool:
         return all([await server.is_ready() for server in self.servers])
@@ -96,7 +108,7 @@ class Cluster:
 @contextmanager
 def running_cluster(folder: Path) -> Iterator[Cluster]:
     """Servers that know each other and are empty."""
-    cluster = Cluster([ClusterServer(port, folder / str(port)) for port in _free_ports()])
+    cluster = Cluster([ClusterServer(port, folder / str(port)) for port in free_ports(SIZE)])
     try:
         asyncio.run(_start(cluster))
         yield cluster
@@ -117,13 +129,14 @@ async def _start(cluster: Cluster) -> None:
     await until(cluster.is_whole, "the cluster is whole")
 
 
-def _free_ports() -> list[int]:
+def free_ports(most: int) -> list[int]:
+    """Ports which are free, as are those that a cluster's servers would talk to each other on."""
     own = os.getpid() * 16 % len(PORTS)  # other processes of the run look for ports too
     free: list[int] = []
     for port in (*PORTS[own:], *PORTS[:own]):
         if all(map(_is_free, (port, port + 10_000))):
             free.append(port)
-        if len(free) == SIZE:
+        if len(free) == most:
             break
     return free
 

@@ -1,4 +1,6 @@
-"""Finds what nobody was woken for: lanes whose job was lost, or whose worker died with it."""
+"""Finds what nobody was woken for: lanes whose job was lost, or whose worker died with it; and what
+lanes have set aside, for caches that were away.
+"""
 
 import logging
 
@@ -12,7 +14,9 @@ OVERDUE_S = 2.0
 
 
 async def sweep(stores: Stores) -> None:
-    """Wakes every dirty lane, and drains those that have waited too long."""
+    """Wakes every dirty lane, and drains those that have waited too long. Then tells caches that
+    are back what they have missed.
+    """
     dirty = await stores.outbox.dirty()
     stores.lanes.wake(lane for lane, waited in dirty.items() if waited < OVERDUE_S)
     for lane, waited in dirty.items():
@@ -22,3 +26,5 @@ async def sweep(stores: Stores) -> None:
                 await stores.drain.lane(lane)
             except Unavailable as error:
                 log.warning("lane %d cannot be drained: %s", lane, error)
+    for lane in await stores.outbox.with_any_aside():
+        await stores.drain.aside(lane)

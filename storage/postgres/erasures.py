@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from graph.edge import UserId
-from graph.lane import lane_of
+from graph.lane import aside_of, lane_of
 from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
@@ -61,7 +61,9 @@ class Erasures:
 
     async def on_its_way(self, user: UserId) -> bool:
         """Whether a change from or towards the user waits to be drained."""
-        return await self._postgres.row(_SQL.on_its_way, user, lane_of(user)) is not None
+        lane = lane_of(user)
+        row = await self._postgres.row(_SQL.on_its_way, user, [lane, aside_of(lane)])
+        return row is not None
 
     async def finish(self, user: UserId, age_s: float) -> bool:
         """Ends it, of somebody without edges who was deleted more than `age_s` ago.

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.edge import Edge, Flags, Kind, Pair, UserId, Version
-from graph.lane import ALL_LANES, LANES, Lane
+from graph.lane import ALL_ASIDE, ALL_LANES, Lane, aside_of
 from storage.ports import EdgeChange
 from storage.postgres import locks, sql
-from storage.postgres.pool import Connection, Postgres
+from storage.postgres.pool import Connection, Postgres, Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class _Statements:
     try_lane: str
     apply_lane: str
     acknowledge: str
+    set_aside: str
+    aside: str
     pending: str
     unsettled: str
     dirty_lanes: str
@@ -60,9 +62,13 @@ class Backlog:
 class Arrived:
     """How far lanes had come by `now`: what was written before a lane's `oldest` has left it, or
     all, where it has none. Versions, and the database's clock in microseconds.
+
+    What was written before its `oldest_in_turn`, has left it or was set aside: then it is in the
+    rows, and some caches were not told.
     """
 
     oldest: Mapping[Lane, Version | None]
+    oldest_in_turn: Mapping[Lane, Version | None]
     now: int
 
 
@@ -96,22 +102,24 @@ class Outbox:
             else:
                 await _take(connection, lane)
             rows = await connection.fetch(_SQL.apply_lane, lane, most, after_id)
-        return Applied(
-            [row["id"] for row in rows],
-            [
-                EdgeChange(
-                    Pair(row["from_user_id"], row["to_user_id"]),
-                    Edge(Kind(row["kind"]), Flags(row["flags"]), row["since"], row["version"]),
-                    *_former(row["former"]),
-                    row["by_target"],
-                )
-                for row in rows
-            ],
-        )
+        return _applied(rows)
 
     async def acknowledge(self, lane: Lane, ids: Sequence[int]) -> None:
         """Forgets changes that were published."""
         await self._postgres.fetch(_SQL.acknowledge, lane, list(ids))
+
+    async def set_aside(self, lane: Lane, ids: Sequence[int]) -> None:
+        """Takes applied changes out of the way: some caches cannot be told of them yet."""
+        await self._postgres.fetch(_SQL.set_aside, lane, list(ids), aside_of(lane))
+
+    async def with_any_aside(self) -> list[Lane]:
+        """The lanes that have set anything aside."""
+        dirty = await self.dirty(ALL_ASIDE)
+        return [lane for lane in ALL_LANES if aside_of(lane) in dirty]
+
+    async def aside(self, lane: Lane, most: int, *, after_id: int = 0) -> Applied:
+        """The oldest changes that were set aside by a lane (after one of them), at most `most`."""
+        return _applied(await self._postgres.fetch(_SQL.aside, aside_of(lane), most, after_id))
 
     async def dirty(self, lanes: Iterable[Lane] = ALL_LANES) -> dict[Lane, float]:
         """Those of `lanes` with anything left to apply or to publish; for how many seconds."""
@@ -120,8 +128,13 @@ class Outbox:
 
     async def arrived(self, lanes: Iterable[Lane] = ALL_LANES) -> Arrived:
         """How far lanes have come with what is to be applied and published."""
-        rows = await self._postgres.fetch(_SQL.arrived, list(lanes), HEAD)
-        return Arrived({row["lane"]: row["version"] for row in rows}, rows[0]["now"])
+        asked = list(lanes)
+        rows = await self._postgres.fetch(_SQL.arrived, asked, HEAD, list(map(aside_of, asked)))
+        return Arrived(
+            {row["lane"]: row["oldest"] for row in rows},
+            {row["lane"]: row["in_turn"] for row in rows},
+            rows[0]["now"],
+        )
 
     async def unapplied(self, lane: Lane) -> Unapplied | None:
         """What the reverse rows of a lane lack, if anything."""
@@ -134,7 +147,7 @@ class Outbox:
         return {UserId(row["end_id"]) for row in rows}
 
     async def backlog(self) -> Backlog:
-        row = await self._postgres.row(_SQL.outbox_state, LANES, COUNTED_MAX)
+        row = await self._postgres.row(_SQL.outbox_state, [*ALL_LANES, *ALL_ASIDE], COUNTED_MAX)
         assert row is not None
         age = 0 if row["oldest"] is None else max(0, row["now"] - row["oldest"])
         return Backlog(row["waiting"], age / 1_000_000)
@@ -145,6 +158,21 @@ async def _take(connection: Connection, lane: Lane) -> None:
     assert row is not None
     if not row["held"]:
         raise LaneTaken
+
+
+def _applied(rows: Sequence[Record]) -> Applied:
+    return Applied(
+        [row["id"] for row in rows],
+        [
+            EdgeChange(
+                Pair(row["from_user_id"], row["to_user_id"]),
+                Edge(Kind(row["kind"]), Flags(row["flags"]), row["since"], row["version"]),
+                *_former(row["former"]),
+                row["by_target"],
+            )
+            for row in rows
+        ],
+    )
 
 
 def packed_former(edge: Edge) -> int:

@@ -13,7 +13,7 @@ from storage.ports import Accounts
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.leases import closed, forget_or_owe
+from storage.redis.leases import closed, forget_or_owe, token
 from storage.redis.profiles import CachedProfiles
 
 CLOSED_MS = 10_000
@@ -60,13 +60,13 @@ class CachedAccounts:
         return await self._finishing.run(self._write(user, write))
 
     async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
-        keys = [self._keys.profile(user)]
+        keys, writer = [self._keys.profile(user)], token()
         with contextlib.suppress(Unavailable):
-            await self._redis.pipe(closed(keys, CLOSED_MS))
+            await self._redis.pipe(closed(keys, writer, CLOSED_MS))
         try:
             return await write()
         finally:
             # Also where it failed: it may have been committed all the same. Who may see what has
             # changed: whoever waits for news of the user looks again.
-            await forget_or_owe(self._redis, keys, Debt.ACCOUNTS, opening=True)
+            await forget_or_owe(self._redis, keys, Debt.ACCOUNTS, closed_by=writer)
             await self._events.ring([user])

@@ -16,9 +16,11 @@ from redis.crc import key_slot
 
 from graph.errors import Unavailable
 from storage.redis.connection import PART, Debt, Debts, GuardedRedis
-from storage.redis.wire import Command, Misplaced, Reply, Wire, WireError, rejoined, singly
+from storage.redis.wire import AWAY, Command, Misplaced, Reply, Wire, WireError, rejoined, singly
 
 log = logging.getLogger(__name__)
+
+_DOOR, _NOBODY = "where the address leads to", "anybody"
 
 Ask = Callable[[GuardedRedis, Sequence[Command]], Awaitable[list[Reply]]]
 
@@ -45,6 +47,8 @@ class ClusterRedis:
         """Of keys whose servers are not known."""
         self._looking: asyncio.Task[None] | None = None
         self._next_look = 0.0
+        self._silent: set[str] = set()
+        """Who did not answer when they were last asked who is in the cluster."""
         self._left = self._failed = 0
 
     @property
@@ -60,13 +64,13 @@ class ClusterRedis:
         return self._failed + sum(server.failures for server in self._servers.values())
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
-        if not commands:
-            return []
-        await self._known()
-        return rejoined(commands, await self._dealt(singly(commands), self._asked))
+        return rejoined(commands, await self._singly(commands, is_whole=True))
+
+    async def partly(self, commands: Sequence[Command]) -> list[Reply]:
+        return rejoined(commands, await self._singly(commands))
 
     async def after(self, first: Command, commands: Sequence[Command]) -> list[Reply]:
-        return [*await self.pipe([first]), *await self.pipe(commands)]
+        return [*await self.partly([first]), *await self.partly(commands)]
 
     async def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
         try:
@@ -99,8 +103,18 @@ class ClusterRedis:
         for server in self._servers.values():
             await server.close()
 
+    async def _singly(self, commands: Sequence[Command], *, is_whole: bool = False) -> list[Reply]:
+        """The replies to what the commands are `singly`; `is_whole`: to all of them, or none."""
+        if not commands:
+            return []
+        await self._known()
+        replies = await self._dealt(singly(commands), self._asked)
+        if is_whole and AWAY in replies:
+            raise Unavailable(PART)
+        return replies
+
     async def _dealt(self, commands: Sequence[Command], ask: Ask) -> list[Reply]:
-        """Each command to the server that has its key."""
+        """Each command to the server that has its key; `AWAY` where that is away, or not known."""
         turns: dict[GuardedRedis, list[int]] = {}
         homeless = False
         for turn, command in enumerate(commands):
@@ -113,20 +127,22 @@ class ClusterRedis:
             *(ask(server, [commands[turn] for turn in its]) for server, its in turns.items()),
             return_exceptions=True,  # nothing is left behind on its way
         )
-        replies: list[Reply] = [None] * len(commands)
+        replies: list[Reply] = [AWAY] * len(commands)
         for its, answer in zip(turns.values(), answers, strict=True):
+            if isinstance(answer, Unavailable):
+                continue
             if isinstance(answer, BaseException):
                 raise answer
             for turn, reply in zip(its, answer, strict=True):
                 replies[turn] = reply
-        if homeless:  # those of other slots have been sent all the same
+        if homeless:
+            self._failed += 1
             self._begin_look()
-            raise self._unavailable()
         return replies
 
     async def _asked(self, server: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
-        """What is refused is sent again with all that was sent beside it: what has run already runs
-        twice. That costs a lease, which is not free the second time, and does no harm.
+        """What is refused is sent again with all that was sent beside it, in their order: what has
+        run already runs twice.
         """
         try:
             return await server.pipe(commands)
@@ -183,16 +199,24 @@ class ClusterRedis:
     async def _look(self) -> None:
         """Asks one after the other which server has which slot."""
         try:
-            for wire in (self._door, *(server.wire for server in self._servers.values())):
+            wires = {at: server.wire for at, server in self._servers.items()}
+            for at, wire in {_DOOR: self._door, **wires}.items():
                 try:
                     (ranges,) = await wire.send([("CLUSTER", "SLOTS")])
+                    self._silent -= {at, _NOBODY}
                     if ranges:  # an empty server that was put in another's place knows nobody
                         return await self._arrange(self._homes_in(ranges))
                 except Exception as error:  # whatever it was, others may know better
-                    log.warning("a server does not say who is in the cluster: %s", error)
-            log.warning("no server says who is in the cluster")
+                    self._warn_of(at, error)
+            self._warn_of(_NOBODY, "no server knows")
         finally:
             self._next_look = time.monotonic() + self._retry_after_s
+
+    def _warn_of(self, at: str, reason: object) -> None:
+        """Once an outage, however often it is asked."""
+        if at not in self._silent:
+            log.warning("who is in the cluster is not said by %s: %s", at, reason)
+        self._silent.add(at)
 
     def _homes_in(self, ranges: Sequence[Sequence[Any]]) -> dict[int, str]:
         """Whose each slot is, by what a server says of the others."""
@@ -207,6 +231,7 @@ class ClusterRedis:
             return
         owed = [self._unplaced.taken(), *(server.forgiven() for server in self._servers.values())]
         self._homes = homes
+        self._silent &= {_DOOR, *homes.values()}
         gone = [self._servers.pop(address) for address in self._servers.keys() - homes.values()]
         for debts in owed:
             for debt, keys in debts.items():

@@ -52,6 +52,15 @@ class Redis(Protocol):
         """
         ...
 
+    def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
+        """The same, as far as servers are there: for what one that is away was to be asked, the
+        reply is `AWAY`, in a column of values too.
+
+        Raises:
+            Unavailable: none is there.
+        """
+        ...
+
     def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         """The same of `first`, which has run before any of `commands` is, and then of these.
 
@@ -222,3 +231,6 @@ class GuardedRedis:
         except Unavailable:
             self.failures += 1
             raise
+
+    partly = pipe
+    """One server is there, or it is not."""

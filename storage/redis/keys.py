@@ -97,5 +97,5 @@ def lease(key: str) -> str:
 
 
 def closing(key: str) -> str:
-    """There while nobody may fill `key`."""
-    return key + ":closed"
+    """A hash of who has closed `key`, there while nobody may fill that."""
+    return key + ":closing"

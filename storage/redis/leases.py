@@ -10,11 +10,18 @@ however many others change meanwhile what the key says, and forget it.
 import asyncio
 import secrets
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 
 from graph.errors import Unavailable
 from storage.redis.connection import Debt, Redis
 from storage.redis.keys import closing, lease
-from storage.redis.wire import FORGET, Command
+from storage.redis.scripts import CLOSE
+from storage.redis.wire import AWAY, FORGET, MANY, Command
+
+
+def token() -> str:
+    """Tells who has taken or closed something from everybody else."""
+    return secrets.token_hex(8)
 
 
 class Leases:
@@ -24,33 +31,48 @@ class Leases:
         self._wait_s = wait_ms / 1000
 
     async def take(self, keys: Sequence[str]) -> dict[str, str]:
-        """The token of every key whose lease was free."""
-        tokens = {key: secrets.token_hex(8) for key in keys}
+        """The token of every key whose lease was free.
+
+        Where a slot moves, a cluster is asked a second time: then it is we who have the lease.
+        """
+        tokens = {key: token() for key in keys}
         replies = await self._redis.pipe(
             [
                 ("SET", lease(key), token, "NX", "PX", self._lease_ms)
                 for key, token in tokens.items()
             ]
         )
-        return {key: tokens[key] for key, taken in zip(keys, replies, strict=True) if taken}
+        free = [key for key, taken in zip(keys, replies, strict=True) if taken]
+        if len(free) < len(keys):
+            rest = [key for key, taken in zip(keys, replies, strict=True) if not taken]
+            (holders,) = await self._redis.pipe([(MANY, *map(lease, rest))])
+            free += [
+                key
+                for key, holder in zip(rest, holders, strict=True)
+                if holder == tokens[key].encode()
+            ]
+        return {key: tokens[key] for key in free}
 
     async def wait(self) -> None:
         """About as long as a fill takes."""
         await asyncio.sleep(self._wait_s)
 
 
-def closed(keys: Iterable[str], for_ms: int) -> list[Command]:
-    """Deletes values and takes away the right to fill them, for a time or until `opened`."""
+def closed(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
+    """Deletes values and takes away the right to fill them, for a time or until `opened`.
+
+    `by`: the token of whoever closes them. Several may: nobody opens what another has closed.
+    """
     return [
         command
         for key in keys
-        for command in (("SET", closing(key), "", "PX", for_ms), (FORGET, lease(key), key))
+        for command in (("EVAL", CLOSE, 1, closing(key), by, for_ms), (FORGET, lease(key), key))
     ]
 
 
-def opened(keys: Iterable[str]) -> list[Command]:
-    """Whoever reads these from now on may fill them."""
-    return [(FORGET, closing(key)) for key in keys]
+def opened(keys: Iterable[str], by: str) -> list[Command]:
+    """Whoever reads these from now on may fill them, unless somebody else has closed them too."""
+    return [("HDEL", closing(key), by) for key in keys]
 
 
 def forget(keys: Iterable[str]) -> list[Command]:
@@ -62,13 +84,16 @@ def forget(keys: Iterable[str]) -> list[Command]:
 
 
 async def forget_or_owe(
-    redis: Redis, keys: Collection[str], debt: Debt, *, opening: bool = False
+    redis: Redis, keys: Collection[str], debt: Debt, *, closed_by: str | None = None
 ) -> None:
-    """Forgets values that are no longer true; or, where Redis is away, as soon as it is back.
+    """Forgets values that are no longer true; or, where a server is away, as soon as it is back.
 
-    `opening`: what was closed is opened; where Redis is away, that ends by itself.
+    What was `closed_by` this token is opened; where the server is away, that ends by itself.
     """
-    try:
-        await redis.pipe([*forget(keys), *(opened(keys) if opening else ())])
-    except Unavailable:
-        redis.owe([*keys, *map(lease, keys)], debt)
+    commands = [*forget(keys), *(opened(keys, closed_by) if closed_by else ())]
+    away = keys
+    with suppress(Unavailable):
+        replies = await redis.partly(commands)
+        away = [key for key, reply in zip(keys, replies, strict=False) if reply is AWAY]
+    if away:
+        redis.owe([*away, *map(lease, away)], debt)

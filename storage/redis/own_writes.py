@@ -21,7 +21,7 @@ from storage.redis.values import (
     columns,
     together,
 )
-from storage.redis.wire import Reply
+from storage.redis.wire import AWAY, Reply
 
 NOTHING = packing.pending_value(())
 """The value of a viewer none of whose writes is on its way."""
@@ -87,7 +87,7 @@ class OwnWrites:
         asked = [q.view.reads(q.values.keys(q.users)) for q in questions]
         commands = list(chain.from_iterable(asked))
         if viewer is None or not commands:
-            return (), columns(questions, asked, await self._redis.pipe(commands))
+            return (), columns(questions, asked, await self._redis.partly(commands))
         (own,) = self._values.keys([viewer])
         pending, *replies = await self._redis.after(("GET", own), commands)
         found = columns(questions, asked, replies)
@@ -109,9 +109,10 @@ class OwnWrites:
             answers(q.users, reply, q.view) for q, reply in zip(questions, replies, strict=True)
         ]
         asked = [list(dict.fromkeys(q.users)) for q in questions]  # twice asked, once read
+        away = [_away(q.users, reply) for q, reply in zip(questions, replies, strict=True)]
         missing = [
-            [user for user in users if user not in held and user not in own]
-            for users, held in zip(asked, found, strict=True)
+            [user for user in users if not (user in held or user in own or user in gone)]
+            for users, held, gone in zip(asked, found, away, strict=True)
         ]
         await self._fill_in(questions, missing, found)
         rest = [
@@ -163,7 +164,12 @@ class OwnWrites:
         del self._filling[viewer]  # whoever asks from now on may have written since
         load = self._worn.of
         question = Question([viewer], self._values, self._view, load, load)
-        (found,) = await self._fills.filled([question])
+        try:
+            (found,) = await self._fills.filled([question])
+        except Unavailable as error:
+            if error.part != PART:
+                raise
+            found = await load([viewer])  # the servers of others may be there
         return cast("Collection[UserId]", found[viewer])
 
 
@@ -178,6 +184,11 @@ def _answers(question: Question[Any, Any], replies: Sequence[Reply]) -> Sequence
         return None
     found = question.view.of_replies(replies)
     return None if question.view.parts is not None and None in found else found
+
+
+def _away(users: Sequence[UserId], replies: Sequence[Reply]) -> Collection[UserId]:
+    """Those whose servers are away: nothing can be filled in there."""
+    return {user for user, reply in zip(users, replies, strict=True) if reply is AWAY}
 
 
 def _around(viewer: UserId, towards: Collection[UserId]) -> Collection[UserId]:

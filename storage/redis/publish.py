@@ -4,7 +4,7 @@ Knows nothing of who changed it. All of it may happen twice, late, and out of or
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 
 from graph.decision import Decision
 from graph.edge import Pair, UserId
@@ -16,9 +16,12 @@ from storage.redis.connection import Debt, Redis, unlink_all
 from storage.redis.keys import Keys, beyond, lease
 from storage.redis.leases import forget, forget_or_owe
 from storage.redis.scripts import UPDATE_RELATIONS
-from storage.redis.wire import FORGET, Command
+from storage.redis.wire import AWAY, FORGET, Command
 
 _AHEAD, _BEHIND = 0, 1
+
+_About = tuple[UserId, Command]
+"""Whose key a command is about."""
 
 
 class RedisCaches:
@@ -36,35 +39,26 @@ class RedisCaches:
     async def written(self, pair: Pair, decision: Decision) -> None:
         turned = {step.turned for step in decision.steps}
         owners = [pair[way] for way in sorted(turned)]
-        forgotten = [key for user in owners for key in self._owner_keys(user)]
         edge, back = EdgeChange(pair, decision.edge), EdgeChange(pair.turned, decision.back)
-        commands = [*self._both_sides(edge, back), *forget(forgotten)]
+        about = [*self._both_sides(edge, back), *_forgotten(owners, self._owner_keys)]
         if True in turned:
-            commands = [*self._both_sides(back, edge), *commands]
+            about = [*self._both_sides(back, edge), *about]
+        away: Set[UserId] = {user for user, _ in about}  # if cut off: it may have been sent
         try:
-            await self._redis.pipe(commands)
-        except BaseException:
-            # Nobody knows how far it came: a cancelled pipeline may have been sent. The leases go
-            # too: whoever holds one may have read what was there before.
-            keys = [*map(self._keys.relations, pair), *forgotten]
-            self._redis.owe([*keys, *map(lease, keys)])
-            raise
+            away = await self._told(about)
+        finally:
+            if away:
+                self._owe(away)
 
-    async def applied(self, changes: Sequence[EdgeChange]) -> None:
+    async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         sources = dict.fromkeys(change.pair.source for change in changes)
         targets = dict.fromkeys(change.pair.target for change in changes)
-        forgotten = dict.fromkeys(
-            [
-                *(key for user in sources for key in self._forward_keys(user)),
-                *(key for user in targets for key in self._reverse_keys(user)),
-                *map(self._keys.own_writes, sources),
-            ]
-        )
-        await self._redis.pipe(
+        return await self._told(
             [
                 *self._relations(changes, _AHEAD),
                 *self._relations(changes, _BEHIND),
-                *forget(forgotten),
+                *_forgotten(sources, self._owner_keys),
+                *_forgotten(targets, self._reverse_keys),
             ]
         )
 
@@ -98,6 +92,23 @@ class RedisCaches:
         )
         await forget_or_owe(self._redis, keys, Debt.ACCOUNTS)
 
+    async def _told(self, about: Sequence[_About]) -> Set[UserId]:
+        """Runs what there is about each user; says whose servers were away."""
+        try:
+            replies = await self._redis.partly([command for _, command in about])
+        except Unavailable:
+            return {user for user, _ in about}
+        return {user for (user, _), reply in zip(about, replies, strict=True) if reply is AWAY}
+
+    def _owe(self, users: Iterable[UserId]) -> None:
+        """All that may be wrong of these, with the leases: whoever holds one may have read what was
+        there before.
+        """
+        keys = [
+            key for user in users for key in (self._keys.relations(user), *self._owner_keys(user))
+        ]
+        self._redis.owe([*keys, *map(lease, keys)])
+
     def _forward_keys(self, user: UserId) -> list[str]:
         return [
             self._keys.entries(ListKind.FOLLOWING, user),
@@ -117,14 +128,14 @@ class RedisCaches:
     def _owner_keys(self, user: UserId) -> list[str]:
         return [*self._forward_keys(user), self._keys.own_writes(user)]
 
-    def _both_sides(self, ahead: EdgeChange, behind: EdgeChange) -> list[Command]:
+    def _both_sides(self, ahead: EdgeChange, behind: EdgeChange) -> list[_About]:
         """The hash of the first of `ahead`'s pair, as far as either edge has ever been."""
         return [
             *self._relations([ahead] if ahead.edge.version else [], _AHEAD),
             *self._relations([behind] if behind.edge.version else [], _BEHIND),
         ]
 
-    def _relations(self, changes: Sequence[EdgeChange], side: int) -> list[Command]:
+    def _relations(self, changes: Sequence[EdgeChange], side: int) -> list[_About]:
         """One script a user, with all that changed on this side of their hash; and before it, the
         end of the right to fill that from what was read before.
         """
@@ -132,9 +143,14 @@ class RedisCaches:
         for change in changes:
             pair = change.pair if side == _AHEAD else change.pair.turned
             fields[pair.source] += [pair.target, packing.half(change.edge)]
-        commands: list[Command] = []
+        about: list[_About] = []
         for user, changed in fields.items():
             key = self._keys.relations(user)
-            commands.append((FORGET, lease(key)))
-            commands.append(("EVAL", UPDATE_RELATIONS, 1, key, side, self._fields_most, *changed))
-        return commands
+            about.append((user, (FORGET, lease(key))))
+            update = ("EVAL", UPDATE_RELATIONS, 1, key, side, self._fields_most, *changed)
+            about.append((user, update))
+        return about
+
+
+def _forgotten(users: Iterable[UserId], keys: Callable[[UserId], Iterable[str]]) -> list[_About]:
+    return [(user, command) for user in users for command in forget(keys(user))]

@@ -5,7 +5,8 @@ the hash does not exist. A user with too many edges in one direction keeps only 
 against a whale, the others' own hashes are asked instead, for they are bounded.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 from graph.edge import UserId
@@ -19,7 +20,7 @@ from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import FILL_RELATIONS
 from storage.redis.values import spread
-from storage.redis.wire import Command, Reply, Spelled
+from storage.redis.wire import AWAY, Command, Reply, Spelled
 
 _BOTH = packing.FORWARD | packing.BACK
 
@@ -54,14 +55,21 @@ class CachedRelations:
         if not checks:
             return []
         try:
-            replies = await self._redis.pipe(list(map(self._read, checks)))
-            markers = list(map(_take_last, replies))
+            replies = await self._redis.partly(list(map(self._read, checks)))
+            markers = _markers(replies)
             if all(map(packing.is_whole, markers)):
                 return list(map(packing.relations_in, replies))  # nearly always
             held = list(map(_held, markers, replies))
-            missing = [check for check, answer in zip(checks, held, strict=True) if answer is None]
+            is_missing = [
+                answer is None and reply is not AWAY
+                for answer, reply in zip(held, replies, strict=True)
+            ]
+            missing = list(compress(checks, is_missing))
             filled = iter(await self._fill(missing) if missing else ())
-            found = [next(filled) if answer is None else answer for answer in held]
+            found = [
+                next(filled) if misses else answer
+                for misses, answer in zip(is_missing, held, strict=True)
+            ]
         except Unavailable as error:
             if error.part != PART:
                 raise
@@ -72,9 +80,9 @@ class CachedRelations:
         self, checks: Sequence[Check], first: Sequence[Command] = ()
     ) -> list[_Held | None]:
         """Asks the hashes of all checks, after the commands in `first`, in one round trip."""
-        replies = await self._redis.pipe([*first, *map(self._read, checks)])
+        replies = await self._redis.partly([*first, *map(self._read, checks)])
         values = replies[len(first) :]
-        return list(map(_held, list(map(_take_last, values)), values))
+        return list(map(_held, _markers(values), values))
 
     def _read(self, check: Check) -> Command:
         user, others, spelled = check
@@ -139,8 +147,9 @@ class CachedRelations:
         return [[next(flat) for _ in check.others] for check in whales]
 
 
-_take_last: Callable[[Reply], bytes | None] = list.pop
-"""Takes the marker off a reply, of which the values are left: a thousand need not be copied."""
+def _markers(replies: Sequence[Reply]) -> list[bytes | None]:
+    """Takes its last field off each reply: a thousand values need not be copied."""
+    return [None if reply is AWAY else reply.pop() for reply in replies]
 
 
 def _held(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | None:

@@ -47,6 +47,19 @@ class Spelled(tuple[str, ...]):
         return f"*{len(self)}{''.join(pieces)}\r\n".encode()
 
 
+class _Away(tuple[None]):
+    """Of type `tuple`, because whoever looks for the last field of a hash finds None."""
+
+    __slots__ = ()
+
+    def __bool__(self) -> bool:
+        return False
+
+
+AWAY: Reply = _Away([None])
+"""Stands where a reply would, if its server were there: no value, and no field."""
+
+
 class WireError(Exception):
     """The server could not be reached, hung up, or answered a command with an error."""
 
@@ -96,7 +109,8 @@ def _rejoined(command: Command, turns: Iterator[Reply]) -> Reply:
     if command[0] == MANY:
         return list(islice(turns, len(command) - 1))
     if command[0] == FORGET:
-        return sum(islice(turns, len(command) - 1))
+        counts = list(islice(turns, len(command) - 1))
+        return AWAY if AWAY in counts else sum(counts)
     return next(turns)
 
 

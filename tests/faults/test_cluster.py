@@ -2,26 +2,35 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from asyncpg import Record
 from redis.crc import key_slot
 
 from graph.edge import UserId
 from graph.errors import Unavailable
+from graph.lane import lane_of
 from graph.page import ListKind, Window
+from storage import drain as draining
 from storage.ports import Check
 from storage.redis import servers
 from storage.redis.cluster import ClusterRedis
 from storage.redis.keys import Keys
+from storage.redis.leases import Leases
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from tests.gateway import running_gateway
 from tests.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.tls import cluster_over_tls
 from tests.valkey_cluster import Cluster, ClusterServer
 from tests.waiting import until
+from workers.sweep import sweep
 
 KEYS = Keys("public")
 EVERYBODY = users(*range(1, 31))
@@ -50,7 +59,7 @@ def checks(of: Iterable[UserId]) -> list[Check]:
 def homes(cluster: Cluster) -> dict[UserId, ClusterServer]:
     """Who has everybody's keys, as long as no slot was moved."""
     size = len(cluster.servers)
-    slots = {user: key_slot(KEYS.relations(user).encode()) for user in EVERYBODY}
+    slots = {user: key_slot(KEYS.relations(user).encode()) for user in [*EVERYBODY, STAR]}
     ends = [16_384 * (turn + 1) // size for turn in range(size)]
     return {
         user: next(one for one, end in zip(cluster.servers, ends, strict=True) if slot < end)
@@ -94,6 +103,119 @@ async def test_a_server_that_is_away_is_away_for_its_own_users_only(
         await until(cached_again, "everybody is cached again")
 
 
+class Asked:
+    """Whom the tables were asked for while it was entered."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._postgres = stores.postgres
+        self._fetch = stores.postgres.fetch
+        self.users: set[UserId] = set()
+
+    def __enter__(self) -> set[UserId]:
+        self._postgres.fetch = self._noted  # type: ignore[method-assign]
+        return self.users
+
+    def __exit__(self, *_: object) -> None:
+        self._postgres.fetch = self._fetch  # type: ignore[method-assign]
+
+    async def _noted(self, sql: str, *args: Any) -> list[Record]:
+        self.users.update(args[0])
+        return await self._fetch(sql, *args)
+
+
+async def test_a_column_is_read_from_the_tables_as_far_as_servers_are_away(
+    storage_settings: StorageSettings, own_cluster: Cluster
+) -> None:
+    home, dead = homes(own_cluster), own_cluster.servers[1]
+    theirs = {user for user in EVERYBODY if home[user] is dead}
+    there = next(user for user in EVERYBODY if user not in theirs)
+    async with opened(storage_settings, own_cluster) as stores:
+        dead.kill()
+
+        async def lists(viewer: UserId | None) -> None:
+            pages = await stores.lists.pages(ListKind.FOLLOWING, EVERYBODY, Window(5), viewer)
+            assert all(ids_of(page.entries) == [STAR] for page in pages.values())
+
+        async def profiles(viewer: UserId | None) -> None:
+            found = await stores.profiles.of(EVERYBODY, viewer)
+            assert all(profile.counts.following == 1 for profile in found.values())
+
+        async def relations(_: UserId | None) -> None:
+            assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+
+        for viewer in (None, there, min(theirs)):
+            for read in (lists, profiles, relations):
+                await read(viewer)  # what is missing of the others is filled in
+                with Asked(stores) as asked:
+                    await read(viewer)
+                assert asked == theirs, (viewer, read)
+
+
+async def test_changes_of_a_dead_servers_users_hold_up_nobody(
+    storage_settings: StorageSettings, own_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor is anything lost, whoever dies meanwhile, and however much it is."""
+    monkeypatch.setattr(draining, "BATCH", 4)
+    home = homes(own_cluster)
+    gone = next(one for one in own_cluster.servers if one is not home[STAR])
+    theirs = [user for user in EVERYBODY if home[user] is gone]
+    other = next(user for user in EVERYBODY if home[user] is not gone)
+    left = set(EVERYBODY) - {*theirs, other}
+    lane = lane_of(STAR)
+    assert len(theirs) > 4
+    async with opened(storage_settings, own_cluster) as stores:
+        await stores.profiles.of([STAR], None)
+        gone.stop()  # and keeps what it holds
+        await unfollows(stores, *((user, STAR) for user in theirs), (other, STAR))
+        await stores.drain.lane(lane)
+        totals = await stores.profiles.of([STAR], None)
+        assert totals[STAR].counts.followers == len(left), "applied, and told who can be"
+        assert await followers(stores, EVERYBODY) == left
+        assert await stores.outbox.dirty() == {}
+        assert (await stores.outbox.backlog()).waiting == len(theirs)
+        told = await stores.catch_up.reach({lane: (await stores.outbox.arrived()).now}, 5)
+        assert not told, "no cache may be believed that could come back as it was"
+        await sweep(stores)
+        assert (await stores.outbox.backlog()).waiting == len(theirs)
+
+    async with open_stores(at(own_cluster, storage_settings)) as stores:  # what owed is no more
+        gone.go_on()
+        await until(own_cluster.is_whole, "the cluster is whole again")
+
+        async def nothing_waits() -> bool:
+            await sweep(stores)
+            return not (await stores.outbox.backlog()).waiting
+
+        assert await followers(stores, theirs), "it holds what it held, nearly"
+        await until(nothing_waits, "all is told")
+        with Asked(stores) as asked:
+            assert await followers(stores, theirs) == set()
+        assert not asked
+        assert await stores.catch_up.reach({lane: (await stores.outbox.arrived()).now}, 5)
+
+
+async def test_who_is_back_is_told_among_all_that_waits_for_others(
+    storage_settings: StorageSettings, own_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draining, "BATCH", 2)
+    home, (back, gone) = homes(own_cluster), own_cluster.servers[1:]
+    first = [user for user in EVERYBODY if home[user] is gone]
+    then = [user for user in EVERYBODY if home[user] is back]
+    async with opened(storage_settings, own_cluster) as stores:
+        gone.kill()
+        back.kill()
+        await unfollows(stores, *((user, STAR) for user in [*first, *then]))
+        await stores.drain.lane(lane_of(STAR))
+        await back.start()
+
+        async def they_are_told() -> bool:
+            await sweep(stores)
+            return await stores.outbox.unsettled(then) == set()
+
+        await until(they_are_told, "they are told")
+        assert await stores.outbox.unsettled(first) == set(first)
+
+
 async def test_who_finds_no_server_asks_the_tables(
     storage_settings: StorageSettings, own_cluster: Cluster
 ) -> None:
@@ -123,14 +245,25 @@ async def test_who_finds_no_server_asks_the_tables(
         assert len(page[STAR].entries) == len(EVERYBODY)
 
 
-@pytest.mark.parametrize("over", ["one connection", "a pool"])
+@pytest.fixture
+async def reached_cluster(
+    over: str, own_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Cluster]:
+    """A cluster to take apart, with another way to it."""
+    async with AsyncExitStack() as stack:
+        if over == "TLS":
+            reached = cluster_over_tls(own_cluster, tmp_path)
+            own_cluster.address = await stack.enter_async_context(reached)
+        else:
+            monkeypatch.setattr(servers, "is_plain", lambda _: over == "one connection")
+        yield own_cluster
+
+
+@pytest.mark.parametrize("over", ["one connection", "a pool", "TLS"])
 async def test_a_slot_that_moves_is_followed(
-    storage_settings: StorageSettings,
-    own_cluster: Cluster,
-    monkeypatch: pytest.MonkeyPatch,
-    over: str,
+    storage_settings: StorageSettings, reached_cluster: Cluster
 ) -> None:
-    monkeypatch.setattr(servers, "is_plain", lambda _: over == "one connection")
+    own_cluster = reached_cluster
     user = EVERYBODY[0]
     slot, source = key_slot(KEYS.relations(user).encode()), homes(own_cluster)[user]
     target = next(one for one in own_cluster.servers if one is not source)
@@ -161,6 +294,24 @@ async def test_a_slot_that_moves_is_followed(
         await until(known, "it is known where the slot is")
 
 
+async def test_leases_are_kept_by_who_is_sent_after_a_slot(
+    storage_settings: StorageSettings, own_cluster: Cluster
+) -> None:
+    """Those beside it are asked for twice, and are free only once."""
+    user, home = EVERYBODY[0], homes(own_cluster)
+    slot, source = key_slot(KEYS.relations(user).encode()), home[user]
+    target = next(one for one in own_cluster.servers if one is not source)
+    keys = [KEYS.profile(one) for one in EVERYBODY if home[one] is source]
+    assert len(keys) > 1
+    async with open_stores(at(own_cluster, storage_settings)) as stores:
+        await stores.redis.ping()
+        await own_cluster.begin_move(slot, source, target)
+        await own_cluster.end_move(slot, source, target)
+        leases = Leases(stores.redis, 60_000, 1)
+        assert set(await leases.take(keys)) == set(keys)
+        assert await leases.take(keys) == {}
+
+
 async def test_who_was_not_told_that_it_is_a_cluster_asks_the_tables(
     storage_settings: StorageSettings, cluster: Cluster
 ) -> None:
@@ -168,6 +319,30 @@ async def test_who_was_not_told_that_it_is_a_cluster_asks_the_tables(
     async with open_stores(replace(storage_settings, cache_url=url)) as stores:
         await follows(stores, *((user, STAR) for user in EVERYBODY))
         assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+
+
+async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
+    storage_settings: StorageSettings, own_cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As with a single server: whoever can do without goes on, and `/readyz` and the log tell."""
+    for server in own_cluster.servers:
+        await server.ask("CONFIG", "SET", "requirepass", "right")
+    wrong = own_cluster.url.replace("//", "//:wrong@")
+    async with running_gateway(replace(storage_settings, cache_url=wrong)) as gateway:
+        health = (await gateway.http.get("/readyz")).json()
+    assert (health["status"], health["parts"]["redis"]["status"]) == ("degraded", "down")
+    assert "WRONGPASS" in caplog.text
+    assert "wrong@" not in caplog.text
+    async with open_stores(replace(storage_settings, cache_url=wrong)) as stores:
+        await follows(stores, *((user, STAR) for user in EVERYBODY))
+        await drain_all(stores)
+        assert await followers(stores, EVERYBODY) == set(EVERYBODY)
+        assert (await stores.outbox.backlog()).waiting == len(EVERYBODY)
+    right = replace(storage_settings, cache_url=wrong.replace("wrong", "right"))
+    async with open_stores(right) as stores:
+        await sweep(stores)
+        assert (await stores.outbox.backlog()).waiting == 0
+        await stores.redis.ping()
 
 
 async def test_a_server_that_knows_nobody_is_not_believed(

@@ -278,6 +278,25 @@ async def test_while_somebody_writes_nobody_remembers(stores: Stores, tables: Ac
     assert packing.accounts_in([value]) == [CLOSED]
 
 
+@pytest.mark.parametrize("last", [0, 1], ids=["the first ends last", "the second ends last"])
+async def test_a_writer_who_ends_leaves_closed_what_another_has_closed(
+    stores: Stores, tables: Accounts, last: int
+) -> None:
+    writers = [Gated(tables), Gated(tables)]
+    changes = [PROTECTED, PrivacyChange(following=Audience.FRIENDS)]
+    writing = []
+    async with asyncio.timeout(DEADLINE_S):
+        for writer, change in zip(writers, changes, strict=True):
+            writing.append(asyncio.create_task(cached(writer, stores).set_privacy(ONE, change)))
+            await writer.done.wait()
+        for turn, remembered in ((1 - last, False), (last, True)):
+            writers[turn].go.set()
+            await writing[turn]
+            assert (await stores.accounts.of([ONE]))[ONE].privacy.protected
+            (value,) = await stores.redis.pipe([("GET", KEYS.profile(ONE))])
+            assert bool(value) is remembered
+
+
 async def test_a_writer_who_dies_after_the_commit_leaves_nothing_old(
     stores: Stores, tables: Accounts
 ) -> None:

@@ -1,7 +1,7 @@
 """The caches' races, each played out step by step: old reads, late updates, lost ones."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -451,6 +451,9 @@ class DrainsBetween:
             await self._stores.profiles.of(users(9), ONE)
         return replies
 
+    def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
+        return self.pipe(commands)
+
     def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         return self.pipe([first, *commands])
 
@@ -495,7 +498,7 @@ class GatedCaches:
         await self._caches.written(pair, decision)
         self.told.set()
 
-    async def applied(self, changes: Sequence[EdgeChange]) -> None:
+    async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         raise NotImplementedError
 
 
@@ -531,7 +534,8 @@ async def test_a_process_that_ends_still_tells_the_caches_for_who_has_hung_up(
             await gate.through()
         return await send(redis, commands)
 
-    monkeypatch.setattr(GuardedRedis, "pipe", held)
+    for way in ("pipe", "partly"):
+        monkeypatch.setattr(GuardedRedis, way, held)
     async with open_stores(storage_settings) as ending:
 
         async def write() -> None:

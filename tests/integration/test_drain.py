@@ -272,6 +272,30 @@ async def test_without_redis_a_writer_sees_past_more_than_a_batch_that_waits(
         assert sorted(ids_of(pages[star].entries)) == list(range(3000, 3009))
 
 
+async def test_caches_that_are_away_hold_up_neither_lanes_nor_events(
+    stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With servers of their own: the broker is there, so it is only they who have to be told."""
+    monkeypatch.setattr(draining, "BATCH", 3)
+    star, fans = UserId(STARS[0]), range(3000, 3008)
+    arrived = ([*reversed(fans)], len(fans), True)
+    assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
+    cursor = await stores.events.open(star)
+    nowhere = replace(storage_settings, cache_url="unix:///nowhere.sock")
+    async with open_stores(nowhere) as alone:
+        await follows(alone, *((fan, star) for fan in fans))
+        await drain_all(alone)
+        assert await seen_by_others(alone, star, UserId(3000)) == arrived
+        told = (await alone.events.after(star, cursor, 99)).told
+        assert [one.event.source for one in told] == [*fans]
+        assert (await alone.outbox.backlog()).waiting == len(fans)
+    assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
+    await sweep(stores)
+    assert await seen_by_others(stores, star, UserId(3000)) == arrived
+    assert (await stores.events.after(star, told[-1].cursor, 99)).told == []
+    await assert_settled(stores)
+
+
 # In whatever order.
 
 

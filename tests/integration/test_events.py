@@ -234,6 +234,9 @@ class Recorder:
         self.pipelines.append(commands)
         return await self._redis.pipe(commands)
 
+    def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
+        return self.pipe(commands)
+
     def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         return self.pipe([first, *commands])
 

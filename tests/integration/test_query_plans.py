@@ -18,7 +18,7 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from graph.lane import LANES
+from graph.lane import ALL_ASIDE, ALL_LANES, LANES
 from graph.page import NEWEST, OLDEST
 from storage.postgres import locks, sql
 from tests.conftest import POSTGRES
@@ -53,7 +53,7 @@ WAITING = 4 * USERS
 """Rows of the outbox: a backlog. Of a small one PostgreSQL reads the whole, and is right."""
 READER = USERS + 2
 """Follows 1,000 users, half of whom follow back."""
-FAN, STAR_LANE = WAITING + 1, LANES
+FAN, STAR_LANE = WAITING + 1, 2 * LANES
 """A thousand users from this one on have written to the star, in a lane of their own."""
 OWNER = 3_000_000
 """Has 600 edges of every kind, and flags on some."""
@@ -562,7 +562,7 @@ async def test_a_drain_goes_on_behind_what_is_applied(planner: Planner) -> None:
 
 
 async def test_how_far_lanes_have_come_is_read_off_their_heads(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "arrived", list(range(LANES)), 100)
+    steps = await planner.steps("outbox", "arrived", [*ALL_LANES], 100, [*ALL_ASIDE])
     assert_by_index(steps)
     assert looked_at(steps, "outbox") == LANES * 100
 
@@ -579,6 +579,15 @@ async def test_acknowledging_is_a_probe_a_row(planner: Planner) -> None:
     assert looked_at(steps, "outbox") <= 6
 
 
+async def test_setting_aside_is_a_probe_a_row_and_looking_there_a_range(planner: Planner) -> None:
+    steps = await planner.steps("outbox", "set_aside", 4, [100, 200, 300], 12)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") <= 6
+    steps = await planner.steps("outbox", "aside", 5, 500, WAITING // 2)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") <= 500
+
+
 async def test_pending_writes_are_one_range_a_user(planner: Planner) -> None:
     steps = await planner.steps("outbox", "pending", [77])
     assert_by_index(steps)
@@ -592,7 +601,7 @@ async def test_dirty_lanes_cost_a_probe_a_lane(planner: Planner) -> None:
 
 
 async def test_the_state_of_the_outbox_is_counted_no_further_than_asked(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "outbox_state", LANES, 1000)
+    steps = await planner.steps("outbox", "outbox_state", [*ALL_LANES, *ALL_ASIDE], 1000)
     assert looked_at(steps, "outbox") <= LANES + 1000
 
 

@@ -36,6 +36,30 @@ def test_what_is_no_address_of_redis_stops_the_start_with_its_name(name: str, ur
         read_config(NOWHERE, "shop", environ={**SERVERS, name: url})
 
 
+@pytest.mark.parametrize("tail", ["/1", "?db=1", "/caches", "/0?db=2"])
+@pytest.mark.parametrize("scheme", ["redis+cluster", "rediss+cluster"])
+def test_a_cluster_has_one_database(scheme: str, tail: str) -> None:
+    url = f"{scheme}://:secret@caches:7000{tail}"
+    with pytest.raises(ConfigurationError, match="KITH_CACHE_URL names the database") as refused:
+        read_config(NOWHERE, "shop", environ={**SERVERS, "KITH_CACHE_URL": url})
+    assert "secret" not in str(refused.value)
+    for none in ("", "/", "/0", "?db=0", "/0?ssl_ca_certs=/ca.pem"):
+        url = f"{scheme}://:secret@caches:7000{none}"
+        environ = {**SERVERS, "KITH_CACHE_URL": url}
+        assert read_config(NOWHERE, "shop", environ=environ).storage.cache_url == url
+    single = {**SERVERS, "KITH_CACHE_URL": "redis://caches:7000/1"}
+    assert read_config(NOWHERE, "shop", environ=single).storage.cache_url
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://caches:70000", "redis://:hunter/2@caches", "redis://[::1"]
+)
+def test_an_address_that_cannot_be_read_stops_the_start_and_is_not_shown(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="REDIS_URL cannot be read") as refused:
+        read_config(NOWHERE, "shop", environ={**SERVERS, "REDIS_URL": url})
+    assert "hunter" not in str(refused.value)
+
+
 def test_the_queue_is_on_one_server() -> None:
     environ = {**SERVERS, "REDIS_URL": "redis+cluster://caches:7000"}
     with pytest.raises(ConfigurationError, match="REDIS_URL begins with 'redis\\+cluster'"):

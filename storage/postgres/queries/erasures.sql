@@ -41,9 +41,9 @@ WHERE r.to_user_id = $1 AND r.kind = 0 AND r.flags <> 0
 LIMIT $2
 
 -- name: on_its_way
--- One row if a change towards the user $1, in the lane $2, or one of theirs waits: what waits in one
--- lane is read, and one index range.
-(SELECT FROM outbox WHERE lane = $2 AND to_user_id = $1 LIMIT 1)
+-- One row if a change towards the user $1, in one of the lanes $2, or one of theirs waits: what waits
+-- in these lanes is read, and one index range.
+(SELECT FROM outbox WHERE lane = ANY ($2::smallint[]) AND to_user_id = $1 LIMIT 1)
 UNION ALL
 (SELECT FROM outbox WHERE from_user_id = $1 LIMIT 1)
 

@@ -70,6 +70,15 @@ SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_tar
 -- The changes $2 of the lane $1 have left for the caches: the graph is done with them.
 DELETE FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 
+-- name: set_aside
+-- The applied changes $2 of the lane $1 wait in the lane $3 from now on: a probe a row.
+UPDATE outbox SET lane = $3 WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
+
+-- name: aside
+-- The oldest $2 changes of the lane $1, all applied, after the id $3: one index range.
+SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target
+FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
+
 -- name: pending
 -- Whom the users $1 have changed something towards, as far as the caches may not know it.
 SELECT DISTINCT from_user_id, to_user_id FROM outbox WHERE from_user_id = ANY ($1::bigint[])
@@ -92,13 +101,19 @@ CROSS JOIN LATERAL (
 -- The least version among the oldest $2 changes that wait in each of the lanes $1, and the clock before
 -- they were read, in microseconds. Ids are drawn in the order of insertion, and a version is never
 -- later than its insertion: so of all that was written before that version, nothing waits. More than
--- one change is read for the days when the clock was set back.
-SELECT lane.lane, o.version, (extract(epoch FROM now()) * 1000000)::bigint AS now
-FROM unnest($1::smallint[]) AS lane
+-- one change is read for the days when the clock was set back. `oldest` looks as well at the lanes $3,
+-- each with what was set aside by the one in its place.
+SELECT lane.lane, least(o.version, a.version) AS oldest, o.version AS in_turn,
+       (extract(epoch FROM now()) * 1000000)::bigint AS now
+FROM unnest($1::smallint[], $3::smallint[]) AS lane (lane, aside)
 CROSS JOIN LATERAL (
     SELECT min(version) AS version
     FROM (SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT $2) head
 ) o
+CROSS JOIN LATERAL (
+    SELECT min(version) AS version
+    FROM (SELECT version FROM outbox WHERE outbox.lane = lane.aside ORDER BY id LIMIT $2) head
+) a
 
 -- name: unapplied
 -- The same of the lane $1 and of what its reverse rows lack, and where that begins. It steps over all
@@ -109,10 +124,10 @@ FROM (
 ) head
 
 -- name: outbox_state
--- How much waits (counted up to $2), and since when in microseconds: one probe each of $1 lanes.
+-- How much waits (counted up to $2), and since when in microseconds: one probe each of the lanes $1.
 SELECT (SELECT count(*) FROM (SELECT FROM outbox LIMIT $2) o) AS waiting,
        (SELECT min(o.version)
-        FROM generate_series(0, $1::integer - 1) AS lane
+        FROM unnest($1::smallint[]) AS lane
         CROSS JOIN LATERAL (
             SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1
         ) o) AS oldest,

@@ -13,6 +13,7 @@ def _script(name: str) -> str:
     return "\n".join(line for line in lines if line and not line.startswith("--"))
 
 
+CLOSE = _script("close")
 ENQUEUE = _script("enqueue")
 FILL_VALUE = _script("fill_value")
 FILL_STRETCH = _script("fill_stretch")
