@@ -136,7 +136,7 @@ def entries_in(value: bytes) -> tuple[tuple[Position, ...], bool]:
 
 def bounds(window: Window) -> tuple[bytes, bytes]:
     """Its positions, like entries. A date before all others would not be in their order."""
-    return _ENTRY.pack(*window.after), _ENTRY.pack(*max(window.before, _FIRST))
+    return _ENTRY.pack(*max(window.after, _FIRST)), _ENTRY.pack(*max(window.before, _FIRST))
 
 
 def stretch(window: Window, page: Page) -> bytes:

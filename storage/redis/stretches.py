@@ -36,7 +36,8 @@ class Stretches:
         self, key: str, window: Window, read: Callable[[Window], Awaitable[Page]]
     ) -> Page:
         """A page of the list with this key, which neither its head nor a stretch of it holds."""
-        token = await self._right_to_fill(beyond(key)) if 2 * window.size <= self._size else None
+        is_walk = 0 < 2 * window.size <= self._size
+        token = await self._right_to_fill(beyond(key)) if is_walk else None
         if token is None:  # another reader's stretch is on its way: it need not be waited for
             return await read(window)
         wide = window._replace(size=self._size)
