@@ -13,7 +13,7 @@ from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import beyond, lease
 from storage.redis.leases import Leases
-from storage.redis.scripts import FILL_STRETCH
+from storage.redis.scripts import CALL, FILL_STRETCH
 from storage.redis.values import spread
 from storage.redis.wire import Command
 
@@ -54,7 +54,7 @@ class Stretches:
 
 
 def _fill(key: str, token: str, value: bytes) -> Command:
-    return ("EVAL", FILL_STRETCH, 2, key, lease(key), token, value, spread(TTL_S), STRETCHES_MAX)
+    return (CALL, FILL_STRETCH, 2, key, lease(key), token, value, spread(TTL_S), STRETCHES_MAX)
 
 
 def _narrowed(page: Page, window: Window) -> Page:

@@ -32,6 +32,10 @@ class Misplaced(WireError):
         self.is_moving = is_moving
 
 
+class ScriptUnknown(WireError):
+    """The server has forgotten a script that it was told when the connection was made."""
+
+
 def refusal(text: str) -> WireError:
     """What a server's error means."""
     match text.split(" "):
@@ -39,6 +43,8 @@ def refusal(text: str) -> WireError:
             return Misplaced(text, address, is_moving=kind == "ASK")
         case ["TRYAGAIN", *_]:
             return Misplaced(text)
+        case ["NOSCRIPT", *_]:
+            return ScriptUnknown(text)
     return WireError(text)
 
 
