@@ -104,7 +104,7 @@ local oldest = redis.call('GETRANGE', KEYS[1], -ENTRY, -1)
 if oldest == '' then
     return ''
 end
-local is_beyond = #oldest == ENTRY and ahead(oldest, END, OR_ON) == 1
+local is_beyond = #oldest < ENTRY or ahead(oldest, END, OR_ON) == 1
 if is_beyond and not is_whole() then
     return stretch()
 end
