@@ -5,8 +5,9 @@ The braces mark a cache: they keep a key and its lease in one slot of a Redis Cl
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from graph.edge import UserId
 from graph.lane import Lane
@@ -29,8 +30,9 @@ class Keys:
     def entries(self, kind: ListKind, user: UserId) -> str:
         return self._key(kind.name.lower(), user)
 
-    def all_entries(self, kind: ListKind, users: Iterable[UserId]) -> list[str]:
-        return self._every(kind.name.lower(), users)
+    def all_entries(self, kind: ListKind) -> Callable[[Iterable[UserId]], list[str]]:
+        """Makes those of any users: what a kind is called, is asked once."""
+        return partial(self._every, kind.name.lower())
 
     def profile(self, user: UserId) -> str:
         return self._key("profile", user)

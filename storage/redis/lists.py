@@ -39,7 +39,7 @@ class CachedLists:
         self._keys = keys
         self._values = {
             kind: CachedValues[Page](
-                partial(keys.all_entries, kind),
+                keys.all_entries(kind),
                 pack=packing.page_value,
                 ttl_s=lambda _: ttl_s,
             )

@@ -36,10 +36,6 @@ class View(NamedTuple, Generic[V, A]):
         """What to ask the server."""
         return whole(keys) if self.parts is None else self.parts(keys)
 
-    def column(self, replies: Sequence[Reply]) -> Sequence[Reply]:
-        """What was replied for each key."""
-        return replies[0] if replies and self.parts is None else replies
-
 
 @dataclass(frozen=True)  # generic: typing sets an attribute on what it makes
 class CachedValues(Generic[V]):
@@ -154,7 +150,9 @@ def columns(
     """What was replied to the commands of each question, once for each of its users."""
     turns = iter(replies)
     return [
-        question.view.column(list(islice(turns, len(commands))))
+        next(turns)  # of all its values, which were read whole
+        if question.view.parts is None and commands
+        else list(islice(turns, len(commands)))
         for question, commands in zip(questions, asked, strict=True)
     ]
 
