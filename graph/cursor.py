@@ -1,7 +1,6 @@
 """The text of a position in one user's list. Opaque, versioned, and bound to its list."""
 
-from base64 import urlsafe_b64decode
-from binascii import b2a_base64, crc32
+from binascii import a2b_base64, b2a_base64, crc32
 from collections.abc import Iterable, Sequence
 from itertools import repeat
 from struct import Struct
@@ -19,6 +18,7 @@ OLDEST_FIRST = 0x80
 LENGTH = _CHECKED.size // 3 * 4
 """Version, since, id and check are 21 bytes: 28 characters, and no padding."""
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 
 def list_seed(list_of: ListOf) -> int:
@@ -62,7 +62,9 @@ def read_cursor(argument: str, cursor: str, list_of: ListOf) -> Position:
         BadCursor: it is not a cursor, has another version, or belongs to another list.
     """
     try:
-        raw = urlsafe_b64decode(cursor) if len(cursor) == LENGTH else b""
+        # As `urlsafe_b64decode` does it, without the three functions that it calls.
+        asked = cursor.encode("ascii") if len(cursor) == LENGTH else b""
+        raw = a2b_base64(asked.translate(_FROM_URL_SAFE))
     except ValueError:
         raw = b""
     body, check = _CHECKED.unpack(raw) if len(raw) == _CHECKED.size else (b"\0", 0)

@@ -135,8 +135,12 @@ async def _rows(
     read: Read,
     chosen: Filter | None = None,
 ) -> Rows:
-    if paging.after is None and paging.before is None:  # nearly always
-        opened = await read(list(map(_OWNER, lists)), window(lists[0], limits, paging))
+    if len(lists) == 1 or (paging.after is None and paging.before is None):  # nearly always
+        try:
+            asked_for = window(lists[0], limits, paging)
+        except BadCursor as error:
+            return [error]  # of the only list
+        opened = await read(list(map(_OWNER, lists)), asked_for)
         return _opened_rows(lists, paging, opened, chosen)
     windows = [_window_or_error(list_of, limits, paging) for list_of in lists]
     good = [(of, asked) for of, asked in zip(lists, windows, strict=True) if type(asked) is Window]

@@ -18,7 +18,7 @@ from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.redis.connection import PART, Redis
 from storage.redis.pooled import client
-from storage.redis.scripts import ENQUEUE
+from storage.redis.scripts import CALL, ENQUEUE
 from storage.redis.wire import Command
 from storage.settings import StorageSettings
 
@@ -163,4 +163,4 @@ def _enqueue(space: str, function: str, names: Mapping[str, int]) -> Command:
             serialize_job(function, (about,), {}, None, now_ms, serializer=serialize),
         )
     )
-    return ("EVAL", ENQUEUE, len(keys), *keys, now_ms, expires_extra_ms, *jobs)
+    return (CALL, ENQUEUE, len(keys), *keys, now_ms, expires_extra_ms, *jobs)

@@ -68,9 +68,11 @@ class HotProfiledLists:
         """
 
         def remembered() -> ProfiledPages | None:
-            pages, found = pages_held(heads, owners, window), self._profiles.held(users)
-            whole = pages.keys() >= set(owners) and found.keys() >= set(owners)
-            return ProfiledPages(pages, found) if whole else None
+            pages = pages_held(heads, owners, window)
+            if not pages.keys() >= set(owners):
+                return None  # nearly always: it lies beyond the heads
+            found = self._profiles.held(users)
+            return ProfiledPages(pages, found) if found.keys() >= set(owners) else None
 
         asking = [user for user in users if self._profiles.known(user) is None]
         return self._viewers.told_beside(viewer, remembered, asking)

@@ -16,6 +16,7 @@ from redis.crc import key_slot
 
 from graph.errors import Unavailable
 from storage.redis.connection import PART, Debt, Debts, GuardedRedis
+from storage.redis.scripts import CALL
 from storage.redis.wire import AWAY, Command, Misplaced, Reply, Wire, WireError, rejoined, singly
 
 log = logging.getLogger(__name__)
@@ -118,7 +119,7 @@ class ClusterRedis:
         turns: dict[GuardedRedis, list[int]] = {}
         homeless = False
         for turn, command in enumerate(commands):
-            server = self._home(command[3] if command[0] == "EVAL" else command[1])
+            server = self._home(command[3] if command[0] == CALL else command[1])
             if server is None:
                 homeless = True
             else:

@@ -5,9 +5,9 @@ The braces mark a cache: they keep a key and its lease in one slot of a Redis Cl
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from graph.edge import UserId
 from graph.lane import Lane
@@ -31,8 +31,9 @@ class Keys:
     def entries(self, kind: ListKind, user: UserId) -> str:
         return self._key(_LISTS[kind], user)
 
-    def all_entries(self, kind: ListKind, users: Iterable[UserId]) -> list[str]:
-        return self._every(_LISTS[kind], users)
+    def all_entries(self, kind: ListKind) -> Callable[[Iterable[UserId]], list[str]]:
+        """Makes those of any users: what a kind is called, is asked once."""
+        return partial(self._every, _LISTS[kind])
 
     def profile(self, user: UserId) -> str:
         return self._key("profile", user)

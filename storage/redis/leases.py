@@ -15,7 +15,7 @@ from contextlib import suppress
 from graph.errors import Unavailable
 from storage.redis.connection import Debt, Redis
 from storage.redis.keys import closing, lease
-from storage.redis.scripts import CLOSE
+from storage.redis.scripts import CALL, CLOSE
 from storage.redis.wire import AWAY, FORGET, MANY, Command
 
 
@@ -66,7 +66,7 @@ def closed(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
     return [
         command
         for key in keys
-        for command in (("EVAL", CLOSE, 1, closing(key), by, for_ms), (FORGET, lease(key), key))
+        for command in ((CALL, CLOSE, 1, closing(key), by, for_ms), (FORGET, lease(key), key))
     ]
 
 

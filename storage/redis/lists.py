@@ -9,7 +9,7 @@ from storage.ports import Lists
 from storage.redis import packing
 from storage.redis.keys import Keys, beyond
 from storage.redis.own_writes import OwnWrites
-from storage.redis.scripts import READ_WINDOW
+from storage.redis.scripts import CALL, READ_WINDOW
 from storage.redis.stretches import Stretches
 from storage.redis.values import CachedValues, Question, View
 from storage.redis.wire import Command
@@ -42,7 +42,7 @@ class CachedLists:
         self._keys = keys
         self._values = {
             kind: CachedValues[Page](
-                partial(keys.all_entries, kind),
+                keys.all_entries(kind),
                 pack=packing.page_value,
                 ttl_s=lambda _: ttl_s,
             )
@@ -100,7 +100,7 @@ def _parts(window: Window, keys: Sequence[str]) -> list[Command]:
         last = packing.bytes_of_entries(wanted) - 1
         return [("GETRANGE", key, 0, last) for key in keys]
     asked = (*packing.bounds(window), wanted, int(window.backward))
-    return [("EVAL", READ_WINDOW, 2, key, beyond(key), *asked) for key in keys]
+    return [(CALL, READ_WINDOW, 2, key, beyond(key), *asked) for key in keys]
 
 
 def _pages_of_parts(window: Window, parts: Sequence[bytes]) -> list[Page | None]:

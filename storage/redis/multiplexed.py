@@ -14,7 +14,8 @@ from typing import Any, Protocol, TypeAlias, cast
 import hiredis
 from redis.asyncio.connection import parse_url
 
-from storage.redis.wire import LONG, Command, Reply, Spelled, WireError, refusal
+from storage.redis.scripts import LOADS
+from storage.redis.wire import LONG, Command, Reply, ScriptUnknown, Spelled, WireError, refusal
 
 GRACE_S = 0.05
 
@@ -157,7 +158,10 @@ class _Connection(asyncio.Protocol):
             return  # whoever asked has gone
         for one in replies:
             if isinstance(one, hiredis.HiredisError):
-                future.set_exception(refusal(str(one)))
+                error = refusal(str(one))
+                future.set_exception(error)
+                if isinstance(error, ScriptUnknown):
+                    self.close()  # whoever comes next greets the server anew
                 return
         future.set_result(replies)
 
@@ -211,4 +215,4 @@ def _greeting(address: dict[str, Any]) -> list[Command]:
     if password := address.get("password"):
         user = address.get("username")
         commands.append(("AUTH", user, password) if user else ("AUTH", password))
-    return [*commands, ("SELECT", address.get("db", 0)), ("CLIENT", "SETNAME", "kith")]
+    return [*commands, ("SELECT", address.get("db", 0)), ("CLIENT", "SETNAME", "kith"), *LOADS]

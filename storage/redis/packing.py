@@ -139,7 +139,7 @@ def entries_in(value: bytes) -> tuple[tuple[Position, ...], bool]:
 
 def bounds(window: Window) -> tuple[bytes, bytes]:
     """Its positions, like entries. A date before all others would not be in their order."""
-    return _ENTRY.pack(*window.after), _ENTRY.pack(*max(window.before, _FIRST))
+    return _ENTRY.pack(*max(window.after, _FIRST)), _ENTRY.pack(*max(window.before, _FIRST))
 
 
 def stretch(window: Window, page: Page) -> bytes:
@@ -198,6 +198,10 @@ def profile_column(values: Sequence[bytes]) -> Sequence[Profile]:
 
 def _usual(values: bytes) -> list[Profile]:
     """The profiles of values that hold no more than those of nearly everybody."""
+    if len(values) == _PROFILE.size:
+        # Of a list's owner: to set up columns takes as long again as reading it.
+        only = _new(Counts, _PUBLIC_COUNTS.unpack(values) + _NO_OTHERS)
+        return [_new(Profile, (_ACCOUNTS[values[0]], only))]
     # A column at a time, without a call of Python for each: a page of buttons shows a hundred.
     accounts = map(_ACCOUNTS.__getitem__, values[:: _PROFILE.size])
     totals = map(add, _PUBLIC_COUNTS.iter_unpack(values), repeat(_NO_OTHERS))

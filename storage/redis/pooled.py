@@ -10,6 +10,7 @@ from redis.asyncio import BlockingConnectionPool
 from redis.asyncio import Redis as RedisPy
 from redis.exceptions import RedisError, ResponseError
 
+from storage.redis.scripts import sent_whole
 from storage.redis.wire import Command, Reply, WireError, refusal, rejoined, singly
 from storage.settings import StorageSettings
 
@@ -24,7 +25,7 @@ class PooledWire:
 
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
         self.round_trips += 1
-        return rejoined(commands, await self._sent(singly(commands)))
+        return rejoined(commands, await self._sent(list(map(sent_whole, singly(commands)))))
 
     async def _sent(self, commands: Sequence[Command]) -> list[Reply]:
         try:

@@ -15,7 +15,7 @@ from storage.redis import packing
 from storage.redis.connection import Debt, Redis, unlink_all
 from storage.redis.keys import Keys, beyond, lease
 from storage.redis.leases import forget, forget_or_owe
-from storage.redis.scripts import UPDATE_RELATIONS
+from storage.redis.scripts import CALL, UPDATE_RELATIONS
 from storage.redis.wire import AWAY, FORGET, Command
 
 _AHEAD, _BEHIND = 0, 1
@@ -147,7 +147,7 @@ class RedisCaches:
         for user, changed in fields.items():
             key = self._keys.relations(user)
             about.append((user, (FORGET, lease(key))))
-            update = ("EVAL", UPDATE_RELATIONS, 1, key, side, self._fields_most, *changed)
+            update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, *changed)
             about.append((user, update))
         return about
 

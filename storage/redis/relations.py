@@ -18,7 +18,7 @@ from storage.redis import packing
 from storage.redis.connection import PART, Redis
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
-from storage.redis.scripts import FILL_RELATIONS
+from storage.redis.scripts import CALL, FILL_RELATIONS
 from storage.redis.values import spread
 from storage.redis.wire import AWAY, Command, Reply, Spelled
 
@@ -105,7 +105,7 @@ class CachedRelations:
         for user, around in (await self._worn.around(users, self._most)).items():
             key = self._keys.relations(user)
             fields = packing.relation_fields(around)
-            head = ("EVAL", FILL_RELATIONS, 2, key, lease(key), tokens[key], spread(self._ttl_s))
+            head = (CALL, FILL_RELATIONS, 2, key, lease(key), tokens[key], spread(self._ttl_s))
             commands.append((*head, *fields))
         return commands
 

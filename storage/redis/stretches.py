@@ -13,7 +13,7 @@ from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import beyond, lease
 from storage.redis.leases import Leases
-from storage.redis.scripts import FILL_STRETCH
+from storage.redis.scripts import CALL, FILL_STRETCH
 from storage.redis.values import spread
 from storage.redis.wire import Command
 
@@ -36,7 +36,8 @@ class Stretches:
         self, key: str, window: Window, read: Callable[[Window], Awaitable[Page]]
     ) -> Page:
         """A page of the list with this key, which neither its head nor a stretch of it holds."""
-        token = await self._right_to_fill(beyond(key)) if 2 * window.size <= self._size else None
+        is_walk = 0 < 2 * window.size <= self._size
+        token = await self._right_to_fill(beyond(key)) if is_walk else None
         if token is None:  # another reader's stretch is on its way: it need not be waited for
             return await read(window)
         wide = window._replace(size=self._size)
@@ -53,7 +54,7 @@ class Stretches:
 
 
 def _fill(key: str, token: str, value: bytes) -> Command:
-    return ("EVAL", FILL_STRETCH, 2, key, lease(key), token, value, spread(TTL_S), STRETCHES_MAX)
+    return (CALL, FILL_STRETCH, 2, key, lease(key), token, value, spread(TTL_S), STRETCHES_MAX)
 
 
 def _narrowed(page: Page, window: Window) -> Page:

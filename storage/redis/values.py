@@ -13,7 +13,7 @@ from graph.errors import Unavailable
 from storage.redis.connection import Redis
 from storage.redis.keys import closing, lease
 from storage.redis.leases import Leases
-from storage.redis.scripts import FILL_VALUE
+from storage.redis.scripts import CALL, FILL_VALUE
 from storage.redis.wire import MANY, Command, Reply, Spelled
 
 V = TypeVar("V")
@@ -168,7 +168,7 @@ def whole(keys: Sequence[str]) -> list[Command]:
 
 def fill_value(key: str, token: str, value: bytes, ttl_s: int) -> Command:
     guards = lease(key), closing(key)
-    return ("EVAL", FILL_VALUE, 3, key, *guards, token, value, spread(ttl_s))
+    return (CALL, FILL_VALUE, 3, key, *guards, token, value, spread(ttl_s))
 
 
 def spread(ttl_s: int) -> int:

@@ -76,6 +76,10 @@ class Misplaced(WireError):
         self.is_moving = is_moving
 
 
+class ScriptUnknown(WireError):
+    """The server has forgotten a script that it was told when the connection was made."""
+
+
 def refusal(text: str) -> WireError:
     """What a server's error means."""
     match text.split(" "):
@@ -83,6 +87,8 @@ def refusal(text: str) -> WireError:
             return Misplaced(text, address, is_moving=kind == "ASK")
         case ["TRYAGAIN", *_]:
             return Misplaced(text)
+        case ["NOSCRIPT", *_]:
+            return ScriptUnknown(text)
     return WireError(text)
 
 

@@ -16,7 +16,7 @@ def test_a_column_of_keys_is_the_key_of_each() -> None:
 
 @pytest.mark.parametrize("kind", ListKind)
 def test_so_it_is_of_lists(kind: ListKind) -> None:
-    keys = KEYS.all_entries(kind, USERS)
+    keys = KEYS.all_entries(kind)(USERS)
     assert keys == [KEYS.entries(kind, user) for user in USERS]
     assert [parsed(key) for key in keys] == [(kind.name.lower(), user) for user in USERS]
 

@@ -1,58 +1,78 @@
--- Reads as much of a list as a window shows, and one entry more: finds it by halving, so that a page
--- in the middle moves no more bytes than the first one.
+-- Reads as much of a list as a window shows, and one entry more, so that a page in the middle moves
+-- no more bytes than the first one.
 -- KEYS: the list, its stretches. ARGV: the positions after and before the window, each like an entry;
 -- how many entries; 1 to take them from the window's old end. storage/redis/packing.py describes both.
--- Replies with a list of the same format, whose first byte says whether the window holds no others;
--- or, if what is held does not reach to the end they are taken from, with no entries. Nothing at all
--- if there is no list.
+-- Replies with a list of the same format, whose first byte says whether these are as many, or all that
+-- the window holds. Nothing at all if there is no list.
+local unpack, floor = struct.unpack, math.floor
 local ENTRY = 16
+local ENTRIES_AT_ONCE = 128 -- a call of the server costs as much as reading so many
 local AFTER, BEFORE, MOST, BACKWARD = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local NOTHING = '\0'
 
--- The id in two halves: Lua's numbers are exact up to 53 bits.
-local function is_newer(one, other, or_same)
-    local since, high, low = struct.unpack('>i8I4I4', one)
-    local s, h, l = struct.unpack('>i8I4I4', other)
-    return since > s
-        or since == s and high > h
-        or since == s and high == h and (low > l or or_same and low == l)
+-- How many of the entries behind the first bytes come before a position; `or_on` it, too. The id is
+-- in two halves: Lua's numbers are exact up to 53 bits.
+local function ahead(bytes, skipped, position, or_on)
+    local since, high, low = unpack('>i8I4I4', position)
+    low = or_on and low - 1 or low
+    local first, last = 0, (#bytes - skipped) / ENTRY
+    local middle = last - 1 -- where only the far end is looked for, nearly always all of them do
+    while first < last do
+        local s, h, l = unpack('>i8I4I4', bytes, 1 + skipped + middle * ENTRY)
+        if s > since or s == since and (h > high or h == high and l > low) then
+            first = middle + 1
+        else
+            last = middle
+        end
+        middle = floor((first + last) / 2)
+    end
+    return first
 end
 
--- How many of `held` entries come before a position; `or_on` it, too.
-local function ahead(held, entries, bound, or_on)
+-- The end of the window that entries are taken from, and whether `ahead` is to count what is on it.
+local END, OR_ON = AFTER, true
+if BACKWARD then
+    END, OR_ON = BEFORE, false
+end
+
+-- The window's part of `held` entries, `place` of which come before that end. `reaches` says whether
+-- they reach to its other end, and is told how many of them come before that.
+local function part(held, place, read, reaches)
+    local shown, far
+    if BACKWARD then
+        shown = read(math.max(0, place - MOST), place)
+        far = ahead(shown, 0, AFTER, true)
+        shown = shown:sub(1 + far * ENTRY)
+    else
+        shown = read(place, math.min(held, place + MOST))
+        far = ahead(shown, 0, BEFORE, false)
+        shown = shown:sub(1, far * ENTRY)
+    end
+    local is_enough = #shown == MOST * ENTRY or reaches(place + far)
+    return (is_enough and '\1' or NOTHING) .. shown, is_enough
+end
+
+local function is_whole()
+    return redis.call('GETRANGE', KEYS[1], 0, 0) == '\1'
+end
+
+local function head()
+    local held = (redis.call('STRLEN', KEYS[1]) - 1) / ENTRY
+    local function read(first, last)
+        return first < last and redis.call('GETRANGE', KEYS[1], 1 + first * ENTRY, last * ENTRY) or ''
+    end
     local first, last = 0, held
-    while first < last do
-        local middle = math.floor((first + last) / 2)
-        if is_newer(entries(middle, middle + 1), bound, or_on) then
+    while last - first > ENTRIES_AT_ONCE do
+        local middle = floor((first + last) / 2)
+        if ahead(read(middle, middle + 1), 0, END, OR_ON) == 1 then
             first = middle + 1
         else
             last = middle
         end
     end
-    return first
-end
-
--- The window's part of `held` entries. `reaches_new` says whether they reach to its new end;
--- `reaches_old` is told how many of them are newer than its old end.
-local function part(held, entries, reaches_new, reaches_old)
-    local first = ahead(held, entries, AFTER, true)
-    local last = math.max(first, ahead(held, entries, BEFORE, false))
-    local from, to = reaches_new, reaches_old(last)
-    if BACKWARD then
-        from, to, first = to, from, math.max(first, last - MOST)
-    else
-        last = math.min(last, first + MOST)
-    end
-    return from and (to and '\1' or NOTHING) .. entries(first, last) or NOTHING
-end
-
-local function head()
-    local held = (redis.call('STRLEN', KEYS[1]) - 1) / ENTRY
-    local whole = redis.call('GETRANGE', KEYS[1], 0, 0) == '\1'
-    return part(held, function(first, last)
-        return first < last and redis.call('GETRANGE', KEYS[1], 1 + first * ENTRY, last * ENTRY) or ''
-    end, true, function(last)
-        return whole or last < held
+    local place = first + ahead(read(first, last), 0, END, OR_ON)
+    return part(held, place, read, function(far)
+        return BACKWARD or far < held or is_whole()
     end)
 end
 
@@ -69,20 +89,25 @@ local function stretch()
         return NOTHING
     end
     local HEAD = 1 + 2 * ENTRY
-    local newest, oldest = found:sub(2, 1 + ENTRY), found:sub(2 + ENTRY, HEAD)
-    if BACKWARD then
-        newest, oldest = oldest, newest
-    end
-    return part((#found - HEAD) / ENTRY, function(first, last)
+    local held, place = (#found - HEAD) / ENTRY, ahead(found, HEAD, END, OR_ON)
+    return (part(held, place, function(first, last)
         return found:sub(HEAD + 1 + first * ENTRY, HEAD + last * ENTRY)
-    end, is_newer(newest, AFTER, true), function()
-        return is_newer(BEFORE, oldest, true)
-    end)
+    end, function()
+        local end_of_stretch = found:sub(2 + ENTRY, HEAD)
+        if BACKWARD then
+            return ahead(end_of_stretch, 0, AFTER, true) == 1
+        end
+        return ahead(end_of_stretch, 0, BEFORE, false) == 0
+    end))
 end
 
-if redis.call('EXISTS', KEYS[1]) == 0 then
+local oldest = redis.call('GETRANGE', KEYS[1], -ENTRY, -1)
+if oldest == '' then
     return ''
 end
-local found = head()
-local is_enough = found:sub(1, 1) == '\1' or #found == 1 + MOST * ENTRY
+local is_beyond = #oldest < ENTRY or ahead(oldest, 0, END, OR_ON) == 1
+if is_beyond and not is_whole() then
+    return stretch()
+end
+local found, is_enough = head()
 return is_enough and found or stretch()

@@ -1,0 +1,217 @@
+"""What runs inside the server: right by a model, cheap by a count, and known when it is called."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from graph.edge import MAX_USER_ID, Millis, UserId
+from graph.errors import Unavailable
+from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
+from storage.redis import packing
+from storage.redis.connection import GuardedRedis
+from storage.redis.keys import Keys, beyond
+from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.pooled import PooledWire
+from storage.redis.scripts import CALL, FILL_VALUE, READ_WINDOW
+from storage.redis.wire import Command, WireError
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.graphs import drain_all, follows
+from tests.totals import Totals
+from tests.valkey import own_valkey
+
+KEY = Keys("public").entries(ListKind.FOLLOWERS, UserId(1))
+WINDOWS = 4000
+DEADLINE_S = 20
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a server has of a list: its head, and stretches of it."""
+
+    head: Page
+    stretches: Sequence[tuple[Window, Page]]
+
+    def commands(self) -> list[Command]:
+        values = [packing.stretch(window, page) for window, page in self.stretches]
+        return [
+            ("DEL", beyond(KEY)),
+            ("SET", KEY, packing.page_value(self.head)),
+            *(("ZADD", beyond(KEY), 0, value) for value in values),
+        ]
+
+    def can_tell(self, window: Window) -> bool:
+        """Whether the head, or that stretch which begins next to the window, is enough."""
+        if window.after <= window.before:
+            return False  # the wrong way round: nobody need tell that nothing is in there
+        entries = self.head.entries
+        ends = not self.head.more or (bool(entries) and entries[-1] <= window.before)
+        if ends or (not window.backward and len(window.inside(entries)) > window.size):
+            return True
+        held = [packing.stretch(asked, page) for asked, page in self.stretches]
+        if window.backward:
+            # Their old ends come first, and of those that reach to the window's the newest counts.
+            near = [s for s in held if s[:1] == b"<" and packing.stretch_in(s)[1] <= window.before]
+        else:
+            near = [s for s in held if s[:1] == b">" and packing.stretch_in(s)[0] >= window.after]
+        if not near:
+            return False
+        new, old, inside = packing.stretch_in(max(near) if window.backward else min(near))
+        reaches = new >= window.after if window.backward else old <= window.before
+        return reaches or len(window.inside(inside)) > window.size
+
+
+def entries(count: int) -> list[Position]:
+    """Newest first. Dates repeat, and ids differ in the last of their 63 bits."""
+    every = [Position(Millis(1000 + n // 5), UserId(MAX_USER_ID - n % 5)) for n in range(count)]
+    return sorted(every, reverse=True)
+
+
+def ends(whole: Sequence[Position], chance: Random) -> tuple[Position, Position]:
+    """After and before a window: at entries, between them, open; a few the wrong way round."""
+    between = [Position(since, UserId(user - 5)) for since, user in whole[::7]]
+    one, other = (
+        chance.choice([chance.choice(whole), chance.choice(between), edge])
+        for edge in (NEWEST, OLDEST)
+    )
+    return (one, other) if chance.random() < 0.1 else (max(one, other), min(one, other))
+
+
+def drawn(whole: Sequence[Position], sizes: Sequence[int], chance: Random) -> Window:
+    return Window(chance.choice(sizes), *ends(whole, chance), backward=chance.random() < 0.5)
+
+
+def read(window: Window) -> Command:
+    asked = (*packing.bounds(window), window.size + 1, int(window.backward))
+    return (CALL, READ_WINDOW, 2, KEY, beyond(KEY), *asked)
+
+
+@pytest.fixture
+async def wire(tmp_path: Path) -> AsyncIterator[MultiplexedWire]:
+    """To a server whose scripts and figures are the test's own."""
+    async with own_valkey(tmp_path) as url:
+        opened = MultiplexedWire(url, timeout_s=5)
+        yield opened
+        await opened.close()
+
+
+@pytest.mark.parametrize("held", [0, 1, 130, 500, 700])
+@pytest.mark.parametrize("stretches", [0, 1, 6])
+async def test_a_window_is_told_right_and_wherever_it_is_held(
+    wire: MultiplexedWire, held: int, stretches: int
+) -> None:
+    chance = Random(f"{held} {stretches}")
+    whole = entries(700)
+    asked = [drawn(whole, [10, 150, 400], chance) for _ in range(stretches)]
+    known = Held(
+        Page(tuple(whole[:held]), more=held < len(whole)), [(w, cut(whole, w)) for w in asked]
+    )
+    windows = [drawn(whole, [0, 1, 7, 20, 150], chance) for _ in range(WINDOWS)]
+    setup = known.commands()
+    replies = (await wire.send([*setup, *map(read, windows)]))[len(setup) :]
+    told = 0
+    for window, reply in zip(windows, replies, strict=True):
+        found, is_end = packing.entries_in(reply)
+        if is_end or len(found) > window.size:
+            one_more = window._replace(size=window.size + 1)
+            assert found == cut(whole, one_more).entries, window
+            told += 1
+        else:
+            assert not known.can_tell(window), window
+    assert told >= sum(map(known.can_tell, windows))
+
+
+async def test_a_list_that_is_not_held_is_none(wire: MultiplexedWire) -> None:
+    assert await wire.send([read(Window(20, after=Position(Millis(5), UserId(5))))]) == [b""]
+
+
+@pytest.mark.parametrize(("place", "calls_most"), [(100, 11), (4900, 11), (6000, 3)])
+@pytest.mark.parametrize("backward", [False, True], ids=["onward", "backward"])
+async def test_a_window_is_found_in_few_calls(
+    wire: MultiplexedWire, place: int, calls_most: int, backward: bool
+) -> None:
+    whole = entries(8000)
+    window = (
+        Window(20, before=whole[place], backward=True)
+        if backward
+        else Window(20, after=whole[place])
+    )
+    wide = window._replace(size=500)
+    await wire.send(Held(Page(tuple(whole[:5000]), True), [(wide, cut(whole, wide))]).commands())
+    await wire.send([("CONFIG", "RESETSTAT")])
+    reply, stats = await wire.send([read(window), ("INFO", "commandstats")])
+    assert len(packing.entries_in(reply)[0]) == 21
+    ran = [line for line in stats.decode().splitlines() if line.startswith("cmdstat_")]
+    calls = [int(line.split("calls=")[1].split(",")[0]) for line in ran if "evalsha" not in line]
+    assert sum(calls) - 1 <= calls_most, ran  # but for the reset
+
+
+@pytest.mark.parametrize("pooled", [False, True], ids=["one connection", "a pool"])
+async def test_a_server_that_forgets_its_scripts_is_told_them_again(
+    storage_settings: StorageSettings, tmp_path: Path, pooled: bool
+) -> None:
+    fill: Command = (CALL, FILL_VALUE, 3, "key", "lease", "closed", "token", "value", 60_000)
+    async with own_valkey(tmp_path) as url:
+        settings = replace(storage_settings, redis_url=url, redis_timeout_s=5)
+        wire = PooledWire(settings) if pooled else MultiplexedWire(url, timeout_s=5)
+        for turn in range(3):
+            await wire.send([("SET", "lease", "token"), ("DEL", "key")])
+            assert await wire.send([("PING",), fill, ("GET", "key")]) == [b"PONG", 1, b"value"]
+            before, forgot, refused, after = await asyncio.gather(
+                *(wire.send(c) for c in ([("GET", "key")], [("SCRIPT", "FLUSH")], [fill], [fill])),
+                return_exceptions=True,
+            )
+            assert before == [b"value"]
+            assert forgot == [b"OK"]
+            if not pooled:
+                assert isinstance(refused, WireError), turn
+                assert isinstance(after, WireError), turn
+        await wire.close()
+
+
+async def everything(stores: Stores, users: Sequence[UserId]) -> object:
+    """What the caches tell of some users, by way of every script that reads or fills them."""
+    windows = [Window(2), Window(2, after=Position(Millis(1), UserId(1)))]
+    lists = [
+        await stores.lists.pages(kind, users, window, None)
+        for kind in ListKind
+        for window in [*windows, Window(1, backward=True)]
+    ]
+    return lists, await Totals(stores.profiles).of(users, None)
+
+
+async def drained(stores: Stores) -> None:
+    """A worker tries again what an outage has ended."""
+    while True:
+        try:
+            return await drain_all(stores)
+        except Unavailable:
+            await asyncio.sleep(0.001)
+
+
+async def test_whoever_reads_and_writes_meanwhile_notices_nothing(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    users = [UserId(user) for user in range(1, 5)]
+    async with own_valkey(tmp_path) as url:
+        settings = replace(storage_settings, redis_url=url, redis_retry_after_s=0.01)
+        server = GuardedRedis(MultiplexedWire(url, timeout_s=5), retry_after_s=0)
+        async with open_stores(settings) as stores, asyncio.timeout(DEADLINE_S):
+            for turn in range(10):
+                await follows(stores, *((100 + turn, user) for user in users))
+                await server.pipe([("SCRIPT", "FLUSH")])
+                await drained(stores)
+                await server.pipe([("FLUSHALL",)])  # what follows is from the tables
+                expected = await everything(stores, users)
+                readers = [asyncio.create_task(everything(stores, users)) for _ in range(5)]
+                await asyncio.sleep(0)
+                await server.pipe([("SCRIPT", "FLUSH")])
+                for found in await asyncio.gather(*readers):
+                    assert found == expected
+            while await server.pipe([("EXISTS", KEY)]) != [1]:
+                await everything(stores, users)  # until the caches are filled again
+        await server.close()
