@@ -3,24 +3,17 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from graph.edge import UserId
 from graph.errors import Unavailable
 from storage.ports import Pending
 from storage.redis import packing
 from storage.redis.connection import PART, Redis
+from storage.redis.fills import Fills, together
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
-from storage.redis.values import (
-    CachedValues,
-    Fills,
-    Question,
-    View,
-    answers,
-    columns,
-    together,
-)
+from storage.redis.values import CachedValues, Load, Question, View, answers, columns
 from storage.redis.wire import AWAY, Reply
 
 NOTHING = packing.pending_value(())
@@ -29,6 +22,7 @@ NOTHING = packing.pending_value(())
 PENDING_TTL_S = 5
 """A write is pending for milliseconds, and the cache is told when it ends; this is for the rest."""
 
+A = TypeVar("A")
 V = TypeVar("V")
 
 
@@ -73,9 +67,7 @@ class OwnWrites:
         if not own and None not in found:  # nearly always
             return found
         left = [n for n, answer in enumerate(found) if own or answer is None]
-        completed = await self._completed(
-            [questions[n] for n in left], [replies[n] for n in left], own
-        )
+        completed = await self._completed([_Part(questions[n], replies[n], own) for n in left])
         for n, answer in zip(left, completed, strict=True):
             found[n] = answer
         return found
@@ -98,60 +90,29 @@ class OwnWrites:
             _, found = await self._first(None, questions)
         return _around(viewer, towards), found
 
-    async def _completed(
-        self,
-        questions: Sequence[Question[Any, Any]],
-        replies: Sequence[Sequence[Reply]],
-        own: Collection[UserId],
-    ) -> list[Sequence[Any]]:
+    async def _completed(self, parts: Sequence["_Part[Any]"]) -> list[Sequence[Any]]:
         """What the caches have answered, and all that they could not, or must not."""
-        found = [
-            answers(q.users, reply, q.view) for q, reply in zip(questions, replies, strict=True)
-        ]
-        asked = [list(dict.fromkeys(q.users)) for q in questions]  # twice asked, once read
-        away = [_away(q.users, reply) for q, reply in zip(questions, replies, strict=True)]
-        missing = [
-            [user for user in users if not (user in held or user in own or user in gone)]
-            for users, held, gone in zip(asked, found, away, strict=True)
-        ]
-        await self._fill_in(questions, missing, found)
-        rest = [
-            [user for user in users if user in own or held.get(user) is None]
-            for users, held in zip(asked, found, strict=True)
-        ]
-        reads = [
-            ((not own and q.beyond) or q.read)(users)
-            for q, users in zip(questions, rest, strict=True)
-            if users
-        ]
-        read = iter(await together(reads) if reads else ())
-        for users, held in zip(rest, found, strict=True):
-            if users:
-                held.update(next(read))
-        return [_in_order(q.users, held) for q, held in zip(questions, found, strict=True)]
+        await self._fill_in([part for part in parts if part.missing])
+        rest = [(part, users) for part in parts if (users := part.unanswered)]
+        reads = await together([part.read(users) for part, users in rest])
+        for (part, _), read in zip(rest, reads, strict=True):
+            part.found.update(read)
+        return [_in_order(part.question.users, part.found) for part in parts]
 
-    async def _fill_in(
-        self,
-        questions: Sequence[Question[Any, Any]],
-        missing: Sequence[Sequence[UserId]],
-        found: Sequence[dict[UserId, Any]],
-    ) -> None:
-        """Adds to what was `found` what is `missing` of each question, as far as Redis is there."""
-        wanted = [
-            (question._replace(users=users), held)
-            for question, users, held in zip(questions, missing, found, strict=True)
-            if users
-        ]
-        if not wanted:
+    async def _fill_in(self, parts: Sequence["_Part[Any]"]) -> None:
+        """Finds what is missing of some answers, as far as Redis is there."""
+        if not parts:
             return
         try:
-            filled = await self._fills.filled([question for question, _ in wanted])
+            filled = await self._fills.filled(
+                [part.question._replace(users=part.missing) for part in parts]
+            )
         except Unavailable as error:
             if error.part != PART:
                 raise
             return
-        for (_, held), more in zip(wanted, filled, strict=True):
-            held.update(more)
+        for part, more in zip(parts, filled, strict=True):
+            part.found.update(more)
 
     async def _filled(self, viewer: UserId) -> Collection[UserId]:
         """Read from the tables: once for all questions of a request, which come in one turn."""
@@ -173,6 +134,36 @@ class OwnWrites:
         return cast("Collection[UserId]", found[viewer])
 
 
+class _Part(Generic[A]):
+    """A question of which the cache has not answered all, and what has been found of it so far."""
+
+    def __init__(
+        self, question: Question[Any, A], replies: Sequence[Reply], own: Collection[UserId]
+    ) -> None:
+        """Of `own` users the cache says nothing that the viewer could believe."""
+        self.question = question
+        self.found: dict[UserId, A | None] = answers(question.users, replies, question.view)
+        self._own = own
+        self._users = list(dict.fromkeys(question.users))  # twice asked, once read
+        self._away = {u for u, reply in zip(question.users, replies, strict=True) if reply is AWAY}
+
+    @property
+    def missing(self) -> list[UserId]:
+        """Whose values the cache can be given."""
+        found, own, away = self.found, self._own, self._away
+        return [u for u in self._users if not (u in found or u in own or u in away)]
+
+    @property
+    def unanswered(self) -> list[UserId]:
+        found, own = self.found, self._own
+        return [user for user in self._users if user in own or found.get(user) is None]
+
+    @property
+    def read(self) -> Load[A]:
+        """Answers from the tables what the cache does not."""
+        return (not self._own and self.question.beyond) or self.question.read
+
+
 def _in_order(users: Sequence[UserId], found: Mapping[UserId, V]) -> list[V]:
     """What was found of each user."""
     return list(map(found.__getitem__, users))
@@ -184,11 +175,6 @@ def _answers(question: Question[Any, Any], replies: Sequence[Reply]) -> Sequence
         return None
     found = question.view.of_replies(replies)
     return None if question.view.parts is not None and None in found else found
-
-
-def _away(users: Sequence[UserId], replies: Sequence[Reply]) -> Collection[UserId]:
-    """Those whose servers are away: nothing can be filled in there."""
-    return {user for user, reply in zip(users, replies, strict=True) if reply is AWAY}
 
 
 def _around(viewer: UserId, towards: Collection[UserId]) -> Collection[UserId]:

@@ -16,10 +16,10 @@ from storage.ports import Check
 from storage.postgres.relations import PostgresRelations
 from storage.redis import packing
 from storage.redis.connection import PART, Redis
+from storage.redis.fills import spread
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import CALL, FILL_RELATIONS
-from storage.redis.values import spread
 from storage.redis.wire import AWAY, Command, Reply, Spelled
 
 _BOTH = packing.FORWARD | packing.BACK

@@ -11,10 +11,10 @@ from graph.errors import Unavailable
 from graph.page import Page, Window
 from storage.redis import packing
 from storage.redis.connection import Redis
+from storage.redis.fills import spread
 from storage.redis.keys import beyond, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import CALL, FILL_STRETCH
-from storage.redis.values import spread
 from storage.redis.wire import Command
 
 STRETCHES_MAX = 16

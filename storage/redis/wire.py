@@ -16,10 +16,6 @@ of what as many commands cost; a wire to several would have to ask them one by o
 """
 
 
-LONG = 64
-"""Texts from which on that pays."""
-
-
 class _Lengths(dict[int, str]):
     """What stands between a text and one of this length."""
 
@@ -31,6 +27,9 @@ class _Lengths(dict[int, str]):
 _LENGTHS = _Lengths()
 
 
+LONG = 64
+
+
 class Spelled(tuple[str, ...]):
     """A command of nothing but ASCII text."""
 
@@ -39,7 +38,7 @@ class Spelled(tuple[str, ...]):
     def packed(self) -> bytes:
         """As the protocol has it: how many texts these are, and the length of each before it.
 
-        Where they are `LONG`, in two thirds of the time that hiredis takes.
+        Of `LONG` and more texts, this takes two thirds of the time that hiredis takes.
         """
         pieces = [""] * (2 * len(self))
         pieces[::2] = map(_LENGTHS.__getitem__, map(len, self))
@@ -47,17 +46,15 @@ class Spelled(tuple[str, ...]):
         return f"*{len(self)}{''.join(pieces)}\r\n".encode()
 
 
-class _Away(tuple[None]):
-    """Of type `tuple`, because whoever looks for the last field of a hash finds None."""
-
+class _Away:
     __slots__ = ()
 
     def __bool__(self) -> bool:
         return False
 
 
-AWAY: Reply = _Away([None])
-"""Stands where a reply would, if its server were there: no value, and no field."""
+AWAY: Reply = _Away()
+"""Stands where a reply would, if its server were there: no value, like None."""
 
 
 class WireError(Exception):
