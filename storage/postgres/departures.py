@@ -15,10 +15,14 @@ from storage.postgres import locks, sql
 from storage.postgres.pool import Postgres
 from storage.postgres.profiles import FOLLOWERS_MAX
 
+COUNT_S = 60
+"""Nobody may stay at the head of the queue for ever, however many users they follow."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
     lock_lanes: str
+    be_patient: str
     waiting: str
     count_anew: str
 
@@ -53,6 +57,9 @@ class Departures:
             return Counted(0, ())
         async with self._postgres.connection() as connection, connection.transaction():
             await connection.row(_SQL.lock_lanes, locks.LANE, LANES)
+            await connection.row(_SQL.be_patient, f"{COUNT_S}s")
             # A statement of its own, so that its snapshot is newer than whoever held a lane before.
-            nobody, *rows = await connection.fetch(_SQL.count_anew, most, self._followers_max)
+            nobody, *rows = await connection.fetch(
+                _SQL.count_anew, most, self._followers_max, timeout=COUNT_S
+            )
         return Counted(nobody["accounts"], [row["user_id"] for row in rows])

@@ -48,9 +48,10 @@ class Connection:
         self._connection = connection
         self._on_statement = on_statement
 
-    async def fetch(self, sql: str, *args: Any) -> list[Record]:
+    async def fetch(self, sql: str, *args: Any, timeout: float | None = None) -> list[Record]:
+        """`timeout`: in seconds, where it is not the usual one; the server has its own."""
         self._on_statement()
-        return await self._connection.fetch(sql, *args)
+        return await self._connection.fetch(sql, *args, timeout=timeout)
 
     async def row(self, sql: str, *args: Any) -> Record | None:
         self._on_statement()

@@ -711,7 +711,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         for name in statements
         if (file, name) not in planned and file != "lists"  # those are made of kinds and orders
     }
-    others = {"lock_lane", "lock_lanes", "try_lane", "unsettled", "any_edge"}
+    others = {"lock_lane", "lock_lanes", "be_patient", "try_lane", "unsettled", "any_edge"}
     one_row = {"write_state"}
     by_variable_names = {"ahead", "behind", "noted", "all_absent", "lately_changed"}
     by_variable_names |= {"is_unfinished", "clear_receipts", "finish"}

@@ -4,6 +4,10 @@
 -- Holds off all drains, loads and repairs of the lanes below $2: what they write stays as it is.
 SELECT count(pg_advisory_xact_lock($1, lane)) FROM generate_series(0, $2::integer - 1) AS lane
 
+-- name: be_patient
+-- The rest of the transaction may take longer than a request's statements.
+SELECT set_config('statement_timeout', $1, true)
+
 -- name: waiting
 -- How many wait to be counted anew, up to $1: the head of a small index.
 SELECT count(*) FROM (
