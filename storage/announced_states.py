@@ -14,11 +14,10 @@ from graph.errors import Unavailable
 from graph.receipt import Request
 from storage.finishing import Finishing
 from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
-from storage.redis.accounts import CLOSED_MS
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import ABSENCES, RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.leases import closed, forget_or_owe, token
+from storage.redis.leases import closed_while_written, forget_or_owe
 
 NEIGHBOURS_MAX = 20_000
 """Of either direction, and of notes. Other totals follow when their caches end, in minutes."""
@@ -59,15 +58,15 @@ class AnnouncedStates:
         return await self._finishing.run(self._change(user, state, request))
 
     async def _change(self, user: UserId, state: AccountState, request: Request | None) -> Outcome:
-        own, writer = self._keys.profile(user), token()
-        with contextlib.suppress(Unavailable):
-            await self._redis.pipe(closed([own], writer, CLOSED_MS))
         try:
-            return await self._worn.change(user, state, request)
+            async with closed_while_written(self._redis, [self._keys.profile(user)], Debt.ACCOUNTS):
+                try:
+                    return await self._worn.change(user, state, request)
+                finally:
+                    self._absences.expire()
         finally:
             # Also where it was so already: who repeats a change may have been cut off right here.
-            self._absences.expire()
-            await self._tell([user], Debt.ACCOUNTS, closed_by=writer)
+            await self._events.ring([user], ABSENCES)
             if state is AccountState.DELETED:
                 await self._erasures.wake([user])
             with contextlib.suppress(Unavailable):
@@ -78,12 +77,5 @@ class AnnouncedStates:
         users = [user, *await self._neighbours.around(user, NEIGHBOURS_MAX)]
         for first in range(0, len(users), USERS):
             some = users[first : first + USERS]
-            await self._tell(some, Debt.TOTALS)
-
-    async def _tell(
-        self, users: Sequence[UserId], debt: Debt, *, closed_by: str | None = None
-    ) -> None:
-        """Their profiles are no longer true, and who waits for news of these users looks again."""
-        keys = self._keys.all_profiles(users)
-        await forget_or_owe(self._redis, keys, debt, closed_by=closed_by)
-        await self._events.ring(users, ABSENCES)
+            await forget_or_owe(self._redis, self._keys.all_profiles(some), Debt.TOTALS)
+            await self._events.ring(some, ABSENCES)

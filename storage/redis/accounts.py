@@ -1,11 +1,9 @@
 """Accounts, remembered as a part of profiles. Knows nothing of where they are kept."""
 
-import contextlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
-from graph.errors import Unavailable
 from graph.pace import Pace
 from graph.receipt import Request
 from storage.finishing import Finishing
@@ -13,11 +11,8 @@ from storage.ports import Accounts
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.leases import closed, forget_or_owe, token
+from storage.redis.leases import closed_while_written
 from storage.redis.profiles import CachedProfiles
-
-CLOSED_MS = 10_000
-"""Longer than any write takes: if its writer dies in between, nothing old was filled in."""
 
 
 class CachedAccounts:
@@ -60,13 +55,9 @@ class CachedAccounts:
         return await self._finishing.run(self._write(user, write))
 
     async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
-        keys, writer = [self._keys.profile(user)], token()
-        with contextlib.suppress(Unavailable):
-            await self._redis.pipe(closed(keys, writer, CLOSED_MS))
         try:
-            return await write()
+            async with closed_while_written(self._redis, [self._keys.profile(user)], Debt.ACCOUNTS):
+                return await write()
         finally:
-            # Also where it failed: it may have been committed all the same. Who may see what has
-            # changed: whoever waits for news of the user looks again.
-            await forget_or_owe(self._redis, keys, Debt.ACCOUNTS, closed_by=writer)
+            # Who may see what has changed: whoever waits for news of the user looks again.
             await self._events.ring([user])

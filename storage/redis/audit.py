@@ -18,7 +18,7 @@ from storage.postgres.relations import PostgresRelations
 from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys, beyond, parsed
-from storage.redis.wire import Reply
+from storage.redis.wire import FORGET, Reply
 
 BATCH = 100
 AGAIN_S = 0.2
@@ -68,7 +68,7 @@ class CacheAudit:
 
     async def forget(self, keys: Sequence[str]) -> None:
         """Repairs: what is forgotten is filled from the rows again."""
-        await self._redis.pipe([("UNLINK", key) for key in keys])
+        await self._redis.pipe([(FORGET, key) for key in keys])
 
     async def _wrong(self, what: str, users: Sequence[UserId]) -> list[str]:
         read = self._readers[what]

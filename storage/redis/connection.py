@@ -1,4 +1,4 @@
-"""The one way to Redis: pipelines behind a breaker, with a memory for what is owed.
+"""The way to one server: pipelines behind a breaker, with a memory for what is owed.
 
 Knows nothing of keys. Everything that goes wrong is `Unavailable`: to a cache, that is a miss.
 """

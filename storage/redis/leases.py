@@ -9,8 +9,8 @@ however many others change meanwhile what the key says, and forget it.
 
 import asyncio
 import secrets
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 
 from graph.errors import Unavailable
 from storage.redis.connection import Debt, Redis
@@ -37,10 +37,7 @@ class Leases:
         """
         tokens = {key: token() for key in keys}
         replies = await self._redis.pipe(
-            [
-                ("SET", lease(key), token, "NX", "PX", self._lease_ms)
-                for key, token in tokens.items()
-            ]
+            [("SET", lease(key), mine, "NX", "PX", self._lease_ms) for key, mine in tokens.items()]
         )
         free = [key for key, taken in zip(keys, replies, strict=True) if taken]
         if len(free) < len(keys):
@@ -97,3 +94,24 @@ async def forget_or_owe(
         away = [key for key, reply in zip(keys, replies, strict=False) if reply is AWAY]
     if away:
         redis.owe([*away, *map(lease, away)], debt)
+
+
+CLOSED_MS = 10_000
+"""Longer than any write takes: if its writer dies in between, nothing old was filled in."""
+
+
+@asynccontextmanager
+async def closed_while_written(
+    redis: Redis, keys: Collection[str], debt: Debt
+) -> AsyncIterator[None]:
+    """Nobody fills these keys inside the block; at its end their values are forgotten.
+
+    Also where the block failed: what it wrote may have been committed all the same.
+    """
+    by = token()
+    with suppress(Unavailable):
+        await redis.pipe(closed(keys, by, CLOSED_MS))
+    try:
+        yield
+    finally:
+        await forget_or_owe(redis, keys, debt, closed_by=by)

@@ -37,11 +37,12 @@ class RedisCaches:
         self._fields_most = 2 * relations_most + 1
 
     async def written(self, pair: Pair, decision: Decision) -> None:
-        turned = {step.turned for step in decision.steps}
-        owners = [pair[way] for way in sorted(turned)]
+        owners = dict.fromkeys(
+            pair.target if step.turned else pair.source for step in decision.steps
+        )
         edge, back = EdgeChange(pair, decision.edge), EdgeChange(pair.turned, decision.back)
         about = [*self._both_sides(edge, back), *_forgotten(owners, self._owner_keys)]
-        if True in turned:
+        if any(step.turned for step in decision.steps):
             about = [*self._both_sides(back, edge), *about]
         away: Set[UserId] = {user for user, _ in about}  # if cut off: it may have been sent
         try:

@@ -59,7 +59,7 @@ class CachedRelations:
             markers = _markers(replies)
             if all(map(packing.is_whole, markers)):
                 return list(map(packing.relations_in, replies))  # nearly always
-            held = list(map(_held, markers, replies))
+            held = list(map(_believed, markers, replies))
             is_missing = [
                 answer is None and reply is not AWAY
                 for answer, reply in zip(held, replies, strict=True)
@@ -82,7 +82,7 @@ class CachedRelations:
         """Asks the hashes of all checks, after the commands in `first`, in one round trip."""
         replies = await self._redis.partly([*first, *map(self._read, checks)])
         values = replies[len(first) :]
-        return list(map(_held, _markers(values), values))
+        return list(map(_believed, _markers(values), values))
 
     def _read(self, check: Check) -> Command:
         user, others, spelled = check
@@ -152,7 +152,7 @@ def _markers(replies: Sequence[Reply]) -> list[bytes | None]:
     return [None if reply is AWAY else reply.pop() for reply in replies]
 
 
-def _held(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | None:
+def _believed(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | None:
     if marker is None:
         return None
     return _Held(packing.relations_in(values), packing.sides(marker))
