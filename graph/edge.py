@@ -18,8 +18,8 @@ Version = NewType("Version", int)
 
 MAX_USER_ID = 2**63 - 1
 MAX_DIGITS = len(str(MAX_USER_ID))
-MAX_SINCE = 2**48 - 1
-"""The latest date that an edge can carry: the year 10889."""
+MAX_SINCE = 253_402_300_799_999
+"""The latest date that an edge can carry: the end of the year 9999, as of all dates of the API."""
 
 
 def user_id_of(text: str) -> UserId | None:

@@ -8,7 +8,7 @@ once, because a lane is locked while they are; they may be published twice, whic
 """
 
 import time
-from collections.abc import Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import compress
 
 from prometheus_client import Histogram
@@ -78,29 +78,34 @@ class Drain:
             await self._outbox.set_aside(lane, untold.ids)
         await self._settle(lane, told)
 
-    async def aside(self, lane: Lane) -> None:
-        """Tells the caches what the lane has set aside, as far as they are there by now.
-
-        It goes around, and stops at a batch of which nobody could be told: who is back is found
-        among any number of changes for those who are not.
+    async def aside(self, lanes: Iterable[Lane]) -> None:
+        """Tells the caches what lanes have set aside, where those of both ends are there by now:
+        who has heard of it already is not told again and again.
 
         Raises:
             Unavailable: PostgreSQL is.
         """
+        is_there = await self._caches.present()
+        for lane in lanes:
+            await self._aside(lane, is_there)
+
+    async def _aside(self, lane: Lane, is_there: Callable[[UserId], bool]) -> None:
+        """Goes on where it stopped, up to `BATCHES_ASIDE_MAX` batches, and around: who is back is
+        found among any number of changes for those who are not.
+        """
         for _ in range(BATCHES_ASIDE_MAX):
             after = self._looked_at.get(lane, 0)
             waiting = await self._outbox.aside(lane, BATCH, after_id=after)
-            self._looked_at[lane] = waiting.ids[-1] if len(waiting.ids) == BATCH else 0
-            if not waiting.ids:
-                if after:
-                    continue  # from the oldest
+            is_last = len(waiting.ids) < BATCH
+            self._looked_at[lane] = 0 if is_last else waiting.ids[-1]
+            found = _those(waiting, [all(map(is_there, one.pair)) for one in waiting.changes])
+            if found.ids:
+                told, _ = _parted(found, await self._caches.applied(found.changes))
+                # The log has them; who was woken by it may have looked at what a cache still held.
+                await self._events.ring(end for change in told.changes for end in change.pair)
+                await self._settle(aside_of(lane), told)
+            if is_last:
                 return
-            told, _ = _parted(waiting, await self._caches.applied(waiting.changes))
-            if not told.ids:
-                return
-            # The log has them; but who was woken by it may have looked at what a cache still held.
-            await self._events.ring(end for change in told.changes for end in change.pair)
-            await self._settle(aside_of(lane), told)
 
     async def _settle(self, lane: Lane, told: Applied) -> None:
         await self._outbox.acknowledge(lane, told.ids)

@@ -176,5 +176,5 @@ def _fault(fields: list[bytes]) -> str | None:
     if source == target:
         return "a user cannot follow themselves"
     if len(fields) > 2 and int(fields[2] or b"0") > MAX_SINCE:
-        return "created_at_ms is not between 0 and 2^48 - 1"
+        return "created_at_ms is not a time before the year 10000"
     return None

@@ -26,5 +26,5 @@ async def sweep(stores: Stores) -> None:
                 await stores.drain.lane(lane)
             except Unavailable as error:
                 log.warning("lane %d cannot be drained: %s", lane, error)
-    for lane in await stores.outbox.with_any_aside():
-        await stores.drain.aside(lane)
+    if aside := await stores.outbox.with_any_aside():
+        await stores.drain.aside(aside)

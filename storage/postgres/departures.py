@@ -15,12 +15,16 @@ from storage.postgres import locks, sql
 from storage.postgres.pool import Postgres
 from storage.postgres.profiles import FOLLOWERS_MAX
 
-COUNT_S = 60
-"""Nobody may stay at the head of the queue for ever, however many users they follow."""
+EDGES_MAX = 2_000
+"""Of all accounts that are counted in one turn: some 25 ms, for which every drain waits."""
+
+COUNT_S = 15
+"""As long as a worker's job may take: who follows more than a million users is counted, too."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
+    try_turn: str
     lock_lanes: str
     be_patient: str
     waiting: str
@@ -49,17 +53,21 @@ class Departures:
         return int(row["count"])
 
     async def count_anew(self, most: int) -> Counted:
-        """Counts `most` of those who have gone or are back, and who were not yet.
+        """Counts at most `most` of those who have gone or are back, and who were not yet: fewer
+        where they follow many. Nobody, while somebody else does so.
 
         Of users with few followers nobody need be told: these are not counted but looked up.
         """
         if not await self.waiting(1):
             return Counted(0, ())
         async with self._postgres.connection() as connection, connection.transaction():
+            turn = await connection.row(_SQL.try_turn, locks.DEPARTURES)
+            if not (turn and turn["is_mine"]):
+                return Counted(0, ())
             await connection.row(_SQL.lock_lanes, locks.LANE, LANES)
             await connection.row(_SQL.be_patient, f"{COUNT_S}s")
             # A statement of its own, so that its snapshot is newer than whoever held a lane before.
             nobody, *rows = await connection.fetch(
-                _SQL.count_anew, most, self._followers_max, timeout=COUNT_S
+                _SQL.count_anew, most, self._followers_max, EDGES_MAX, timeout=COUNT_S
             )
         return Counted(nobody["accounts"], [row["user_id"] for row in rows])

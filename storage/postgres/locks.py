@@ -8,6 +8,7 @@ PAIR = 1
 LANE = 2
 MIGRATION = 3
 LOAD = 4
+DEPARTURES = 5
 
 PAIR_SLOTS = 4093
 """Few enough for a bulk load to hold a part of them, and many beside the writes of one moment.

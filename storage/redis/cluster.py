@@ -89,6 +89,18 @@ class ClusterRedis:
             else:
                 server.owe([key], debt)
 
+    async def present(self) -> Callable[[str], bool]:
+        servers: list[GuardedRedis] = []
+        with suppress(Unavailable):
+            servers = await self._all()
+        answers = await asyncio.gather(
+            *(server.ping() for server in servers), return_exceptions=True
+        )
+        there = {server for server, answer in zip(servers, answers, strict=True) if answer is None}
+        if len(there) < len(servers):
+            self._begin_look()
+        return lambda key: self._home(key) in there
+
     async def ping(self) -> None:
         try:
             await asyncio.gather(*(server.ping() for server in await self._all()))

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from contextlib import suppress
 from enum import Enum, auto
 from typing import Protocol
 
@@ -77,6 +78,10 @@ class Redis(Protocol):
 
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         """These keys may be wrong: they are deleted before anything else is asked."""
+        ...
+
+    async def present(self) -> Callable[[str], bool]:
+        """Tells of a key whether its server has answered just now."""
         ...
 
 
@@ -201,6 +206,12 @@ class GuardedRedis:
 
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
         self._debts.add(keys, debt)
+
+    async def present(self) -> Callable[[str], bool]:
+        with suppress(Unavailable):
+            await self.ping()
+            return lambda _: True
+        return lambda _: False
 
     async def pay(self, send: Send) -> None:
         """Forgets what is owed here, in another way. Raises what `send` does."""

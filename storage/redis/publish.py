@@ -63,6 +63,11 @@ class RedisCaches:
             ]
         )
 
+    async def present(self) -> Callable[[UserId], bool]:
+        """Tells whose caches can be told of anything right now."""
+        is_there = await self._redis.present()
+        return lambda user: is_there(self._keys.relations(user))
+
     async def settled(self, sources: Iterable[UserId]) -> None:
         """These users' changes are acknowledged. Only speed depends on hearing of it."""
         try:

@@ -177,6 +177,8 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
         assert not told, "no cache may be believed that could come back as it was"
         await sweep(stores)
         assert (await stores.outbox.backlog()).waiting == len(theirs)
+        remembered = await stores.redis.partly([("EXISTS", KEYS.profile(STAR))])
+        assert remembered == [1], "who has heard of it is not told again"
 
     async with open_stores(at(own_cluster, storage_settings)) as stores:  # what owed is no more
         gone.go_on()

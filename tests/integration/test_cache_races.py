@@ -1,7 +1,7 @@
 """The caches' races, each played out step by step: old reads, late updates, lost ones."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Collection, Mapping, Sequence, Set
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -461,6 +461,9 @@ class DrainsBetween:
         raise NotImplementedError
 
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
+        raise NotImplementedError
+
+    async def present(self) -> Callable[[str], bool]:
         raise NotImplementedError
 
 

@@ -12,6 +12,7 @@ from graph.account_state import AccountState
 from graph.counts import Counts
 from graph.edge import Flags, Kind, UserId
 from graph.lane import ALL_LANES
+from storage.postgres import departures, locks
 from storage.postgres.bulk_load import bulk_load
 from storage.postgres.departures import Departures
 from storage.postgres.drift import DriftKind
@@ -92,6 +93,27 @@ async def test_counting_and_draining_do_not_meet(
     await count_departures(stores)
     assert await totals(stores) == await looked_up(stores)
     assert (await verify(storage_settings)).clean
+
+
+async def test_a_turn_is_bounded_by_edges_and_who_follows_more_is_counted_alone(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(departures, "EDGES_MAX", 3)
+    follows = {1: (4, 5), 2: (4,), 3: (4, 5, 6, 7), 4: (5,)}
+    await edges(stores, {(a, b): Kind.FOLLOW for a, others in follows.items() for b in others})
+    await drain_all(stores)
+    for user in follows:
+        await stores.states.change(UserId(user), AccountState.DEACTIVATED)
+    turns = [(await stores.departures.count_anew(5)).accounts for _ in range(4)]
+    assert turns == [2, 1, 1, 0]
+
+
+async def test_two_do_not_count_at_once(stores: Stores) -> None:
+    await stores.states.change(PEOPLE[0], AccountState.DEACTIVATED)
+    async with stores.postgres.connection() as other, other.transaction():
+        await other.row("SELECT pg_advisory_xact_lock($1, 0)", locks.DEPARTURES)
+        assert (await stores.departures.count_anew(5)).accounts == 0
+    assert (await stores.departures.count_anew(5)).accounts == 1
 
 
 async def test_until_they_are_counted_short_lists_are_looked_up(stores: Stores) -> None:

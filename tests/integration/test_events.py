@@ -1,7 +1,7 @@
 """The log of changes: everything that was applied, in order, at least once, for a limited time."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -244,4 +244,7 @@ class Recorder:
         raise AssertionError
 
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
+        raise AssertionError
+
+    async def present(self) -> Callable[[str], bool]:
         raise AssertionError

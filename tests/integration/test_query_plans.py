@@ -621,11 +621,12 @@ async def test_counting_who_has_gone_reads_their_own_edges(planner: Planner) -> 
     steps = await planner.steps("departures", "waiting", accounts)
     assert_by_index(steps)
     assert looked_at(steps, "account") == accounts
-    steps = await planner.steps("departures", "count_anew", accounts, 1000)
+    steps = await planner.steps("departures", "count_anew", accounts, 1000, 2000)
     assert_by_index(steps)
     assert looked_at(steps, "following") <= accounts * (FOLLOWS + 2)
     assert_probed(steps, "follower", accounts * (FOLLOWS + 2))  # one of them is the star's
     assert looked_at(steps, "account") <= 2 * accounts
+    assert {step.node for step in scans(steps, "outbox")} <= {"Index Scan", "Index Only Scan"}
 
 
 async def test_who_is_absent_is_read_from_an_index_of_them(planner: Planner) -> None:
@@ -711,7 +712,15 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         for name in statements
         if (file, name) not in planned and file != "lists"  # those are made of kinds and orders
     }
-    others = {"lock_lane", "lock_lanes", "be_patient", "try_lane", "unsettled", "any_edge"}
+    others = {
+        "lock_lane",
+        "lock_lanes",
+        "be_patient",
+        "try_turn",
+        "try_lane",
+        "unsettled",
+        "any_edge",
+    }
     one_row = {"write_state"}
     by_variable_names = {"ahead", "behind", "noted", "all_absent", "lately_changed"}
     by_variable_names |= {"is_unfinished", "clear_receipts", "finish"}

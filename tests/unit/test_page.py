@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graph.edge import Millis, UserId
+from graph.edge import MAX_SINCE, Millis, UserId
 from graph.page import EMPTY_PAGE, NEWEST, OLDEST, Page, Position, Window, cut
 
 # Few dates and few users, so that many stand at the same date, and windows end on entries.
@@ -60,7 +60,7 @@ def test_pages_in_a_row_are_the_list(entries: list[Position], size: int) -> None
 
 
 def test_every_entry_lies_between_the_ends() -> None:
-    first, last = Position(Millis(2**48 - 1), UserId(2**63 - 1)), Position(Millis(0), UserId(1))
+    first, last = Position(Millis(MAX_SINCE), UserId(2**63 - 1)), Position(Millis(0), UserId(1))
     assert NEWEST > first > last > OLDEST
     assert Window(1).inside([first])
     assert Window(1).inside([last])

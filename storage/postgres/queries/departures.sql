@@ -1,5 +1,9 @@
 -- Whose followers' totals do not know yet that somebody has gone, or is back.
 
+-- name: try_turn
+-- One after the other: two would only wait for each other, holding connections.
+SELECT pg_try_advisory_xact_lock($1, 0) AS is_mine
+
 -- name: lock_lanes
 -- Holds off all drains, loads and repairs of the lanes below $2: what they write stays as it is.
 SELECT count(pg_advisory_xact_lock($1, lane)) FROM generate_series(0, $2::integer - 1) AS lane
@@ -16,15 +20,26 @@ SELECT count(*) FROM (
 ) a
 
 -- name: count_anew
--- Moves the counts of all whom the first $1 of them follow, or wait for: so many accounts' own edges,
--- which are bounded, with a probe each. A reverse row may be there still where the forward row is
+-- Moves the counts of all whom the first of them follow, or wait for: of up to $1 accounts, who together
+-- follow $3 at most, or of one; a probe an edge. A reverse row may be there still where the forward row is
 -- none any more, if that waits in the outbox. Says whose counts have moved, of those who have more
 -- than $2 followers; and the number of accounts, beside nobody.
-WITH changed AS MATERIALIZED (
-    SELECT user_id, state <> 0 AND erased_at IS NULL AS is_absent
+WITH first AS MATERIALIZED (
+    SELECT user_id, changed_at, state <> 0 AND erased_at IS NULL AS is_absent
     FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
     ORDER BY changed_at, user_id LIMIT $1
     FOR UPDATE SKIP LOCKED
+), weighed AS (
+    SELECT f.user_id, f.is_absent,
+           row_number() OVER so_far AS place,
+           sum(coalesce(n.follows + n.whispers + n.requests, 0)) OVER so_far AS edges
+    FROM first f LEFT JOIN LATERAL (
+        SELECT n.follows, n.whispers, n.requests FROM following_count n
+        WHERE n.user_id = f.user_id OFFSET 0
+    ) n ON true
+    WINDOW so_far AS (ORDER BY f.changed_at, f.user_id)
+), changed AS MATERIALIZED (
+    SELECT user_id, is_absent FROM weighed WHERE place = 1 OR edges <= $3
 ), edge AS (
     SELECT c.user_id, c.is_absent, f.to_user_id
     FROM changed c
@@ -35,7 +50,11 @@ WITH changed AS MATERIALIZED (
     ) f
     UNION
     SELECT c.user_id, c.is_absent, o.to_user_id
-    FROM changed c JOIN outbox o ON o.from_user_id = c.user_id
+    FROM changed c
+    CROSS JOIN LATERAL (
+        SELECT o.to_user_id FROM outbox o WHERE o.from_user_id = c.user_id
+        OFFSET 0 -- a probe each: the outbox is long where a cache cannot be told
+    ) o
 ), moved AS (
     INSERT INTO follower_count AS c (user_id, absent_follows, absent_whispers, absent_requests)
     SELECT e.to_user_id,
