@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from bench.goals import US
+from bench.goals import US, told
 from bench.report import RESULTS
 
 ORDER = ("kith", "raw", "raw-redis-py", "mercurius", "postgraphile", "strawberry")
@@ -30,7 +30,8 @@ def goals(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield _row(["---", "---:", "---:", "---"])
     for goal in found:
         sign = "met" if goal["met"] else "not yet"
-        yield _row([goal["what"], f"{goal['goal']:,g}", f"{goal['reached']:,.2f}", sign])
+        reached = told(goal["goal"], goal["reached"], goal["met"])
+        yield _row([goal["what"], f"{goal['goal']:,g}", reached, sign])
 
 
 def _cell(contestants: dict[str, Any], name: str) -> str:
