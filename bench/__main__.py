@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bench import goals, report
+from bench import goals, plot, report
 from bench.asking import WrongAnswer
 from bench.contestants import ALL, Contestant, node_binary
 from bench.course import Pace
@@ -57,7 +57,8 @@ def main(
         raise typer.Exit(1) from None
     found = goals.verdicts(outcomes)
     report.show(outcomes, found)
-    typer.echo(f"written to {report.save('reads', outcomes, found, plan.described())}")
+    results = report.save("reads", outcomes, found, plan.described())
+    typer.echo(f"written to {results}, drawn in {plot.draw(results)}")
     if fallen := goals.left_to_graphql_core(outcomes):
         typer.echo(f"bench: left to graphql-core: {', '.join(fallen)}", err=True)
         raise typer.Exit(1)

@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,17 +18,23 @@ COMPARED = 50
 _DATE = re.compile(r"\d{4}-\d\d-\d\dT")
 
 
+async def _as_they_are() -> None:
+    return
+
+
 async def agree(
     shape: str,
     entered: Sequence[tuple[Contestant, ServerProcess]],
     questions: Mapping[str, Sequence[Question]],
+    caches: Callable[[], Awaitable[None]] = _as_they_are,
 ) -> None:
-    """Asks everybody the same questions.
+    """Asks everybody the same questions, after `caches` has made the caches ready for each.
 
     Raises WrongAnswer where one of them tells something else than the first.
     """
     truth: list[bytes] = []
     for contestant, server in entered:
+        await caches()
         told = await _asked(server, questions[contestant.name])
         truth = truth or told
         for turn, (right, given) in enumerate(zip(truth, told, strict=True)):

@@ -56,8 +56,7 @@ class Course:
         questions = self.questions(shape, self.people)
         names, before = list(questions), await self._fallbacks()
         if not shape.writes:
-            entered = [self._entered[name] for name in names]
-            await agree(shape.name, entered, questions)
+            await agree(shape.name, self._those(names), questions)
         sent = dict.fromkeys(names, 0)
 
         async def run(name: str, seconds: int = self.pace.seconds) -> Sample:
@@ -73,15 +72,19 @@ class Course:
         return outcome
 
     async def cold(self, shape: Shape) -> Outcome:
-        """One shape over empty caches, each user once. Raises WrongAnswer."""
-        names = list(self.questions(shape, self.people.strangers(), cold=True))
-        before = await self._fallbacks()
+        """One shape over empty caches, each user once, as all agree. Raises WrongAnswer."""
+        questions = self.questions(shape, self.people.strangers(), cold=True)
+        names, before = list(questions), await self._fallbacks()
+
+        async def empty() -> None:
+            await caches.empty(self.services.redis_url)
 
         async def run(name: str) -> Sample:
-            await caches.empty(self.services.redis_url)
+            await empty()
             return await self.sample(shape, name, self.pace.seconds)
 
         outcome = Outcome(f"{shape.name}-cold", f"{shape.title}, nothing cached", shape.checks)
+        await agree(outcome.shape, self._those(names), questions, empty)
         await interleaved(outcome, names, self.pace.rounds, run)
         outcome.fallbacks = await self._fallbacks() - before
         return outcome
@@ -104,6 +107,9 @@ class Course:
             asked[contestant.name] = shape.questions(people, document, seed)
             write_questions(asked[contestant.name], self._file(shape, contestant.name))
         return asked
+
+    def _those(self, names: Sequence[str]) -> list[tuple[Contestant, ServerProcess]]:
+        return [self._entered[name] for name in names]
 
     async def _fallbacks(self) -> int:
         return await asyncio.to_thread(fallbacks, self._entered[KITH.name][1].url)

@@ -16,6 +16,8 @@ RATIOS = {
 }
 CHECKS_PER_CORE_S = 500_000
 """At 100 ids a request."""
+WHOLE_FROM = 100
+"""Goals as great as this are told without decimals, ratios with two."""
 DEEP_PAGE_MOST = 1.2
 """The 1,000th page of a whale may cost this many times the first."""
 
@@ -41,6 +43,14 @@ class Verdict:
     @property
     def met(self) -> bool:
         return self.reached >= self.goal if self.at_least else self.reached <= self.goal
+
+
+def told(goal: float, reached: float, met: bool) -> str:
+    """What was reached, in words that agree with the verdict: one digit more where it takes it."""
+    digits = 0 if goal >= WHOLE_FROM else 2
+    if not met and round(reached, digits) == goal:
+        digits += 1
+    return f"{reached:,.{digits}f}"
 
 
 def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:

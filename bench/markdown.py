@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from bench.goals import US
+from bench.goals import US, told
 from bench.report import RESULTS
 
 ORDER = ("kith", "raw", "raw-redis-py", "mercurius", "postgraphile", "strawberry")
@@ -18,19 +18,20 @@ ORDER = ("kith", "raw", "raw-redis-py", "mercurius", "postgraphile", "strawberry
 def costs(shapes: dict[str, Any]) -> Iterator[str]:
     """CPU-microseconds a request, and in brackets how many times as many Kith answers."""
     names = [name for name in ORDER if any(name in s["contestants"] for s in shapes.values())]
-    yield _row(["µs of CPU a request", *names])
-    yield _row(["---", *["---:" for _ in names]])
+    yield row(["µs of CPU a request", *names])
+    yield row(["---", *["---:" for _ in names]])
     for shape in shapes.values():
-        yield _row([shape["title"], *(_cell(shape["contestants"], name) for name in names)])
+        yield row([shape["title"], *(_cell(shape["contestants"], name) for name in names)])
 
 
 def goals(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """What is aimed at, and what was reached."""
-    yield _row(["goal", "aim", "reached", ""])
-    yield _row(["---", "---:", "---:", "---"])
+    yield row(["goal", "aim", "reached", ""])
+    yield row(["---", "---:", "---:", "---"])
     for goal in found:
         sign = "met" if goal["met"] else "not yet"
-        yield _row([goal["what"], f"{goal['goal']:,g}", f"{goal['reached']:,.2f}", sign])
+        reached = told(goal["goal"], goal["reached"], goal["met"])
+        yield row([goal["what"], f"{goal['goal']:,g}", reached, sign])
 
 
 def _cell(contestants: dict[str, Any], name: str) -> str:
@@ -41,7 +42,7 @@ def _cell(contestants: dict[str, Any], name: str) -> str:
     return cost if name == US else f"{cost} ({numbers.get('kith_is_times', 0):.2f})"
 
 
-def _row(cells: Sequence[str]) -> str:
+def row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 

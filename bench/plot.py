@@ -1,6 +1,6 @@
-"""A results file as a picture for the docs: bars, on a logarithmic scale. Measures nothing.
+"""A results file as a picture: bars, on a logarithmic scale. Measures nothing.
 
-python -m bench.plot docs/images/bench.svg
+python -m bench.plot docs/images/bench.svg    (`python -m bench` draws results/reads.svg itself)
 """
 
 import sys
@@ -27,8 +27,9 @@ FONT = "font-family='system-ui, sans-serif' font-size='12'"
 
 
 def drawn(shapes: dict[str, Any]) -> str:
-    """The shapes that have goals, each with a bar for every contestant."""
-    groups = [(shapes[name]["title"], _rates(shapes[name])) for name in SHAPES if name in shapes]
+    """The shapes that have goals, or all where none has; each with a bar for every contestant."""
+    names = [name for name in SHAPES if name in shapes] or list(shapes)
+    groups = [(shapes[name]["title"], _rates(shapes[name])) for name in names]
     rates = [rate for _, bars in groups for rate in bars.values()]
     low, high = 10 ** floor(log10(min(rates))), 10 ** ceil(log10(max(rates)))
     parts, y = [], TOP
@@ -69,11 +70,16 @@ def _bar(name: str, rate: float, y: int, part: float) -> str:
     )
 
 
-def main(arguments: list[str]) -> None:
-    shapes = orjson.loads((RESULTS / "reads.json").read_bytes())["shapes"]
-    file = Path(arguments[0]) if arguments else RESULTS / "reads.svg"
+def draw(results: Path, file: Path | None = None) -> Path:
+    """Draws a results file, beside it unless told where; returns the picture's file."""
+    file = file or results.with_suffix(".svg")
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(drawn(shapes), encoding="utf-8")
+    file.write_text(drawn(orjson.loads(results.read_bytes())["shapes"]), encoding="utf-8")
+    return file
+
+
+def main(arguments: list[str]) -> None:
+    draw(RESULTS / "reads.json", Path(arguments[0]) if arguments else None)
 
 
 if __name__ == "__main__":

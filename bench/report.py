@@ -10,7 +10,7 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from bench.goals import US, Verdict
+from bench.goals import US, Verdict, told
 from bench.rounds import Outcome
 
 RESULTS = Path(__file__).with_name("results")
@@ -106,7 +106,7 @@ def _goals(verdicts: Sequence[Verdict]) -> Table:
         table.add_row(
             verdict.what,
             f"{sign} {verdict.goal:,g}",
-            f"{verdict.reached:,.2f}",
+            told(verdict.goal, verdict.reached, verdict.met),
             "[green]met" if verdict.met else "[red]not yet",
         )
     return table

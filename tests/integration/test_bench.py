@@ -1,16 +1,53 @@
-"""What the bench reads from a running gateway."""
+"""What the bench asks of a running gateway, and what it reads from it."""
 
+from dataclasses import replace
+
+import httpx
 import pytest
 
 from bench.fallbacks import counted
 from bench.goals import left_to_graphql_core
+from bench.population import Population
 from bench.rounds import Outcome
+from bench.shapes import SHAPES, Shape
+from graph.cursor import write_cursor
+from graph.edge import Millis, UserId
+from graph.page import ListKind, ListOf, Position
 from storage.settings import StorageSettings
 from tests.gateway import Gateway, running_gateway
+
+USERS = [*range(1, 201)]
+PEOPLE = Population(
+    ordinary=USERS,
+    fresh=[],
+    whales=USERS[:1],
+    neighbours={user: [user % 200 + 1] for user in USERS},
+    highest_id=10_000,
+    deep=[(1, write_cursor(Position(Millis(1), UserId(2)), ListOf(ListKind.FOLLOWERS, UserId(1))))],
+)
+READS = [shape for shape in SHAPES if not shape.writes]
 
 
 async def fallbacks(gateway: Gateway) -> int:
     return counted((await gateway.http.get("/metrics")).text)
+
+
+async def asked(gateway: Gateway, shape: Shape) -> httpx.Response:
+    (question,) = replace(shape, turns=1).questions(PEOPLE)
+    return await gateway.http.post("/graphql", content=question.body, headers=question.headers)
+
+
+@pytest.mark.parametrize("shape", READS, ids=lambda shape: shape.name)
+async def test_no_read_of_the_bench_is_left_to_graphql_core(
+    shape: Shape, storage_settings: StorageSettings
+) -> None:
+    async with running_gateway(storage_settings) as gateway:
+        before = await fallbacks(gateway)
+        for _ in range(2):  # with nothing cached, and with what the first has filled
+            response = await asked(gateway, shape)
+            assert response.status_code == 200
+            assert "errors" not in response.json()
+        assert await fallbacks(gateway) == before
 
 
 async def test_the_bench_counts_what_is_left_to_graphql_core(

@@ -1,0 +1,65 @@
+"""Weighs a filled graph: bytes in tables, indexes and caches.
+
+python -m bench.weighing [--users 1000000]
+"""
+
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from bench import caches
+from bench.cores import cores
+from bench.filling import NotFilled, filled, space_of
+from bench.graph import Community, community
+from bench.population import population
+from bench.report import RESULTS
+from bench.services import services
+from bench.weights import CacheWeight, GraphWeight, cache_weights, graph_weight
+from gateway.embedded.errors import EmbeddedError
+from storage.settings import StorageSettings
+
+WEIGHTS = RESULTS / "weights.json"
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def main(
+    users: Annotated[int, typer.Option(help="Users of the graph that is weighed.")] = 1_000_000,
+    state: Annotated[Path, typer.Option(help="The bench's own folder.")] = Path(".kith-bench"),
+) -> None:
+    """Weigh a graph. A million users: some minutes and 10 GB, the first time."""
+    try:
+        asyncio.run(_weigh(community(users, None), state))
+    except (EmbeddedError, NotFilled, ValueError) as error:
+        typer.echo(f"bench: {error}", err=True)
+        raise typer.Exit(1) from None
+    typer.echo(f"written to {WEIGHTS}")
+
+
+async def _weigh(graph: Community, state: Path) -> None:
+    async with services(state, cores()) as running:
+        await filled(graph, running.database_url, running.redis_url, running.folder)
+        space = space_of(graph)
+        people = await population(running.database_url, space)
+        where = StorageSettings(running.database_url, running.redis_url, space)
+        await caches.empty(running.redis_url)
+        await caches.fill(where, people)
+        _save(
+            await graph_weight(running.database_url, space),
+            await cache_weights(running.redis_url, space, people.ordinary),
+        )
+
+
+def _save(graph: GraphWeight, cached: list[CacheWeight]) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    content = {"graph": asdict(graph), "caches": [asdict(weight) for weight in cached]}
+    WEIGHTS.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,21 @@
+"""What the bench says of its goals."""
+
+import pytest
+
+from bench.goals import Verdict, told
+
+
+@pytest.mark.parametrize(
+    ("verdict", "shown"),
+    [
+        (Verdict("ratio", 0.7, 0.7), "0.70"),
+        (Verdict("ratio", 0.7, 0.698), "0.698"),
+        (Verdict("ratio", 0.7, 0.5923), "0.59"),
+        (Verdict("ratio", 0.7, 0.704), "0.70"),
+        (Verdict("at most", 1.2, 1.204, at_least=False), "1.204"),
+        (Verdict("a second", 500_000, 935_233.65), "935,234"),
+        (Verdict("a second", 500_000, 499_999.6), "499,999.6"),
+    ],
+)
+def test_what_is_shown_does_not_contradict_the_verdict(verdict: Verdict, shown: str) -> None:
+    assert told(verdict.goal, verdict.reached, verdict.met) == shown
