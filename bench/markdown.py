@@ -24,6 +24,17 @@ def costs(shapes: dict[str, Any]) -> Iterator[str]:
         yield row([shape["title"], *(_cell(shape["contestants"], name) for name in names)])
 
 
+def whole_costs(shapes: dict[str, Any]) -> Iterator[str]:
+    """The same, with what PostgreSQL and Valkey took for it."""
+    names = [name for name in ORDER if any(name in s["contestants"] for s in shapes.values())]
+    yield row(["µs of CPU a request, stores included", *names])
+    yield row(["---", *["---:" for _ in names]])
+    for shape in shapes.values():
+        of = {name: _whole(numbers) for name, numbers in shape["contestants"].items()}
+        cells = [_times(of[name], of[US], name) if name in of else "-" for name in names]
+        yield row([shape["title"], *cells])
+
+
 def goals(found: Sequence[dict[str, Any]]) -> Iterator[str]:
     """What is aimed at, and what was reached."""
     yield row(["goal", "aim", "reached", ""])
@@ -42,13 +53,24 @@ def _cell(contestants: dict[str, Any], name: str) -> str:
     return cost if name == US else f"{cost} ({numbers.get('kith_is_times', 0):.2f})"
 
 
+def _whole(numbers: dict[str, Any]) -> float:
+    parts = ("cpu_us_per_request", "postgres_cpu_us_per_request", "valkey_cpu_us_per_request")
+    return float(sum(numbers[part] for part in parts))
+
+
+def _times(cost: float, ours: float, name: str) -> str:
+    return f"{cost:,.0f}" if name == US else f"{cost:,.0f} ({cost / ours:.2f})"
+
+
 def row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |\n"
 
 
 def main() -> None:
     result = orjson.loads((RESULTS / "reads.json").read_bytes())
-    sys.stdout.writelines([*costs(result["shapes"]), "\n", *goals(result["goals"])])
+    shapes = result["shapes"]
+    tables = (costs(shapes), "\n", whole_costs(shapes), "\n", goals(result["goals"]))
+    sys.stdout.writelines(line for table in tables for line in table)
 
 
 if __name__ == "__main__":
