@@ -10,10 +10,14 @@ from graphql import (
     GraphQLObjectType,
     VariableNode,
     Visitor,
+    get_named_type,
+    is_leaf_type,
     parse,
     visit,
 )
 
+from gateway.sample import CAST
+from gateway.sample_cast import ASKED, ASKED_SECRETLY, ASKS, ASKS_TOO, ME
 from schema.schema import schema
 from tests.pages import found
 from tests.property.inputs import Draw, Request
@@ -31,12 +35,21 @@ FOR_SERVICES = (("Query", "account"), ("Query", "accounts"), ("Query", "relation
 """Asked by anybody else, each of these makes the whole answer null."""
 
 STAR, STRANGER, FOLLOWS_NOBODY, DELETED = 2, 30, 390, 379
-CAST = range(401, 421)
-"""As `gateway.sample_cast` has them: what each of them is to user 1."""
 
+_CAST = list(map(str, CAST))
+_OTHERS = tuple(map(str, (STAR, STRANGER, FOLLOWS_NOBODY, DELETED)))
 _UNKNOWN = ("999999", "9223372036854775807")
 _MALFORMED = ("0", "-1", "007", "x", "", "9223372036854775808", "request:1:x")
-_REQUESTS = ("request:1:407", "request:1:408", "request:409:1", "request:410:1", "request:1:2")
+_REQUESTS = tuple(
+    f"request:{source}:{target}"
+    for source, target in (
+        (ME, ASKED),
+        (ME, ASKED_SECRETLY),
+        (ASKS, ME),
+        (ASKS_TOO, ME),
+        (ME, STAR),
+    )
+)
 
 
 def _user(random: Random) -> str:
@@ -45,8 +58,9 @@ def _user(random: Random) -> str:
         return random.choice(_MALFORMED)
     if roll < 0.05:
         return random.choice(_UNKNOWN)
-    known = ("1", str(STAR), str(STRANGER), str(FOLLOWS_NOBODY), str(DELETED))
-    return random.choice(known if roll < 0.3 else list(map(str, CAST)))
+    if roll < 0.2:
+        return str(ME)
+    return random.choice(_OTHERS if roll < 0.35 else _CAST)
 
 
 def _node(random: Random) -> str:
@@ -61,6 +75,11 @@ def _representation(random: Random) -> Any:
     if random.random() < 0.02:
         return random.choice(({"__typename": "Cat", "id": "1"}, {"id": "1"}, "1", 7))
     return {"__typename": "User", "id": _user(random)}
+
+
+def _last(random: Random) -> Any:
+    """Mostly none: beside `first` it is refused."""
+    return random.choices((..., None, 1, 2, 5), (50, 20, 10, 10, 10))[0]
 
 
 def _cursor(random: Random) -> Any:
@@ -85,6 +104,22 @@ def _fields(places: Collection[tuple[str, str]]) -> list[GraphQLField]:
         for name, field in on.fields.items()
         if (on.name, name) in places
     ]
+
+
+def _leaves(on: GraphQLObjectType) -> str:
+    """Everything of a type that has neither arguments nor fields; of a list also what is in it.
+
+    Chosen one by one, hardly any of a relation's dates would be there to be told.
+    """
+    leaves = [
+        name
+        for name, field in on.fields.items()
+        if is_leaf_type(get_named_type(field.type)) and not field.args
+        if (on.name, name) not in UNSTEADY
+    ]
+    if "edges" in on.fields:
+        leaves.append("pageInfo { startCursor endCursor } edges { cursor node { __typename } }")
+    return " ".join(leaves)
 
 
 def _places(*arguments: str) -> list[str]:
@@ -112,16 +147,16 @@ def operations(*, of_service: bool, token: str) -> Operations:
         "_Any": _representation,
         "Query.node.id": _node,
         "Query.nodes.ids": _nodes,
+        **dict.fromkeys(_places("last"), _last),
         **dict.fromkeys(_places("after", "before"), _cursor),
         **dict.fromkeys(_places("atLeastAsFresh"), as_fresh_as),
     }
     left_out = _fields({*UNSTEADY, *(() if of_service else FOR_SERVICES)})
-    connections = [on.name for on in _object_types() if "pageInfo" in on.fields]
     return Operations(
         schema._schema,
         values,
         lambda field: all(field is not one for one in left_out),
-        often=dict.fromkeys(connections, "pageInfo { startCursor endCursor }"),
+        often={on.name: text for on in _object_types() if (text := _leaves(on))},
     )
 
 

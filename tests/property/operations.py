@@ -64,7 +64,7 @@ class Operations:
     def _selection(self, on: GraphQLNamedType, random: Random, request: Request, depth: int) -> str:
         count = random.randint(1, 4 if depth < self._max_depth else 2)
         parts = [self._part(on, random, request, depth) for _ in range(count)]
-        if on.name in self._often and random.random() < 0.4:
+        if on.name in self._often and random.random() < 0.3:
             parts.append(self._often[on.name])
         return "{ " + " ".join(filter(None, parts)) + " __typename }"
 

@@ -15,7 +15,7 @@ from engine import Engine
 from tests.property.inputs import Draw
 from tests.property.likeness import Answer, by_graphql_core
 from tests.property.operations import Operations
-from tests.property.seeds import Endings, assert_planned, for_seeds
+from tests.property.seeds import UNBOUNDED, Endings, assert_planned, for_seeds
 from tests.property.zoo import schema
 
 # graphql-core leaves coroutines behind when a sibling of theirs fails.
@@ -49,7 +49,7 @@ class Comparison:
         self._operations = Operations(schema._schema, VALUES, allowed)
         self._in_order = in_order
         self._runner = asyncio.Runner()
-        self.engine = Engine(schema)
+        self.engine = Engine(schema, UNBOUNDED)
         self._ended = Endings()
 
     def of(self, seed: int) -> None:

@@ -35,7 +35,7 @@ from storage.stores import open_stores
 from tests.gateway import DEVELOPMENT
 from tests.property.kith_operations import DELETED, operations, paged_on
 from tests.property.likeness import Answer, by_graphql_core
-from tests.property.seeds import Endings, assert_planned, for_seeds
+from tests.property.seeds import UNBOUNDED, Endings, assert_planned, for_seeds
 
 # graphql-core leaves coroutines behind when a sibling of theirs fails.
 pytestmark = [
@@ -46,10 +46,10 @@ pytestmark = [
 EXAMPLES = 200
 
 ASKERS = (
-    *((viewer, False) for viewer in (None, ME, BLOCKED, BLOCKS, CLOSE, AWAY)),
-    *((viewer, True) for viewer in (None, ME)),
+    *((viewer, False) for viewer in (None, ME, ME, ME, ME, BLOCKED, BLOCKS, CLOSE, AWAY)),
+    *((viewer, True) for viewer in (None, None, ME)),
 )
-"""Who asks, and whether a service does, for them or for itself."""
+"""Who asks, and whether a service does, for them or for itself; user 1 has most to see."""
 
 LIMITS = Limits(page_default=3)
 """Lists of lists grow fast."""
@@ -64,7 +64,7 @@ class Comparison:
     def __init__(self, settings: StorageSettings, folder: Path) -> None:
         self._runner = asyncio.Runner()
         self._open = AsyncExitStack()
-        self._engine = Engine(schema)
+        self._engine = Engine(schema, UNBOUNDED)
         self._ended = Endings()
         self._paged_on = 0
         self._runner.run(self._begin(settings, folder))
