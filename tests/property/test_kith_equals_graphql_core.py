@@ -7,7 +7,7 @@ Operations are drawn for the sample graph, in which every state stands between u
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from graphql import GraphQLError
+from hypothesis import note
 
 from engine import Engine, Refused
 from gateway import freshness
@@ -43,7 +44,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
-EXAMPLES = 200
+EXAMPLES = 150
 
 ASKERS = (
     *((viewer, False) for viewer in (None, ME, ME, ME, ME, BLOCKED, BLOCKS, CLOSE, AWAY)),
@@ -103,6 +104,8 @@ class Comparison:
         for_whom: tuple[UserId | None, bool],
         random: Random,
     ) -> Answer:
+        note(f"{for_whom} with {variables}: {query}")
+
         async def by_core(context: Context) -> Answer:
             return await by_graphql_core(schema, query, variables, context, told=formatted)
 
@@ -141,19 +144,21 @@ class Comparison:
             return Answer(None, [GraphQLError(str(error), original_error=error)], formatted)
         return await answering(context)
 
-    def close(self, examples: int) -> None:
+    def close(self) -> None:
         self._runner.run(self._open.aclose())
         self._runner.close()
         gc.collect()  # while the warnings of graphql-core's lost coroutines are still ignored
+
+    def assert_varied(self, examples: int) -> None:
         self._ended.assert_varied(examples)
         assert_planned(self._engine.counters, examples)
         assert self._paged_on > examples / 20
 
 
 def compare(settings: StorageSettings, folder: Path, examples: int, *, derandomize: bool) -> None:
-    comparison = Comparison(settings, folder)
-    for_seeds(comparison.of, examples, derandomize=derandomize)
-    comparison.close(examples)
+    with closing(Comparison(settings, folder)) as comparison:
+        for_seeds(comparison.of, examples, derandomize=derandomize)
+    comparison.assert_varied(examples)
 
 
 def test_operations_over_kith_are_answered_alike(
