@@ -73,7 +73,7 @@ class Inputs:
             )
             return "{" + ", ".join(members) + "}"
         value = self._leaf(declared, random)
-        return value if isinstance(declared, GraphQLEnumType) else json.dumps(value)
+        return value if isinstance(declared, GraphQLEnumType) else _written(value)
 
     def _drawn_variable(self, declared: GraphQLInputType, random: Random, request: Request) -> str:
         roll = random.random()
@@ -98,7 +98,7 @@ class Inputs:
         if isinstance(declared, GraphQLInputObjectType):
             return "{}" if random.random() < 0.1 else "null"
         value = self._leaf(declared, random)
-        return value if isinstance(declared, GraphQLEnumType) else json.dumps(value)
+        return value if isinstance(declared, GraphQLEnumType) else _written(value)
 
     def _json(self, declared: GraphQLInputType, random: Random, depth: int) -> Any:
         if isinstance(declared, GraphQLNonNull):
@@ -135,6 +135,14 @@ def _given(
         for name, member in declared.fields.items()
         if is_required_input_field(member) or random.random() < (0.5 if depth < 2 else 0)
     ]
+
+
+def _written(value: Any) -> str:
+    """As a literal, whose names, unlike those of JSON, are not quoted."""
+    if isinstance(value, dict):
+        members = (f"{name}: {_written(member)}" for name, member in value.items())
+        return "{" + ", ".join(members) + "}"
+    return json.dumps(value)
 
 
 def _nullable(declared: GraphQLInputType) -> Any:

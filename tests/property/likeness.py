@@ -10,7 +10,7 @@ be told by both alike; for a place nulled from below, both must tell at least on
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import orjson
@@ -20,14 +20,21 @@ from strawberry.execution import optimized_is_awaitable
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext, validate_document
 
 Place: TypeAlias = tuple[str | int, ...]
+Told: TypeAlias = Callable[[GraphQLError], Mapping[str, Any]]
+
+
+def _as_specified(error: GraphQLError) -> Mapping[str, Any]:
+    return error.formatted
 
 
 class Answer:
-    """Data and errors, as a client sees them."""
+    """Data and errors, as a client sees them, whom `told` says what of an error."""
 
-    def __init__(self, data: Any, errors: Sequence[GraphQLError] | None) -> None:
+    def __init__(
+        self, data: Any, errors: Sequence[GraphQLError] | None, told: Told = _as_specified
+    ) -> None:
         self.data = orjson.loads(orjson.dumps(data))
-        self.errors = [orjson.loads(orjson.dumps(error.formatted)) for error in errors or ()]
+        self.errors = [orjson.loads(orjson.dumps(told(error))) for error in errors or ()]
 
     def assert_equals(self, other: "Answer", *, in_order: bool) -> None:
         assert self.data == other.data
@@ -58,15 +65,20 @@ class Answer:
 
 
 async def by_graphql_core(
-    schema: Schema, query: str, variables: dict[str, Any], context: Any = None, root: Any = None
+    schema: Schema,
+    query: str,
+    variables: dict[str, Any],
+    context: Any = None,
+    root: Any = None,
+    told: Told = _as_specified,
 ) -> Answer:
     """What graphql-core answers, with Strawberry's executor and none of the engine's code."""
     try:
         document = parse(query)
     except GraphQLError as error:
-        return Answer(None, [error])
+        return Answer(None, [error], told)
     if errors := validate_document(schema._schema, document, tuple(specified_rules)):
-        return Answer(None, errors)
+        return Answer(None, errors, told)
     result: Any = execute(
         schema._schema,
         document,
@@ -77,4 +89,4 @@ async def by_graphql_core(
     )
     if optimized_is_awaitable(result):
         result = await result
-    return Answer(result.data, result.errors)
+    return Answer(result.data, result.errors, told)

@@ -37,7 +37,8 @@ Allowed: TypeAlias = Callable[[GraphQLField], bool]
 
 
 class Operations:
-    """Draws queries of one schema; `allowed` may leave out fields."""
+    """Draws queries of one schema. `allowed` may leave out fields; `often` says by the name of a
+    type what is asked of it more often than by chance."""
 
     def __init__(
         self,
@@ -45,12 +46,14 @@ class Operations:
         values: Mapping[str, Draw],
         allowed: Allowed = lambda field: True,
         max_depth: int = 4,
+        often: Mapping[str, str] | None = None,
     ) -> None:
         self._schema = schema
         self._values = values
         self._inputs = Inputs(values)
         self._allowed = allowed
         self._max_depth = max_depth
+        self._often = often or {}
 
     def draw(self, random: Random) -> Request:
         request = Request()
@@ -61,6 +64,8 @@ class Operations:
     def _selection(self, on: GraphQLNamedType, random: Random, request: Request, depth: int) -> str:
         count = random.randint(1, 4 if depth < self._max_depth else 2)
         parts = [self._part(on, random, request, depth) for _ in range(count)]
+        if on.name in self._often and random.random() < 0.3:
+            parts.append(self._often[on.name])
         return "{ " + " ".join(filter(None, parts)) + " __typename }"
 
     def _part(self, on: GraphQLNamedType, random: Random, request: Request, depth: int) -> str:

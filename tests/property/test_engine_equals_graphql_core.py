@@ -6,18 +6,16 @@
 
 import asyncio
 import gc
-from collections import Counter
-from collections.abc import Callable
 from random import Random
 
 import pytest
 from graphql import GraphQLField
-from hypothesis import HealthCheck, given, settings, strategies
 
-from engine import Engine, Stage
+from engine import Engine
 from tests.property.inputs import Draw
 from tests.property.likeness import Answer, by_graphql_core
 from tests.property.operations import Operations
+from tests.property.seeds import UNBOUNDED, Endings, assert_planned, for_seeds
 from tests.property.zoo import schema
 
 # graphql-core leaves coroutines behind when a sibling of theirs fails.
@@ -27,10 +25,6 @@ pytestmark = [
 ]
 
 EXAMPLES = 1_050
-
-# Seeds and not `strategies.randoms()`, whose numbers favour extremes: of 1,050 operations drawn
-# from it 857 were invalid.
-SEEDS = strategies.integers(0, 2**32)
 
 VALUES: dict[str, Draw] = {
     "ID": lambda random: str(random.randint(0, 60)),
@@ -55,8 +49,8 @@ class Comparison:
         self._operations = Operations(schema._schema, VALUES, allowed)
         self._in_order = in_order
         self._runner = asyncio.Runner()
-        self.engine = Engine(schema)
-        self.ended: Counter[str] = Counter()
+        self.engine = Engine(schema, UNBOUNDED)
+        self._ended = Endings()
 
     def of(self, seed: int) -> None:
         request = self._operations.draw(Random(seed))
@@ -67,31 +61,18 @@ class Comparison:
         result = await self.engine.execute(query=query, variables=variables)
         answer = Answer(result.data, result.errors)
         answer.assert_equals(expected, in_order=self._in_order)
-        kind = "nothing" if result.data is None else "partial" if result.errors else "whole"
-        self.ended[kind if result.stage is Stage.EXECUTION else result.stage] += 1
+        self._ended.count(result)
 
     def close(self, examples: int) -> None:
         self._runner.close()
         gc.collect()  # while the warnings of graphql-core's lost coroutines are still ignored
-        assert self.ended.total() >= examples
-        for kind in ("whole", "partial", "nothing", Stage.VARIABLES, Stage.VALIDATION):
-            assert self.ended[kind] > examples / 100, self.ended
-        counters = self.engine.counters
-        assert set(counters.bailed_out) <= {"introspection"}  # below the root, that is
-        assert set(counters.delegated) == {"introspection", "null_switch"}
-        assert counters.planned > examples / 2
+        self._ended.assert_varied(examples)
+        assert_planned(self.engine.counters, examples)
 
 
 def compare(examples: int, *, in_order: bool, derandomize: bool) -> None:
     comparison = Comparison(in_order=in_order)
-    drawn: Callable[[], None] = settings(
-        max_examples=examples,
-        derandomize=derandomize,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-    )(given(SEEDS)(comparison.of))
-    drawn()
+    for_seeds(comparison.of, examples, derandomize=derandomize)
     comparison.close(examples)
 
 

@@ -1,0 +1,175 @@
+"""The engine answers like graphql-core over Kith's own schema, whoever asks and whatever is cached.
+
+Operations are drawn for the sample graph, in which every state stands between user 1 and somebody.
+`pytest -m long` draws fifty times as many, others each time.
+"""
+
+import asyncio
+import gc
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from graphql import GraphQLError
+from hypothesis import note
+
+from engine import Engine, Refused
+from gateway import freshness
+from gateway.config import Config
+from gateway.sample import load_sample
+from gateway.sample_cast import AWAY, BLOCKED, BLOCKS, CLOSE, ME
+from graph.account_state import AccountState
+from graph.edge import UserId
+from graph.errors import KithError
+from resolvers.accounts import change_state
+from resolvers.scope import Limits, Scope
+from schema.context import Context
+from schema.errors import formatted
+from schema.freshness import token_of_accounts
+from schema.schema import schema
+from storage.settings import StorageSettings
+from storage.stores import open_stores
+from tests.gateway import DEVELOPMENT
+from tests.property.kith_operations import DELETED, operations, paged_on
+from tests.property.likeness import Answer, by_graphql_core
+from tests.property.seeds import UNBOUNDED, Endings, assert_planned, for_seeds
+
+# graphql-core leaves coroutines behind when a sibling of theirs fails.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+EXAMPLES = 150
+
+ASKERS = (
+    *((viewer, False) for viewer in (None, ME, ME, ME, ME, BLOCKED, BLOCKS, CLOSE, AWAY)),
+    *((viewer, True) for viewer in (None, None, ME)),
+)
+"""Who asks, and whether a service does, for them or for itself; user 1 has most to see."""
+
+LIMITS = Limits(page_default=3)
+"""Lists of lists grow fast."""
+
+Variables = Mapping[str, Any]
+Answering = Callable[[Context], Awaitable[Answer]]
+
+
+class Comparison:
+    """Runs drawn operations both ways on one graph, and counts how they ended."""
+
+    def __init__(self, settings: StorageSettings, folder: Path) -> None:
+        self._runner = asyncio.Runner()
+        self._open = AsyncExitStack()
+        self._engine = Engine(schema, UNBOUNDED)
+        self._ended = Endings()
+        self._paged_on = 0
+        self._runner.run(self._begin(settings, folder))
+
+    async def _begin(self, settings: StorageSettings, folder: Path) -> None:
+        await load_sample(Config(settings, DEVELOPMENT, LIMITS), folder)
+        # Patient, for a Redis that a busy machine holds up would be one that is away.
+        remembering = replace(settings, hot_ttl_ms=5_000, hot_often=3, redis_timeout_s=5)
+        self._stores = await self._open.enter_async_context(open_stores(remembering))
+        service = Scope(self._stores, None, LIMITS, is_service=True)
+        await change_state(service, UserId(DELETED), AccountState.DELETED)
+        token = await token_of_accounts(service)
+        assert token is not None
+        self._operations = {
+            of_service: operations(of_service=of_service, token=token)
+            for of_service in (True, False)
+        }
+
+    def of(self, seed: int) -> None:
+        self._runner.run(self._compare(Random(seed)))
+
+    async def _compare(self, random: Random) -> None:
+        viewer, is_service = random.choice(ASKERS)
+        # Rarely somebody asks for what is none of their business.
+        request = self._operations[is_service or random.random() < 0.05].draw(random)
+        for_whom = viewer, is_service
+        answer = await self._compared(request.query, request.variables, for_whom, random)
+        following = paged_on(request, answer.data, random)
+        if following is not None:
+            self._paged_on += 1
+            await self._compared(request.query, following, for_whom, random)
+
+    async def _compared(
+        self,
+        query: str,
+        variables: dict[str, Any],
+        for_whom: tuple[UserId | None, bool],
+        random: Random,
+    ) -> Answer:
+        note(f"{for_whom} with {variables}: {query}")
+
+        async def by_core(context: Context) -> Answer:
+            return await by_graphql_core(schema, query, variables, context, told=formatted)
+
+        async def by_engine(context: Context) -> Answer:
+            result = await self._engine.execute(query=query, variables=variables, context=context)
+            self._ended.count(result)
+            return Answer(result.data, result.errors, formatted)
+
+        expected, answer = [
+            await self._begun(answering, query, variables, await self._context(*for_whom, random))
+            for answering in (by_core, by_engine)
+        ]
+        answer.assert_equals(expected, in_order=False)
+        codes = {error["extensions"]["code"] for error in answer.errors}
+        assert not codes & {"INTERNAL", "UNAVAILABLE"}, answer.errors
+        return answer
+
+    async def _context(self, viewer: UserId | None, is_service: bool, random: Random) -> Context:
+        """Of one request, to caches that are cold, warm, or not looked at."""
+        if random.random() < 0.3:
+            await self._stores.forget_everything()
+        stores = random.choice((self._stores, self._stores.fresh, self._stores.rows))
+        return Context(Scope(stores, viewer, LIMITS, is_service=is_service))
+
+    async def _begun(
+        self, answering: Answering, query: str, variables: Variables, context: Context
+    ) -> Answer:
+        """The answer, after what the gateway waits for before it has anything run."""
+        try:
+            waiting = freshness.before(self._engine.prepare(query), variables, context)
+            if waiting is not None:
+                await waiting
+        except Refused:
+            pass  # both find that for themselves
+        except KithError as error:
+            return Answer(None, [GraphQLError(str(error), original_error=error)], formatted)
+        return await answering(context)
+
+    def close(self) -> None:
+        self._runner.run(self._open.aclose())
+        self._runner.close()
+        gc.collect()  # while the warnings of graphql-core's lost coroutines are still ignored
+
+    def assert_varied(self, examples: int) -> None:
+        self._ended.assert_varied(examples)
+        assert_planned(self._engine.counters, examples)
+        assert self._paged_on > examples / 20
+
+
+def compare(settings: StorageSettings, folder: Path, examples: int, *, derandomize: bool) -> None:
+    with closing(Comparison(settings, folder)) as comparison:
+        for_seeds(comparison.of, examples, derandomize=derandomize)
+    comparison.assert_varied(examples)
+
+
+def test_operations_over_kith_are_answered_alike(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    compare(storage_settings, tmp_path, EXAMPLES, derandomize=True)
+
+
+@pytest.mark.long
+def test_many_more_operations_over_kith_are_answered_alike(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    compare(storage_settings, tmp_path, 50 * EXAMPLES, derandomize=False)
