@@ -28,7 +28,7 @@ class EngineSettings:
     """Mistakes that validation lists before it gives up."""
 
     max_rows: int = 100_000
-    """Objects and list items that one answer may hold."""
+    """Objects and list items that one answer may hold; an error counts as ten of them."""
 
     cached_documents: int = 1_000
     cached_characters: int = 1_000_000
