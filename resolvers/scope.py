@@ -51,6 +51,9 @@ class Limits:
     page_default: int = 20
     users_max: int = 100
     relations_max: int = 1000
+    entities_max: int = 10_000
+    """More than other ids, because a router asks for all users of an answer at once: as many as
+    there may be two lists below."""
     pairs_max: int = 500
     interactions_max: int = 500
     live_relations_max: int = 100

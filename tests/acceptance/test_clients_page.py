@@ -56,6 +56,7 @@ def test_the_page_tells_the_limits() -> None:
         limits.page_max,
         limits.users_max,
         limits.relations_max,
+        limits.entities_max,
         limits.pairs_max,
         limits.changes_max,
         limits.interactions_max,
