@@ -55,7 +55,7 @@ def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
     Raises Refused: PARSE, LIMITS or VALIDATION.
     """
     node = _parsed(text, settings)
-    measure = Measure(node)
+    measure = Measure(node, settings.schema_texts)
     if too_large := excess(node, measure, settings):
         raise Refused(Stage.LIMITS, too_large)
     if errors := _mistakes(node, schema, settings):

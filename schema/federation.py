@@ -98,11 +98,26 @@ _MARKS = {
     for one in parse(_MARKED).definitions
     if isinstance(one, ObjectTypeDefinitionNode)
 }
+SCHEMA_TEXTS = frozenset({"sdl"})
+"""The fields that answer with the whole contract."""
+
 _ROUTERS_OWN = {"_Any", "_Entity", "_Service", "_entities", "_service"}
 
 
+_NODES = {"node", "nodes"}
+"""Root fields that other subgraphs have, too, each for its own objects: none can answer for all."""
+
+
 class _ForRouters(Visitor):
-    """Takes out what only a router asks, and puts the marks in."""
+    """Takes out what only a router asks and what no router can share, and puts the marks in."""
+
+    def enter_object_type_definition(
+        self, node: ObjectTypeDefinitionNode, *_: object
+    ) -> Node | VisitorAction:
+        if node.name.value != "Query":
+            return self.enter(node)
+        fields = [field for field in node.fields or () if field.name.value not in _NODES]
+        return replace(node, fields=tuple(fields))
 
     def enter(self, node: Node, *_: object) -> Node | VisitorAction:
         name = (

@@ -3,7 +3,14 @@
 from typing import Any
 
 import pytest
-from graphql import ObjectTypeDefinitionNode, build_schema, parse, print_ast, specified_directives
+from graphql import (
+    GraphQLObjectType,
+    ObjectTypeDefinitionNode,
+    build_schema,
+    parse,
+    print_ast,
+    specified_directives,
+)
 
 from resolvers.scope import Limits
 from schema.federation import subgraph
@@ -98,5 +105,23 @@ async def test_a_router_is_told_the_contract_with_its_keys(gateway: Gateway) -> 
     types = build_schema(FEDERATION + told)
     assert types.query_type is not None
     assert not [name for name in types.query_type.fields if name.startswith("_")]
+    # Others have these for objects of their own, and two subgraphs cannot share them.
+    assert types.query_type.fields.keys().isdisjoint({"node", "nodes"})
+    assert {"user", "users", "viewer", "relationsBetween"} <= types.query_type.fields.keys()
+    assert isinstance(followers := types.type_map["FollowerConnection"], GraphQLObjectType)
+    assert "nodes" in followers.fields
     assert not [name for name in types.type_map if name.startswith("_") and name[1] != "_"]
     assert len(types.directives) == len(specified_directives) + 3
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{" + " ".join(f"a{n}: _service {{ sdl }}" for n in range(6)) + "}",
+        "{ _service {" + " ".join(f"a{n}: sdl" for n in range(6)) + "} }",
+    ],
+)
+async def test_the_contract_is_told_a_few_times_an_operation(gateway: Gateway, query: str) -> None:
+    error = await gateway.error(query)
+    assert error["extensions"] == {"code": "DOCUMENT_LIMIT_EXCEEDED"}
+    assert "asks 6 times for the schema; at most 5 are allowed" in error["message"]
