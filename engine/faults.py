@@ -41,7 +41,7 @@ def sift(column: "Column", field: "Field", run: "Run", *, may_be_null: bool) -> 
     if not may_be_null and None in map(_null, column):
         whole = [forbidden_null(field) if value is None else value for value in column]
     present = [value for value in whole if not is_null_or_fault(value)]
-    run.faults += sum(isinstance(value, Exception) for value in whole)
+    run.fail(sum(isinstance(value, Exception) for value in whole))
     return Sifted(present, whole)
 
 

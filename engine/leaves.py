@@ -61,7 +61,7 @@ class Leaf(Cells):
                 return Executor.complete_leaf_value(self.declared, value)
             except Exception as error:
                 fault = error
-        run.faults += 1
+        run.fail(1)
         return fault
 
 

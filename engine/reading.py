@@ -19,13 +19,14 @@ from graphql import (
     validate,
     visit,
 )
+from graphql.validation.validate import ValidationAbortedError
 from strawberry.schema import Schema
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from engine.cache import LruCache
 from engine.document import Document, Operation
-from engine.errors import located
+from engine.errors import Code, coded, located
 from engine.limits import excess, refusal
 from engine.result import Refused, Stage
 from engine.roots import root_arguments
@@ -46,6 +47,10 @@ class OneOfRule(OneOfInputValidationRule):
             super().validate_one_of(node, type)
 
 
+_TOO_MUCH_WORK = (
+    "The document repeats fields or fragments too often to be validated: ask for less at once."
+)
+
 RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidationRule, OneOfRule)
 
 
@@ -55,10 +60,12 @@ def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
     Raises Refused: PARSE, LIMITS or VALIDATION.
     """
     node = _parsed(text, settings)
-    measure = Measure(node)
+    measure = Measure(node, settings.schema_texts)
     if too_large := excess(node, measure, settings):
         raise Refused(Stage.LIMITS, too_large)
     if errors := _mistakes(node, schema, settings):
+        if _is_too_much_work(errors, settings):
+            raise Refused(Stage.LIMITS, [coded(_TOO_MUCH_WORK, Code.DOCUMENT_LIMIT_EXCEEDED)])
         raise Refused(Stage.VALIDATION, errors)
     return _document(node, measure, schema, settings)
 
@@ -80,6 +87,11 @@ def _mistakes(node: DocumentNode, schema: Schema, settings: EngineSettings) -> l
         return validate(schema._schema, node, RULES, settings.max_errors)
     except Exception as error:  # of a scalar that was given a literal
         return [located(error)]
+
+
+def _is_too_much_work(errors: list[GraphQLError], settings: EngineSettings) -> bool:
+    """Whether graphql-core gave up before it had found as many mistakes as it may list."""
+    return isinstance(errors[-1], ValidationAbortedError) and len(errors) <= settings.max_errors
 
 
 def _document(

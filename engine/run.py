@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from engine.plan import Hole
 
 
+ROWS_A_FAULT = 10
+"""An error with its path and words takes 50 µs and 200 bytes: that of ten rows, or more."""
+
+
 @dataclass(slots=True)
 class Run:
     """The request that a plan answers, and the account of its answer."""
@@ -44,6 +48,14 @@ class Run:
         self.rows += rows
         if self.rows > self.max_rows:
             self.refuse()
+
+    def fail(self, faults: int) -> None:
+        """Account for faults: so an answer cannot consist of errors without end.
+
+        Raises CostLimitExceeded.
+        """
+        self.faults += faults
+        self.spend(faults * ROWS_A_FAULT)
 
     def refuse(self) -> NoReturn:
         """End the operation, which makes too many rows."""

@@ -6,7 +6,7 @@ here: validation reports them.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from graphql import (
@@ -37,13 +37,16 @@ class Size:
             self.introspections + other.introspections,
         )
 
-    def below(self, field: FieldNode) -> "Size":
+    def below(self, field: FieldNode, schema_texts: Set[str]) -> "Size":
         """The size of `field` when this is the size of what it selects."""
         aliases = int(field.alias is not None)
         # Introspection nests deeper than data by nature: graphql-core has its own rule for it.
         if field.name.value in ("__schema", "__type"):
             return Size(1, 1, aliases, 1)
-        return Size(self.depth + 1, self.fields + 1, self.aliases + aliases, self.introspections)
+        texts = int(field.name.value in schema_texts)
+        return Size(
+            self.depth + 1, self.fields + 1, self.aliases + aliases, self.introspections + texts
+        )
 
 
 class Measure:
@@ -52,10 +55,11 @@ class Measure:
     `spread_out` is the sum over all operations with fragments spread out; `fields`, `spreads` and
     `comparisons` count what is written, `written` does by the name of the field. A comparison is a
     pair of fields of one name that both select something: the rule that overlapping fields can be
-    merged may look at each.
+    merged may look at each. Fields named in `schema_texts` count as introspections, too.
     """
 
-    def __init__(self, document: DocumentNode) -> None:
+    def __init__(self, document: DocumentNode, schema_texts: Set[str] = frozenset()) -> None:
+        self._schema_texts = schema_texts
         self._fragments = {
             node.name.value: node.selection_set
             for node in document.definitions
@@ -98,7 +102,7 @@ class Measure:
         self.written[node.name.value] += 1
         if inner is not None:
             self._compared[(node.alias or node.name).value] += 1
-        return size.below(node)
+        return size.below(node, self._schema_texts)
 
     def _innermost_first(self) -> list[str]:
         """The fragments' names, each after those that it spreads. A chain of a thousand fragments

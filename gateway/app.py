@@ -11,7 +11,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from engine import Engine
+from engine import Engine, EngineSettings
 from gateway import freshness
 from gateway.authentication import (
     DEVELOPMENT_SECRET,
@@ -37,6 +37,7 @@ from graph.edge import UserId
 from resolvers.scope import Scope as RequestScope
 from schema.context import Context
 from schema.errors import formatted
+from schema.federation import SCHEMA_TEXTS
 from schema.schema import schema
 from storage.stores import Stores, open_stores
 
@@ -79,7 +80,7 @@ class Gateway:
         playground = Playground(
             config.authentication.allow_x_viewer, _service_token(config.authentication)
         )
-        engine = Engine(schema)
+        engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
         async with open_stores(config.storage) as stores:
             self._graphql = self._transports(stores, engine, playground)
             probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}

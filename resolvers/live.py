@@ -11,13 +11,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Seq
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from graph.edge import UserId
+from graph.edge import Millis, Pair, UserId
 from graph.errors import Unavailable
 from graph.event import Event, EventType, told
 from graph.page import ListKind
-from graph.relation import Relation
+from graph.relation import Relation, mutes
 from resolvers import relations
 from resolvers.access import askers, totals
 from resolvers.scope import Scope
@@ -25,6 +25,9 @@ from storage.ports import Check
 from storage.redis.events import Batch, checked_cursor
 
 T = TypeVar("T")
+
+Seen: TypeAlias = tuple[Relation, Millis | None]
+"""How the viewer stands to somebody, and when their mute ends, which the relation does not tell."""
 
 BATCH = 100
 RETRY_S = 1.0
@@ -93,17 +96,29 @@ async def relation_changed(
     viewer = scope.must_have_viewer()
     scope.since = scope.since or 0  # who is woken because somebody has gone is not woken again
     others = list(dict.fromkeys(others))
-    shown: dict[UserId, Relation] = {}
+    shown: dict[UserId, Seen] = {}
     with scope.stores.interests.of(viewer) as interest:
         while True:
             await interest.news()
-            read = partial(relations.between, scope, [Check(viewer, others)])
-            (found,) = await _when_available(read)
-            now = zip(others, found, strict=True)
-            changed = [(other, seen) for other, seen in now if shown.get(other) != seen]
-            shown.update(changed)
+            now = await _when_available(partial(_relations_seen, scope, viewer, others))
+            changed = {other: seen for other, seen in now.items() if shown.get(other) != seen}
+            shown |= changed
             if changed:
-                yield changed
+                yield [(other, relation) for other, (relation, _) in changed.items()]
+
+
+async def _relations_seen(
+    scope: Scope, viewer: UserId, others: Sequence[UserId]
+) -> dict[UserId, Seen]:
+    (found,) = await relations.between(scope, [Check(viewer, others)])
+    muted = [
+        Pair(viewer, other)
+        for other, kinds in zip(others, found.kinds, strict=True)
+        if mutes(kinds)
+    ]
+    notes = await scope.stores.remarks.of(muted) if muted else {}
+    ends = {pair.target: note.muted_until for pair, note in notes.items()}
+    return {other: (seen, ends.get(other)) for other, seen in zip(others, found, strict=True)}
 
 
 async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, None]:

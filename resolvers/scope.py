@@ -16,8 +16,10 @@ from graph.errors import Forbidden, Unauthenticated
 from graph.pace import Pace
 from graph.page import ListKind, Window
 from graph.relation import SELF, Relation
+from graph.suggestion import Suggestion
 from resolvers.facts import ProfileLoader
 from resolvers.loader import Loader
+from resolvers.once import Once
 from storage.ports import Check, Profile, ProfiledPages
 from storage.postgres.outbox import Arrived
 from storage.stores import Stores
@@ -49,6 +51,9 @@ class Limits:
     page_default: int = 20
     users_max: int = 100
     relations_max: int = 1000
+    entities_max: int = 10_000
+    """More than other ids, because a router asks for all users of an answer at once: as many as
+    there may be two lists below."""
     pairs_max: int = 500
     interactions_max: int = 500
     live_relations_max: int = 100
@@ -74,6 +79,13 @@ class Arrival(NamedTuple):
     redis_failures: int
 
 
+class Candidates(NamedTuple):
+    """Who might be suggested to the viewer, best first, and whom of them the viewer follows."""
+
+    best_first: Sequence[Suggestion]
+    followed: Set[UserId]
+
+
 class Scope:
     """What the fields of one request share.
 
@@ -85,6 +97,8 @@ class Scope:
     _profiles: ProfileLoader | None = None
     _accounts: Loader[UserId, Account] | None = None
     _ties: Loader[UserId, Relation] | None = None
+    _candidates: Once[Candidates] | None = None
+    _suggestion_total: Once[int] | None = None
     since: int | None = None
     """As of when, by the database's clock in microseconds, it has to be known who is absent;
     0: as of what this process was told of. None: as of moments ago will do."""
@@ -139,6 +153,20 @@ class Scope:
             self._ties = Loader(partial(_read_ties, self.stores, self.must_have_viewer()))
         return self._ties
 
+    @property
+    def candidates(self) -> Once[Candidates]:
+        """Who might be suggested to the viewer: as much work for one page as for all."""
+        if self._candidates is None:
+            self._candidates = Once()
+        return self._candidates
+
+    @property
+    def suggestion_total(self) -> Once[int]:
+        """How many of these are suggestions."""
+        if self._suggestion_total is None:
+            self._suggestion_total = Once()
+        return self._suggestion_total
+
     def absent(self) -> Awaitable[Set[UserId]]:
         """Whose accounts are not here, as far as that is to be hidden from who asks."""
         if self.since is None and not self.sees_everything:
@@ -160,6 +188,7 @@ class Scope:
         """What was read is forgotten; whatever is read from now on, is read from these."""
         self.stores = stores
         self._profiles = self._accounts = self._ties = None
+        self._candidates = self._suggestion_total = None
 
     def must_have_viewer(self) -> UserId:
         """Who asks.

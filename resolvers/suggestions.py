@@ -1,14 +1,16 @@
 """Whom the viewer might want to follow: their followers, and whom those follow whom they follow.
 
-Knows nothing of the order: that is `graph.suggestion`. Computed anew for every page, from bounded
-parts of a bounded number of lists; a cursor names the last user of the page before, so a page goes
-on where that user stands now. All lists are read as the viewer finds them: so neither a suggestion
-nor its reasons tell of an edge that the viewer may not see.
+Knows nothing of the order: that is `graph.suggestion`. Computed anew for every request, once for
+all of its pages, from bounded parts of a bounded number of lists; a cursor names the last user of
+the page before, so a page goes on where that user stands now. All lists are read as the viewer
+finds them: so neither a suggestion nor its reasons tell of an edge that the viewer may not see.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from time import time
 
 from graph.affinity import NEVER
@@ -17,7 +19,7 @@ from graph.errors import BadCursor
 from graph.page import ListKind, Position, Window
 from graph.suggestion import Suggestion, may_suggest, suggestions
 from resolvers.pages import pages_of
-from resolvers.scope import Scope
+from resolvers.scope import Candidates, Scope
 
 FOLLOWINGS_MAX = 5_000
 """As many follows as are cached: of older ones, nobody's lists are looked into."""
@@ -39,8 +41,6 @@ class SuggestionPage:
     """A page of the viewer's suggestions, best first. `more` come after it."""
 
     viewer: UserId
-    candidates: Sequence[Suggestion]
-    """All who might be suggested, also before the page and to be left out."""
     entries: Sequence[Suggestion]
     more: bool
     first: bool
@@ -54,6 +54,29 @@ async def suggested(scope: Scope, size: int, after: UserId | None = None) -> Sug
         BadCursor: `after` is none of the candidates any more.
     """
     viewer = scope.must_have_viewer()
+    candidates, followed = await _candidates(scope)
+    start = 0 if after is None else _place_after(after, candidates)
+    rest = islice(candidates, start, None)
+    fresh = (candidate for candidate in rest if candidate.user not in followed)
+    found = await _allowed(scope, fresh, size + 1, CHECKED_AT_ONCE)
+    return SuggestionPage(viewer, found[:size], more=len(found) > size, first=after is None)
+
+
+async def suggestion_total(scope: Scope) -> int:
+    """How many suggestions there are in all, as the pages of this request found them."""
+
+    async def total() -> int:
+        everybody, _ = await _candidates(scope)
+        return len(await _allowed(scope, iter(everybody), len(everybody), COUNTED_AT_ONCE))
+
+    return await scope.suggestion_total.get(total)
+
+
+def _candidates(scope: Scope) -> Awaitable[Candidates]:
+    return scope.candidates.get(partial(_read_candidates, scope, scope.must_have_viewer()))
+
+
+async def _read_candidates(scope: Scope, viewer: UserId) -> Candidates:
     followings, followers, ranks = await asyncio.gather(
         _own(scope, viewer, ListKind.FOLLOWING, FOLLOWINGS_MAX),
         _own(scope, viewer, ListKind.FOLLOWERS, FOLLOWERS_MAX),
@@ -62,19 +85,8 @@ async def suggested(scope: Scope, size: int, after: UserId | None = None) -> Sug
     circles = await _circles(scope, followings, ranks)
     now = Millis(int(time() * 1000))
     strengths = {user: scope.scale.strength(rank, now) for user, rank in ranks.items()}
-    candidates = suggestions(followers, circles, strengths)
     followed = {user for _, user in followings}
-    rest = candidates if after is None else _after(after, candidates)
-    fresh = [candidate for candidate in rest if candidate.user not in followed]
-    found = await _allowed(scope, fresh, size + 1, CHECKED_AT_ONCE)
-    more = len(found) > size
-    return SuggestionPage(viewer, candidates, found[:size], more, first=after is None)
-
-
-async def suggestion_total(scope: Scope, page: SuggestionPage) -> int:
-    """How many suggestions there are in all of the page's list, as it was found for the page."""
-    candidates = page.candidates
-    return len(await _allowed(scope, candidates, len(candidates), COUNTED_AT_ONCE))
+    return Candidates(suggestions(followers, circles, strengths), followed)
 
 
 async def _own(scope: Scope, viewer: UserId, kind: ListKind, most: int) -> Sequence[Position]:
@@ -96,20 +108,19 @@ async def _circles(
     return {owner: page.entries for owner, page in zip(owners, found.pages, strict=True)}
 
 
-def _after(user: UserId, candidates: Sequence[Suggestion]) -> Sequence[Suggestion]:
+def _place_after(user: UserId, candidates: Sequence[Suggestion]) -> int:
     for place, candidate in enumerate(candidates, 1):
         if candidate.user == user:
-            return candidates[place:]
+            return place
     raise BadCursor("after", "this suggestion is none any more; begin again without a cursor.")
 
 
 async def _allowed(
-    scope: Scope, candidates: Sequence[Suggestion], most: int, at_once: int
+    scope: Scope, candidates: Iterator[Suggestion], most: int, at_once: int
 ) -> list[Suggestion]:
     """The first `most` who are here, and with whom the viewer has nothing to do yet."""
     found: list[Suggestion] = []
-    while candidates and len(found) < most:
-        some, candidates = candidates[:at_once], candidates[at_once:]
+    while len(found) < most and (some := list(islice(candidates, at_once))):
         users = [candidate.user for candidate in some]
         ties, accounts = await asyncio.gather(
             scope.ties.load_many(users), scope.accounts.load_many(users)

@@ -55,7 +55,7 @@ def user_id(argument: str, text: str) -> UserId:
 def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
     """As many user ids as `texts`, in their order, at most `most`."""
     if len(texts) > most:
-        raise _too_many(argument, len(texts), most)
+        raise too_many(argument, len(texts), most)
     if len(texts) > 1 and (numbers := _plain_ids(texts)):
         return numbers
     return [user_id(argument, text) for text in texts]
@@ -64,11 +64,12 @@ def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
 def at_most(argument: str, texts: SequenceT, most: int) -> SequenceT:
     """The same texts, if they are not too many."""
     if len(texts) > most:
-        raise _too_many(argument, len(texts), most)
+        raise too_many(argument, len(texts), most)
     return texts
 
 
-def _too_many(argument: str, count: int, most: int) -> BadInput:
+def too_many(argument: str, count: int, most: int) -> BadInput:
+    """What is said of more than `most` ids."""
     return BadInput(argument, f"{count} ids are too many: ask for at most {most} at once.")
 
 

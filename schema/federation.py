@@ -23,6 +23,7 @@ from graphql import (
 from graphql.language.visitor import VisitorAction
 from strawberry.schema.base import BaseSchema
 
+from engine import Outcome
 from graph.edge import UserId
 from graph.errors import BadInput
 from schema import arguments
@@ -40,7 +41,7 @@ REPRESENTATION = strawberry.scalar(
 Representations = Annotated[
     list[Representation],
     strawberry.argument(
-        description='Up to 1,000 users, each as `{ __typename: "User", id: "7" }`. Repeats are '
+        description='Up to 10,000 users, each as `{ __typename: "User", id: "7" }`. Repeats are '
         "allowed."
     ),
 ]
@@ -57,19 +58,29 @@ class Service:
     )
 
 
-def users_of(representations: Sequence[Representation], most: int) -> list[UserId]:
-    """Whom they mean, in their order.
+def users_of(representations: Sequence[Representation], most: int) -> list[Outcome[UserId]]:
+    """Whom they mean, in their order, each for itself: a router asks for many users at once.
 
     Raises:
-        BadInput: one of them is no user, or they are too many.
+        BadInput: they are too many.
     """
-    ids = [_id_of(one) for one in representations]
-    return arguments.user_ids("representations", ids, most)
+    if len(representations) > most:
+        raise arguments.too_many("representations", len(representations), most)
+    return list(map(_user_of, representations))
+
+
+def _user_of(representation: object) -> Outcome[UserId]:
+    try:
+        return arguments.user_id("representations", _id_of(representation))
+    except BadInput as error:
+        return error
 
 
 def _id_of(representation: object) -> str:
     if isinstance(representation, Mapping) and representation.get("__typename") == "User":
-        return str(representation.get("id"))
+        found = representation.get("id")
+        if type(found) is str or type(found) is int:
+            return str(found)
     raise BadInput("representations", 'each is like { __typename: "User", id: "7" }.')
 
 
@@ -87,11 +98,26 @@ _MARKS = {
     for one in parse(_MARKED).definitions
     if isinstance(one, ObjectTypeDefinitionNode)
 }
+SCHEMA_TEXTS = frozenset({"sdl"})
+"""The fields that answer with the whole contract."""
+
 _ROUTERS_OWN = {"_Any", "_Entity", "_Service", "_entities", "_service"}
 
 
+_NODES = {"node", "nodes"}
+"""Root fields that other subgraphs have, too, each for its own objects: none can answer for all."""
+
+
 class _ForRouters(Visitor):
-    """Takes out what only a router asks, and puts the marks in."""
+    """Takes out what only a router asks and what no router can share, and puts the marks in."""
+
+    def enter_object_type_definition(
+        self, node: ObjectTypeDefinitionNode, *_: object
+    ) -> Node | VisitorAction:
+        if node.name.value != "Query":
+            return self.enter(node)
+        fields = [field for field in node.fields or () if field.name.value not in _NODES]
+        return replace(node, fields=tuple(fields))
 
     def enter(self, node: Node, *_: object) -> Node | VisitorAction:
         name = (

@@ -5,7 +5,7 @@ from typing import Annotated, cast
 
 import strawberry
 
-from engine import Parents, batched
+from engine import Outcome, Parents, batched
 from graph.errors import BadInput
 from resolvers import relations
 from resolvers.accounts import statuses
@@ -160,12 +160,12 @@ class Query:
         name="_entities",
         graphql_type=list[Entity | None],
         description="For a router of federated subgraphs: the users whom other subgraphs mean, in "
-        "their order.",
+        "their order; null beside an error where one is no user.",
     )
     def entities(
         roots: Parents[None], info: Info, representations: Representations
-    ) -> list[list[UserRow]]:
-        most = scope_of(info).limits.relations_max
+    ) -> list[list[Outcome[UserRow]]]:
+        most = scope_of(info).limits.entities_max
         return [users_of(representations, most)] * len(roots)
 
 

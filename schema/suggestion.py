@@ -109,7 +109,7 @@ class SuggestionConnection:
         "candidates are looked at for it, up to 5,200: ask for it once, not with every page."
     )
     async def total_count(rows: Parents[SuggestionPage], info: Info) -> list[int]:
-        return [await suggestion_total(scope_of(info), row) for row in rows]
+        return [await suggestion_total(scope_of(info))] * len(rows)
 
     @batched(
         description="How fresh this page is: as fresh as the viewer's followers, the only list "
@@ -120,12 +120,11 @@ class SuggestionConnection:
         return list(map(shown, freshness_of(scope_of(info), followers)))
 
 
-async def suggestion_page(
-    scope: Scope, viewer: UserId, first: int | None, after: str | None
-) -> SuggestionPage:
+async def suggestion_page(scope: Scope, first: int | None, after: str | None) -> SuggestionPage:
     """The page of the viewer's suggestions that Relay's arguments mean."""
     size = arguments.page_size("first", first, scope.limits)
-    last = None if after is None else read_cursor("after", after, _list_of(viewer)).id
+    mine = _list_of(scope.must_have_viewer())
+    last = None if after is None else read_cursor("after", after, mine).id
     return await suggested(scope, size, last)
 
 

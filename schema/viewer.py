@@ -161,15 +161,15 @@ class Viewer:
 
     @batched(
         description="Whom the viewer might want to follow: who follows them, and who is followed "
-        "by those whom they follow. Found anew for every page, which goes on after the user of the "
-        "cursor: while the graph changes, the order may change between two pages."
+        "by those whom they follow. Found anew for every request: a page goes on after the user of "
+        "the cursor, and while the graph changes, the order may change between two pages."
     )
     async def suggestions(
         viewers: Parents[UserRow], info: Info, first: SuggestionsFirst = UNSET, after: After = UNSET
     ) -> list[SuggestionConnection]:
         size, cursor = arguments.given(first), arguments.given(after)
-        pages = [await suggestion_page(scope_of(info), viewer, size, cursor) for viewer in viewers]
-        return cast("list[SuggestionConnection]", pages)
+        page = await suggestion_page(scope_of(info), size, cursor)  # there is but one viewer
+        return cast("list[SuggestionConnection]", [page] * len(viewers))
 
 
 def _request(entry: EntryRow) -> RequestRow:

@@ -6,6 +6,7 @@ import pytest
 
 from engine import Code, EngineSettings
 from gateway.graphql_execution import _CODES
+from gateway.graphql_http import HttpLimits
 from graph.edge import Kind
 from graph.errors import KithError
 from resolvers.scope import Limits
@@ -56,6 +57,7 @@ def test_the_page_tells_the_limits() -> None:
         limits.page_max,
         limits.users_max,
         limits.relations_max,
+        limits.entities_max,
         limits.pairs_max,
         limits.changes_max,
         limits.interactions_max,
@@ -63,6 +65,13 @@ def test_the_page_tells_the_limits() -> None:
         engine.max_fields,
         engine.max_depth,
         engine.max_aliases,
+        engine.max_spreads,
+        engine.max_operations,
+        engine.max_introspections,
+        engine.max_comparisons,
         engine.max_characters,
+        engine.max_tokens,
+        engine.max_comments,
+        HttpLimits().body_bytes_max,
         engine.max_rows,
     ]

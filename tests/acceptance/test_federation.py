@@ -3,8 +3,16 @@
 from typing import Any
 
 import pytest
-from graphql import ObjectTypeDefinitionNode, build_schema, parse, print_ast, specified_directives
+from graphql import (
+    GraphQLObjectType,
+    ObjectTypeDefinitionNode,
+    build_schema,
+    parse,
+    print_ast,
+    specified_directives,
+)
 
+from resolvers.scope import Limits
 from schema.federation import subgraph
 from schema.schema import schema
 from storage.stores import Stores
@@ -42,19 +50,44 @@ async def test_users_that_others_name_are_resolved_in_their_order(
     assert (await gateway.data(ENTITIES, representations=[])) == {"_entities": []}
 
 
+SHAPE = 'representations: each is like { __typename: "User", id: "7" }.'
+
+
 @pytest.mark.parametrize(
-    "asked",
+    ("asked", "said"),
     [
-        [user(id="2"), user(id="x")],
-        [user()],
-        [{"__typename": "Post", "id": "2"}],
-        [{"id": "2"}],
-        ["2"],
-        [user(id="2")] * 1001,
+        (user(id="x"), '"x" is not a user id'),
+        (user(id=0), '"0" is not a user id'),
+        (user(id="nan"), '"nan" is not a user id'),
+        (user(), SHAPE),
+        (user(id=None), SHAPE),
+        (user(id=True), SHAPE),
+        (user(id=1.0), SHAPE),
+        (user(id={"a": 1}), SHAPE),
+        ({"__typename": "Post", "id": "2"}, SHAPE),
+        ({"id": "2"}, SHAPE),
+        ("2", SHAPE),
     ],
 )
-async def test_what_is_no_user_is_refused(gateway: Gateway, asked: list[Any]) -> None:
-    error = await gateway.error(ENTITIES, representations=asked)
+async def test_what_is_no_user_is_null_and_the_others_are_answered(
+    gateway: Gateway, asked: Any, said: str
+) -> None:
+    query = "query ($asked: [_Any!]!) { _entities(representations: $asked) { ... on User { id } } }"
+    response = await gateway.answer(query, asked=[user(id="2"), asked, user(id="3")])
+    assert response["data"] == {"_entities": [{"id": "2"}, None, {"id": "3"}]}
+    (error,) = response["errors"]
+    assert said in error["message"]
+    assert error["path"] == ["_entities", 1]
+    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "representations"}
+
+
+async def test_a_router_may_ask_for_all_users_of_an_answer_at_once(gateway: Gateway) -> None:
+    most = Limits().entities_max
+    found = await gateway.data(ENTITIES, 1, representations=[user(id="2")] * most)
+    assert len(found["_entities"]) == most
+    error = await gateway.error(ENTITIES, representations=[user(id="2")] * (most + 1))
+    assert "10001 ids are too many" in error["message"]
+    assert error["path"] == ["_entities"]
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "representations"}
 
 
@@ -72,5 +105,23 @@ async def test_a_router_is_told_the_contract_with_its_keys(gateway: Gateway) -> 
     types = build_schema(FEDERATION + told)
     assert types.query_type is not None
     assert not [name for name in types.query_type.fields if name.startswith("_")]
+    # Others have these for objects of their own, and two subgraphs cannot share them.
+    assert types.query_type.fields.keys().isdisjoint({"node", "nodes"})
+    assert {"user", "users", "viewer", "relationsBetween"} <= types.query_type.fields.keys()
+    assert isinstance(followers := types.type_map["FollowerConnection"], GraphQLObjectType)
+    assert "nodes" in followers.fields
     assert not [name for name in types.type_map if name.startswith("_") and name[1] != "_"]
     assert len(types.directives) == len(specified_directives) + 3
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "{" + " ".join(f"a{n}: _service {{ sdl }}" for n in range(6)) + "}",
+        "{ _service {" + " ".join(f"a{n}: sdl" for n in range(6)) + "} }",
+    ],
+)
+async def test_the_contract_is_told_a_few_times_an_operation(gateway: Gateway, query: str) -> None:
+    error = await gateway.error(query)
+    assert error["extensions"] == {"code": "DOCUMENT_LIMIT_EXCEEDED"}
+    assert "asks 6 times for the schema; at most 5 are allowed" in error["message"]

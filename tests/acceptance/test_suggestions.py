@@ -6,12 +6,13 @@ import pytest
 
 from graph.account import PrivacyChange
 from graph.edge import Flags, Kind, UserId
+from graph.suggestion import suggestions
 from graph.visibility import Audience
 from resolvers import suggestions as resolver
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_costs import counters
+from tests.acceptance.test_costs import counters, since
 from tests.edges import Said, edges
 from tests.gateway import Gateway, running_gateway
 from tests.graphs import drain_all, follows, unfollows
@@ -300,6 +301,47 @@ async def test_suggestions_cost_the_same_however_many_are_followed(
     assert (
         round_trips <= 7 + more
     )  # three reads of lists, each with the viewer's own writes; the checks
+
+
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize("asked", ["nodes { reason }", "totalCount", "totalCount edges { cursor }"])
+async def test_a_hundred_pages_in_one_request_cost_what_one_does(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    found = []
+
+    def counted(*lists: Any) -> Any:
+        found.append(lists)
+        return suggestions(*lists)
+
+    monkeypatch.setattr(resolver, "suggestions", counted)
+    costs = []
+    for count in (1, 1, 100):
+        found.clear()
+        pages = " ".join(f"p{n}: suggestions(first: {n % 50}) {{ {asked} }}" for n in range(count))
+        before = await counters(gateway)
+        viewer = (await gateway.data(f"{{ viewer {{ {pages} }} }}", 1))["viewer"]
+        costs.append(await since(gateway, before))
+        assert len(found) == 1
+        assert len(viewer) == count
+    assert costs[1] == costs[2]
+
+
+async def test_what_a_request_has_just_done_counts_in_its_suggestions(
+    gateway: Gateway, stores: Stores
+) -> None:
+    await follows(stores, (5, 1), (6, 1))
+    await drain_all(stores)
+    done = " ".join(
+        f'd{user}: dismissSuggestion(input: {{ userId: "{user}" }}) '
+        "{ viewer { suggestions { totalCount nodes { user { id } } } } }"
+        for user in (5, 6)
+    )
+    data = await gateway.data(f"mutation {{ {done} }}", 1)
+    assert [data[name]["viewer"]["suggestions"] for name in ("d5", "d6")] == [
+        {"totalCount": 1, "nodes": [{"user": {"id": "6"}}]},
+        {"totalCount": 0, "nodes": []},
+    ]
 
 
 async def test_only_so_many_lists_are_looked_into(

@@ -60,6 +60,10 @@ HOSTILE = {
     + " ".join(f"...F{n}" for n in range(150))
     + "} }"
     + " ".join(f"fragment F{n} on User {{ friend {{ id }} friends {{ id }} }}" for n in range(150)),
+    "many equal fields in fragments": '{ user(id: "1") {'
+    + " ".join(f"...F{n}" for n in range(19))
+    + "} }"
+    + " ".join(f"fragment F{n} on User {{ {'id ' * 50} }}" for n in range(19)),
     "many operations": " ".join(f"query Q{n} {{ who }}" for n in range(500)),
     "the schema many times": "{"
     + " ".join(f"s{n}: __schema {{ types {{ name }} }}" for n in range(20))
@@ -99,6 +103,18 @@ async def test_a_hostile_document_is_refused_in_bounded_time(document: str) -> N
         "GRAPHQL_VALIDATION_FAILED",
         "OPERATION_RESOLUTION_FAILED",
     }
+
+
+def test_a_document_that_is_too_much_work_to_validate_is_told_so() -> None:
+    engine = Engine(schema)
+    for document, stage, said in (
+        (HOSTILE["many equal fields in fragments"], Stage.LIMITS, "too often to be validated"),
+        (HOSTILE["many mistakes"], Stage.VALIDATION, "Too many validation errors"),
+    ):
+        with pytest.raises(Refused) as caught:
+            engine.prepare(document)
+        assert caught.value.stage is stage
+        assert said in caught.value.errors[-1].message
 
 
 def test_a_document_of_too_many_tokens_is_not_parsed_to_its_end() -> None:

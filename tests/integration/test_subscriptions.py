@@ -1,6 +1,7 @@
 """Subscriptions as clients meet them, over web sockets and event streams, on real servers."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,14 @@ from gateway import authentication, load, verify
 from gateway.authentication import DEVELOPMENT_SECRET, mint
 from gateway.config import Config
 from gateway.connections import EXPIRED, StreamLimits
+from graph.edge import Millis
+from graph.transitions import mute
 from resolvers.scope import Limits
 from storage.postgres.bulk_load import OnBad
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.gateway import DEVELOPMENT
-from tests.graphs import drain_all, follows, unfollows
+from tests.graphs import as_pair, drain_all, follows, unfollows
 from tests.live import LiveGateway, Socket, has_feed, live_gateway
 from tests.loads import execute, write_edges
 from tests.waiting import until
@@ -157,6 +160,26 @@ async def test_whoever_listens_asks_anew_after_what_nobody_listed(
     assert heard["countsChanged"]["followerCount"] == 2
     assert states(heard) == {"2": "FOLLOWED_BY"}
     assert heard["relationshipEvents"]["type"] == "RESYNC"
+
+
+async def test_a_live_relation_tells_when_the_end_of_a_mute_is_another(
+    live: LiveGateway, stores: Stores
+) -> None:
+    query = 'subscription { relationChanged(ids: ["1"]) { muted mutedUntil } }'
+    ends = [datetime(year, 1, 1, tzinfo=UTC) for year in (2100, 2101, 2100)]
+    async with live.socket(viewer=7) as socket:
+        await socket.subscribe(query)
+        heard = [await socket.data()]
+        for end in (*ends, None):
+            until = None if end is None else Millis(int(end.timestamp() * 1000))
+            await stores.edges.change(as_pair(7, 1), mute(until))
+            await drain_all(stores)
+            heard.append(await socket.data())
+    (first,), *told = [one["relationChanged"] for one in heard]
+    assert first == {"muted": False, "mutedUntil": None}
+    assert [one["muted"] for (one,) in told] == [True] * 4
+    read = [one["mutedUntil"] and datetime.fromisoformat(one["mutedUntil"]) for (one,) in told]
+    assert read == [*ends, None]
 
 
 @pytest.mark.parametrize("most", [0, 101])

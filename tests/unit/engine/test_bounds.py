@@ -20,6 +20,14 @@ async def test_an_answer_of_too_many_rows_is_refused_while_it_grows() -> None:
     assert ("size", 1600) not in calls
 
 
+async def test_an_answer_of_too_many_errors_is_refused() -> None:
+    engine = Engine(odd.schema, EngineSettings(max_rows=100))
+    for aliases, codes in ((4, [None] * 8), (5, ["COST_LIMIT_EXCEEDED"])):
+        fields = " ".join(f"a{n}: endless" for n in range(aliases))
+        result = await engine.execute(query=f"{{ odds {{ {fields} }} }}")
+        assert [(error.extensions or {}).get("code") for error in result.errors] == codes
+
+
 @pytest.mark.parametrize("field", ["endlessNumbers", "endlessNulls { number }"])
 async def test_a_list_without_end_has_too_many_rows(field: str) -> None:
     engine = Engine(odd.schema, EngineSettings(max_rows=100))
