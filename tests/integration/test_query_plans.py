@@ -658,7 +658,7 @@ async def test_deletions_are_found_and_finished_by_probes(planner: Planner) -> N
     steps = await planner.steps("erasures", "unfinished", 5)
     assert_by_index(steps)
     assert looked_at(steps, "account") == 5
-    for name in ("is_unfinished", "finish", "clear_receipts"):
+    for name in ("is_unfinished", "finish", "clear_receipts", "clear_messages"):
         args = (1,) if name == "is_unfinished" else (1, 1000)
         steps = await planner.steps("erasures", name, *args)
         assert_by_index(steps)
@@ -714,7 +714,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
     others = {"lock_lane", "lock_lanes", "be_patient", "try_lane", "unsettled", "any_edge"}
     one_row = {"write_state"}
     by_variable_names = {"ahead", "behind", "noted", "all_absent", "lately_changed"}
-    by_variable_names |= {"is_unfinished", "clear_receipts", "finish"}
+    by_variable_names |= {"is_unfinished", "clear_receipts", "clear_messages", "finish"}
     lane_only = {"on_its_way"}
     assert unplanned == others | one_row | by_variable_names | lane_only, (
         "no tables; or only for audits and at a start"
