@@ -8,8 +8,8 @@ import pytest
 from graph.account import PrivacyChange
 from graph.decision import Before, Decision, Outcome
 from graph.edge import Pair, UserId
-from graph.receipt import AlreadyNoted, Note, Receipt
-from graph.transitions import block, decline_request, follow, taken_by
+from graph.receipt import AlreadyNoted, AlreadySpent, Note, Receipt, no_receipt
+from graph.transitions import block, cancel_request, decline_request, follow, taken_by, undo
 from storage.postgres.purge import purge_messages, purge_receipts
 from storage.stores import Stores
 from tests.graphs import PLENTY, as_pair, follows, noting, users
@@ -99,6 +99,32 @@ def _only_changes(receipt_id: UUID) -> Note:
         return noting(receipt_id)(before, decision) if decision.steps else None
 
     return note
+
+
+async def test_a_receipt_is_spent_once_with_the_change_or_neither_is(stores: Stores) -> None:
+    receipt_id = uuid4()
+    await stores.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
+    await stores.edges.change(as_pair(2, 1), follow(PLENTY, message="Please!"))
+    await stores.edges.change(as_pair(1, 2), decline_request(), noting(receipt_id))
+
+    taken = (await stores.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
+    assert taken is not None
+
+    async def undone() -> Outcome:
+        rule = undo(PLENTY, taken)  # as it was read before anybody spent it
+        return (await stores.edges.change(as_pair(1, 2), rule, no_receipt, receipt_id)).outcome
+
+    told = await asyncio.gather(*(undone() for _ in range(10)), return_exceptions=True)
+    assert told.count(Outcome.RESTORED) == 1
+    assert {type(one) for one in told if one is not Outcome.RESTORED} <= {Outcome, AlreadySpent}
+    spent = (await stores.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
+    assert spent is not None
+    assert (spent.version, spent.back_message) == (-1, None)
+    await stores.edges.change(as_pair(2, 1), cancel_request())
+    waiting = (await stores.outbox.backlog()).waiting
+    with pytest.raises(AlreadySpent):
+        await undone()
+    assert (await stores.outbox.backlog()).waiting == waiting
 
 
 async def test_old_receipts_are_purged_in_batches(
