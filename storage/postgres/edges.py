@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from graph.counts import counted
-from graph.decision import Before, Decision, Outcome, Rule, Step
+from graph.decision import Before, Decision, Rule, Step
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
 from graph.errors import Overloaded
 from graph.lane import lane_of
@@ -56,9 +56,9 @@ class PostgresEdges:
                 before = await _before(connection, pair)
                 decision = decide(before)
                 receipt = note(before, decision)
-                spent = spending if decision.outcome is Outcome.RESTORED else None
-                if not (decision.steps or receipt or spent):
+                if not (decision.steps or receipt):
                     return _found(before, decision)
+                spent = spending if decision.steps else None
                 if await _written(connection, pair, before, decision, receipt, spent):
                     return _made(before, decision, time.monotonic() - began)
         raise Overloaded(PART, "Too many change the same at once; please try again.")

@@ -259,6 +259,28 @@ async def test_an_undo_asks_whoever_protected_themselves_since(gateway: Gateway)
     assert (await undo(gateway, 1, token))["relation"]["state"] == "FOLLOWING"
 
 
+@pytest.mark.parametrize("mutation", ["removeFollower", "declineFollowRequest"])
+async def test_a_whisper_that_is_hidden_is_answered_as_a_full_limit(
+    storage_settings: StorageSettings, mutation: str
+) -> None:
+    limits = Limits(following_max=1, whispers_hidden=True)
+    async with running_gateway(storage_settings, limits) as gateway:
+        told = []
+        for viewer, other, later in (
+            (1, 2, {"target": 1, "visibility": "WHISPER"}),
+            (3, 4, {"target": 5}),
+        ):
+            await say(gateway, viewer, protected=mutation == "declineFollowRequest")
+            await change(gateway, other, "followUser", viewer)
+            token = (await change(gateway, viewer, mutation, other))["undoToken"]
+            await say(gateway, viewer, protected=False)
+            assert (await change(gateway, other, "followUser", **later))["outcome"] == "FOLLOWED"
+            payload = await undo(gateway, viewer, token)
+            assert (payload.pop("user")["id"], reason(payload)) == (str(other), "OVERTAKEN")
+            told.append((payload["relation"], payload["userErrors"]))
+        assert told[0] == told[1]
+
+
 async def test_an_undo_lifts_the_other_over_no_limit(storage_settings: StorageSettings) -> None:
     async with running_gateway(storage_settings, Limits(following_max=1)) as gateway:
         await change(gateway, 2, "followUser", 1)
