@@ -73,8 +73,8 @@ class Edges(Protocol):
         """Asks `decide` about both users' edges, and writes what it says, durably.
 
         Where they changed in between it asks again, about what they are now. A receipt that `note`
-        returns is written with the steps, or neither is. So is the end of
-        the actor's receipt `spending`, which gives nothing any more then.
+        returns is written with the steps, or neither is. So is the end of the actor's receipt
+        `spending`, which gives nothing any more then.
 
         Raises:
             AlreadyNoted: the actor has that receipt; nothing was written.
