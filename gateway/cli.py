@@ -77,7 +77,7 @@ def worker(state: StateFolder = STATE, space: Space = SPACE) -> None:
     with _said_plainly():
         config = read_config(state, space)
         _log()
-        run(config.storage, config.metrics_port)
+        run(config.storage, config.limits.undo_s, config.metrics_port)
 
 
 @app.command()

@@ -58,6 +58,10 @@ class AlreadyNoted(Exception):
     """The actor has a receipt of that id: nothing was done."""
 
 
+class AlreadySpent(Exception):
+    """What the receipt gives back was given back meanwhile: nothing was done."""
+
+
 class KeyReused(Exception):
     """The actor has used that key before, with another input: nothing was done."""
 

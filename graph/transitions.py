@@ -297,8 +297,8 @@ def undo(limit: int, taken: Taken, *, whispers: bool = True) -> Rule:
 
     Not if the actor has changed their own edge since, or if the other's has become what the actor
     can see. What the other does unseen never matters, and stays: notes, and without `whispers`
-    these too. A follow of whoever was not protected then, and is now, is asked for; whoever
-    follows `limit` users by now gets no follow back.
+    these too. A follow of whoever was not protected then, and is now, is asked for. Whoever follows
+    `limit` users by now gets no follow back; whoever whispers unseen, looks just like that.
     """
     unseen = {Kind.NONE} if whispers else {Kind.NONE, Kind.WHISPER}
 
@@ -313,9 +313,9 @@ def undo(limit: int, taken: Taken, *, whispers: bool = True) -> Rule:
         if back is not None:
             if before.back.kind not in unseen:
                 return _as_it_was(Outcome.CANNOT_UNDO, before)
-            if edge is None and _is_full(limit, before):
-                return _as_it_was(Outcome.CANNOT_UNDO, before)
             back = _returned(limit, before, back)
+            if edge is None and back is None:
+                return _as_it_was(Outcome.CANNOT_UNDO, before)
         if edge is not None:
             edge = _approved(before, edge, taken)
         restored = _done(

@@ -5,11 +5,12 @@ Knows nothing of who the two are, and nothing of how anything is read or written
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from uuid import UUID
 
 from graph import transitions
 from graph.decision import Outcome, Rule
 from graph.edge import Kind, Millis, UserId
-from graph.receipt import digest
+from graph.receipt import digest, undo_token
 from graph.transitions import Taken
 from resolvers.scope import Limits
 
@@ -28,6 +29,8 @@ class Action:
     """What was said besides the name: two actions are the same if all of it is."""
     takes: bool = False
     """Whether what it ends can be given back."""
+    spends: UUID | None = None
+    """The actor's receipt whose change it gives back."""
 
     def asked(self, target: UserId) -> bytes:
         return digest(self.name, target, *self.said)
@@ -108,7 +111,8 @@ def dismiss() -> Action:
     return Action("dismiss", transitions.dismiss(), Outcome.CANNOT_DO_TO_SELF)
 
 
-def undo(limits: Limits, taken: Taken, token: str) -> Action:
-    """To give back what a change took."""
+def undo(limits: Limits, receipt_id: UUID, taken: Taken) -> Action:
+    """To give back, once, what the change of a receipt took."""
     rule = transitions.undo(limits.following_max, taken, whispers=not limits.whispers_hidden)
-    return Action(UNDO, rule, Outcome.CANNOT_UNDO, (token,))
+    token = undo_token(receipt_id)
+    return Action(UNDO, rule, Outcome.CANNOT_UNDO, (token,), spends=receipt_id)

@@ -16,6 +16,7 @@ from graph.errors import KithError
 from graph.pace import paced
 from graph.receipt import (
     AlreadyNoted,
+    AlreadySpent,
     Kept,
     KeyReused,
     Note,
@@ -147,11 +148,18 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
         return Result(Outcome.UNDO_UNKNOWN)
     if found.age_us > scope.limits.undo_s * 1_000_000:
         return await _told(scope, Pair(actor, found.other), Outcome.UNDO_EXPIRED)
-    action = actions.undo(scope.limits, found.receipt.taken, token)
-    result = await change(scope, found.other, action, idempotency_key)
-    if result.is_changed:  # or else the token would bring back what the other has ended since
-        await scope.stores.receipts.spend(actor, named)
-    return result
+    action = actions.undo(scope.limits, named, found.receipt.taken)
+    pair = Pair(actor, found.other)
+    try:
+        result = await change(scope, found.other, action, idempotency_key)
+    except AlreadySpent:
+        result = await _told(scope, pair, Outcome.CANNOT_UNDO)
+    if keyed is None or result.outcome is not Outcome.CANNOT_UNDO:
+        return result
+    first = (await _kept(scope, actor, [keyed])).get(keyed)
+    if first is None:
+        return result
+    return await _told_again(scope, pair, first.receipt, action.asked(found.other))
 
 
 async def _done(
@@ -164,6 +172,7 @@ async def _done(
         pair,
         lambda before: rule(here(before)),
         lambda before, decided: note(here(before), decided),
+        action.spends,
     )
     scope.forget()
     return Result(

@@ -4,6 +4,7 @@ Knows nothing of how an edge is stored. What is lost here, the sweep and the dra
 """
 
 from collections.abc import Mapping
+from uuid import UUID
 
 from graph.decision import Decision, Rule
 from graph.edge import Kind, Pair, Version
@@ -38,11 +39,15 @@ class AnnouncedEdges:
         self._finishing = finishing
         self._catch_up = catch_up
 
-    async def change(self, pair: Pair, decide: Rule, note: Note = no_receipt) -> Decision:
-        return await self._finishing.run(self._change(pair, decide, note))
+    async def change(
+        self, pair: Pair, decide: Rule, note: Note = no_receipt, spending: UUID | None = None
+    ) -> Decision:
+        return await self._finishing.run(self._change(pair, decide, note, spending))
 
-    async def _change(self, pair: Pair, decide: Rule, note: Note) -> Decision:
-        decision = await self._worn.change(pair, decide, note)
+    async def _change(
+        self, pair: Pair, decide: Rule, note: Note, spending: UUID | None
+    ) -> Decision:
+        decision = await self._worn.change(pair, decide, note, spending)
         if decision.steps:
             await self._caches.written(pair, decision)
             await self._carry_on(pair, decision)

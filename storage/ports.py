@@ -67,14 +67,18 @@ class EdgeChange:
 class Edges(Protocol):
     """The truth, and the only way to change it."""
 
-    async def change(self, pair: Pair, decide: Rule, note: Note = no_receipt) -> Decision:
+    async def change(
+        self, pair: Pair, decide: Rule, note: Note = no_receipt, spending: UUID | None = None
+    ) -> Decision:
         """Asks `decide` about both users' edges, and writes what it says, durably.
 
         Where they changed in between it asks again, about what they are now. A receipt that `note`
-        returns is written with the steps, or neither is.
+        returns is written with the steps, or neither is. So is the end of the actor's receipt
+        `spending`, which gives nothing any more then.
 
         Raises:
             AlreadyNoted: the actor has that receipt; nothing was written.
+            AlreadySpent: the actor's receipt to be spent is spent, or gone; nothing was written.
         """
         ...
 
@@ -84,10 +88,6 @@ class Receipts(Protocol):
 
     async def of(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
         """Those of an actor's receipts that there are."""
-        ...
-
-    async def spend(self, actor: UserId, receipt_id: UUID) -> None:
-        """What was taken by then is given back: the receipt gives nothing any more."""
         ...
 
 

@@ -1,10 +1,12 @@
 """Small graphs for tests: made by real writes, drained by the real drain."""
 
 from collections.abc import Iterable
+from uuid import UUID
 
-from graph.decision import Outcome
+from graph.decision import Before, Decision, Outcome
 from graph.edge import Pair, UserId
-from graph.transitions import follow, unfollow
+from graph.receipt import Note, Receipt
+from graph.transitions import follow, taken_by, unfollow
 from storage.stores import Stores
 
 PLENTY = 1_000_000
@@ -21,6 +23,16 @@ async def unfollows(stores: Stores, *pairs: tuple[int, int]) -> None:
     for pair in pairs:
         decision = await stores.edges.change(as_pair(*pair), unfollow())
         assert decision.outcome is Outcome.UNFOLLOWED
+
+
+def noting(receipt_id: UUID) -> Note:
+    """Every change has a receipt under this id."""
+
+    def note(before: Before, decision: Decision) -> Receipt:
+        taken = taken_by(before, decision) if decision.steps else None
+        return Receipt(receipt_id, b"asked", decision.outcome, taken)
+
+    return note
 
 
 async def drain_all(stores: Stores) -> None:

@@ -14,7 +14,7 @@ from prometheus_client import start_http_server
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane
-from storage.postgres.purge import purge, purge_receipts
+from storage.postgres.purge import purge, purge_messages, purge_receipts
 from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_errors, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -52,24 +52,25 @@ PURGED_AFFINITIES = 500
 hides the jobs of a worker that was killed, lanes and all, for as long as the longest of them."""
 
 
-def run(settings: StorageSettings, metrics_port: int | None = None) -> None:
-    """Works until a signal says stop.
+def run(settings: StorageSettings, undo_s: int, metrics_port: int | None = None) -> None:
+    """Works until a signal says stop. For `undo_s` seconds what a change took can be given back.
 
     Raises:
         Unavailable: Redis went away, and arq ends with it. Something must start it again.
     """
     with queue_errors(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         asyncio.set_event_loop(runner.get_loop())  # arq runs on the thread's own loop
-        worker(settings, metrics_port).run()
+        worker(settings, undo_s, metrics_port).run()
 
 
-def worker(settings: StorageSettings, metrics_port: int | None = None) -> Worker:
+def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = None) -> Worker:
     """A worker, ready to run."""
     name = f"kith:{settings.space}"
 
     async def start(ctx: dict[str, Any]) -> None:
         ctx["opened"] = open_stores(settings)
         ctx["stores"] = await ctx["opened"].__aenter__()
+        ctx["undo_s"] = undo_s
         if metrics_port is not None:
             start_http_server(metrics_port)
         log.info("the worker of space %s has started", settings.space)
@@ -153,9 +154,16 @@ async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
     with _left_for_later("the purge"):
         purged = await purge(stores.postgres, TOMBSTONES_KEPT_S, PURGED_TOMBSTONES)
+        messages = await purge_messages(stores.postgres, ctx["undo_s"], PURGED_RECEIPTS)
         receipts = await purge_receipts(stores.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
         affinities = await stores.affinity.prune(PURGED_AFFINITIES)
-        log.info("purged %s, %d receipts and %d affinities", purged, receipts, affinities)
+        log.info(
+            "purged %s, %d messages, %d receipts and %d affinities",
+            purged,
+            messages,
+            receipts,
+            affinities,
+        )
 
 
 @contextmanager

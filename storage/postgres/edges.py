@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 
@@ -12,7 +13,7 @@ from graph.decision import Before, Decision, Rule, Step
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
 from graph.errors import Overloaded
 from graph.lane import lane_of
-from graph.receipt import AlreadyNoted, Note, Receipt, no_receipt
+from graph.receipt import AlreadyNoted, AlreadySpent, Note, Receipt, no_receipt
 from storage.postgres import locks, sql
 from storage.postgres.outbox import packed_former
 from storage.postgres.pool import PART, Connection, Postgres, Record
@@ -30,6 +31,7 @@ class _Statements:
     read_for_change: str
     write_steps: str
     write_with_receipt: str
+    write_and_spend: str
 
 
 _SQL = sql.load(_Statements, "edges")
@@ -45,7 +47,9 @@ class PostgresEdges:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def change(self, pair: Pair, decide: Rule, note: Note = no_receipt) -> Decision:
+    async def change(
+        self, pair: Pair, decide: Rule, note: Note = no_receipt, spending: UUID | None = None
+    ) -> Decision:
         async with self._postgres.connection() as connection:
             for _ in range(TRIES):
                 began = time.monotonic()
@@ -54,7 +58,8 @@ class PostgresEdges:
                 receipt = note(before, decision)
                 if not (decision.steps or receipt):
                     return _found(before, decision)
-                if await _written(connection, pair, before, decision, receipt):
+                spent = spending if decision.steps else None
+                if await _written(connection, pair, before, decision, receipt, spent):
                     return _made(before, decision, time.monotonic() - began)
         raise Overloaded(PART, "Too many change the same at once; please try again.")
 
@@ -110,6 +115,7 @@ async def _written(
     before: Before,
     decision: Decision,
     receipt: Receipt | None,
+    spent: UUID | None,
 ) -> bool:
     guards = decision.guards
     steps = (_columns(pair, step) for step in decision.steps)
@@ -127,16 +133,19 @@ async def _written(
         *(map(list, zip(*steps, strict=True)) if decision.steps else _NO_STEPS),
         any(step.begins for step in decision.steps),
     )
-    if receipt is None:
+    if receipt is None and spent is None:
         row = await connection.row(_SQL.write_steps, *arguments)
     else:
+        statement, more = _SQL.write_with_receipt, tuple(receipt_columns(receipt))
+        if spent is not None:
+            statement, more = _SQL.write_and_spend, (*more, spent)
         try:
-            row = await connection.row(
-                _SQL.write_with_receipt, *arguments, *receipt_columns(receipt)
-            )
+            row = await connection.row(statement, *arguments, *more)
         except asyncpg.UniqueViolationError:
             raise AlreadyNoted from None
     assert row is not None
+    if row["written"] is None:
+        raise AlreadySpent
     return bool(row["written"])
 
 

@@ -24,6 +24,7 @@ class _Statements:
     noted: str
     on_its_way: str
     clear_receipts: str
+    clear_messages: str
     finish: str
 
 
@@ -68,15 +69,17 @@ class Erasures:
     async def finish(self, user: UserId, age_s: float) -> bool:
         """Ends it, of somebody without edges who was deleted more than `age_s` ago.
 
-        What else the tables hold of a user is cleared here: their receipts, counts and settings.
+        What else the tables hold of a user is cleared here: their receipts, what requests said in
+        those of others, counts and settings.
         """
-        while await self._cleared(user) == RECEIPTS:
-            pass
+        for statement in (_SQL.clear_receipts, _SQL.clear_messages):
+            while await self._cleared(statement, user) == RECEIPTS:
+                pass
         row = await self._postgres.row(_SQL.finish, user, age_s)
         assert row is not None
         return bool(row["finished"])
 
-    async def _cleared(self, user: UserId) -> int:
-        row = await self._postgres.row(_SQL.clear_receipts, user, RECEIPTS)
+    async def _cleared(self, statement: str, user: UserId) -> int:
+        row = await self._postgres.row(statement, user, RECEIPTS)
         assert row is not None
         return int(row["count"])

@@ -22,6 +22,7 @@ class _Statements:
     purge_reverse: str
     purge_forward: str
     purge_receipts: str
+    purge_messages: str
 
 
 _SQL = sql.load(_Statements, "purge")
@@ -64,3 +65,12 @@ async def purge_receipts(postgres: Postgres, retention_s: float, most: int = 5_0
         Unavailable: PostgreSQL is away.
     """
     return await _purge(postgres, _SQL.purge_receipts, retention_s, most)
+
+
+async def purge_messages(postgres: Postgres, retention_s: float, most: int = 5_000_000) -> int:
+    """Forgets what requests said in receipts older than `retention_s`, at most about `most`.
+
+    Raises:
+        Unavailable: PostgreSQL is away.
+    """
+    return await _purge(postgres, _SQL.purge_messages, retention_s, most)

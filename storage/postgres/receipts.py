@@ -18,7 +18,6 @@ from storage.postgres.pool import Connection, Postgres, Record
 @dataclass(frozen=True, slots=True)
 class _Statements:
     find_receipts: str
-    spend_receipt: str
     write_receipt: str
     write_receipt_of_batch: str
 
@@ -35,9 +34,6 @@ class PostgresReceipts:
     async def of(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
         rows = await self._postgres.fetch(_SQL.find_receipts, actor, ids)
         return {kept.receipt.id: kept for kept in map(_kept, rows)}
-
-    async def spend(self, actor: UserId, receipt_id: UUID) -> None:
-        await self._postgres.fetch(_SQL.spend_receipt, actor, receipt_id)
 
 
 async def write_receipt(
@@ -69,8 +65,11 @@ async def write_receipt_of_batch(
         raise AlreadyNoted from None
 
 
-def receipt_columns(receipt: Receipt) -> Iterator[Any]:
-    """A receipt as `write_with_receipt` takes it."""
+def receipt_columns(receipt: Receipt | None) -> Iterator[Any]:
+    """A receipt, or none, as `write_with_receipt` and `write_and_spend` take it."""
+    if receipt is None:
+        yield from (None, None, None, None, None)
+        return
     yield from (receipt.id, receipt.asked, receipt.outcome.name)
     taken = receipt.taken
     if taken is None:

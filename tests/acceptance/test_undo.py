@@ -1,5 +1,6 @@
 """What was taken is given back: to whoever took it, for a while, and only if nothing is newer."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.gateway import Gateway, running_gateway
 from tests.graphs import drain_all, follows
+from tests.loads import execute
 from tests.relationships import change, outcome, put_away, say
 
 
@@ -207,6 +209,44 @@ async def test_what_the_other_ends_after_an_undo_comes_back_by_no_second_one(
     assert reason(await undo(gateway, 1, token)) == "OVERTAKEN"
 
 
+BROKEN = """
+CREATE FUNCTION broken() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'as if the server went away' USING ERRCODE = 'admin_shutdown';
+END $$;
+CREATE TRIGGER broken BEFORE UPDATE ON receipt FOR EACH ROW EXECUTE FUNCTION broken();
+"""
+
+
+@pytest.mark.parametrize("given", [{}, {"idempotencyKey": "k"}], ids=["no key", "a key"])
+async def test_an_undo_that_fails_has_neither_given_back_nor_spent(
+    gateway: Gateway, storage_settings: StorageSettings, given: dict[str, str]
+) -> None:
+    await say(gateway, 2, protected=True)
+    await change(gateway, 1, "followUser", 2, message="Please!")
+    token = (await change(gateway, 2, "declineFollowRequest", 1))["undoToken"]
+    await execute(storage_settings, BROKEN)
+    query = """mutation ($input: UndoRelationshipChangeInput!) {
+        undoRelationshipChange(input: $input) { outcome } }"""
+    error = await gateway.error(query, 2, input={"undoToken": token, **given})
+    assert error["extensions"]["code"] == "UNAVAILABLE"
+    await execute(storage_settings, "DROP TRIGGER broken ON receipt")
+    assert (await outcome(gateway, 1, "cancelFollowRequest", 2))[0] == "NO_REQUEST"
+    assert (await undo(gateway, 2, token, **given))["outcome"] == "RESTORED"
+    assert (await outcome(gateway, 1, "cancelFollowRequest", 2))[0] == "REQUEST_CANCELLED"
+    assert reason(await undo(gateway, 2, token)) == "OVERTAKEN"
+
+
+async def test_of_many_undos_at_once_one_gives_back_and_its_repeats_are_told_so(
+    gateway: Gateway,
+) -> None:
+    for given, restored in (({}, 1), ({"idempotencyKey": "k"}, 10)):
+        token = await left(gateway)
+        told = await asyncio.gather(*(undo(gateway, 1, token, **given) for _ in range(10)))
+        assert sorted(one["outcome"] for one in told).count("RESTORED") == restored
+        await change(gateway, 1, "unfollowUser", 2)
+
+
 async def test_an_undo_asks_whoever_protected_themselves_since(gateway: Gateway) -> None:
     token = await left(gateway)
     await say(gateway, 2, protected=True)
@@ -217,6 +257,28 @@ async def test_an_undo_asks_whoever_protected_themselves_since(gateway: Gateway)
     )
     token = (await change(gateway, 1, "unfollowUser", 2))["undoToken"]
     assert (await undo(gateway, 1, token))["relation"]["state"] == "FOLLOWING"
+
+
+@pytest.mark.parametrize("mutation", ["removeFollower", "declineFollowRequest"])
+async def test_a_whisper_that_is_hidden_is_answered_as_a_full_limit(
+    storage_settings: StorageSettings, mutation: str
+) -> None:
+    limits = Limits(following_max=1, whispers_hidden=True)
+    async with running_gateway(storage_settings, limits) as gateway:
+        told = []
+        for viewer, other, later in (
+            (1, 2, {"target": 1, "visibility": "WHISPER"}),
+            (3, 4, {"target": 5}),
+        ):
+            await say(gateway, viewer, protected=mutation == "declineFollowRequest")
+            await change(gateway, other, "followUser", viewer)
+            token = (await change(gateway, viewer, mutation, other))["undoToken"]
+            await say(gateway, viewer, protected=False)
+            assert (await change(gateway, other, "followUser", **later))["outcome"] == "FOLLOWED"
+            payload = await undo(gateway, viewer, token)
+            assert (payload.pop("user")["id"], reason(payload)) == (str(other), "OVERTAKEN")
+            told.append((payload["relation"], payload["userErrors"]))
+        assert told[0] == told[1]
 
 
 async def test_an_undo_lifts_the_other_over_no_limit(storage_settings: StorageSettings) -> None:

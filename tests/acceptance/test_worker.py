@@ -110,7 +110,7 @@ async def test_a_mute_ends_by_itself(stores: Stores, worker: Worker) -> None:
 async def test_the_queue_hides_jobs_of_a_killed_worker_for_half_a_minute_at_most(
     storage_settings: StorageSettings,
 ) -> None:
-    made = main.worker(storage_settings)
+    made = main.worker(storage_settings, 900)
     try:
         assert made.in_progress_timeout_s <= 30
     finally:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from uuid import UUID
 
 import pytest
 
@@ -43,10 +44,11 @@ def before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile
             before: Before,
             decision: Decision,
             receipt: Receipt | None,
+            spent: UUID | None,
         ) -> bool:
             monkeypatch.setattr(edges, "_written", really)
             await meanwhile()
-            return await really(connection, pair, before, decision, receipt)
+            return await really(connection, pair, before, decision, receipt, spent)
 
         monkeypatch.setattr(edges, "_written", late)
 

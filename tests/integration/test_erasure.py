@@ -14,7 +14,7 @@ from graph.edge import Flags, Kind, Millis, UserId
 from graph.event import told
 from graph.pace import Pace
 from graph.receipt import Request
-from graph.transitions import among_active, end_mute, follow, mute
+from graph.transitions import among_active, block, decline_request, end_mute, follow, mute
 from storage import erasure
 from storage.erasure import Erasure, Turn
 from storage.ports import Edges
@@ -25,7 +25,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.edges import Edges as Said
 from tests.edges import edges
-from tests.graphs import PLENTY, as_pair, drain_all, follows
+from tests.graphs import PLENTY, as_pair, drain_all, follows, noting
 from tests.totals import Totals
 from workers.erasures import erase, wake_erasures
 
@@ -54,7 +54,8 @@ WHERE $1 IN (from_user_id, to_user_id) AND (kind <> 0 OR flags <> 0)
 UNION ALL SELECT 'following_count' FROM following_count WHERE user_id = $1
 UNION ALL SELECT 'follower_count' FROM follower_count WHERE user_id = $1
 UNION ALL SELECT 'affinity' FROM affinity WHERE $1 IN (user_id, other_id)
-UNION ALL SELECT 'receipt' FROM receipt WHERE actor_id = $1
+UNION ALL SELECT 'receipt' FROM receipt
+WHERE actor_id = $1 OR (other_id = $1 AND messages IS NOT NULL)
 """
 
 
@@ -117,6 +118,25 @@ async def test_nothing_is_left_of_a_deleted_account(
     assert status.deletion
     assert (status.deletion.edges_left, bool(status.deletion.finished_at)) == (0, True)
     assert GONE not in await stores.absences.now(), "nobody need look out for it any more"
+
+
+async def test_what_a_deleted_account_said_is_kept_by_nobody(
+    stores: Stores, at_once: Erasure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.postgres.erasures.RECEIPTS", 2)
+    for other in (1, 2, 3, 4, 5):
+        await stores.accounts.set_privacy(UserId(other), PrivacyChange(protected=True))
+        await stores.edges.change(as_pair(GONE, other), follow(PLENTY, message="Please!"))
+    for other in (1, 2, 3):
+        await stores.edges.change(as_pair(other, GONE), decline_request(), noting(uuid4()))
+    await stores.edges.change(as_pair(4, GONE), block(PLENTY), noting(uuid4()))
+    await stores.edges.change(as_pair(4, 5), follow(PLENTY, message="And me!"))
+    await stores.edges.change(as_pair(5, 4), decline_request(), noting(uuid4()))
+    await delete(stores)
+    await turns(stores, at_once)
+    assert await left(stores) == []
+    kept = await stores.postgres.fetch("SELECT messages FROM receipt ORDER BY actor_id")
+    assert [row["messages"] for row in kept] == [None] * 4 + [[None, "And me!"]]
 
 
 TOLD: dict[int, list[str]] = {
@@ -341,6 +361,8 @@ async def test_nothing_comes_back_after_an_erasure(
         "INSERT INTO follower_count (user_id) VALUES (50)",
         "INSERT INTO receipt (actor_id, id, asked, other_id, outcome, made_at) "
         "VALUES (50, gen_random_uuid(), '', 1, 'UPDATED', 1)",
+        "INSERT INTO receipt (actor_id, id, asked, other_id, outcome, made_at, messages) "
+        "VALUES (1, gen_random_uuid(), '', 50, 'REQUEST_DECLINED', 1, '{NULL, Please!}')",
         "UPDATE account SET protected = true WHERE user_id = 50",
         "UPDATE account SET followers_audience = 1 WHERE user_id = 50",
         "UPDATE account SET following_limit = 5 WHERE user_id = 50",

@@ -10,10 +10,11 @@ import os
 import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from hashlib import md5
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
@@ -103,8 +104,9 @@ UPDATE account SET state = user_id % 2 + 1, changed_at = user_id,
 WHERE user_id % 100 < 2;
 UPDATE account SET erased_at = user_id WHERE user_id % 100 = 1 AND user_id > 1000;
 
-INSERT INTO receipt (actor_id, id, asked, other_id, outcome, made_at)
-SELECT u, md5(u::text)::uuid, 'x', u + 1, 'FOLLOWED', u FROM generate_series(1, {USERS}) u;
+INSERT INTO receipt (actor_id, id, asked, other_id, outcome, made_at, taken)
+SELECT u, md5(u::text)::uuid, 'x', u + 1, 'UNFOLLOWED', u, ARRAY[1]
+FROM generate_series(1, {USERS}) u;
 
 INSERT INTO affinity (user_id, other_id, rank)
 SELECT u, {USERS} + o, o FROM generate_series(1, {CROWDED}) u, generate_series(1, {OTHERS}) o
@@ -506,13 +508,20 @@ async def test_a_receipt_costs_no_read(planner: Planner) -> None:
     assert sum(reads.rows for reads in touched.values()) <= 4
 
 
+@pytest.mark.parametrize("receipt", [(uuid4(), b"undo", "RESTORED", None, None), (None,) * 5])
+async def test_a_receipt_is_spent_by_probes(planner: Planner, receipt: tuple[object, ...]) -> None:
+    spent = UUID(bytes=md5(b"500", usedforsecurity=False).digest())
+    write = (*UNFOLLOWS, *ONE_ENDS, False, *receipt, spent)
+    touched = await planner.touched("edges", "write_and_spend", *write)
+    assert not any(reads.end_to_end for reads in touched.values())
+    assert touched["receipt"].rows == 2, "to hold it, and to spend it"
+    assert sum(reads.rows for reads in touched.values()) <= 4 + 2
+
+
 async def test_a_receipt_is_found_by_a_probe(planner: Planner) -> None:
     steps = await planner.steps("receipts", "find_receipts", 500, f"ARRAY['{uuid4()}']::uuid[]")
     assert_by_index(steps)
     assert looked_at(steps, "receipt") <= 1
-    touched = await planner.touched("receipts", "spend_receipt", 500, uuid4())
-    assert not any(reads.end_to_end for reads in touched.values())
-    assert sum(reads.rows for reads in touched.values()) <= 1
 
 
 async def test_a_receipt_of_a_batch_costs_no_read(planner: Planner) -> None:
@@ -659,7 +668,7 @@ async def test_deletions_are_found_and_finished_by_probes(planner: Planner) -> N
     steps = await planner.steps("erasures", "unfinished", 5)
     assert_by_index(steps)
     assert looked_at(steps, "account") == 5
-    for name in ("is_unfinished", "finish", "clear_receipts"):
+    for name in ("is_unfinished", "finish", "clear_receipts", "clear_messages"):
         args = (1,) if name == "is_unfinished" else (1, 1000)
         steps = await planner.steps("erasures", name, *args)
         assert_by_index(steps)
@@ -723,7 +732,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
     }
     one_row = {"write_state"}
     by_variable_names = {"ahead", "behind", "noted", "all_absent", "lately_changed"}
-    by_variable_names |= {"is_unfinished", "clear_receipts", "finish"}
+    by_variable_names |= {"is_unfinished", "clear_receipts", "clear_messages", "finish"}
     lane_only = {"on_its_way"}
     assert unplanned == others | one_row | by_variable_names | lane_only, (
         "no tables; or only for audits and at a start"

@@ -8,21 +8,13 @@ import pytest
 from graph.account import PrivacyChange
 from graph.decision import Before, Decision, Outcome
 from graph.edge import Pair, UserId
-from graph.receipt import AlreadyNoted, Note, Receipt
-from graph.transitions import block, follow, taken_by
-from storage.postgres.purge import purge_receipts
+from graph.receipt import AlreadyNoted, AlreadySpent, Note, Receipt, no_receipt
+from graph.transitions import block, cancel_request, decline_request, follow, taken_by, undo
+from storage.postgres.purge import purge_messages, purge_receipts
 from storage.stores import Stores
-from tests.graphs import PLENTY, as_pair, follows, users
+from tests.graphs import PLENTY, as_pair, follows, noting, users
 
 DAY_S = 86_400
-
-
-def noting(receipt_id: UUID) -> Note:
-    def note(before: Before, decision: Decision) -> Receipt:
-        taken = taken_by(before, decision) if decision.steps else None
-        return Receipt(receipt_id, b"asked", decision.outcome, taken)
-
-    return note
 
 
 async def receipts(stores: Stores) -> int:
@@ -109,6 +101,32 @@ def _only_changes(receipt_id: UUID) -> Note:
     return note
 
 
+async def test_a_receipt_is_spent_once_with_the_change_or_neither_is(stores: Stores) -> None:
+    receipt_id = uuid4()
+    await stores.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
+    await stores.edges.change(as_pair(2, 1), follow(PLENTY, message="Please!"))
+    await stores.edges.change(as_pair(1, 2), decline_request(), noting(receipt_id))
+
+    taken = (await stores.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
+    assert taken is not None
+
+    async def undone() -> Outcome:
+        rule = undo(PLENTY, taken)  # as it was read before anybody spent it
+        return (await stores.edges.change(as_pair(1, 2), rule, no_receipt, receipt_id)).outcome
+
+    told = await asyncio.gather(*(undone() for _ in range(10)), return_exceptions=True)
+    assert told.count(Outcome.RESTORED) == 1
+    assert {type(one) for one in told if one is not Outcome.RESTORED} <= {Outcome, AlreadySpent}
+    spent = (await stores.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
+    assert spent is not None
+    assert (spent.version, spent.back_message) == (-1, None)
+    await stores.edges.change(as_pair(2, 1), cancel_request())
+    waiting = (await stores.outbox.backlog()).waiting
+    with pytest.raises(AlreadySpent):
+        await undone()
+    assert (await stores.outbox.backlog()).waiting == waiting
+
+
 async def test_old_receipts_are_purged_in_batches(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,3 +140,18 @@ async def test_old_receipts_are_purged_in_batches(
     assert await purge_receipts(stores.postgres, DAY_S, most=2) == 2
     assert await purge_receipts(stores.postgres, DAY_S) == 2
     assert await receipts(stores) == 1
+
+
+async def test_what_requests_said_goes_before_their_receipts(stores: Stores) -> None:
+    for asker in users(2, 3):
+        await stores.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
+        await stores.edges.change(Pair(asker, UserId(1)), follow(PLENTY, message="Please!"))
+        await stores.edges.change(Pair(UserId(1), asker), decline_request(), noting(uuid4()))
+    assert await purge_messages(stores.postgres, 900) == 0
+    await stores.postgres.fetch(
+        "UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint WHERE other_id = 2"
+    )
+    assert await purge_messages(stores.postgres, 900) == 1
+    assert await purge_messages(stores.postgres, 900) == 0
+    rows = await stores.postgres.fetch("SELECT messages FROM receipt ORDER BY other_id")
+    assert [row["messages"] for row in rows] == [None, [None, "Please!"]]

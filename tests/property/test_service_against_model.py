@@ -14,6 +14,7 @@ from functools import partial
 from itertools import permutations
 from struct import unpack
 from typing import Any, TypeVar, cast
+from uuid import uuid4
 
 import pytest
 from hypothesis import settings
@@ -321,7 +322,7 @@ class Service(RuleBasedStateMachine):
             refused = self.world.run(answer)
             assert (refused["outcome"], refused["relation"]) == ("REFUSED", None)
             return
-        action = actions.undo(LIMITS, undo.taken, undo.token)
+        action = actions.undo(LIMITS, uuid4(), undo.taken)
         decision = self.model.decided(undo.arrow, action.rule)
         self._told(door, undo.arrow, self.world.run(answer), decision)
         if decision.outcome is Outcome.RESTORED:  # that token gives nothing back any more

@@ -440,7 +440,6 @@ SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
     "mute and unmute": (mute(), unmute()),
     "dismiss": (dismiss(),),
     "make it close": (update_follow(special=True),),
-    "whisper": (follow(PLENTY, Kind.WHISPER),),
 }
 
 
@@ -472,11 +471,26 @@ def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
     undone = undo(PLENTY, taken, whispers=False)(theirs)
     assert undone.outcome is expected.outcome is Outcome.RESTORED
     assert undone.edge.kind is expected.edge.kind
+    assert undone.back.kind is expected.back.kind
     assert undone.back.flags & _NOTES == theirs.back.flags & _NOTES
-    if theirs.back.kind is not after.back.kind:
-        assert undone.back == theirs.back  # a newer whisper stays one
-    else:
-        assert undone.back.kind is expected.back.kind
+
+
+@pytest.mark.parametrize("own", [Kind.NONE, *FOLLOWS])
+@pytest.mark.parametrize(
+    ("taking", "kind"), [(remove_follower(), Kind.FOLLOW), (decline_request(), Kind.REQUEST)]
+)
+def test_an_undo_tells_of_a_hidden_whisper_what_it_tells_of_a_full_limit(
+    taking: Rule, kind: Kind, own: Kind
+) -> None:
+    before = Before(edge(own), edge(kind), 1, NOW, back_following_limit=5)
+    done = taking(before)
+    after, taken = _after(before, done), taken_by(before, done)
+    whispering = _turned(after)
+    whispering = _turned(_after(whispering, follow(PLENTY, Kind.WHISPER)(whispering)))
+    assert whispering.back.kind is Kind.WHISPER
+    for now in (whispering, replace(after, back_following=5)):
+        told = undo(PLENTY, taken, whispers=False)(now)
+        assert (told.outcome, told.steps) == (Outcome.CANNOT_UNDO, ())
 
 
 def test_an_undo_after_a_block_is_answered_as_a_follow() -> None:

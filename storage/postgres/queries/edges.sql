@@ -46,3 +46,27 @@ WITH change AS MATERIALIZED (
     SELECT $3, $29, $4, $11, $30, $31, $32, $33 FROM change WHERE written
 )
 SELECT written FROM change
+
+-- name: write_and_spend
+-- The same, and with it another receipt ($34) of the actor's is spent: of a version that no edge ever
+-- has, and silent. NULL where it is already, and nothing is written then. The new receipt may be
+-- missing.
+WITH change AS MATERIALIZED (
+    SELECT CASE WHEN $28::boolean AND EXISTS (
+               SELECT FROM account WHERE user_id IN ($3, $4) AND state = 2
+           ) THEN false
+           -- Held, so that of two at once the second finds it spent.
+           WHEN NOT EXISTS (
+               SELECT FROM receipt WHERE actor_id = $3 AND id = $34 AND taken[1] <> -1 FOR UPDATE
+           ) THEN NULL
+           ELSE write_steps($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+                            $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)
+           END AS written
+), spent AS (
+    UPDATE receipt SET taken[1] = -1, messages = NULL FROM change
+    WHERE written AND actor_id = $3 AND id = $34
+), receipt AS (
+    INSERT INTO receipt (actor_id, id, other_id, made_at, asked, outcome, taken, messages)
+    SELECT $3, $29, $4, $11, $30, $31, $32, $33 FROM change WHERE written AND $29::uuid IS NOT NULL
+)
+SELECT written FROM change

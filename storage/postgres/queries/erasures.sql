@@ -57,6 +57,17 @@ WITH gone AS (
 )
 SELECT count(*) FROM gone
 
+-- name: clear_messages
+-- What requests said, in at most $2 receipts of what others did to the user $1: one range of a small
+-- index.
+WITH cleared AS (
+    UPDATE receipt SET messages = NULL WHERE (actor_id, id) IN (
+        SELECT actor_id, id FROM receipt WHERE other_id = $1 AND messages IS NOT NULL LIMIT $2
+    )
+    RETURNING 1
+)
+SELECT count(*) FROM cleared
+
 -- name: finish
 -- Nothing is left of the user $1, who was deleted more than $2 seconds ago: their count rows go, and
 -- what the account said. Three probes. Says whether it was so.

@@ -50,3 +50,19 @@ WITH old AS MATERIALIZED (
     DELETE FROM receipt r USING old o WHERE r.actor_id = o.actor_id AND r.id = o.id RETURNING 1
 )
 SELECT count(*) FROM gone
+
+-- name: purge_messages
+-- What requests said, in at most $2 receipts that are older than $1 seconds: one range of a small
+-- index.
+WITH old AS MATERIALIZED (
+    SELECT actor_id, id FROM receipt
+    WHERE messages IS NOT NULL
+      AND made_at < ((extract(epoch FROM statement_timestamp()) - $1::float8) * 1000000)::bigint
+    ORDER BY made_at LIMIT $2
+    FOR UPDATE SKIP LOCKED
+), gone AS (
+    UPDATE receipt r SET messages = NULL FROM old o
+    WHERE r.actor_id = o.actor_id AND r.id = o.id
+    RETURNING 1
+)
+SELECT count(*) FROM gone

@@ -4,10 +4,6 @@ SELECT id, asked, other_id, outcome, taken, messages, recorded,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - made_at AS age_us
 FROM receipt WHERE actor_id = $1 AND id = ANY ($2::uuid[])
 
--- name: spend_receipt
--- The receipt $2 of the user $1 is of a version that no edge ever has: one row.
-UPDATE receipt SET taken[1] = -1 WHERE actor_id = $1 AND id = $2
-
 -- name: write_receipt
 -- A receipt of the user $1, where no edge is written with it: one row. There may already be one.
 INSERT INTO receipt (actor_id, id, other_id, made_at, asked, outcome)

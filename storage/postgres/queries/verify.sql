@@ -179,6 +179,7 @@ SELECT a.user_id,
            UNION ALL SELECT FROM affinity f WHERE f.other_id = a.user_id
            UNION ALL SELECT FROM affinity_count c WHERE c.user_id = a.user_id
            UNION ALL SELECT FROM receipt r WHERE r.actor_id = a.user_id
+           UNION ALL SELECT FROM receipt r WHERE r.other_id = a.user_id AND r.messages IS NOT NULL
        )
        OR (a.protected, a.following_audience, a.followers_audience) <> (false, 0, 0)
        OR a.following_limit IS NOT NULL AS has_rows
