@@ -1,10 +1,11 @@
 """How two users stand to each other: both directions at once. Knows nothing of how it is read."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from operator import attrgetter
-from typing import NamedTuple, overload
+from typing import NamedTuple
 
+from graph.column import LateColumn
 from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis
 
 
@@ -50,43 +51,30 @@ class Relation(NamedTuple):
         return Relation(kinds, self.back_since, self.since)
 
 
-class RelationColumn(Sequence[Relation]):
+class RelationColumn(LateColumn[Relation]):
     """One user's relations to several, in order; equal to a list of the same.
 
-    Nearly always their kinds alone are asked for: the relations are `read`, once, when the first of
-    them is.
+    Nearly always their kinds alone are asked for.
     """
 
-    __slots__ = ("_read_them", "_relations", "kinds")
+    __slots__ = ("_read_them", "kinds")
 
     def __init__(self, kinds: Sequence[int], read: Callable[[], Iterable[Relation]]) -> None:
         self.kinds = kinds
         self._read_them = read
-        self._relations: list[Relation] | None = None
+        self._items = None
 
-    def _read(self) -> list[Relation]:
-        if self._relations is None:
-            self._relations = list(self._read_them())
-        return self._relations
+    def _read(self) -> Iterable[Relation]:
+        return self._read_them()
 
     def __len__(self) -> int:
         return len(self.kinds)
 
-    def __iter__(self) -> Iterator[Relation]:
-        return iter(self._read())
-
-    @overload
-    def __getitem__(self, index: int) -> Relation: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Relation]: ...
-    def __getitem__(self, index: int | slice) -> Relation | list[Relation]:
-        return self._read()[index]
-
     def __eq__(self, other: object) -> bool:
-        return self._read() == (other._read() if isinstance(other, RelationColumn) else other)
+        return self._all() == (other._all() if isinstance(other, RelationColumn) else other)
 
     def __repr__(self) -> str:
-        return repr(self._read())
+        return repr(self._all())
 
 
 def column_of(relations: Sequence[Relation]) -> RelationColumn:

@@ -1,48 +1,34 @@
 """Profiles that say no more than three totals, kept as columns. Knows nothing of caches."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from graph.account import DEFAULT
+from graph.column import LateColumn
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.page import ListKind
 from storage.ports import Profile
 
 
-class PlainColumn(Sequence[Profile]):
+class PlainColumn(LateColumn[Profile]):
     """Of several users in order, none of whom has said anything or has any other total.
 
-    Nearly always the totals alone are asked for: the profiles are made when the first of them is.
+    Nearly always the totals alone are asked for.
     """
 
-    __slots__ = ("_made", "totals")
+    __slots__ = ("totals",)
 
     def __init__(self, totals: Mapping[ListKind, list[int]]) -> None:
         self.totals = totals
-        self._made: list[Profile] | None = None
+        self._items = None
 
-    def _profiles(self) -> list[Profile]:
-        if self._made is None:
-            of = self.totals
-            counts = map(
-                Counts, of[ListKind.FOLLOWING], of[ListKind.FOLLOWERS], of[ListKind.FRIENDS]
-            )
-            self._made = [Profile(DEFAULT, count) for count in counts]
-        return self._made
+    def _read(self) -> Iterable[Profile]:
+        of = self.totals
+        counts = map(Counts, of[ListKind.FOLLOWING], of[ListKind.FOLLOWERS], of[ListKind.FRIENDS])
+        return [Profile(DEFAULT, count) for count in counts]
 
     def __len__(self) -> int:
         return len(self.totals[ListKind.FOLLOWING])
-
-    def __iter__(self) -> Iterator[Profile]:
-        return iter(self._profiles())
-
-    @overload
-    def __getitem__(self, index: int) -> Profile: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Profile]: ...
-    def __getitem__(self, index: int | slice) -> Profile | list[Profile]:
-        return self._profiles()[index]
 
 
 class PlainProfiles(Mapping[UserId, Profile]):

@@ -115,13 +115,6 @@ class RedisCaches:
         ]
         self._redis.owe([*keys, *map(lease, keys)])
 
-    def _forward_keys(self, user: UserId) -> list[str]:
-        return [
-            self._keys.entries(ListKind.FOLLOWING, user),
-            self._keys.entries(ListKind.FRIENDS, user),
-            self._keys.profile(user),
-        ]
-
     def _reverse_keys(self, user: UserId) -> list[str]:
         followers = self._keys.entries(ListKind.FOLLOWERS, user)
         return [
@@ -132,7 +125,12 @@ class RedisCaches:
         ]
 
     def _owner_keys(self, user: UserId) -> list[str]:
-        return [*self._forward_keys(user), self._keys.own_writes(user)]
+        return [
+            self._keys.entries(ListKind.FOLLOWING, user),
+            self._keys.entries(ListKind.FRIENDS, user),
+            self._keys.profile(user),
+            self._keys.own_writes(user),
+        ]
 
     def _both_sides(self, ahead: EdgeChange, behind: EdgeChange) -> list[_About]:
         """The hash of the first of `ahead`'s pair, as far as either edge has ever been."""

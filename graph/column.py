@@ -1,0 +1,36 @@
+"""Columns whose items are made when one of them is asked for. Knows nothing of what they are."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar, overload
+
+T = TypeVar("T")
+
+
+class LateColumn(Sequence[T]):
+    """Items in order, `_read` once and only if one of them is wanted.
+
+    Whoever is made sets `_items` to None: a call for that would be one more for each check.
+    """
+
+    __slots__ = ("_items",)
+
+    _items: list[T] | None
+
+    @abstractmethod
+    def _read(self) -> Iterable[T]: ...
+
+    def _all(self) -> list[T]:
+        if self._items is None:
+            self._items = list(self._read())
+        return self._items
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._all())
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        return self._all()[index]
