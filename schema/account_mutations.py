@@ -10,7 +10,7 @@ from graph.account_state import AccountState
 from graph.errors import BadInput
 from resolvers import accounts
 from schema import arguments
-from schema.account import Account, AccountRow
+from schema.account import AccountRow, UserAccount
 from schema.context import Info, scope_of
 from schema.inputs import RepeatableInput
 from schema.payload import AS_FRESH
@@ -30,7 +30,7 @@ class DeactivateAccountOutcome(Enum):
     ALREADY_DEACTIVATED = strawberry.enum_value(
         "ALREADY_DEACTIVATED", description="It was already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of a `reactivateAccount`.")
@@ -41,7 +41,7 @@ class ReactivateAccountOutcome(Enum):
     ALREADY_ACTIVE = strawberry.enum_value(
         "ALREADY_ACTIVE", description="It was here; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of a `deleteAccount`.")
@@ -53,7 +53,7 @@ class DeleteAccountOutcome(Enum):
     ALREADY_DELETED = strawberry.enum_value(
         "ALREADY_DELETED", description="It was already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.input
@@ -83,7 +83,7 @@ class AccountPayload:
     """What all payloads have in common; no type of the API itself."""
 
     changed: bool = strawberry.field(description="Whether anything is different now.")
-    account: Account | None = strawberry.field(
+    account: UserAccount | None = strawberry.field(
         description="Where the account is now; null if it is not known which one is meant."
     )
     user_errors: list[UserError] = strawberry.field(
@@ -171,6 +171,6 @@ async def _changed(
         told = {"account": None, **refusal_of(bad, outcomes)}
     else:
         result = await accounts.change_state(scope, user, state, key)
-        account = cast("Account", AccountRow(user, result.status))
+        account = cast("UserAccount", AccountRow(user, result.status))
         told = {"account": account, **await account_outcome_of(scope, result, outcomes)}
     return payload(client_mutation_id=arguments.given(given.client_mutation_id), **told)

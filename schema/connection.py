@@ -17,7 +17,7 @@ from resolvers.freshness import freshness_of
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
-from schema.freshness import Freshness, shown
+from schema.freshness import ListFreshness, shown
 from schema.rows import LIST, POSITION, ConnectionRow, EntryRow, UserRow
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
 
 @strawberry.enum(description="Whether the viewer may open a list; if not, why.")
-class Access(Enum):
+class ListAccess(Enum):
     VISIBLE = strawberry.enum_value("VISIBLE", description="The viewer may.")
     HIDDEN_BY_OWNER = strawberry.enum_value(
         "HIDDEN_BY_OWNER", description="The owner shows it to others, or to nobody."
@@ -138,7 +138,7 @@ class Connection:
         description="How fresh this page is. Asking for it costs one look for the whole request; "
         "null, with an error, where even that is not possible."
     )
-    def freshness(rows: Parents[ConnectionRow], info: Info) -> list[Freshness | None]:
+    def freshness(rows: Parents[ConnectionRow], info: Info) -> list[ListFreshness | None]:
         found = freshness_of(scope_of(info), [row.list_of for row in rows])
         return list(map(shown, found))
 
@@ -158,8 +158,8 @@ class UserConnection(Connection):
         description="Whether the viewer may open this list. If not, it is empty, and so is every "
         "page of it."
     )
-    def access(rows: Parents[ConnectionRow]) -> list[Access]:
-        return [Access[row.access.name] for row in rows]
+    def access(rows: Parents[ConnectionRow]) -> list[ListAccess]:
+        return [ListAccess[row.access.name] for row in rows]
 
 
 EDGES = "The page's entries with their cursors and dates, in order."

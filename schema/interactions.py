@@ -65,8 +65,8 @@ class RecordInteractionsOutcome(Enum):
     RECORDED = strawberry.enum_value(
         "RECORDED", description="All that there was to record is recorded."
     )
-    REFUSED = strawberry.enum_value(
-        "REFUSED", description="Nothing was recorded: `userErrors` say why."
+    REJECTED = strawberry.enum_value(
+        "REJECTED", description="Nothing was recorded: `userErrors` say why."
     )
 
 
@@ -108,7 +108,7 @@ class InteractionMutations:
         result = await record_interactions(scope, given, key, said=input.interactions)
         errors = refusals(result, INPUT)
         return RecordInteractionsPayload(
-            outcome=RecordInteractionsOutcome["REFUSED" if errors else result.outcome.name],
+            outcome=RecordInteractionsOutcome["REJECTED" if errors else result.outcome.name],
             recorded=result.recorded,
             user_errors=errors,
             client_mutation_id=arguments.given(input.client_mutation_id),

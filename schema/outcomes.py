@@ -20,7 +20,7 @@ class FollowUserOutcome(Enum):
     ALREADY_REQUESTED = strawberry.enum_value(
         "ALREADY_REQUESTED", description="The user has been asked already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of an `unfollowUser`.")
@@ -31,7 +31,7 @@ class UnfollowUserOutcome(Enum):
     NOT_FOLLOWING = strawberry.enum_value(
         "NOT_FOLLOWING", description="The viewer did not anyway; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of an `updateFollow`.")
@@ -43,7 +43,7 @@ class UpdateFollowOutcome(Enum):
     NOT_FOLLOWING = strawberry.enum_value(
         "NOT_FOLLOWING", description="The viewer does not follow the user; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of a `removeFollower`.")
@@ -54,7 +54,7 @@ class RemoveFollowerOutcome(Enum):
     NOT_FOLLOWED = strawberry.enum_value(
         "NOT_FOLLOWED", description="The user did not anyway; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of a `blockUser`.")
@@ -63,7 +63,7 @@ class BlockUserOutcome(Enum):
     ALREADY_BLOCKED = strawberry.enum_value(
         "ALREADY_BLOCKED", description="The viewer did already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of an `unblockUser`.")
@@ -74,7 +74,7 @@ class UnblockUserOutcome(Enum):
     NOT_BLOCKED = strawberry.enum_value(
         "NOT_BLOCKED", description="The viewer did not anyway; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of a `muteUser`.")
@@ -86,7 +86,7 @@ class MuteUserOutcome(Enum):
         "ALREADY_MUTED",
         description="The viewer did already, until the same date; nothing was changed.",
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of an `unmuteUser`.")
@@ -97,7 +97,7 @@ class UnmuteUserOutcome(Enum):
     NOT_MUTED = strawberry.enum_value(
         "NOT_MUTED", description="The viewer did not anyway; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of an `acceptFollowRequest`.")
@@ -108,7 +108,7 @@ class AcceptFollowRequestOutcome(Enum):
     NO_REQUEST = strawberry.enum_value(
         "NO_REQUEST", description="There is no such request; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of a `declineFollowRequest`.")
@@ -117,7 +117,7 @@ class DeclineFollowRequestOutcome(Enum):
     NO_REQUEST = strawberry.enum_value(
         "NO_REQUEST", description="There is no such request; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of a `cancelFollowRequest`.")
@@ -128,7 +128,7 @@ class CancelFollowRequestOutcome(Enum):
     NO_REQUEST = strawberry.enum_value(
         "NO_REQUEST", description="There is no such request; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of a `dismissSuggestion`.")
@@ -139,7 +139,7 @@ class DismissSuggestionOutcome(Enum):
     ALREADY_DISMISSED = strawberry.enum_value(
         "ALREADY_DISMISSED", description="The user was dismissed already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of an `undoRelationshipChange`.")
@@ -149,7 +149,7 @@ class UndoRelationshipChangeOutcome(Enum):
         description="What the change took is there again, with its date; or is asked for, where "
         "that has become necessary.",
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 @strawberry.enum(description="What became of a change of somebody's settings.")
@@ -160,7 +160,7 @@ class SettingsOutcome(Enum):
     UNCHANGED = strawberry.enum_value(
         "UNCHANGED", description="They were so already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REFUSED)
 
 
 OUTCOMES: tuple[type[Enum], ...] = (

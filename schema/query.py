@@ -11,7 +11,7 @@ from resolvers import relations
 from resolvers.accounts import statuses
 from resolvers.scope import Scope
 from schema import arguments
-from schema.account import Account, AccountRow
+from schema.account import AccountRow, UserAccount
 from schema.context import Info, scope_of
 from schema.federation import Entity, Representations, Service, subgraph, users_of
 from schema.freshness import AtLeastAsFresh
@@ -132,9 +132,9 @@ class Query:
         info: Info,
         id: UserIdArgument,  # noqa: A002
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[Account]:
+    ) -> list[UserAccount]:
         rows = await _accounts(scope_of(info), [arguments.user_id("id", id)])
-        return cast("list[Account]", rows * len(roots))
+        return cast("list[UserAccount]", rows * len(roots))
 
     @batched(
         description="For services: where the accounts of these users are, in their order. Others "
@@ -145,10 +145,10 @@ class Query:
         info: Info,
         ids: UserIds,
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[list[Account]]:
+    ) -> list[list[UserAccount]]:
         scope = scope_of(info)
         rows = await _accounts(scope, arguments.user_ids("ids", ids, scope.limits.users_max))
-        return cast("list[list[Account]]", [rows] * len(roots))
+        return cast("list[list[UserAccount]]", [rows] * len(roots))
 
     @batched(
         name="_service", description="For a router of federated subgraphs: what this subgraph is."

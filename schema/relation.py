@@ -75,9 +75,9 @@ class Relation:
     muted: bool = derived(
         KINDS, rules.mutes, description="Whether `from` has muted `to`. To all but `from`: false."
     )
-    special: bool = derived(
+    close_follow: bool = derived(
         KINDS,
-        rules.is_special,
+        rules.is_close_follow,
         description="Whether `to` is a close follow of `from`. To all but `from`: false.",
     )
 

@@ -15,7 +15,7 @@ from schema.inputs import RepeatableInput
 from schema.outcomes import SettingsOutcome
 from schema.payload import AS_FRESH
 from schema.requests import idempotency_key
-from schema.settings import Audience, RelationshipSettings
+from schema.settings import ListAudience, RelationshipSettings
 from schema.told import account_outcome_of, refusal_of
 from schema.user import User
 from schema.user_error import UserError
@@ -33,10 +33,10 @@ class UpdateRelationshipSettingsInput(RepeatableInput):
         description="Whether the viewer approves who follows them. Turned off, it accepts nobody: "
         f"who waits for approval goes on waiting. {_AS_IT_WAS}",
     )
-    following_audience: Audience | None = strawberry.field(
+    following_audience: ListAudience | None = strawberry.field(
         default=UNSET, description=f"To whom `following` is open. {_AS_IT_WAS}"
     )
-    followers_audience: Audience | None = strawberry.field(
+    followers_audience: ListAudience | None = strawberry.field(
         default=UNSET, description=f"To whom `followers` is open. {_AS_IT_WAS}"
     )
 
@@ -152,6 +152,6 @@ def _limit(limit: int | None) -> int | None:
     return limit
 
 
-def _audience(audience: Audience | None) -> visibility.Audience | None:
+def _audience(audience: ListAudience | None) -> visibility.Audience | None:
     # UNSET is false, and so is no audience.
     return visibility.Audience[audience.name] if audience else None

@@ -17,7 +17,7 @@ from resolvers.suggestions import SuggestionPage, suggested, suggestion_total
 from schema import arguments
 from schema.connection import PageInfo, entries
 from schema.context import Info, scope_of
-from schema.freshness import Freshness, shown
+from schema.freshness import ListFreshness, shown
 from schema.rows import ConnectionRow, EntryRow
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ KnownFirst = Annotated[
 
 
 @strawberry.enum(description="Why a user is suggested.")
-class SuggestionReason(Enum):
+class FollowSuggestionReason(Enum):
     FOLLOWS_YOU = strawberry.enum_value(
         "FOLLOWS_YOU", description="The user follows the viewer, who does not follow back."
     )
@@ -45,14 +45,14 @@ class SuggestionReason(Enum):
 
 @strawberry.type(description="A user whom the viewer might want to follow, and why.")
 @of_rows(SuggestionRow)
-class Suggestion:
+class FollowSuggestion:
     @batched(description="The user.")
     def user(rows: Parents[SuggestionRow]) -> list[LazyUser]:
         return cast("list[User]", [row.user for row in rows])
 
     @batched(description="Why the user is suggested; the first reason that holds.")
-    def reason(rows: Parents[SuggestionRow]) -> list[SuggestionReason]:
-        return [SuggestionReason[row.reason.name] for row in rows]
+    def reason(rows: Parents[SuggestionRow]) -> list[FollowSuggestionReason]:
+        return [FollowSuggestionReason[row.reason.name] for row in rows]
 
     @batched(
         description="Those of whom the viewer follows who follow this user, as far as was looked; "
@@ -78,27 +78,27 @@ SuggestionEntry: TypeAlias = tuple[EntryRow, SuggestionRow]
 
 
 @strawberry.type(description="A suggestion in its list.")
-class SuggestionEdge:
+class FollowSuggestionEdge:
     @batched(description="Where this edge is, for `after`. Opaque.")
     def cursor(rows: Parents[SuggestionEntry]) -> list[str]:
         return [write_cursor(*entry) for entry, _ in rows]
 
     @batched(description="The suggestion.")
-    def node(rows: Parents[SuggestionEntry]) -> list[Suggestion]:
-        return cast("list[Suggestion]", [suggestion for _, suggestion in rows])
+    def node(rows: Parents[SuggestionEntry]) -> list[FollowSuggestion]:
+        return cast("list[FollowSuggestion]", [suggestion for _, suggestion in rows])
 
 
 @strawberry.type(description="A page of suggestions for the viewer, best first.")
 @of_rows(SuggestionPage)
-class SuggestionConnection:
+class FollowSuggestionConnection:
     @batched(description="The page's suggestions: for those who need no cursors.")
-    def nodes(rows: Parents[SuggestionPage]) -> list[list[Suggestion]]:
-        return cast("list[list[Suggestion]]", [list(row.entries) for row in rows])
+    def nodes(rows: Parents[SuggestionPage]) -> list[list[FollowSuggestion]]:
+        return cast("list[list[FollowSuggestion]]", [list(row.entries) for row in rows])
 
     @batched(description="The page's suggestions with their cursors.")
-    def edges(rows: Parents[SuggestionPage]) -> list[list[SuggestionEdge]]:
+    def edges(rows: Parents[SuggestionPage]) -> list[list[FollowSuggestionEdge]]:
         found = [list(zip(entries(_as_list(row)), row.entries, strict=True)) for row in rows]
-        return cast("list[list[SuggestionEdge]]", found)
+        return cast("list[list[FollowSuggestionEdge]]", found)
 
     @batched(description="Where this page lies in the list.")
     def page_info(rows: Parents[SuggestionPage]) -> list[PageInfo]:
@@ -115,7 +115,7 @@ class SuggestionConnection:
         description="How fresh this page is: as fresh as the viewer's followers, the only list "
         "behind it that lags. Costs as much as in any other list."
     )
-    def freshness(rows: Parents[SuggestionPage], info: Info) -> list[Freshness | None]:
+    def freshness(rows: Parents[SuggestionPage], info: Info) -> list[ListFreshness | None]:
         followers = [ListOf(ListKind.FOLLOWERS, row.viewer) for row in rows]
         return list(map(shown, freshness_of(scope_of(info), followers)))
 

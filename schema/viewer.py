@@ -28,7 +28,7 @@ from schema.paging import After, paged
 from schema.request import FollowRequest
 from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, date
 from schema.settings import RelationshipSettings
-from schema.suggestion import SuggestionConnection, suggestion_page
+from schema.suggestion import FollowSuggestionConnection, suggestion_page
 from schema.user import User
 
 SuggestionsFirst = Annotated[
@@ -113,10 +113,10 @@ class Viewer:
         description="Whom the viewer follows closely, newest first. Nobody else is told.",
     )
     @paged
-    def special_follows(
+    def close_follows(
         viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
     ) -> Soon[lists.Rows]:
-        return lists.own_pages(info, OwnListKind.SPECIALS, viewers, paging, order_by)
+        return lists.own_pages(info, OwnListKind.CLOSE_FOLLOWS, viewers, paging, order_by)
 
     @batched(
         graphql_type=MutedConnection,
@@ -166,10 +166,10 @@ class Viewer:
     )
     async def suggestions(
         viewers: Parents[UserRow], info: Info, first: SuggestionsFirst = UNSET, after: After = UNSET
-    ) -> list[SuggestionConnection]:
+    ) -> list[FollowSuggestionConnection]:
         size, cursor = arguments.given(first), arguments.given(after)
         page = await suggestion_page(scope_of(info), size, cursor)  # there is but one viewer
-        return cast("list[SuggestionConnection]", [page] * len(viewers))
+        return cast("list[FollowSuggestionConnection]", [page] * len(viewers))
 
 
 def _request(entry: EntryRow) -> RequestRow:

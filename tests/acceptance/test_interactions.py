@@ -130,7 +130,7 @@ async def test_a_key_is_of_one_batch(
     await record_with(gateway, "k", interaction(1, 2))
     before = await stores.affinity.closest(UserId(1))
     refused = await record_with(gateway, "k", *other)
-    assert (refused["outcome"], refused["recorded"]) == ("REFUSED", 0)
+    assert (refused["outcome"], refused["recorded"]) == ("REJECTED", 0)
     assert refused["userErrors"] == [
         {
             "__typename": "IdempotencyKeyReused",
@@ -147,7 +147,7 @@ async def test_services_share_their_keys_with_all_they_do(gateway: Gateway) -> N
     limit = """mutation { setFollowingLimit(input: {userId: "1", limit: 5, idempotencyKey: "k"}) {
         outcome userErrors { code } } }"""
     told = (await gateway.as_service.data(limit))["setFollowingLimit"]
-    assert told == {"outcome": "REFUSED", "userErrors": [{"code": "IDEMPOTENCY_KEY_REUSED"}]}
+    assert told == {"outcome": "REJECTED", "userErrors": [{"code": "IDEMPOTENCY_KEY_REUSED"}]}
 
 
 async def test_what_is_no_key_is_refused(gateway: Gateway, stores: Stores) -> None:
