@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 import strawberry
 
 from engine import Parents, batched, of_rows
-from graph.cursor import read_cursor, write_cursor
+from graph.cursor import write_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadInput
 from graph.page import ListKind, ListOf, Page, Position, Ranking
@@ -15,10 +15,12 @@ from resolvers.freshness import freshness_of
 from resolvers.scope import Scope
 from resolvers.suggestions import SuggestionPage, suggested, suggestion_total
 from schema import arguments
+from schema.arguments import Paging
 from schema.connection import PageInfo, entries
 from schema.context import Info, scope_of
 from schema.freshness import ListFreshness, shown
-from schema.rows import ConnectionRow, EntryRow
+from schema.node import SUGGESTION_PREFIX, Node
+from schema.rows import ConnectionRow, EntryRow, ViewerRow
 
 if TYPE_CHECKING:
     from schema.user import User
@@ -45,7 +47,17 @@ class FollowSuggestionReason(Enum):
 
 @strawberry.type(description="A user whom the viewer might want to follow, and why.")
 @of_rows(SuggestionRow)
-class FollowSuggestion:
+class FollowSuggestion(Node):
+    @batched(
+        graphql_type=strawberry.ID,
+        description="The id: `suggestion:`, the viewer's user id, a colon, and the suggested "
+        "user's id.",
+        ready=True,
+    )
+    def id(rows: Parents[SuggestionRow], info: Info) -> list[str]:
+        viewer = scope_of(info).viewer
+        return [f"{SUGGESTION_PREFIX}:{viewer}:{row.user}" for row in rows]
+
     @batched(description="The user.")
     def user(rows: Parents[SuggestionRow]) -> list[LazyUser]:
         return cast("list[User]", [row.user for row in rows])
@@ -79,7 +91,7 @@ SuggestionEntry: TypeAlias = tuple[EntryRow, SuggestionRow]
 
 @strawberry.type(description="A suggestion in its list.")
 class FollowSuggestionEdge:
-    @batched(description="Where this edge is, for `after`. Opaque.")
+    @batched(description="Where this edge is, for `after` and `before`. Opaque.")
     def cursor(rows: Parents[SuggestionEntry]) -> list[str]:
         return [write_cursor(*entry) for entry, _ in rows]
 
@@ -120,12 +132,13 @@ class FollowSuggestionConnection:
         return list(map(shown, freshness_of(scope_of(info), followers)))
 
 
-async def suggestion_page(scope: Scope, first: int | None, after: str | None) -> SuggestionPage:
-    """The page of the viewer's suggestions that Relay's arguments mean."""
-    size = arguments.page_size("first", first, scope.limits)
-    mine = _list_of(scope.must_have_viewer())
-    last = None if after is None else read_cursor("after", after, mine).id
-    return await suggested(scope, size, last)
+async def suggestion_pages(
+    scope: Scope, viewers: Parents[ViewerRow], paging: Paging
+) -> list[SuggestionPage]:
+    """Return the page of the viewer's suggestions, once for each row of that viewer."""
+    own = _list_of(scope.must_have_viewer())
+    page = await suggested(scope, arguments.window(own, scope.limits, paging))
+    return [page] * len(viewers)
 
 
 def _list_of(viewer: UserId) -> ListOf:
@@ -135,5 +148,8 @@ def _list_of(viewer: UserId) -> ListOf:
 def _as_list(page: SuggestionPage) -> ConnectionRow:
     """The page without reasons. A cursor names the user, and nothing that decides the order."""
     places = tuple(Position(Millis(0), suggestion.user) for suggestion in page.entries)
-    bounds = not page.first, False
-    return ConnectionRow(_list_of(page.viewer), Page(places, page.more), True, bounds)
+    window = page.window
+    bounds = window.has_after, window.has_before
+    return ConnectionRow(
+        _list_of(page.viewer), Page(places, page.more), not window.backward, bounds
+    )
