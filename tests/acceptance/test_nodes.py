@@ -39,7 +39,8 @@ async def test_the_viewer_is_a_node_for_themselves_only(gateway: Gateway) -> Non
 
 @pytest.mark.usefixtures("graph")
 async def test_a_relation_is_a_node_that_shows_what_relation_with_shows(gateway: Gateway) -> None:
-    query = '{ user(id: "3") { relationWith(ids: ["1"]) { __typename id from { id } to { id } state } } }'
+    query = """{ user(id: "3") { relationWith(ids: ["1"]) {
+        __typename id from { id } to { id } state } } }"""
     for viewer in (None, 1, 3, 9):
         (shown,) = (await gateway.data(query, viewer))["user"]["relationWith"]
         assert shown["id"] == "relation:3:1"
@@ -126,7 +127,8 @@ async def test_a_mutation_that_fails_does_not_hide_one_that_committed(gateway: G
         a: followUser(input: {userId: "2"}) { outcome consistencyToken undoToken }
         b: setFollowingLimit(input: {userId: "1", limit: 5}) { outcome }
         c: unfollowUser(input: {userId: "2"}) { outcome undoToken consistencyToken
-            user { followers(first: 1000) { totalCount } } viewer { blockedUsers(after: "x") { totalCount } } }
+            user { followers(first: 1000) { totalCount } }
+            viewer { blockedUsers(after: "x") { totalCount } } }
     }"""
     answer = await gateway.answer(query, 1)
     data = answer["data"]
