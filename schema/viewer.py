@@ -8,6 +8,7 @@ import strawberry
 from engine import Parents, Soon, Zipped, batched, of_rows
 from graph.edge import Pair
 from graph.page import OwnListKind
+from resolvers.limits import RemainingLimits, limits_of
 from resolvers.suggestions import SuggestionPage
 from schema import lists
 from schema.arguments import Paging
@@ -22,6 +23,7 @@ from schema.connection import (
     entries,
 )
 from schema.context import Info, scope_of
+from schema.limits import RelationshipLimits
 from schema.node import VIEWER_PREFIX, Node
 from schema.notes import notes_of
 from schema.order import Order
@@ -121,8 +123,16 @@ class Viewer(Node):
         return cast("list[RelationshipSettings]", accounts)
 
     @batched(
+        graphql_type=RelationshipLimits,
+        description="The limits on what the viewer may change, and what is left of them. Costs "
+        "one look-up in the database.",
+    )
+    async def limits(viewers: Parents[ViewerRow], info: Info) -> list[RemainingLimits]:
+        return await limits_of(scope_of(info), _users(viewers))
+
+    @batched(
         graphql_type=FollowingConnection,
-        description="Whom the viewer follows closely, newest first. Nobody else is told.",
+        description="The viewer's close follows, newest first. Visible to the viewer only.",
     )
     @paged
     def close_follows(
