@@ -1,4 +1,4 @@
-"""From what a caller wrote to an action. Bad input is named, never cut."""
+"""Converts inputs into actions. Invalid input is an error, never cut."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -20,20 +20,19 @@ KINDS = {FollowVisibility.PUBLIC: Kind.FOLLOW, FollowVisibility.WHISPER: Kind.WH
 
 
 def action_of(action: RelationshipAction, limits: Limits, given: Any) -> Action:
-    """The action, with those fields of its input (of one mutation, or of one change of many) that
-    belong to it.
+    """Return the action with its fields of the input of a mutation or of `changeRelationships`.
 
     Raises:
-        BadInput: one of these cannot be so.
+        BadInput: a field is invalid.
     """
     return _ACTIONS[action](limits, given)
 
 
 def idempotency_key(key: str | None) -> str | None:
-    """The key as it was given.
+    """Return `key`.
 
     Raises:
-        BadInput: it is empty, or too long.
+        BadInput: it is empty or too long.
     """
     if key == "":
         raise BadInput("idempotencyKey", f"it is empty; use 1 to {KEY_CHARS_MAX} characters.")
@@ -72,7 +71,7 @@ def _end(until: datetime | None) -> Millis | None:
 
 
 _LAST = datetime.max.replace(microsecond=999_000, tzinfo=UTC)
-"""In whole milliseconds, as dates are kept: a later one could not be told any more."""
+"""The latest date that `datetime` can represent in whole milliseconds, as dates are stored."""
 
 
 def _text(argument: str, text: str, most: int) -> str:
