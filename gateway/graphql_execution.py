@@ -22,7 +22,7 @@ _CODES = {
 _SUBSCRIPTION, _EXECUTION = OperationType.SUBSCRIPTION, Stage.EXECUTION
 
 _NOT_HERE = (
-    "A subscription is answered many times: accept text/event-stream, or ask over a web socket."
+    "A subscription requires a stream. Send `Accept: text/event-stream`, or use a WebSocket."
 )
 
 
@@ -64,7 +64,7 @@ class EngineExecutor:
         except Refused as refused:
             raise RequestRefused(_CODES[refused.stage], refused.errors) from None
         if request.read_only and operation.kind is OperationType.MUTATION:
-            error = GraphQLError("A GET request reads: send mutations by POST.")
+            error = GraphQLError("A GET request cannot run a mutation. Use POST.")
             raise NotReadOnly("METHOD_NOT_ALLOWED", [error])
         return operation
 

@@ -49,7 +49,8 @@ def user_id(argument: str, text: str) -> UserId:
     found = user_id_of(text)
     if found is None:
         raise BadInput(
-            argument, f'"{shown(text)}" is not a user id: use a decimal number from 1 to 2^63-1.'
+            argument,
+            f'accepts only user ids (decimal numbers from 1 to 2^63-1), got "{shown(text)}".',
         )
     return found
 
@@ -75,8 +76,8 @@ def at_most(argument: str, texts: SequenceT, most: int) -> SequenceT:
 
 
 def too_many(argument: str, count: int, most: int) -> BadInput:
-    """Return the error for `count` ids where at most `most` are allowed."""
-    return BadInput(argument, f"{count} ids are too many: ask for at most {most} at once.")
+    """Return the error for a list of `count` entries where at most `most` are allowed."""
+    return BadInput(argument, f"must have at most {most} entries, got {count}.")
 
 
 def each_user_id(argument: str, texts: Sequence[str], most: int) -> list[Outcome[UserId]]:
@@ -100,9 +101,7 @@ def each_user_pair(argument: str, pairs: Sequence[PairOfIds], most: int) -> list
         BadInput: there are more than `most`.
     """
     if len(pairs) > most:
-        raise BadInput(
-            argument, f"{len(pairs)} pairs are too many: ask for at most {most} at once."
-        )
+        raise too_many(argument, len(pairs), most)
     return [_outcome(_pair, argument, pair) for pair in pairs]
 
 
@@ -155,7 +154,7 @@ def _window(
 ) -> Window:
     """The same without cursors. All pages of one size share one window."""
     if first is not None and last is not None:
-        raise BadInput("first", "give either `first` or `last`, not both.")
+        raise BadInput("first", "cannot be combined with `last`. Use only one of them.")
     argument, size = ("first", first) if last is None else ("last", last)
     return Window(
         _size(argument, size, default, most), backward=(last is not None) is not oldest_first
@@ -170,14 +169,14 @@ def page_size(argument: str, size: int | None, limits: Limits) -> int:
 def _size(argument: str, size: int | None, default: int, most: int) -> int:
     size = default if size is None else size
     if not 0 <= size <= most:
-        raise BadInput(argument, f"{size} is out of range: use 0 to {most}.")
+        raise BadInput(argument, f"must be between 0 and {most}, got {size}.")
     return size
 
 
 def zoned(argument: str, date: datetime) -> datetime:
     """Return `date`. Raises BadInput if it has no time zone."""
     if date.tzinfo is None:
-        raise BadInput(argument, "it has no time zone; end it with Z, or with an offset.")
+        raise BadInput(argument, "must have a time zone: end it with `Z` or an offset.")
     return date
 
 

@@ -98,7 +98,8 @@ async def changed_many(info: Info, given: ChangeRelationshipsInput) -> ChangeRel
         key = idempotency_key(given.idempotency_key)
         if len(given.changes) > scope.limits.changes_max:
             most = scope.limits.changes_max
-            raise BadInput("changes", f"{len(given.changes)} are too many: use at most {most}.")
+            count = len(given.changes)
+            raise BadInput("changes", f"must have at most {most} entries, got {count}.")
     except BadInput as bad:
         errors = [invalid_input(bad, INPUT)]
     else:

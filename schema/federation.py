@@ -77,7 +77,8 @@ def _id_of(representation: object) -> str:
         found = representation.get("id")
         if type(found) is str or type(found) is int:
             return str(found)
-    raise BadInput("representations", 'each is like { __typename: "User", id: "7" }.')
+    message = 'must contain only references like { __typename: "User", id: "7" }.'
+    raise BadInput("representations", message)
 
 
 _LINK = """

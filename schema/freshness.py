@@ -77,5 +77,6 @@ def shown(found: freshness.Freshness) -> ListFreshness:
 
 def _moments(argument: str, tokens: Sequence[str]) -> list[Moment]:
     if len(tokens) > TOKENS_MAX:
-        raise BadInput(argument, f"{len(tokens)} tokens are too many: use at most {TOKENS_MAX}.")
+        message = f"must have at most {TOKENS_MAX} tokens in one request, got {len(tokens)}."
+        raise BadInput(argument, message)
     return read_tokens(argument, tokens)

@@ -127,14 +127,15 @@ class InteractionMutations:
 
 def _interactions(given: Sequence[InteractionInput], most: int) -> list[Interaction]:
     if len(given) > most:
-        raise BadInput("interactions", f"{len(given)} are too many: at most {most} at once.")
+        raise arguments.too_many("interactions", len(given), most)
     now = Millis(int(time.time() * 1000))
     return [_interaction(f"interactions.{i}", one, now) for i, one in enumerate(given)]
 
 
 def _interaction(argument: str, given: InteractionInput, now: Millis) -> Interaction:
     if not 1 <= given.count <= COUNT_MAX:
-        raise BadInput(f"{argument}.count", f"{given.count} is out of range: 1 to {COUNT_MAX}.")
+        message = f"must be between 1 and {COUNT_MAX}, got {given.count}."
+        raise BadInput(f"{argument}.count", message)
     pair = Pair(
         arguments.user_id(f"{argument}.from", given.from_),
         arguments.user_id(f"{argument}.to", given.to),
@@ -146,5 +147,5 @@ def _interaction(argument: str, given: InteractionInput, now: Millis) -> Interac
 def _millis(argument: str, at: datetime, now: Millis) -> Millis:
     millis = Millis(int(arguments.zoned(argument, at).timestamp() * 1000))
     if not 0 <= millis <= now + CLOCKS_APART_MS:
-        raise BadInput(argument, "this date is before 1970, or still to come.")
+        raise BadInput(argument, "must not be before 1970 or more than five minutes in the future.")
     return millis

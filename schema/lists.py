@@ -104,7 +104,7 @@ async def closest_friends(
     """Return a page of the viewer's friends, closest first. An error for other users."""
     scope = scope_of(info)
     viewer = scope.must_have_viewer()
-    not_own = BadInput("orderBy", "AFFINITY orders your own friends only.")
+    not_own = BadInput("orderBy", "can be AFFINITY only for the viewer's own friends. Use DATE.")
     if viewer not in users:
         return [not_own] * len(users)
 

@@ -54,8 +54,8 @@ def _user(argument: str, text: str) -> Outcome[UserId]:
         prefixes = ", ".join(f"`{prefix}:`" for prefix in _FETCHERS)
         return BadInput(
             argument,
-            f'"{arguments.shown(text)}" is not an id: use a user\'s decimal number, or one of the '
-            f"prefixes {prefixes} with the user ids behind it, separated by colons.",
+            f"accepts only user ids, or a prefix ({prefixes}) followed by user ids with colons "
+            f'between them, got "{arguments.shown(text)}".',
         )
 
 

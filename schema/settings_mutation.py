@@ -152,7 +152,7 @@ class SettingsMutations:
 
 def _limit(limit: int | None) -> int | None:
     if limit is not None and limit < 0:
-        raise BadInput("limit", f"{limit} is out of range: use 0 to {LIMIT_MAX}.")
+        raise BadInput("limit", f"must be between 0 and {LIMIT_MAX}, got {limit}.")
     return limit
 
 

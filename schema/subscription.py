@@ -60,7 +60,8 @@ class Subscription:
     ) -> AsyncGenerator[list[Relation], None]:
         scope = scope_of(info)
         if not ids:
-            raise BadInput("ids", "name at least one user: of nobody there is nothing to tell.")
+            most = scope.limits.live_relations_max
+            raise BadInput("ids", f"must have 1 to {most} entries, got 0.")
         others = arguments.user_ids("ids", ids, scope.limits.live_relations_max)
         viewer = scope.must_have_viewer()
         async with aclosing(live.relation_changed(scope, others)) as changes:

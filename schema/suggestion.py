@@ -78,7 +78,7 @@ class FollowSuggestion(Node):
         rows: Parents[SuggestionRow], first: KnownFirst = 3
     ) -> list[list[LazyUser]]:
         if not 0 <= first <= KNOWN_MAX:
-            raise BadInput("first", f"{first} is out of range: use 0 to {KNOWN_MAX}.")
+            raise BadInput("first", f"must be between 0 and {KNOWN_MAX}, got {first}.")
         return cast("list[list[User]]", [list(row.known[:first]) for row in rows])
 
     @batched(

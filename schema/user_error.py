@@ -165,14 +165,17 @@ USER_ERRORS: tuple[type[UserError], ...] = (
 """All types that implement `UserError`."""
 
 _UNDO = {
-    Outcome.UNDO_UNKNOWN: (CannotUndoReason.UNKNOWN, "There is nothing to undo by this token."),
-    Outcome.UNDO_EXPIRED: (CannotUndoReason.EXPIRED, "It is too late to undo this."),
-    Outcome.CANNOT_UNDO: (CannotUndoReason.OVERTAKEN, "Things have changed since; do it anew."),
+    Outcome.UNDO_UNKNOWN: (CannotUndoReason.UNKNOWN, "This undo token is not valid."),
+    Outcome.UNDO_EXPIRED: (CannotUndoReason.EXPIRED, "It is too late to undo this change."),
+    Outcome.CANNOT_UNDO: (
+        CannotUndoReason.OVERTAKEN,
+        "This cannot be undone, because the relationship has changed since.",
+    ),
 }
 
 
 def invalid_input(bad: BadInput, path: Sequence[str]) -> UserError:
-    """Bad input, as the person may read it; `path` is where the input stands."""
+    """Return the user error for invalid input. `path` is the path of the input."""
     field = [*path, *bad.argument.split(".")]
     return InvalidInput(code=UserErrorCode.INVALID_INPUT, message=str(bad), field=field)
 
@@ -188,19 +191,19 @@ def rejections(result: Result, path: Sequence[str]) -> list[UserError]:
             message = "You cannot do this to yourself."
             return [CannotDoToSelf(code=code.CANNOT_DO_TO_SELF, message=message, field=user)]
         case Outcome.NOT_ALLOWED:
-            message = "This is not possible with this user."
+            message = "You cannot do this with this user."
             return [NotAllowed(code=code.NOT_ALLOWED, message=message, field=user)]
         case Outcome.UNBLOCK_FIRST:
-            message = "You block this user; unblock them first."
+            message = "You block this user. Unblock them first."
             return [UnblockFirst(code=code.UNBLOCK_FIRST, message=message, field=user)]
         case Outcome.ACCOUNT_NOT_ACTIVE:
-            message = "Your account is not active; nothing can be changed with it."
+            message = "Your account is not active, so you cannot make changes."
             return [AccountNotActive(code=code.ACCOUNT_NOT_ACTIVE, message=message, field=None)]
         case Outcome.ACCOUNT_DELETED:
-            message = "This account is deleted, and does not come back."
+            message = "This account is deleted and cannot be restored."
             return [AccountDeleted(code=code.ACCOUNT_DELETED, message=message, field=user)]
         case Outcome.IDEMPOTENCY_KEY_REUSED:
-            message = "This key was used before, with another input."
+            message = "This key was used before with a different input. Use a new key."
             field = [*path, "idempotencyKey"]
             reused = code.IDEMPOTENCY_KEY_REUSED
             return [IdempotencyKeyReused(code=reused, message=message, field=field)]
@@ -214,9 +217,9 @@ def rejections(result: Result, path: Sequence[str]) -> list[UserError]:
 
 
 def _bounds(result: Result, user: list[str]) -> list[UserError]:
-    """Which number was too large, if one was."""
+    """Return the limit that was reached; empty if none was."""
     if result.retry_at is not None:
-        message = "You are changing too much too fast; please wait a little."
+        message = "You are making too many changes. Try again later."
         retry_at = date(result.retry_at)
         limited = UserErrorCode.RATE_LIMITED
         return [RateLimited(code=limited, message=message, field=None, retry_at=retry_at)]
@@ -227,7 +230,7 @@ def _bounds(result: Result, user: list[str]) -> list[UserError]:
         return [
             BlockLimitReached(
                 code=UserErrorCode.BLOCK_LIMIT_REACHED,
-                message=f"You block {current} users; you may block {limit}.",
+                message=f"You can block at most {limit} users.",
                 field=user,
                 limit=limit,
                 current=current,
@@ -236,7 +239,7 @@ def _bounds(result: Result, user: list[str]) -> list[UserError]:
     return [
         FollowingLimitReached(
             code=UserErrorCode.FOLLOWING_LIMIT_REACHED,
-            message=f"You follow {current} users; you may follow {limit}.",
+            message=f"You can follow at most {limit} users, including pending requests.",
             field=user,
             limit=limit,
             current=current,

@@ -67,7 +67,7 @@ async def test_a_subscription_is_refused_although_the_schema_has_it() -> None:
 @pytest.mark.parametrize(
     ("query", "code", "message"),
     [
-        ("{ refused }", "BAD_USER_INPUT", "first: at most 100 are allowed"),
+        ("{ refused }", "BAD_USER_INPUT", "`first` must be at most 100."),
         ("{ down }", "UNAVAILABLE", "postgresql is unavailable"),
     ],
 )
