@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication
-from gateway.config import ConfigurationError, database_url, read_config, signing_secret
+from gateway.config import ConfigurationError, database_url, read_config, signing
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace
 from resolvers.scope import Limits
@@ -82,7 +82,7 @@ def test_a_value_may_come_from_a_file(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_named() -> None:
     with pytest.raises(ConfigurationError, match="KITH_JWT_SECRET_FILE is /nonexistent"):
-        signing_secret({"KITH_JWT_SECRET_FILE": "/nonexistent"})
+        signing({"KITH_JWT_SECRET_FILE": "/nonexistent"})
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_space_has_a_plain_name(space: str) -> None:
 
 def test_the_development_secret_is_for_development_alone() -> None:
     development = read_config(NOWHERE, "public", development=True, environ=SERVERS)
-    assert development.authentication.secret == DEVELOPMENT_SECRET
+    assert development.authentication.secrets == (DEVELOPMENT_SECRET,)
     Authentication(development.authentication)
     for environ in (SERVERS, {**SERVERS, "KITH_JWT_SECRET": DEVELOPMENT_SECRET}):
         with pytest.raises(ValueError, match="KITH_JWT"):
