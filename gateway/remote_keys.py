@@ -153,8 +153,8 @@ class RemoteKeys:
         return Unavailable("identity provider", f"KITH_JWKS_URL: {self._failure}")
 
     async def _refresh(self) -> None:
-        # A proxy of the environment is for addresses outside of this machine.
-        outside = not _is_loopback(urlsplit(self._settings.url).hostname or "")
+        # A proxy of the environment cannot reach this machine, for which http:// alone is allowed.
+        outside = urlsplit(self._settings.url).scheme == "https"
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=0)
         timeout_s = self._settings.fetch_deadline_ms / 1000
         async with httpx.AsyncClient(trust_env=outside, limits=limits, timeout=timeout_s) as client:

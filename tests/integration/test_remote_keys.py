@@ -7,7 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
@@ -18,6 +20,8 @@ from gateway.headers import Headers
 from gateway.http_refusal import HttpRefusal
 from gateway.remote_keys import JwksUrl, check_jwks_url
 from tests.jwks import PrivateKey, Provider, identity_provider, jwk, signed
+from tests.tls import certificate, tls_before
+from tests.valkey_cluster import free_ports
 from tests.waiting import until
 
 ONE, TWO = (rsa.generate_private_key(public_exponent=65537, key_size=2048) for _ in range(2))
@@ -255,6 +259,35 @@ async def test_one_broken_key_does_not_take_the_others_with_it(provider: Provide
         assert authentication.identify(token(curve, "curve")) == Identity(42)
         for key, key_id in ((TWO, "weak"), (TWO, None), (ONE, "encryption")):
             assert await refusal(authentication, token(key, key_id)) == UNKNOWN
+
+
+async def test_a_certificate_must_be_trusted(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, port = certificate(tmp_path), free_ports(1)[0]
+    where = urlsplit(provider.url)
+    assert where.hostname
+    reach = partial(asyncio.open_connection, where.hostname, where.port)
+    for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    async with tls_before(reach, file, port):
+        url = f"https://{where.hostname}:{port}/jwks"
+        async with authenticating(provider, url=url) as authentication:
+            assert await refusal(authentication, token(ONE, "one")) == AWAY
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        async with authenticating(provider, url=url) as authentication:
+            assert authentication.identify(token(ONE, "one")) == Identity(42)
+
+
+async def test_this_machine_is_reached_past_a_proxy(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    async with authenticating(provider) as authentication:
+        assert authentication.identify(token(ONE, "one")) == Identity(42)
 
 
 @pytest.mark.parametrize(

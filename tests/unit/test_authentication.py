@@ -17,6 +17,7 @@ from gateway.authentication import (
 from gateway.bearer import TOKEN_CHARS_MAX
 from gateway.headers import Headers
 from gateway.http_refusal import HttpRefusal
+from gateway.token_claims import ClaimMapping
 
 SECRET = "a secret of at least thirty-two bytes"
 
@@ -285,6 +286,17 @@ def test_the_viewer_header_counts_only_where_it_is_allowed() -> None:
 def test_a_token_outranks_the_viewer_header() -> None:
     headers = sent({"x-viewer": "7", "authorization": f"Bearer {signed(claims())}"})
     assert with_secret(allow_x_viewer=True).identify(headers) == Identity(42)
+
+
+def test_a_minted_token_has_the_claims_that_are_configured() -> None:
+    settings = AuthenticationSettings(
+        secrets=(SECRET,),
+        audiences=("kith",),
+        issuers=("platform",),
+        claims=ClaimMapping('$["https://app.example"].user', "$.access.roles", "back-end"),
+    )
+    headers = bearer(mint(SECRET, 42, "read back-end", settings=settings))
+    assert Authentication(settings).identify(headers) == Identity(42, service=True)
 
 
 def test_no_token_is_minted_for_what_is_no_user_id() -> None:
