@@ -16,11 +16,13 @@ help: ## List the targets
 
 install: $(READY) ## Create the virtual environment with the locked dependencies
 
-$(READY): requirements-dev.txt
+# The last step installs the command `kith`. Its build backend is locked too: nothing more is downloaded.
+$(READY): requirements-dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Kith needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
 dev: $(READY) ## Start everything on this machine (PORT=8000 STATE=.kith); Ctrl-C stops it

@@ -12,6 +12,7 @@ import typer
 
 from gateway.config import ConfigurationError, database_url, read_config, signing_secret
 from gateway.embedded.errors import EmbeddedError
+from gateway.version import VERSION
 from graph.edge import MAX_USER_ID
 from graph.errors import KithError
 from storage.postgres.bulk_load import OnBad
@@ -41,6 +42,23 @@ Host = Annotated[str, typer.Option(help="The address to listen on.")]
 
 STATE = Path(".kith")
 SPACE = "public"
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kith {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def kith(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None: ...
 
 
 @app.command()

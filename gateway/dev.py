@@ -4,7 +4,6 @@ import asyncio
 import http.client
 import shlex
 import socket
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from gateway.embedded.command import Command
 from gateway.embedded.servers import Servers, embedded_servers
 from gateway.embedded.signals import until_signalled
 from gateway.embedded.state import State, find_running
+from gateway.program import ARGV, program
 from gateway.sample import load_sample
 from storage.postgres.migrate import migrate
 from storage.space import checked_space
@@ -67,14 +67,13 @@ def _environment(servers: Servers) -> dict[str, str]:
 async def _start(
     servers: Servers, environment: Mapping[str, str], host: str, port: int, space: str
 ) -> None:
-    kith = (sys.executable, "-m", "gateway")
     url = f"http://{host}:{port}"
 
     async def answers(_: int) -> bool:
         return await asyncio.to_thread(_answers, host, port)
 
-    worker = (*kith, "worker", "--space", space)
-    gateway = (*kith, "serve", "--development", "--space", space)
+    worker = (*ARGV, "worker", "--space", space)
+    gateway = (*ARGV, "serve", "--development", "--space", space)
     await servers.supervisor.start(Command("worker", worker, env=environment))
     await servers.supervisor.start(
         Command(
@@ -96,8 +95,9 @@ def welcome(url: str) -> str:
         "",
         *(f"  {curl(url, query)}" for query in QUERIES),
         "",
-        "`python -m gateway token 42` prints a token for user 42, and",
-        "`python -m gateway token --scope service` one for a service.",
+        f"{program()} token 42                 # prints a token for user 42",
+        f"{program()} token --scope service    # prints one for a service",
+        "",
         "Ctrl-C stops everything.",
         "",
     ]
