@@ -31,6 +31,7 @@ from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
 from gateway.health import Health
 from gateway.metrics import Metrics
+from gateway.peers import Peers
 from gateway.playground import Playground
 from gateway.transports import Transports
 from graph.edge import UserId
@@ -51,14 +52,16 @@ class Gateway:
 
     /graphql is answered before any routing: a small answer would pay for a router what it costs.
     That a call is a plain function which returns an awaitable saves a coroutine a request; a server
-    that guesses the version of ASGI has to be told that it is 3.
+    that guesses the version of ASGI has to be told that it is 3. `peers` are the processes that
+    share its address; /metrics answers for all of them.
 
     Raises:
         ValueError: the authentication settings cannot be right; the text says why.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, peers: Peers | None = None) -> None:
         self._config = config
+        self._peers = peers
         self._authentication = Authentication(config.authentication)
         self._connections = Connections(config.streams)
         self._graphql: ASGIApp | None = None
@@ -83,17 +86,19 @@ class Gateway:
         engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
         async with open_stores(config.storage) as stores:
             self._graphql = self._transports(stores, engine, playground)
+            metrics = Metrics(stores, engine, self._peers)
             probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}
             if stores.broker is not stores.redis:
                 probes["broker"] = stores.broker.ping
             self._others.router.routes.extend(
                 [
                     *Health(probes, required=frozenset({"postgresql"})).routes(),
-                    *Metrics(stores, engine).routes(),
+                    *metrics.routes(),
                     *playground.routes(),
                 ]
             )
-            yield
+            async with metrics.answering():
+                yield
 
     def _transports(self, stores: Stores, engine: Engine, playground: Playground) -> Transports:
         config, identify = self._config, self._authentication.identify
