@@ -1,5 +1,6 @@
 """Runs the gateway under uvicorn: one process, or several that share their sockets."""
 
+import asyncio
 import contextlib
 import gc
 import logging
@@ -28,6 +29,9 @@ SHUTDOWN_S = 10
 
 CLOSE_S = 5
 """How long a process may close its connections before and its stores after that."""
+
+LAST_REQUESTS_S = 0.2
+"""How long the connections that were accepted last have to send their requests."""
 
 SOCKET_MESSAGE_BYTES_MAX = 1 << 20
 
@@ -149,6 +153,10 @@ class Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        # uvicorn closes connections without a request, and the last ones have not sent theirs yet.
+        await asyncio.sleep(LAST_REQUESTS_S)
         await self._gateway.hang_up()
         await super().shutdown(sockets)
 
