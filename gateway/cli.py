@@ -68,6 +68,7 @@ def dev(
     port: Port = 8000, state: StateFolder = STATE, space: Space = SPACE, host: Host = "127.0.0.1"
 ) -> None:
     """Start everything on this machine: servers, sample graph, gateway, worker. Ctrl-C stops it."""
+    typer.echo("Starting Kith on this machine; Ctrl-C stops it.")
     from gateway.dev import run
 
     with _said_plainly():

@@ -33,7 +33,7 @@ class _Kept:
     restarts: Restarts
     up: asyncio.Event = field(default_factory=asyncio.Event)
     child: Child | None = None
-    task: asyncio.Task[NoReturn] | None = None
+    task: asyncio.Task[None] | None = None
 
 
 class Supervisor:
@@ -99,15 +99,17 @@ class Supervisor:
         await self._given_up.wait()
         raise self._failure or AssertionError("given up without a cause")
 
-    def _note_end(self, task: asyncio.Task[NoReturn]) -> None:
-        if not task.cancelled():
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
             self._failure = task.exception()
             self._given_up.set()
 
-    async def _keep(self, kept: _Kept) -> NoReturn:
+    async def _keep(self, kept: _Kept) -> None:
         while True:
             how = await self._live_once(kept)
             self._record()
+            if not kept.command.restart:
+                return
             delay_s = self._delay_s(kept, how)
             self._say(kept.command.name, f"{how}; starting it again")
             await asyncio.sleep(delay_s)
