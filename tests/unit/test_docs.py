@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from graphql import OperationDefinitionNode, parse
 
-from gateway.playground import examples
+from gateway.playground_examples import examples
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
