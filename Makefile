@@ -36,11 +36,14 @@ test-long: $(READY) ## Run the property tests for much longer, and replay a whol
 	$(BIN)/pytest -n auto -m long
 	$(BIN)/pytest -n auto --hypothesis-profile=long tests/property/test_service_against_model.py
 
-playground: ## Bundle the playground with npm, so that it works without the internet
+playground: ## Bundle the playground with npm (needs npm, and its registry once)
+	@command -v npm >/dev/null || { echo "This needs npm, which comes with Node.js."; exit 1; }
 	cd gateway/playground && npm ci --no-audit --no-fund --loglevel=error && npm run build
 
 browser-test: $(READY) playground ## Try the playground in a real browser (needs npm; root installs chromium)
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; }
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; } \
+	  || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
 	$(BIN)/pytest tests/acceptance/test_playground_browser.py
 
 clients-test: $(READY) ## Try graphql-ws and graphql-sse, the clients that people use (needs npm)

@@ -50,7 +50,7 @@ FOLLOWS = (
 """What the rest builds on; of these dates the first is the newest."""
 
 DESCRIPTIONS: Mapping[UserId, str] = {
-    ME: "the viewer of the examples; has friends and requests",
+    ME: "the viewer of the examples",
     UserId(2): "a star, followed by more than a third of all",
     UserId(400): "follows nobody",
     WHISPERED_TO: "user 1 whispers to this user",

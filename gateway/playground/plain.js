@@ -101,7 +101,7 @@ if (isDevelopment) {
   at("viewer-row").firstChild.textContent = "Bearer token ";
 }
 at("example").replaceChildren(
-  ...settings.examples.map(({ query }, number) => option(number, namesIn(query).join(", "))),
+  ...settings.examples.map(({ query }, number) => option(number, namesIn(query)[0])),
 );
 at("example").addEventListener("change", showExample);
 at("query").addEventListener("input", () => {
@@ -117,4 +117,5 @@ at("form").addEventListener("keydown", (event) => {
 });
 at("open").addEventListener("click", () => location.reload());
 showExample();
+ask();
 watch(ASKS_MAX);
