@@ -8,6 +8,7 @@ import { useObservable } from "./observable.js";
 import { settings } from "./settings.js";
 
 const ROWS_MAX = 100;
+const TABLES_MAX = 10;
 
 export function RelationMasks() {
   const last = useObservable(exchange);
@@ -16,7 +17,9 @@ export function RelationMasks() {
     const isShown = last && shown && formatResult(last.answer) === shown;
     return isShown ? masksIn(last) : [];
   }, [last, shown]);
-  return masks.map((mask) => <MaskTable key={mask.path} {...mask} />);
+  const tables = masks.slice(0, TABLES_MAX).map((mask) => <MaskTable key={mask.path} {...mask} />);
+  if (masks.length <= TABLES_MAX) return tables;
+  return [...tables, <p key="more" className="mask">and {masks.length - TABLES_MAX} more masks</p>];
 }
 
 function MaskTable({ path, ids, relations }) {

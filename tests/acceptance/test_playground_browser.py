@@ -23,6 +23,11 @@ from tests.waiting import until
 STOP = '.graphiql-execute-button[aria-label^="Stop"]'
 SECRET = "a secret of sixty-four bytes, as a deployment has one for itself"
 WHO = "query Who { viewer { user { id } } }"
+MASKS = (
+    'query Masks ($ids: [ID!]! = ["401", "403"]) { users(ids: ["1", "2"]) { ...Mine } }'
+    " fragment Mine on User { mine: relationMask(ids: $ids) }"
+)
+CAPTIONS = "Array.from(document.querySelectorAll('.mask caption code'), code => code.innerText)"
 ROWS = "Array.from(document.querySelectorAll('.mask tbody tr'), row => row.innerText)"
 
 pytestmark = pytest.mark.skipif(chromium_path() is None, reason="chromium is not installed")
@@ -191,6 +196,12 @@ async def test_a_relation_mask_is_decoded_below_its_answer(
         assert marks == {user: number.bit_count() for user, number in numbers.items()}
         playground.choose("Counts")
         playground.page.wait_for("!document.querySelector('.mask')")
+        playground.write(MASKS)
+        playground.run()
+        captions = playground.page.wait_for(f"{CAPTIONS}.length === 2 && {CAPTIONS}")
+        assert captions == ["users.0.mine", "users.1.mine"]
+        rows = playground.page.evaluate(ROWS)
+        assert [row.split()[0] for row in rows] == ["401", "403", "401", "403"]
 
     await to_thread(visit)
 
