@@ -9,7 +9,7 @@ BIN  := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-long check format playground browser-test clients-test bench lock sdl states clean
+.PHONY: help install dev test test-long check format playground browser-test clients-test identity-test bench lock sdl states clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,10 @@ browser-test: $(READY) playground ## Try the playground in a real browser (needs
 clients-test: $(READY) ## Try graphql-ws and graphql-sse, the clients that people use (needs npm)
 	cd tests/acceptance/clients && npm ci --no-audit --no-fund --loglevel=error
 	$(BIN)/pytest tests/acceptance/test_clients.py
+
+identity-test: $(READY) ## Try tokens of a real OpenID Connect server (needs npm)
+	cd tests/acceptance/identity_provider && npm ci --no-audit --no-fund --loglevel=error
+	$(BIN)/pytest tests/acceptance/test_identity_provider.py
 
 bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
 	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \
