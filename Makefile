@@ -44,12 +44,14 @@ test-long: $(READY) ## Run the property tests for much longer, and replay a whol
 	$(BIN)/pytest -n auto -m long
 	$(BIN)/pytest -n auto --hypothesis-profile=long tests/property/test_service_against_model.py
 
-playground: $(RUNS) ## Bundle the playground with npm, unless that was done; `make dev` does it too
+playground: $(RUNS) ## Bundle the playground, unless that was done (needs npm); `make dev` does it too
 	$(BIN)/python -m gateway.bundling
 
 browser-test: $(READY) playground ## Try the playground in a real browser (needs npm; root installs chromium)
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; }
-	$(BIN)/pytest tests/acceptance/test_playground_browser.py
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; } \
+	  || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
+	$(BIN)/pytest tests/acceptance/test_playground_browser.py tests/acceptance/test_browser_origins.py
 
 clients-test: $(READY) ## Try graphql-ws and graphql-sse, the clients that people use (needs npm)
 	cd tests/acceptance/clients && npm ci --no-audit --no-fund --loglevel=error
