@@ -156,7 +156,8 @@ class RemoteKeys:
         # A proxy of the environment cannot reach this machine, for which http:// alone is allowed.
         outside = urlsplit(self._settings.url).scheme == "https"
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=0)
-        timeout_s = self._settings.fetch_deadline_ms / 1000
+        # For one read or write; the deadline of a whole fetch comes first.
+        timeout_s = 2 * self._settings.fetch_deadline_ms / 1000
         async with httpx.AsyncClient(trust_env=outside, limits=limits, timeout=timeout_s) as client:
             while True:
                 self._fetching = True
