@@ -273,7 +273,7 @@ async def test_outside_development_a_pasted_token_says_who_asks(
         playground.open(url)
         playground.answer('"id": "409"')
 
-    settings = AuthenticationSettings(secret=SECRET)
+    settings = AuthenticationSettings(secrets=(SECRET,))
     async with live_gateway(sampled, authentication=settings) as live:
         await to_thread(visit, live.http)
 
