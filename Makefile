@@ -8,6 +8,12 @@ VENV := .venv
 BIN  := $(VENV)/bin
 READY := $(VENV)/.installed
 
+# The clients of Python have environments of their own: no version of graphql-core suits them all.
+CLIENTS := tests/acceptance/clients
+CLIENTS_VENV := .venv-clients
+PYTHON_CLIENTS := gql ariadne-codegen
+CLIENTS_READY := $(PYTHON_CLIENTS:%=$(CLIENTS_VENV)/%/.installed)
+
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-long check format playground browser-test clients-test bench lock sdl states clean
 
@@ -43,9 +49,14 @@ browser-test: $(READY) playground ## Try the playground in a real browser (needs
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; }
 	$(BIN)/pytest tests/acceptance/test_playground_browser.py
 
-clients-test: $(READY) ## Try graphql-ws and graphql-sse, the clients that people use (needs npm)
-	cd tests/acceptance/clients && npm ci --no-audit --no-fund --loglevel=error
-	$(BIN)/pytest tests/acceptance/test_clients.py
+clients-test: $(READY) $(CLIENTS_READY) ## Try the GraphQL clients of JavaScript and Python (needs Node and npm)
+	cd $(CLIENTS) && npm ci --no-audit --no-fund --loglevel=error
+	$(BIN)/pytest $(CLIENTS)
+
+$(CLIENTS_VENV)/%/.installed: $(CLIENTS)/python/%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
 	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \
@@ -78,7 +89,10 @@ lock: $(READY) ## Resolve the dependencies anew
 	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-header \
 	  --no-emit-index-url --generate-hashes --all-extras -c requirements.txt pyproject.toml \
 	  -o requirements-dev.txt
+	for client in $(PYTHON_CLIENTS:%=$(CLIENTS)/python/%); do \
+	  $(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-header \
+	    --no-emit-index-url --generate-hashes $$client.in -o $$client.txt || exit 1; done
 
 clean: ## Remove what was built; the data of `make dev` stays
-	rm -rf $(VENV) .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CLIENTS_VENV) .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
