@@ -22,7 +22,7 @@ from resolvers.scope import Limits
 from schema.arguments import Paging, window
 from schema.context import Info, scope_of
 from schema.order import FriendOrder, ListOrder, is_oldest_first
-from schema.rows import ConnectionRow, UserRow
+from schema.rows import ConnectionRow, UserRow, ViewerRow
 
 Rows: TypeAlias = Sequence[Outcome[ConnectionRow]]
 Read: TypeAlias = Callable[[Sequence[UserId], Window], Awaitable[Opened]]
@@ -59,13 +59,13 @@ def filtered(
 def own_pages(
     info: Info,
     kind: OwnListKind,
-    viewers: Parents[UserRow],
+    viewers: Parents[ViewerRow],
     paging: Paging,
     order: ListOrder | None,
 ) -> Awaitable[Rows]:
     """A page of a list that is the viewer's alone."""
     scope = scope_of(info)
-    lists = _lists(kind, viewers, order)
+    lists = _lists(kind, [user for (user,) in viewers], order)
     return _rows(scope.limits, lists, paging, partial(own_pages_of, scope, kind))
 
 

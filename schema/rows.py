@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 
 from engine import Zipped
-from graph.edge import Millis, UserId
+from graph.edge import Millis, Pair, UserId
 from graph.page import ListOf, Page, Position
 from graph.relation import Relation, RelationColumn
 from graph.visibility import Access
@@ -39,6 +39,12 @@ class ConnectionRow(NamedTuple):
     """How many entries there are, or what tells it; None: as many as the whole list has."""
 
 
+class ViewerRow(NamedTuple):
+    """The user who makes the request."""
+
+    user: UserId
+
+
 class RequestRow(NamedTuple):
     """Somebody asked to follow somebody."""
 
@@ -59,6 +65,11 @@ def relation_rows(
 ) -> Zipped[RelationRow]:
     """How `source` stands to each of `targets`. No row is made where only kinds are asked for."""
     return Zipped([source] * len(targets), targets, relations.kinds, relations)
+
+
+def relation_row(pair: Pair, relation: Relation) -> RelationRow:
+    """The row of one relation."""
+    return pair.source, pair.target, relation.kinds, relation
 
 
 def date(since: Millis) -> datetime:
