@@ -47,7 +47,7 @@ async def main(given: dict[str, Any]) -> None:
             if counts[-1] == 2:
                 break
         show({"counts": [counts[0], counts[-1]]})
-    show(await followers(given["url"], given["tokens"][given["viewer"]]))
+    show(await followers(given["url"], given["tokens"][given["viewer"]], other))
 
 
 asyncio.run(main(json.loads(sys.argv[1])))
