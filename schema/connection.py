@@ -50,7 +50,7 @@ class PageInfo:
         ready=True,
     )
     def has_next_page(rows: Parents[ConnectionRow]) -> list[bool]:
-        return [row.page.more if row.from_start else row.bounds[1] for row in rows]
+        return [row.page.more if row.from_start else row.bounds[1] is not None for row in rows]
 
     @batched(
         description="Whether more comes before this page. Exact with `last`; with `first`, "
@@ -58,19 +58,31 @@ class PageInfo:
         ready=True,
     )
     def has_previous_page(rows: Parents[ConnectionRow]) -> list[bool]:
-        return [row.bounds[0] if row.from_start else row.page.more for row in rows]
+        return [row.bounds[0] is not None if row.from_start else row.page.more for row in rows]
 
-    @batched(description="The cursor of the first edge here.", ready=True)
+    @batched(
+        description="The cursor of the first edge of this page. Of an empty page read with `last`: "
+        "the given `before`, so that paging continues from there.",
+        ready=True,
+    )
     def start_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
         return [
-            write_cursor(row.page.entries[0], row.list_of) if row.page.entries else None
+            write_cursor(row.page.entries[0], row.list_of)
+            if row.page.entries
+            else (None if row.from_start else row.bounds[1])
             for row in rows
         ]
 
-    @batched(description="The cursor of the last edge here.", ready=True)
+    @batched(
+        description="The cursor of the last edge of this page. Of an empty page read with "
+        "`first`: the given `after`, so that paging continues from there.",
+        ready=True,
+    )
     def end_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
         return [
-            write_cursor(row.page.entries[-1], row.list_of) if row.page.entries else None
+            write_cursor(row.page.entries[-1], row.list_of)
+            if row.page.entries
+            else (row.bounds[0] if row.from_start else None)
             for row in rows
         ]
 

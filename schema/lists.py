@@ -170,9 +170,8 @@ def _opened_rows(
     if lists[0].oldest_first:
         pages = [Page(page.entries[::-1], page.more) for page in pages]
     _, after, last, before = paging
-    bounds = after is not None, before is not None
     told = totals if chosen is None else repeat(chosen)
-    rows = zip(lists, pages, repeat(last is None), repeat(bounds), accesses, told)
+    rows = zip(lists, pages, repeat(last is None), repeat((after, before)), accesses, told)
     return list(map(_connection_row, rows))
 
 

@@ -32,8 +32,8 @@ class ConnectionRow(NamedTuple):
     page: Page
     from_start: bool
     """Whether the page was taken from the end that the order begins with: `first`, not `last`."""
-    bounds: tuple[bool, bool]
-    """Whether an `after`, and whether a `before` was given."""
+    bounds: tuple[str | None, str | None]
+    """The cursors that were given as `after` and as `before`."""
     access: Access = Access.VISIBLE
     total: int | Filter | None = None
     """How many entries there are, or what tells it; None: as many as the whole list has."""

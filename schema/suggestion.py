@@ -148,8 +148,7 @@ def _list_of(viewer: UserId) -> ListOf:
 def _as_list(page: SuggestionPage) -> ConnectionRow:
     """The page without reasons. A cursor names the user, and nothing that decides the order."""
     places = tuple(Position(Millis(0), suggestion.user) for suggestion in page.entries)
-    window = page.window
-    bounds = window.has_after, window.has_before
-    return ConnectionRow(
-        _list_of(page.viewer), Page(places, page.more), not window.backward, bounds
-    )
+    list_of, window = _list_of(page.viewer), page.window
+    after = write_cursor(window.after, list_of) if window.has_after else None
+    before = write_cursor(window.before, list_of) if window.has_before else None
+    return ConnectionRow(list_of, Page(places, page.more), not window.backward, (after, before))
