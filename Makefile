@@ -10,12 +10,14 @@ READY := $(VENV)/.installed
 
 # The clients of Python have environments of their own: no version of graphql-core suits them all.
 CLIENTS := tests/acceptance/clients
+SCHEMA_LINT := tests/schema-lint
 CLIENTS_VENV := .venv-clients
 PYTHON_CLIENTS := gql ariadne-codegen
 CLIENTS_READY := $(PYTHON_CLIENTS:%=$(CLIENTS_VENV)/%/.installed)
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-long check format playground browser-test clients-test bench lock sdl states clean
+.PHONY: help install dev test test-long check format playground browser-test clients-test bench schema-lint \
+  lock sdl states clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +73,13 @@ check: $(READY) ## Lint, types, imports, SDL and changelog
 	$(BIN)/python -m gateway sdl | diff -u schema/schema.graphql - \
 	  || { echo "schema/schema.graphql is out of date: run make sdl"; exit 1; }
 	@grep -q '^## Unreleased' CHANGELOG.md || { echo "CHANGELOG.md has no Unreleased part"; exit 1; }
+
+schema-lint: ## Lint the contract, and compare it with that of the last release (needs Node and npm)
+	cd $(SCHEMA_LINT) && npm ci --no-audit --no-fund --loglevel=error
+	$(SCHEMA_LINT)/node_modules/.bin/eslint -c $(SCHEMA_LINT)/eslint.config.mjs schema/schema.graphql
+	$(SCHEMA_LINT)/node_modules/.bin/graphql-schema-linter -c $(SCHEMA_LINT) schema/schema.graphql
+	@[ ! -e schema/released.graphql ] || $(SCHEMA_LINT)/node_modules/.bin/graphql-inspector diff \
+	  schema/released.graphql schema/schema.graphql
 
 format: $(READY) ## Format the code
 	$(BIN)/ruff format .
