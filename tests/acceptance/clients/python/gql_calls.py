@@ -21,6 +21,7 @@ mutation Follow($input: FollowUserInput!) {
   followUser(input: $input) { outcome relation { state } }
 }
 """
+SCHEMA = build_schema(Path("schema.graphql").read_text(encoding="utf-8"))
 COUNTS = "subscription Counts($id: ID!) { countsChanged(userId: $id) { followerCount } }"
 
 
@@ -41,10 +42,9 @@ async def main(given: dict[str, Any]) -> None:
             show({"code": (error.errors or [])[0]["extensions"]["code"], "data": error.data})
 
     # gql checks operations against the schema file, and against what the server says of itself.
-    schema = build_schema(Path("schema.graphql").read_text(encoding="utf-8"))
     headers = {"authorization": f"Bearer {token}"}
     transport = HTTPXAsyncTransport(url=url, headers=headers)
-    async with Client(transport=transport, schema=schema) as session:
+    async with Client(transport=transport, schema=SCHEMA) as session:
         show(await session.execute(GraphQLRequest(PROFILE, variable_values={"id": other})))
     async with Client(transport=transport, fetch_schema_from_transport=True) as session:
         show(await session.execute(GraphQLRequest(PROFILE, variable_values={"id": other})))
