@@ -22,7 +22,7 @@ def generated(workspace: Path) -> Path:
     own = (CLIENTS / "python" / "operations.graphql").read_text(encoding="utf-8")
     (workspace / "operations.graphql").write_text(shown + own, encoding="utf-8")
     codegen = python("ariadne-codegen").with_name("ariadne-codegen")
-    command = [codegen, "--config", "ariadne-codegen.toml"]
+    command = [str(codegen), "--config", "ariadne-codegen.toml"]
     completed = subprocess.run(command, cwd=workspace, capture_output=True, text=True)
     assert completed.returncode == 0, completed.stdout + completed.stderr
     return workspace

@@ -27,7 +27,7 @@ async def test_relay_pages_every_list_to_its_end(compiled: Path, live: LiveGatew
     about = given(live, [VIEWER], viewer=str(VIEWER), owner=str(OWNER))
     (lists,) = await run(compiled, "node", "relay-lists.mjs", about)
     upwards = {f"{name}Upwards": EVERY_LIST[name] for name in ("followers", "suggestions")}
-    expected = EVERY_LIST | upwards
+    expected = {**EVERY_LIST, **upwards}
     assert {name: sorted(found["users"]) for name, found in lists.items()} == {
         name: sorted(map(str, users)) for name, users in expected.items()
     }
