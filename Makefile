@@ -16,8 +16,8 @@ PYTHON_CLIENTS := gql ariadne-codegen
 CLIENTS_READY := $(PYTHON_CLIENTS:%=$(CLIENTS_VENV)/%/.installed)
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-long check format playground browser-test clients-test bench schema-lint \
-  lock sdl states clean
+.PHONY: help install dev test test-long check format playground browser-test clients-test \
+  identity-test bench schema-lint lock sdl states clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ $(CLIENTS_VENV)/%/.installed: $(CLIENTS)/python/%.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
+
+identity-test: $(READY) ## Try tokens of a real OpenID Connect server (needs npm)
+	cd tests/acceptance/identity_provider && npm ci --no-audit --no-fund --loglevel=error
+	$(BIN)/pytest tests/acceptance/test_identity_provider.py
 
 bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
 	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \

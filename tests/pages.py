@@ -13,7 +13,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 _ASKER = re.compile(r"# asked by (?:(a service)|user (\d+)|(nobody))\n")
-_FILE = re.compile(r"(?://|#) ([\w.-]+\.\w+)\n")
+_FILE = re.compile(r"(?://|#) ([\w./-]+\.\w+)\n")
 _PROMISE = re.compile(r"\boutcome\b[^#\n]*# ([A-Z_ ]+)$", re.MULTILINE)
 
 

@@ -41,7 +41,7 @@ function List({ of, field, suffix = "", done }) {
     if (loading) return;
     if (more) load(PAGE, { onComplete: (error) => error && fail(error) });
     else done(field + suffix, data[field]);
-  }, [more, loading]);
+  }, [data, more, loading]);
   return null;
 }
 

@@ -1,9 +1,9 @@
 // Apollo's federation gateway over Kith and a second subgraph, which knows the users' names.
-import { ApolloGateway, IntrospectAndCompose, RemoteGraphQLDataSource } from "@apollo/gateway";
 import { ApolloServer } from "@apollo/server";
 import { startStandaloneServer } from "@apollo/server/standalone";
 import { buildSubgraphSchema } from "@apollo/subgraph";
 import { gql } from "graphql-tag";
+import { createGateway } from "./federation-gateway.mjs";
 import { given, print } from "./kith.mjs";
 
 const { url, tokens, viewer, owner, port } = given;
@@ -30,27 +30,14 @@ const logger = { debug: quiet, info: quiet, warn: console.error, error: console.
 const profiles = new ApolloServer({ logger, schema: buildSubgraphSchema({ typeDefs, resolvers }) });
 const { url: profilesUrl } = await startStandaloneServer(profiles, { listen: { port } });
 
-/** Hands on who asks, and how fresh the answer must be. */
-class Subgraph extends RemoteGraphQLDataSource {
-  willSendRequest({ request, context }) {
-    for (const [name, value] of Object.entries(context.headers ?? {}))
-      request.http.headers.set(name, value);
-  }
-}
-
-const router = new ApolloServer({
-  logger,
-  gateway: new ApolloGateway({
-    logger,
-    supergraphSdl: new IntrospectAndCompose({
-      subgraphs: [
-        { name: "kith", url },
-        { name: "profiles", url: profilesUrl },
-      ],
-    }),
-    buildService: ({ url }) => new Subgraph({ url }),
-  }),
-});
+const gateway = createGateway(
+  [
+    { name: "kith", url },
+    { name: "profiles", url: profilesUrl },
+  ],
+  { logger },
+);
+const router = new ApolloServer({ gateway, logger });
 await router.start();
 
 async function ask(query) {

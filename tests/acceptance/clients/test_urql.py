@@ -23,5 +23,6 @@ async def test_urqls_document_cache_asks_again_after_a_mutation(
 ) -> None:
     assert await run(workspace, "node", "urql-document-cache.mjs", scenario(live)) == [
         {"outcome": "FOLLOWED", "states": ["NONE", "FOLLOWING"]},
-        {"counts": [1, 2]},
+        {"types": ["application/graphql-response+json"]},
+        {"counts": [1, 2], "types": ["text/event-stream"]},
     ]

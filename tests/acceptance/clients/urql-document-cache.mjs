@@ -4,9 +4,19 @@ import { follow, given, print, until } from "./kith.mjs";
 import { DOCUMENTS } from "./scenario.mjs";
 
 const { url, tokens, viewer, other } = given;
+
+// urql accepts an event stream for each operation, and prefers JSON for queries and mutations.
+const types = [];
+const recorded = async (input, options) => {
+  const response = await fetch(input, options);
+  types.push(response.headers.get("content-type").split(";")[0]);
+  return response;
+};
+
 const client = new Client({
   url,
   exchanges: [cacheExchange, fetchExchange],
+  fetch: recorded,
   fetchSubscriptions: true,
   fetchOptions: { headers: { authorization: `Bearer ${tokens[viewer]}` } },
 });
@@ -23,6 +33,8 @@ if (error) throw error;
 await until(() => states.at(-1), "FOLLOWING");
 print({ states: [...new Set(states)], outcome: data.followUser.outcome });
 
+print({ types: [...new Set(types.splice(0))] });
+
 const counts = [];
 client.subscription(DOCUMENTS.Counts, { id: other }).subscribe(({ data, error }) => {
   if (error) throw error;
@@ -31,5 +43,5 @@ client.subscription(DOCUMENTS.Counts, { id: other }).subscribe(({ data, error })
 await until(() => counts[0], 1);
 await follow(given.third, other);
 await until(() => counts.at(-1), 2);
-print({ counts: [counts[0], counts.at(-1)] });
+print({ counts: [counts[0], counts.at(-1)], types });
 process.exit(0);
