@@ -3,7 +3,7 @@
 import asyncio
 import csv
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture
-def asking(live: LiveGateway) -> Mapping[str, str]:
+def asking(live: LiveGateway) -> dict[str, str]:
     """The environment of a command that asks the gateway as a service."""
     return {"KITH_URL": live.http, "KITH_TOKEN": mint(DEVELOPMENT_SECRET, None, SERVICE)}
 
@@ -41,7 +41,7 @@ async def star(stores: Stores) -> int:
 
 
 async def test_more_pairs_than_a_call_takes_are_answered_in_their_order(
-    stores: Stores, asking: Mapping[str, str]
+    stores: Stores, asking: dict[str, str]
 ) -> None:
     await follows(stores, (1, 2), (2, 1), (3, 1))
     await edges(stores, {(1, 4): Kind.BLOCK})
@@ -56,7 +56,7 @@ async def test_more_pairs_than_a_call_takes_are_answered_in_their_order(
     assert found[0]["followed_at"]
 
 
-async def test_the_mask_of_a_screen_is_decoded(stores: Stores, asking: Mapping[str, str]) -> None:
+async def test_the_mask_of_a_screen_is_decoded(stores: Stores, asking: dict[str, str]) -> None:
     muted = (Kind.FOLLOW, Flags.MUTED)
     await edges(stores, {(1, 2): muted, (2, 1): Kind.FOLLOW, (1, 3): Kind.WHISPER})
     await drain_all(stores)
@@ -75,7 +75,7 @@ async def test_the_mask_of_a_screen_is_decoded(stores: Stores, asking: Mapping[s
 
 @pytest.mark.parametrize("suffix", ["csv", "ndjson"])
 async def test_an_export_holds_every_follower(
-    asking: Mapping[str, str], star: int, tmp_path: Path, suffix: str
+    asking: dict[str, str], star: int, tmp_path: Path, suffix: str
 ) -> None:
     file = tmp_path / f"followers.{suffix}"
     code, _, err = await output("export", str(star), str(file), **asking)
@@ -85,7 +85,7 @@ async def test_an_export_holds_every_follower(
 
 
 async def test_a_killed_export_goes_on_where_it_was(
-    live: LiveGateway, asking: Mapping[str, str], star: int, tmp_path: Path
+    live: LiveGateway, asking: dict[str, str], star: int, tmp_path: Path
 ) -> None:
     file, part = tmp_path / "followers.csv", tmp_path / "followers.csv.part"
     await killed_export(live.port, 2, star, file, asking)
@@ -99,7 +99,7 @@ async def test_a_killed_export_goes_on_where_it_was(
 
 
 async def test_an_export_does_not_go_on_in_anothers_file(
-    live: LiveGateway, asking: Mapping[str, str], star: int, tmp_path: Path
+    live: LiveGateway, asking: dict[str, str], star: int, tmp_path: Path
 ) -> None:
     file = tmp_path / "followers.csv"
     await killed_export(live.port, 1, star, file, asking)
@@ -108,7 +108,7 @@ async def test_an_export_does_not_go_on_in_anothers_file(
     assert "is of user 1" in err
 
 
-async def test_a_token_that_does_not_hold_is_named(asking: Mapping[str, str]) -> None:
+async def test_a_token_that_does_not_hold_is_named(asking: dict[str, str]) -> None:
     code, _, err = await output("check", "1:2", **asking | {"KITH_TOKEN": "x.y.z"})
     assert code == 1
     assert "401" in err
@@ -118,7 +118,7 @@ async def test_a_token_that_does_not_hold_is_named(asking: Mapping[str, str]) ->
 
 
 async def killed_export(
-    port: int, pages: int, user: int, file: Path, asking: Mapping[str, str]
+    port: int, pages: int, user: int, file: Path, asking: dict[str, str]
 ) -> None:
     """Kill an export that has written so many pages and waits for the next one."""
     async with (

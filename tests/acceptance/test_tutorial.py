@@ -1,17 +1,16 @@
 """docs/tutorial.md as its reader follows it: every command, file and address as printed."""
 
 import asyncio
-import functools
 import json
 import os
 import re
 import shutil
+import signal
 import sys
-import threading
 from asyncio import to_thread
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,15 +19,17 @@ from gateway.embedded.state import State
 from tests.acceptance.chromium import Page, browser_page, chromium_path
 from tests.acceptance.test_dev import Dev, free_port, running
 from tests.pages import page
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 60
-KITH, PAGE = "localhost:8000", "localhost:5173"
+KITH, PAGE, SERVER = "localhost:8000", "localhost:5173", "http.server 5173"
 FOLDER = "../follow-button"
 
 SAVED = re.compile(r"[Ss]ave as `\.\./follow-button/([\w.]+)`:\n\n```\w+\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"```sh\n(.*?)```(?:\n\n```json\n(.*?)```)?", re.DOTALL)
 SCRIPT_TAG = re.compile(r"Add it to `index.html`.*?```html\n(.*?)```", re.DOTALL)
+BUTTON = "document.getElementById('follow')"
 LINK = re.compile(r"<http://localhost:5173(/[^>]*)?>")
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -42,27 +43,54 @@ class Reader:
     folder: Path
     pages: int
     """The port that serves the folder."""
-    answers: list[str] = field(default_factory=list)
 
     def as_here(self, text: str) -> str:
         """The text with the addresses and the folder of this test's."""
         kith = self.dev.url.removeprefix("http://").replace("127.0.0.1", "localhost")
-        replaced = {KITH: kith, PAGE: f"localhost:{self.pages}", FOLDER: str(self.folder)}
+        replaced = {
+            KITH: kith,
+            PAGE: f"localhost:{self.pages}",
+            SERVER: SERVER.replace("5173", str(self.pages)),
+            FOLDER: str(self.folder),
+        }
         for printed, here in replaced.items():
             text = text.replace(printed, here)
         return text.replace(".venv/bin/kith", f"{sys.executable} -m gateway")
 
     async def run(self, command: str) -> str:
+        async with self.started(command) as process, asyncio.timeout(DEADLINE_S):
+            out, _ = await process.communicate()
+        assert process.returncode == 0, command
+        return out.decode()
+
+    async def is_answered(self, command: str, answer: str) -> None:
+        """Run a command that answers as printed."""
+        assert json.loads(await self.run(command)) == json.loads(answer), command
+
+    @asynccontextmanager
+    async def started(self, command: str) -> AsyncIterator[asyncio.subprocess.Process]:
+        """A command in a terminal of its own, which is closed afterwards."""
         process = await asyncio.create_subprocess_shell(
             f"set -e; {self.as_here(command)}",
             cwd=ROOT,
             env={key: value for key, value in os.environ.items() if not key.startswith("KITH_")},
             stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
         )
-        async with asyncio.timeout(DEADLINE_S):
-            out, _ = await process.communicate()
-        assert process.returncode == 0, command
-        return out.decode()
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+    async def serves_the_folder(self) -> bool:
+        with suppress(OSError):
+            _, writer = await asyncio.open_connection("127.0.0.1", self.pages)
+            writer.close()
+            return True
+        return False
 
     def save_files(self) -> None:
         for name, code in SAVED.findall(page("tutorial")):
@@ -88,9 +116,92 @@ class Reader:
 
 @pytest.fixture
 async def reader(state: State, tmp_path: Path) -> AsyncIterator[Reader]:
-    """The tutorial's folder, served beside a running `dev`."""
+    """Somebody who has started Kith and made the folder."""
     folder = tmp_path / "follow-button"
     folder.mkdir()
-    with served(folder) as port:
-        async with running(state) as dev:
-            yield Reader(dev, folder, port)
+    async with running(state) as dev:
+        yield Reader(dev, folder, free_port())
+
+
+async def test_a_reader_ends_with_a_live_follow_button(reader: Reader, tmp_path: Path) -> None:
+    (start, _), ask, (sign, _), (serve, _), follow = COMMAND.findall(page("tutorial"))
+    assert start == "make dev\n"  # it runs already
+    await reader.is_answered(*ask)
+    await reader.run(sign)
+    token = (reader.folder / "token.js").read_text(encoding="utf-8")
+    assert re.fullmatch(r"export const token = '[\w.-]+';\n", token)
+    reader.save_files()
+    async with reader.started(serve):
+        await until(reader.serves_the_folder)
+        if chromium_path() is None:
+            await reader.is_answered(*follow)
+            pytest.skip("the commands answer; the page was not tried: chromium is not installed")
+        with browser_page(tmp_path / "browser") as tab:
+            await follow_the_page(ButtonPage(tab), reader, follow)
+            assert not [one for one in tab.complaints() if "favicon.ico" not in str(one)]
+
+
+async def follow_the_page(button: "ButtonPage", reader: Reader, follow: tuple[str, str]) -> None:
+    """Walk through the tutorial from its third section to its end."""
+    await to_thread(button.open, reader.address())
+    assert button.followers() == 9
+    # In the same turn of the page's event loop: before any answer can have come.
+    assert button.click() == "Following"
+    assert button.followers() == 10
+    await until(lambda: reader.follows(7))
+    await to_thread(button.settles, "Following")
+    await to_thread(button.open, reader.address())
+    assert (button.label(), button.followers()) == ("Following", 10)
+    assert button.click() == "Follow"
+    await to_thread(button.settles, "Follow")
+    assert not await reader.follows(7)
+
+    await to_thread(button.open, reader.address("/?user=412"))
+    assert button.click() == "Following"
+    await to_thread(button.complains)
+    assert button.label() == "Follow"
+    await to_thread(button.open, reader.address("/?user=416"))
+    button.click()
+    await to_thread(button.settles, "Requested")
+    button.click()
+    await to_thread(button.settles, "Follow")
+
+    reader.add_script_tag()
+    await to_thread(button.open, reader.address())
+    assert button.followers() == 9
+    await reader.is_answered(*follow)
+    await to_thread(button.counts, 10)
+    await reader.dev.ask('mutation { followUser(input: { userId: "7" }) { changed } }')
+    await to_thread(button.settles, "Following")
+
+
+@dataclass(frozen=True)
+class ButtonPage:
+    """The tutorial's page in a browser. Methods that wait run in a thread."""
+
+    tab: Page
+
+    def open(self, address: str) -> None:
+        self.tab.open("about:blank")
+        self.tab.wait_for("location.href === 'about:blank'")
+        self.tab.open(address)
+        self.tab.wait_for(f"{BUTTON} && !{BUTTON}.disabled")
+
+    def label(self) -> str:
+        return str(self.tab.evaluate(f"{BUTTON}.textContent"))
+
+    def followers(self) -> int:
+        return int(self.tab.evaluate("document.getElementById('count').value"))
+
+    def click(self) -> str:
+        """Click, and return what the button says before anything else runs."""
+        return str(self.tab.evaluate(f"{BUTTON}.click(), {BUTTON}.textContent"))
+
+    def settles(self, label: str) -> None:
+        self.tab.wait_for(f"!{BUTTON}.disabled && {BUTTON}.textContent === '{label}'")
+
+    def complains(self) -> None:
+        self.tab.wait_for("document.getElementById('error').textContent")
+
+    def counts(self, followers: int) -> None:
+        self.tab.wait_for(f"document.getElementById('count').value === '{followers}'")
