@@ -189,6 +189,27 @@ class Accounts(Protocol):
         ...
 
 
+class Usage(NamedTuple):
+    """What one user has used of their limits, at `now`. Times are in microseconds."""
+
+    following: int
+    """How many users they follow, openly or by a whisper, or ask to follow."""
+    following_limit: int | None
+    """Their own limit, if a service has set one."""
+    blocks: int
+    paced_until: int
+    """Up to when their changes are paid for: see `graph.pace`."""
+    now: int
+
+
+class Usages(Protocol):
+    """What users have used of their limits. Exact."""
+
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Usage]:
+        """The usage of every one of `users`."""
+        ...
+
+
 class AccountStates(Protocol):
     """Whether accounts are here. Whoever has changed one sees it at once, everywhere."""
 

@@ -28,6 +28,7 @@ from storage.ports import (
     Receipts,
     Relations,
     Remarks,
+    Usages,
 )
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.account_states import PostgresAccountStates
@@ -44,6 +45,7 @@ from storage.postgres.pool import Postgres
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
+from storage.postgres.usage import PostgresUsages
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
@@ -78,6 +80,7 @@ class Stores:
     overlaps: Overlaps
     remarks: Remarks
     accounts: Accounts
+    usages: Usages
     profiles: Profiles
     profiled_lists: ProfiledLists
     states: AccountStates
@@ -224,6 +227,7 @@ def _wired(
         overlaps=PostgresOverlaps(postgres),
         remarks=PostgresRemarks(postgres),
         accounts=cached_accounts,
+        usages=PostgresUsages(postgres),
         profiles=cached_profiles,
         profiled_lists=CachedProfiledLists(own, cached_lists, cached_profiles),
         states=AnnouncedStates(

@@ -530,7 +530,7 @@ async def test_whoever_is_blocked_learns_nothing_from_tokens(
     await follows(stores, (FAN, STAR))
     await token_of(gateway, STAR, "blockUser", FAN)
     after = (await stores.outbox.arrived()).now
-    assert await changed(gateway, FAN, "followUser", STAR) == ("REFUSED", None)
+    assert await changed(gateway, FAN, "followUser", STAR) == ("REJECTED", None)
     outcome, token = await changed(gateway, FAN, "unfollowUser", STAR)
     assert outcome == "NOT_FOLLOWING"
     assert token is not None
@@ -552,7 +552,7 @@ query ($ids: [ID!]!) {{
     followersYouKnow {{ {FRESHNESS} }} commonFollowing(with: "3") {{ {FRESHNESS} }}
   }}
   viewer {{
-    specialFollows {{ {FRESHNESS} }} mutedUsers {{ {FRESHNESS} }} blockedUsers {{ {FRESHNESS} }}
+    closeFollows {{ {FRESHNESS} }} mutedUsers {{ {FRESHNESS} }} blockedUsers {{ {FRESHNESS} }}
     outgoingFollowRequests {{ {FRESHNESS} }} incomingFollowRequests {{ {FRESHNESS} }}
     suggestions {{ {FRESHNESS} }}
   }}
