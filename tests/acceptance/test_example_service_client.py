@@ -3,6 +3,9 @@
 import asyncio
 import csv
 import json
+import re
+import shutil
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,16 +13,22 @@ from pathlib import Path
 import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.embedded.state import State
 from graph.edge import Flags, Kind
 from storage.stores import Stores
+from tests.acceptance.test_dev import running
 from tests.edges import edges
-from tests.example_service import DEADLINE_S, HAS_CLIENT, backend, output
+from tests.example_service import DEADLINE_S, FOLDER, HAS_CLIENT, backend, output
 from tests.graphs import drain_all, follows
 from tests.live import LiveGateway
 from tests.served import listener
+from tests.terminal import Terminal
+from tests.waiting import until
 
 FANS = range(2, 352)
 """More than three pages of followers."""
+
+SHOWN = re.compile(r"```sh\n(.*?)```(?:\n\n```\n(.*?)```)?", re.DOTALL)
 
 pytestmark = pytest.mark.skipif(
     not HAS_CLIENT, reason="the example's client is not generated: make example-service"
@@ -106,6 +115,34 @@ async def test_an_export_does_not_go_on_in_anothers_file(
     code, _, err = await output("export", "2", str(file), **asking)
     assert code == 1
     assert "is of user 1" in err
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+async def test_the_commands_of_its_page_print_what_it_shows(state: State, tmp_path: Path) -> None:
+    install, prepare, *shown = SHOWN.findall((FOLDER / "README.md").read_text(encoding="utf-8"))
+    assert install[0] == "make example-service\n"  # that is done already
+    async with running(state) as dev:
+        terminal = Terminal(
+            {
+                ".venv/bin/kith": f"{sys.executable} -m gateway",
+                ".kith/run.json": str(state.run_file),
+                "http://localhost:8000": dev.url,
+                "followers.csv": str(tmp_path / "followers.csv"),
+            },
+            {"KITH_URL": f"{dev.url}/graphql", "INBOX_FILE": str(tmp_path / "inbox.sqlite")},
+        )
+        (check, mask, export, consume, follow) = [(prepare[0] + run, out) for run, out in shown]
+        for command, printed in (check, mask):
+            assert await terminal.run(command) == printed
+        assert (await terminal.run(export[0])).splitlines()[1] == "user_id,follower_id,followed_at"
+        write, look = follow[0].rsplit("\n", 2)[0], follow[0].splitlines()[-1]
+
+        async def shows_the_notification() -> bool:
+            return (await terminal.run(prepare[0] + look)) in follow[1]
+
+        async with terminal.started(consume[0]):
+            assert await terminal.run(write) in follow[1]
+            await until(shows_the_notification)
 
 
 async def test_a_token_that_does_not_hold_is_named(asking: dict[str, str]) -> None:

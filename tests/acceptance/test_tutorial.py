@@ -2,14 +2,12 @@
 
 import asyncio
 import json
-import os
 import re
 import shutil
-import signal
 import sys
 from asyncio import to_thread
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,12 +17,8 @@ from gateway.embedded.state import State
 from tests.acceptance.chromium import Page, browser_page, chromium_path
 from tests.acceptance.test_dev import Dev, free_port, running
 from tests.pages import page
+from tests.terminal import Terminal
 from tests.waiting import until
-
-ROOT = Path(__file__).parents[2]
-DEADLINE_S = 60
-KITH, PAGE, SERVER = "localhost:8000", "localhost:5173", "http.server 5173"
-FOLDER = "../follow-button"
 
 SAVED = re.compile(r"[Ss]ave as `\.\./follow-button/([\w.]+)`:\n\n```\w+\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"```sh\n(.*?)```(?:\n\n```json\n(.*?)```)?", re.DOTALL)
@@ -35,7 +29,7 @@ LINK = re.compile(r"<http://localhost:5173(/[^>]*)?>")
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Reader:
     """Somebody who follows the tutorial in a folder of their own."""
 
@@ -44,46 +38,22 @@ class Reader:
     pages: int
     """The port that serves the folder."""
 
-    def as_here(self, text: str) -> str:
-        """The text with the addresses and the folder of this test's."""
+    @property
+    def terminal(self) -> Terminal:
         kith = self.dev.url.removeprefix("http://").replace("127.0.0.1", "localhost")
-        replaced = {
-            KITH: kith,
-            PAGE: f"localhost:{self.pages}",
-            SERVER: SERVER.replace("5173", str(self.pages)),
-            FOLDER: str(self.folder),
-        }
-        for printed, here in replaced.items():
-            text = text.replace(printed, here)
-        return text.replace(".venv/bin/kith", f"{sys.executable} -m gateway")
-
-    async def run(self, command: str) -> str:
-        async with self.started(command) as process, asyncio.timeout(DEADLINE_S):
-            out, _ = await process.communicate()
-        assert process.returncode == 0, command
-        return out.decode()
+        return Terminal(
+            {
+                "localhost:8000": kith,
+                "localhost:5173": f"localhost:{self.pages}",
+                "http.server 5173": f"http.server {self.pages}",
+                "../follow-button": str(self.folder),
+                ".venv/bin/kith": f"{sys.executable} -m gateway",
+            }
+        )
 
     async def is_answered(self, command: str, answer: str) -> None:
         """Run a command that answers as printed."""
-        assert json.loads(await self.run(command)) == json.loads(answer), command
-
-    @asynccontextmanager
-    async def started(self, command: str) -> AsyncIterator[asyncio.subprocess.Process]:
-        """A command in a terminal of its own, which is closed afterwards."""
-        process = await asyncio.create_subprocess_shell(
-            f"set -e; {self.as_here(command)}",
-            cwd=ROOT,
-            env={key: value for key, value in os.environ.items() if not key.startswith("KITH_")},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+        assert json.loads(await self.terminal.run(command)) == json.loads(answer), command
 
     async def serves_the_folder(self) -> bool:
         with suppress(OSError):
@@ -94,7 +64,7 @@ class Reader:
 
     def save_files(self) -> None:
         for name, code in SAVED.findall(page("tutorial")):
-            (self.folder / name).write_text(self.as_here(code), encoding="utf-8")
+            (self.folder / name).write_text(self.terminal.as_here(code), encoding="utf-8")
 
     def add_script_tag(self) -> None:
         index = self.folder / "index.html"
@@ -127,11 +97,11 @@ async def test_a_reader_ends_with_a_live_follow_button(reader: Reader, tmp_path:
     (start, _), ask, (sign, _), (serve, _), follow = COMMAND.findall(page("tutorial"))
     assert start == "make dev\n"  # it runs already
     await reader.is_answered(*ask)
-    await reader.run(sign)
+    await reader.terminal.run(sign)
     token = (reader.folder / "token.js").read_text(encoding="utf-8")
     assert re.fullmatch(r"export const token = '[\w.-]+';\n", token)
     reader.save_files()
-    async with reader.started(serve):
+    async with reader.terminal.started(serve):
         await until(reader.serves_the_folder)
         if chromium_path() is None:
             await reader.is_answered(*follow)

@@ -1,4 +1,4 @@
-"""The command line: check, mask, consume, export."""
+"""The command line: check, mask, export, consume, inbox."""
 
 import argparse
 import asyncio
@@ -10,7 +10,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from backend.consume import consume
-from backend.settings import KithSettings, SettingsError, feed_settings, kith_settings
+from backend.inbox import Inbox
+from backend.settings import KithSettings, SettingsError, feed_settings, inbox_file, kith_settings
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -21,6 +22,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if given.command == "consume":
             asyncio.run(consume(feed_settings()))
+            return 0
+        if given.command == "inbox":
+            unread, newest = Inbox(inbox_file()).of(given.user)
+            print(f"{unread} unread")
+            for topic, about in newest:
+                print(topic, about)
             return 0
         return asyncio.run(_ask(given, kith_settings()))
     except SettingsError as error:
@@ -64,6 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     mask.add_argument("user", type=int)
     mask.add_argument("others", nargs="+", type=int)
     commands.add_parser("consume", help="keep the inbox by the change feed until a signal")
+    inbox = commands.add_parser("inbox", help="print a user's notifications")
+    inbox.add_argument("user", type=int)
     export = commands.add_parser("export", help="write a user's followers to a file")
     export.add_argument("user", type=int)
     export.add_argument("file", type=Path, metavar="FILE.csv|FILE.ndjson")

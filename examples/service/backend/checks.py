@@ -68,7 +68,8 @@ async def _between(client: KithClient, pairs: Sequence[Pair]) -> list[Relation]:
             blocking=one.blocking,
             followed_at=one.followed_at,
         )
-        for one in answer
+        for one in answer or ()
+        if one is not None  # null comes with an error only, and the client raises errors
     ]
 
 

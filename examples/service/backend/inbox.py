@@ -20,6 +20,7 @@ CREATE INDEX IF NOT EXISTS applied_at ON applied (at_s);
 CREATE TABLE IF NOT EXISTS notification (
     event_id TEXT PRIMARY KEY, user_id INTEGER NOT NULL, topic TEXT NOT NULL,
     about_id INTEGER NOT NULL, at_us INTEGER NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS newest ON notification (user_id, at_us);
 CREATE TABLE IF NOT EXISTS unread (user_id INTEGER PRIMARY KEY, count INTEGER NOT NULL) STRICT;
 """
 
@@ -74,6 +75,21 @@ class Inbox:
             database.execute("DELETE FROM applied WHERE at_s < ?", (now - REMEMBERED_S,))
             database.execute("COMMIT")
         return new
+
+    def of(self, user: int, most: int = 20) -> tuple[int, list[tuple[Topic, int]]]:
+        """Return how many notifications a user has not read, and the newest `most`.
+
+        Each is what it says and whom it is about.
+        """
+        with closing(self._open()) as database:
+            unread = database.execute("SELECT count FROM unread WHERE user_id = ?", (user,))
+            count = unread.fetchone()
+            rows = database.execute(
+                "SELECT topic, about_id FROM notification WHERE user_id = ? "
+                "ORDER BY at_us DESC LIMIT ?",
+                (user, most),
+            )
+            return (count[0] if count else 0), [(Topic(topic), about) for topic, about in rows]
 
     def _apply(self, database: sqlite3.Connection, event: Event, now: int) -> bool:
         known = database.execute(

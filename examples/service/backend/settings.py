@@ -1,6 +1,7 @@
 """Settings of the process, read once from the environment."""
 
 import os
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,12 +43,17 @@ def feed_settings(environ: Mapping[str, str] = os.environ) -> FeedSettings:
     """Return the settings of `consume`. Raises SettingsError."""
     return FeedSettings(
         redis_url=_redis_url(_needed(environ, "REDIS_URL", "the Redis that Kith uses")),
-        database=Path(environ.get("INBOX_FILE") or "inbox.sqlite"),
+        database=inbox_file(environ),
         space=environ.get("KITH_SPACE") or "public",
         group=environ.get("FEED_GROUP") or "inbox",
         consumer=environ.get("FEED_CONSUMER") or socket.gethostname(),
         idle_ms=_whole_number(environ, "FEED_IDLE_MS", 30_000, least=100, most=3_600_000),
     )
+
+
+def inbox_file(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return the SQLite file of `consume` and `inbox`."""
+    return Path(environ.get("INBOX_FILE") or "inbox.sqlite")
 
 
 def _needed(environ: Mapping[str, str], name: str, what: str) -> str:
@@ -58,7 +64,7 @@ def _needed(environ: Mapping[str, str], name: str, what: str) -> str:
 
 def _redis_url(url: str) -> str:
     # Kith also reads unix:/path, as URLs without a host are written; redis-py wants unix:///path.
-    return f"unix://{url.removeprefix('unix:')}" if url.startswith("unix:/") else url
+    return re.sub("^unix:/(?!/)", "unix:///", url)
 
 
 def _whole_number(
