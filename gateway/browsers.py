@@ -78,13 +78,13 @@ class BrowserSettings:
     def allow_socket(self, headers: Headers) -> bool:
         """Whether a web socket may be opened: by a page of an allowed origin, by one that this
         server itself has served, or by what is no browser."""
-        if b"origin" not in headers:
+        if (raw := headers.get(b"origin")) is None:
             return True
-        origins = [value.decode("latin-1") for value in headers.every(b"origin")]
+        origin = raw.decode("latin-1")
         # The scheme says nothing: TLS may end at a proxy in front.
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        is_own = bool(host) and origins[0].partition("://")[2] == host
-        return len(origins) == 1 and (is_own or self.allow(origins[0]))
+        is_own = bool(host) and origin.partition("://")[2] == host
+        return is_own or self.allow(origin)
 
 
 def read_origins(text: str) -> frozenset[str]:
@@ -162,7 +162,7 @@ class CrossOrigin(CORSMiddleware):
         if wrong is None:
             return None
         message = (
-            f"The request header {wrong[:100]!r} is not allowed. KITH_CORS_HEADERS allows more."
+            f"The request header {wrong[:100]!r} is not allowed: KITH_CORS_HEADERS allows more."
         )
         return 403, "HEADER_NOT_ALLOWED", message
 
@@ -185,7 +185,7 @@ async def refuse_socket(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _not_allowed(origin: str) -> str:
-    return f"Pages of the origin {origin[:100]!r} are not allowed here. KITH_CORS_ORIGINS lists it."
+    return f"Pages of {origin[:100]!r} are not allowed here: KITH_CORS_ORIGINS lists who is."
 
 
 def _error(code: str, message: str) -> bytes:

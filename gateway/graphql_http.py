@@ -119,7 +119,8 @@ class GraphQLEndpoint:
             with Attended(self._attention, receive) as attended:
                 asked = await self.asked(scope, headers, receive)
                 attended.received()
-                if not self._takes_any or asked.document_id is not None:
+                # A stream carries its own errors, those of unknown documents, too.
+                if (not self._takes_any or asked.document_id) and not reads.prefers_streams:
                     asked = await self._documents.found(asked)
                 work = self._begin(asked, reads, headers)
                 if work is not None:
