@@ -9,8 +9,7 @@ BIN  := $(VENV)/bin
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-long check format playground browser-test clients-test \
-        example-service example-service-test example-service-lock bench lock sdl states clean
+.PHONY: help install dev test test-long check format playground browser-test clients-test identity-test bench lock sdl states clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,24 +47,9 @@ clients-test: $(READY) ## Try graphql-ws and graphql-sse, the clients that peopl
 	cd tests/acceptance/clients && npm ci --no-audit --no-fund --loglevel=error
 	$(BIN)/pytest tests/acceptance/test_clients.py
 
-SERVICE := examples/service
-
-example-service: $(SERVICE)/.venv/.installed ## Install the example service and generate its typed client
-	cd $(SERVICE) && .venv/bin/ariadne-codegen >/dev/null
-
-$(SERVICE)/.venv/.installed: $(SERVICE)/requirements.txt
-	$(PYTHON) -m venv $(SERVICE)/.venv
-	$(SERVICE)/.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
-	@touch $@
-
-example-service-test: $(READY) example-service ## Check the example service's types, and run it on real servers
-	cd $(SERVICE) && .venv/bin/mypy
-	$(BIN)/pytest tests/acceptance/test_example_service.py tests/acceptance/test_example_service_client.py
-
-example-service-lock: $(READY) ## Resolve the example service's dependencies anew
-	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv
-	cd $(SERVICE) && $(abspath $(BIN))/python -m uv pip compile --quiet --universal --python-version 3.11 \
-	  --no-header --no-emit-index-url --generate-hashes requirements.in -o requirements.txt
+identity-test: $(READY) ## Try tokens of a real OpenID Connect server (needs npm)
+	cd tests/acceptance/identity_provider && npm ci --no-audit --no-fund --loglevel=error
+	$(BIN)/pytest tests/acceptance/test_identity_provider.py
 
 bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
 	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \

@@ -15,12 +15,14 @@ from engine import Engine, EngineSettings
 from gateway import freshness
 from gateway.authentication import (
     DEVELOPMENT_SECRET,
+    IDENTITY_KEYS,
     SERVICE,
     Authentication,
     AuthenticationSettings,
     Identity,
     mint,
 )
+from gateway.awaiting_keys import awaiting_keys
 from gateway.config import Config
 from gateway.connections import Connections
 from gateway.documents import (
@@ -36,7 +38,7 @@ from gateway.graphql_sse import GraphQLEventStream
 from gateway.graphql_streams import Streams
 from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
-from gateway.health import Health
+from gateway.health import Health, Probe
 from gateway.metrics import Metrics
 from gateway.playground import Playground
 from gateway.transports import Transports
@@ -92,21 +94,26 @@ class Gateway:
             config.authentication.allow_x_viewer, _service_token(config.authentication)
         )
         engine = self._engine
-        async with open_stores(config.storage) as stores:
+        async with open_stores(config.storage) as stores, self._authentication.running():
             self._graphql = self._transports(stores, playground)
-            probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}
+            probes: dict[str, Probe] = {
+                "postgresql": stores.postgres.ping,
+                "redis": stores.redis.ping,
+            }
             if stores.broker is not stores.redis:
                 probes["broker"] = stores.broker.ping
+            probes |= self._authentication.probes()
+            required = probes.keys() & {"postgresql", IDENTITY_KEYS}
             self._others.router.routes.extend(
                 [
-                    *Health(probes, required=frozenset({"postgresql"})).routes(),
+                    *Health(probes, required=frozenset(required)).routes(),
                     *Metrics(stores, engine).routes(),
                     *playground.routes(),
                 ]
             )
             yield
 
-    def _transports(self, stores: Stores, playground: Playground) -> Transports:
+    def _transports(self, stores: Stores, playground: Playground) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
         executor = EngineExecutor(self._engine, freshness.before)
         documents = _documents(config, stores, executor)
@@ -123,8 +130,9 @@ class Gateway:
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),
         )
-        sockets = GraphQLSockets(identify, streams, self._connections)
-        return Transports(endpoint, sockets, config.browsers)
+        sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
+        transports = Transports(endpoint, sockets, config.browsers)
+        return awaiting_keys(self._authentication, transports)
 
 
 def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Documents:
@@ -137,7 +145,7 @@ def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Docu
 
 def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:
     """What makes a token for the playground: never with a secret that is one."""
-    if not settings.development or settings.secret != DEVELOPMENT_SECRET:
+    if not settings.development or settings.secrets != (DEVELOPMENT_SECRET,):
         return None
     return lambda: mint(DEVELOPMENT_SECRET, None, SERVICE, PLAYGROUND_TOKEN_S)
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.config import ConfigurationError, database_url, read_config, signing_secret
+from gateway.config import ConfigurationError, database_url, read_config, signing
 from gateway.embedded.errors import EmbeddedError
 from graph.edge import MAX_USER_ID
 from graph.errors import KithError
@@ -66,7 +66,7 @@ def serve(
     ] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
-    """Run one gateway process. It needs KITH_JWT_SECRET, …_PUBLIC_KEY_FILE or KITH_JWKS_FILE."""
+    """Run one gateway process. It needs KITH_JWT_SECRET, KITH_JWKS_URL or a file of public keys."""
     from gateway.serve import run
 
     with _said_plainly():
@@ -148,12 +148,14 @@ def token(
     ttl: Annotated[int, typer.Option(help="Seconds until it expires.", min=1)] = 86_400,
 ) -> None:
     """Print a token for `dev`, or for a gateway with the same KITH_JWT_SECRET."""
-    from gateway.authentication import SERVICE, mint
+    from gateway.authentication import mint
 
     with _said_plainly():
-        if user_id is None and SERVICE not in scope.split():
-            raise ValueError("whose token? Name a user id, or `--scope service`.")
-        typer.echo(mint(signing_secret(), user_id, scope, ttl))
+        secret, settings = signing()
+        service = settings.claims.service_scope
+        if user_id is None and service not in scope.split():
+            raise ValueError(f"whose token? Name a user id, or `--scope {service}`.")
+        typer.echo(mint(secret, user_id, scope, ttl, settings))
 
 
 @app.command()

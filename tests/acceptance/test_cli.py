@@ -113,7 +113,7 @@ async def test_a_token_for_nobody_is_a_services() -> None:
     code, said = await kith("token", "--scope", "service")
     assert code == 0
     authentication = Authentication(
-        AuthenticationSettings(secret=DEVELOPMENT_SECRET, development=True)
+        AuthenticationSettings(secrets=(DEVELOPMENT_SECRET,), development=True)
     )
     identity = authentication.identify(
         Headers([(b"authorization", f"Bearer {said.strip()}".encode())])

@@ -92,7 +92,7 @@ async def test_a_hash_finds_its_operation_by_name_with_variables(gateway: Gatewa
     query One($id: ID!) { user(id: $id) { id } }
     query Other { __typename }
     """
-    more = {"operationName": "One", "variables": {"id": "7"}}
+    more: dict[str, Any] = {"operationName": "One", "variables": {"id": "7"}}
     assert (await ask(gateway, persisted(document, sent=True, **more))).status_code == 200
     response = await ask(gateway, persisted(document, **more))
     assert response.json() == {"data": {"user": {"id": "7"}}}
