@@ -24,7 +24,7 @@ SAVED = re.compile(r"[Ss]ave as `\.\./follow-button/([\w.]+)`:\n\n```\w+\n(.*?)`
 COMMAND = re.compile(r"```sh\n(.*?)```(?:\n\n```json\n(.*?)```)?", re.DOTALL)
 SCRIPT_TAG = re.compile(r"Add it to `index.html`.*?```html\n(.*?)```", re.DOTALL)
 BUTTON = "document.getElementById('follow')"
-LINK = re.compile(r"<http://localhost:5173(/[^>]*)?>")
+LINK = re.compile(r"<http://localhost:5500(/[^>]*)?>")
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 
@@ -44,8 +44,8 @@ class Reader:
         return Terminal(
             {
                 "localhost:8000": kith,
-                "localhost:5173": f"localhost:{self.pages}",
-                "http.server 5173": f"http.server {self.pages}",
+                "localhost:5500": f"localhost:{self.pages}",
+                "http.server 5500": f"http.server {self.pages}",
                 "../follow-button": str(self.folder),
                 ".venv/bin/kith": f"{sys.executable} -m gateway",
             }
