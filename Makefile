@@ -105,4 +105,5 @@ lock: $(READY) ## Resolve the dependencies anew
 
 clean: ## Remove what was built; the data of `make dev` stays
 	rm -rf $(VENV) .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(SERVICE)/.venv $(SERVICE)/kith_client
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

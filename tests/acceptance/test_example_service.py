@@ -9,7 +9,8 @@ import httpx
 import pytest
 from redis.asyncio import Redis
 
-from graph.edge import Kind
+from graph.edge import Kind, UserId
+from graph.lane import lane_of
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.cable import cable_to
@@ -156,3 +157,39 @@ async def test_a_redis_that_came_back_empty_is_joined_again(stores: Stores, inbo
         await follows(stores, (3, 1))
         await drain_all(stores)
         await until(lambda: inbox.holds(new_followers([2, 3])))
+
+
+async def test_a_consumer_goes_on_when_redis_is_back(
+    stores: Stores, inbox: Inbox, redis_url: str, tmp_path: Path
+) -> None:
+    async with (
+        cable_to(redis_url, tmp_path) as (cable, near),
+        backend("consume", **inbox.environment("one", near)),
+    ):
+        await until(lambda: inbox.knows("one"))
+        await cable.cut()
+        await follows(stores, (2, 1))
+        await drain_all(stores)
+        await cable.mend()
+        await until(lambda: inbox.holds(new_followers([2])))
+        await until(inbox.is_acknowledged)
+
+
+async def test_a_consumer_that_was_away_for_too_long_says_that_events_are_lost(
+    stores: Stores, inbox: Inbox, redis_url: str
+) -> None:
+    await follows(stores, (2, 1))
+    await drain_all(stores)
+    async with backend("consume", **inbox.environment("one")):
+        await until(lambda: inbox.holds(new_followers([2])))
+        await until(inbox.is_acknowledged)
+    await follows(stores, (3, 1), (4, 1))
+    await drain_all(stores)
+    stream = f"kith:public:events:{lane_of(UserId(1))}"
+    await stores.redis.pipe([("XTRIM", stream, "MAXLEN", 1)])
+    async with backend("consume", **inbox.environment("one")) as consumer:
+        await until(lambda: inbox.holds(new_followers([2, 4])))
+        consumer.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(DEADLINE_S):
+            _, err = await consumer.communicate()
+    assert f"{stream} was trimmed beyond what this group has read" in err.decode()

@@ -115,6 +115,10 @@ async def test_an_export_does_not_go_on_in_anothers_file(
     code, _, err = await output("export", "2", str(file), **asking)
     assert code == 1
     assert "is of user 1" in err
+    await asyncio.to_thread(Path(f"{file}.part").unlink)
+    code, _, err = await output("export", str(star), str(file), **asking)
+    assert code == 1
+    assert "remove both to begin anew" in err
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
@@ -149,6 +153,7 @@ async def test_a_token_that_does_not_hold_is_named(asking: dict[str, str]) -> No
     code, _, err = await output("check", "1:2", **asking | {"KITH_TOKEN": "x.y.z"})
     assert code == 1
     assert "401" in err
+    assert "UNAUTHENTICATED" in err
     code, _, err = await output("check", "1:2", **asking | {"KITH_TOKEN": ""})
     assert code == 2
     assert "KITH_TOKEN is not set" in err

@@ -41,7 +41,7 @@ async def _ask(given: argparse.Namespace, settings: KithSettings) -> int:
 
     from backend.checks import relations, screen
     from backend.export import ExportError, export_followers
-    from backend.kith import open_client
+    from backend.kith import open_client, sentence
     from kith_client import GraphQLClientError
 
     try:
@@ -56,8 +56,11 @@ async def _ask(given: argparse.Namespace, settings: KithSettings) -> int:
                 case "export":
                     size = await export_followers(client, given.user, given.file)
                     print(f"{given.file}: {size} bytes")
-    except (ExportError, GraphQLClientError, httpx.TransportError) as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    except ExportError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except (GraphQLClientError, httpx.TransportError) as error:
+        print(sentence(error), file=sys.stderr)
         return 1
     return 0
 

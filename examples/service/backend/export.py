@@ -42,7 +42,7 @@ async def export_followers(client: KithClient, user: int, target: Path) -> int:
     if target.suffix not in (".csv", ".ndjson"):
         raise ExportError(f"{target.name} must end with .csv or .ndjson.")
     part, progress_file = _beside(target, ".part"), _beside(target, ".progress")
-    progress = _read(progress_file, user)
+    progress = _read(progress_file, part, user)
     with part.open("ab") as file:
         # A page that was written, but whose position was not, is cut off and written again.
         file.truncate(progress.bytes)
@@ -88,13 +88,17 @@ def _beside(target: Path, suffix: str) -> Path:
     return target.with_name(target.name + suffix)
 
 
-def _read(file: Path, user: int) -> Progress:
+def _read(file: Path, part: Path, user: int) -> Progress:
+    if not file.exists():
+        return Progress(user, None, 0)
     try:
         progress = Progress(**json.loads(file.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return Progress(user, None, 0)
+    except (TypeError, ValueError):
+        raise ExportError(f"{file} cannot be read: remove it to begin anew.") from None
     if progress.user != user:
         raise ExportError(f"{file} is of user {progress.user}: remove it, or choose another file.")
+    if not part.exists() or part.stat().st_size < progress.bytes:
+        raise ExportError(f"{part} is shorter than {file} says: remove both to begin anew.")
     return progress
 
 

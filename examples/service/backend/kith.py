@@ -21,6 +21,8 @@ TIMEOUT_S = 15  # longer than Kith's own deadline of 10 s, whose error says more
 PARALLEL = 4
 """Calls in flight: more would only wait in Kith."""
 
+MESSAGE_MAX = 500
+
 PASSING_CODES = {"STALE", "UNAVAILABLE", "OVERLOADED", "DEADLINE_EXCEEDED"}
 PASSING_STATUSES = {429, 502, 503, 504}
 
@@ -52,6 +54,13 @@ async def repeated(call: Callable[[], Awaitable[Answer]]) -> Answer:
                 raise
         await asyncio.sleep(random.uniform(0.1, 0.2 * 2**attempt))
     return await call()
+
+
+def sentence(error: Exception) -> str:
+    """Return what is wrong, for a person: an HTTP error's answer says more than its status."""
+    if isinstance(error, GraphQLClientHttpError) and isinstance(error.response, httpx.Response):
+        return f"{error}: {error.response.text[:MESSAGE_MAX]}"
+    return f"{type(error).__name__}: {error}"
 
 
 def _is_passing(error: Exception) -> bool:
