@@ -11,19 +11,20 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.clients.running import CLIENTS, ROOT
 from tests.acceptance.clients.world import fill
-from tests.acceptance.test_worker import Worker
 from tests.live import LiveGateway
 from tests.pages import snippets
+from tests.worker import Worker
 
 
 @pytest.fixture(scope="session")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The scripts, the snippets of docs/clients.md which they import, and the schema."""
+    """The scripts, the snippets of the documentation which they import, and the schema."""
     folder = tmp_path_factory.mktemp("clients")
     for script in (*CLIENTS.glob("*.mjs"), *(CLIENTS / "python").glob("*.py")):
         shutil.copy(script, folder)
     shutil.copytree(CLIENTS / "relay", folder / "relay")
-    for name, code in snippets("clients").items():
+    shown = {**snippets("clients"), **snippets("federation")}
+    for name, code in shown.items():
         (folder / name).write_text(code, encoding="utf-8")
     shutil.copy(ROOT / "schema" / "schema.graphql", folder)
     (folder / "node_modules").symlink_to(CLIENTS / "node_modules")
