@@ -6,10 +6,11 @@ STATE  ?= .kith
 
 VENV := .venv
 BIN  := $(VENV)/bin
+EXAMPLE := cd examples/web &&
 READY := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-long check format playground browser-test clients-test bench lock sdl states clean
+.PHONY: help install dev test test-long check format playground browser-test clients-test example example-test bench lock sdl states clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +47,17 @@ browser-test: $(READY) playground ## Try the playground in a real browser (needs
 clients-test: $(READY) ## Try graphql-ws and graphql-sse, the clients that people use (needs npm)
 	cd tests/acceptance/clients && npm ci --no-audit --no-fund --loglevel=error
 	$(BIN)/pytest tests/acceptance/test_clients.py
+
+example: $(READY) example-install ## Start a small social app on the sample graph (needs npm; WEB_PORT=5173); Ctrl-C stops it
+	@$(EXAMPLE) exec node start.mjs
+
+example-test: $(READY) example-install ## Drive the example in a real browser (needs npm; root installs chromium)
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; }
+	$(EXAMPLE) npm run lint && $(EXAMPLE) npm test
+
+example-install:
+	@command -v npm >/dev/null || { echo "The example needs Node.js 20.19 or newer with npm."; exit 1; }
+	$(EXAMPLE) npm ci --no-audit --no-fund --loglevel=error
 
 bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
 	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \

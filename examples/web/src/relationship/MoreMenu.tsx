@@ -1,0 +1,64 @@
+import { Ban, BellOff, Bell, Ellipsis, EyeOff, UserMinus } from "lucide-react";
+import { DropdownMenu } from "radix-ui";
+import type { ReactNode } from "react";
+import type { PersonFragment } from "../gql/graphql";
+import type { ChangeName } from "./changes";
+import { useChange } from "./useChange";
+import "./menu.css";
+
+interface Item {
+  change: ChangeName;
+  label: string;
+  icon: ReactNode;
+  danger?: boolean;
+  input?: { visibility: "WHISPER" };
+}
+
+function itemsFor({ viewerRelation: relation, viewerFollowEligibility: { code } }: PersonFragment): Item[] {
+  if (!relation) return [];
+  const items: Item[] = [];
+  if (code === "ALLOWED" && !relation.following) {
+    items.push({ change: "follow", label: "Follow quietly", icon: <EyeOff />, input: { visibility: "WHISPER" } });
+  }
+  items.push(
+    relation.muted
+      ? { change: "unmute", label: "Unmute", icon: <Bell /> }
+      : { change: "mute", label: "Mute", icon: <BellOff /> },
+  );
+  if (relation.followedBy) {
+    items.push({ change: "removeFollower", label: "Remove as follower", icon: <UserMinus />, danger: true });
+  }
+  items.push(
+    relation.blocking
+      ? { change: "unblock", label: "Unblock", icon: <Ban /> }
+      : { change: "block", label: "Block", icon: <Ban />, danger: true },
+  );
+  return items;
+}
+
+/** Everything else that one can do about a person. */
+export function MoreMenu({ user }: { user: PersonFragment }) {
+  const change = useChange();
+  if (user.viewerRelation?.state === "SELF") return null;
+  return (
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger className="icon-button" aria-label={`More about ${user.displayName}`}>
+        <Ellipsis size={20} />
+      </DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content className="menu" align="end" sideOffset={6} collisionPadding={12}>
+          {itemsFor(user).map(({ change: name, label, icon, danger, input }) => (
+            <DropdownMenu.Item
+              key={label}
+              className={danger ? "menu-item menu-danger" : "menu-item"}
+              onSelect={() => void change(name, user, input && { input })}
+            >
+              {icon}
+              {label}
+            </DropdownMenu.Item>
+          ))}
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  );
+}
