@@ -10,5 +10,6 @@ export default typescript.config(
   ...typescript.configs.strict,
   a11y.flatConfigs.recommended,
   hooks.configs.flat.recommended,
+  { rules: { "jsx-a11y/label-has-associated-control": ["error", { depth: 3 }] } },
   { languageOptions: { globals: { ...globals.browser, ...globals.node } } },
 );

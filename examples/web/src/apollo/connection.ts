@@ -13,7 +13,8 @@ import { freshnessLink } from "./freshness";
  * directly to Kith over a web socket, because a federation gateway does not carry them. Both
  * answers meet in one cache, which is why a subscription needs Kith's fields only.
  */
-export function createConnection(session: Session, onSignedOut: () => void) {
+export function createConnection(session: Session) {
+  const signedOut = new Set<() => void>();
   const authorization = `Bearer ${session.token}`;
   const sockets = createClient({
     url: KITH_WS_URL,
@@ -24,7 +25,7 @@ export function createConnection(session: Session, onSignedOut: () => void) {
   });
   const http = ApolloLink.from([
     new ErrorLink(({ error }) => {
-      if (isSignedOut(error)) onSignedOut();
+      if (isSignedOut(error)) signedOut.forEach((callback) => callback());
     }),
     // Repeating a mutation is safe, because each one has an idempotencyKey.
     new RetryLink({ attempts: { max: 3, retryIf: () => navigator.onLine } }),
@@ -44,7 +45,12 @@ export function createConnection(session: Session, onSignedOut: () => void) {
     client.stop();
     void sockets.dispose();
   };
-  return { client, sockets, close };
+  /** Call back when a request finds that the token is no longer valid. */
+  const onSignedOut = (callback: () => void) => {
+    signedOut.add(callback);
+    return () => void signedOut.delete(callback);
+  };
+  return { client, sockets, close, onSignedOut };
 }
 
 const isSignedOut = (error: unknown) =>

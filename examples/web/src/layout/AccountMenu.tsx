@@ -38,7 +38,8 @@ export function AccountMenu() {
 
   return (
     <DropdownMenu.Root modal={false}>
-      <DropdownMenu.Trigger className="account" aria-label="Your account">
+      <DropdownMenu.Trigger className="account">
+        <span className="visually-hidden">Your account</span>
         {me && <Avatar src={me.avatarUrl} size="small" />}
         <span className="account-name">
           <strong>{me?.displayName ?? `User ${userId}`}</strong>

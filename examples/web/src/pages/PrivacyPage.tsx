@@ -50,7 +50,7 @@ export function PrivacyPage() {
         onChange={audience("followersAudience")}
       />
       <AudienceSelect
-        title="Whom you follow, who sees that"
+        title="Who sees whom you follow"
         value={settings.followingAudience}
         onChange={audience("followingAudience")}
       />

@@ -32,11 +32,12 @@ export function FollowButton({ user }: { user: PersonFragment }) {
   const face = faceOf(user);
   if (!face) return null;
   const { label, hover, quiet } = face;
+  const name = `${label} ${user.displayName}`;
   return (
     <button
       type="button"
       className={`button follow ${quiet ? "button-quiet" : "button-primary"}`}
-      aria-label={`${hover ?? label} ${user.displayName}`}
+      aria-label={hover ? `${name}: ${hover.toLowerCase()}` : name}
       data-state={label}
       onClick={() => void change(face.change, user)}
     >

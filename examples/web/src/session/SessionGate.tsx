@@ -1,10 +1,12 @@
 import { ApolloProvider } from "@apollo/client/react";
-import { useState, type ReactNode } from "react";
+import { useCallback, useEffect, useState, type ReactNode } from "react";
 import { createConnection } from "../apollo/connection";
 import { ConnectionContext } from "../live/connection";
 import { SignInPage } from "../pages/SignInPage";
 import { SessionContext } from "./SessionContext";
 import { signIn, storedSession, storeSession, type Session } from "./session";
+
+const open = (session: Session | null) => session && { session, connection: createConnection(session) };
 
 /**
  * Show the sign-in page until somebody is signed in. Each user gets a client and a cache of their
@@ -13,15 +15,15 @@ import { signIn, storedSession, storeSession, type Session } from "./session";
 export function SessionGate({ children }: { children: ReactNode }) {
   const [current, setCurrent] = useState(() => open(storedSession()));
 
-  function change(next: Session | null) {
-    current?.connection.close();
+  const change = useCallback((next: Session | null) => {
     storeSession(next);
-    setCurrent(open(next));
-  }
+    setCurrent((previous) => {
+      previous?.connection.close();
+      return open(next);
+    });
+  }, []);
 
-  function open(session: Session | null) {
-    return session && { session, connection: createConnection(session, () => change(null)) };
-  }
+  useEffect(() => current?.connection.onSignedOut(() => change(null)), [current, change]);
 
   if (!current) return <SignInPage onSignedIn={change} />;
   const { session, connection } = current;
