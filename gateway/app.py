@@ -23,8 +23,15 @@ from gateway.authentication import (
 )
 from gateway.config import Config
 from gateway.connections import Connections
+from gateway.documents import (
+    AutomaticDocuments,
+    NoDocuments,
+    OnlyTrustedDocuments,
+    require_valid,
+)
 from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
+from gateway.graphql_request import Documents
 from gateway.graphql_sse import GraphQLEventStream
 from gateway.graphql_streams import Streams
 from gateway.graphql_ws import GraphQLSockets
@@ -54,13 +61,17 @@ class Gateway:
     that guesses the version of ASGI has to be told that it is 3.
 
     Raises:
-        ValueError: the authentication settings cannot be right; the text says why.
+        ValueError: the authentication settings cannot be right, or a trusted document cannot be
+            run; the text says why.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._authentication = Authentication(config.authentication)
         self._connections = Connections(config.streams)
+        self._engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
+        if config.documents.trusted is not None:
+            require_valid(config.documents.trusted, self._engine)
         self._graphql: ASGIApp | None = None
         self._others = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
 
@@ -80,9 +91,9 @@ class Gateway:
         playground = Playground(
             config.authentication.allow_x_viewer, _service_token(config.authentication)
         )
-        engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
+        engine = self._engine
         async with open_stores(config.storage) as stores:
-            self._graphql = self._transports(stores, engine, playground)
+            self._graphql = self._transports(stores, playground)
             probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}
             if stores.broker is not stores.redis:
                 probes["broker"] = stores.broker.ping
@@ -95,23 +106,33 @@ class Gateway:
             )
             yield
 
-    def _transports(self, stores: Stores, engine: Engine, playground: Playground) -> Transports:
+    def _transports(self, stores: Stores, playground: Playground) -> Transports:
         config, identify = self._config, self._authentication.identify
-        executor = EngineExecutor(engine, freshness.before)
+        executor = EngineExecutor(self._engine, freshness.before)
+        documents = _documents(config, stores, executor)
         # News may come before this process's memory has heard that it is wrong.
         live_context_of = _context_of(stores.fresh, config, identify)
+        streams = Streams(
+            executor, live_context_of, formatted, config.streams.request_deadline_ms, documents
+        )
         endpoint = GraphQLEndpoint(
             executor=executor,
             context_of=_context_of(stores, config, identify),
             format_error=formatted,
             page=playground,
+            documents=documents,
+            events=GraphQLEventStream(identify, streams, self._connections),
         )
-        streams = Streams(executor, live_context_of, formatted, config.streams.request_deadline_ms)
-        return Transports(
-            endpoint,
-            GraphQLEventStream(endpoint.asked, identify, streams, self._connections),
-            GraphQLSockets(identify, streams, self._connections),
-        )
+        sockets = GraphQLSockets(identify, streams, self._connections)
+        return Transports(endpoint, sockets, config.browsers)
+
+
+def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Documents:
+    if config.documents.trusted is not None:
+        return OnlyTrustedDocuments(config.documents.trusted)
+    if config.documents.automatic:
+        return AutomaticDocuments(stores.documents, executor.prepared)
+    return NoDocuments()
 
 
 def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:

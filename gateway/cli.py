@@ -60,13 +60,20 @@ def serve(
     host: Host = "127.0.0.1",
     state: StateFolder = STATE,
     space: Space = SPACE,
+    trusted_documents: Annotated[
+        Path | None,
+        typer.Option(help="A manifest, or a folder of them: run their documents, and no others."),
+    ] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
     """Run one gateway process. It needs KITH_JWT_SECRET, …_PUBLIC_KEY_FILE or KITH_JWKS_FILE."""
     from gateway.serve import run
 
     with _said_plainly():
-        run(read_config(state, space, development=development), host, port)
+        config = read_config(
+            state, space, development=development, trusted_documents=trusted_documents
+        )
+        run(config, host, port)
 
 
 @app.command()

@@ -2,14 +2,20 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
+from gateway.browsers import ANY, BrowserSettings, read_header_names, read_origins
 from gateway.connections import StreamLimits
 from gateway.embedded.state import Running, State, find_running
+from gateway.trusted_documents import (
+    ManifestError,
+    TrustedDocuments,
+    read_trusted_documents,
+)
 from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, InteractionKind, Scale
 from graph.pace import Pace
 from resolvers.scope import Limits
@@ -19,6 +25,16 @@ from storage.space import checked_space
 
 class ConfigurationError(Exception):
     """A value is wrong or missing; the text names the variable and says what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSettings:
+    """Which documents are run, and which are known by their ids."""
+
+    automatic: bool = True
+    """Whether clients may persist documents, as Apollo's automatic persisted queries do."""
+    trusted: TrustedDocuments | None = None
+    """The only ones that are run, if there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +48,21 @@ class Config:
     """Where a worker shows its metrics; a gateway shows them at /metrics."""
     affinity: Scale = DEFAULT_SCALE
     streams: StreamLimits = field(default_factory=StreamLimits)
+    browsers: BrowserSettings = field(default_factory=BrowserSettings)
+    documents: DocumentSettings = field(default_factory=DocumentSettings)
 
 
 def read_config(
-    state: Path, space: str, *, development: bool = False, environ: Mapping[str, str] | None = None
+    state: Path,
+    space: str,
+    *,
+    development: bool = False,
+    trusted_documents: Path | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> Config:
     """The configuration in the environment, and the servers of a running `dev` in `state`.
+
+    `trusted_documents` takes the place of KITH_TRUSTED_DOCUMENTS.
 
     Raises:
         ConfigurationError: a value is wrong, or no server can be found.
@@ -50,6 +75,8 @@ def read_config(
         metrics_port=_integer(env, "KITH_METRICS_PORT", 0, 0, 65535) or None,
         affinity=Scale(_weights(env), _integer(env, "KITH_AFFINITY_HALF_LIFE_DAYS", 30, 1, 36_500)),
         streams=_streams(env),
+        browsers=_browsers(env, development),
+        documents=_documents(env, trusted_documents),
     )
 
 
@@ -172,6 +199,39 @@ def _streams(env: Mapping[str, str]) -> StreamLimits:
     )
 
 
+def _browsers(env: Mapping[str, str], development: bool) -> BrowserSettings:
+    origins = _listed(env, "KITH_CORS_ORIGINS", read_origins)
+    credentials = _is_on(env, "KITH_CORS_CREDENTIALS")
+    if credentials and ANY in origins:
+        raise ConfigurationError(
+            "KITH_CORS_ORIGINS is *, but KITH_CORS_CREDENTIALS is on: browsers refuse the two"
+            " together. List the origins, or leave the credentials off."
+        )
+    headers = _listed(env, "KITH_CORS_HEADERS", read_header_names)
+    if development:
+        headers |= {"x-viewer"}
+    return BrowserSettings(origins, credentials, headers, local=development)
+
+
+def _listed(
+    env: Mapping[str, str], name: str, read: Callable[[str], frozenset[str]]
+) -> frozenset[str]:
+    try:
+        return read(env.get(name) or "")
+    except ValueError as error:
+        raise ConfigurationError(f"{name} {error}.") from None
+
+
+def _documents(env: Mapping[str, str], trusted: Path | None) -> DocumentSettings:
+    automatic = _is_on(env, "KITH_PERSISTED_QUERIES", default="on")
+    path = trusted or _path(env, "KITH_TRUSTED_DOCUMENTS")
+    try:
+        documents = None if path is None else read_trusted_documents(path)
+    except ManifestError as error:
+        raise ConfigurationError(f"The trusted documents cannot be used: {error}") from None
+    return DocumentSettings(automatic, documents)
+
+
 def _authentication(env: Mapping[str, str], development: bool) -> AuthenticationSettings:
     secret = _text(env, "KITH_JWT_SECRET")
     public_key, jwks = _path(env, "KITH_JWT_PUBLIC_KEY_FILE"), _path(env, "KITH_JWKS_FILE")
@@ -222,8 +282,8 @@ def _path(env: Mapping[str, str], name: str) -> Path | None:
     return Path(env[name]) if env.get(name) else None
 
 
-def _is_on(env: Mapping[str, str], name: str) -> bool:
-    text = env.get(name) or "off"
+def _is_on(env: Mapping[str, str], name: str, default: str = "off") -> bool:
+    text = env.get(name) or default
     if text not in ("on", "off"):
         raise ConfigurationError(f"{name} is {text!r}; it must be on or off.")
     return text == "on"

@@ -45,9 +45,8 @@ _CREDENTIALS = ("authorization", "x-viewer")
 class GraphQLSockets:
     """The ASGI application behind /graphql for web sockets.
 
-    Credentials are those of the `connection_init`, or else of the handshake. A browser adds none by
-    itself, so a page of another site can do no more than its visitor could without signing in: that
-    is why no origin is refused.
+    Credentials are those of the `connection_init`, or else of the handshake. Which origins may open
+    a socket is decided before.
     """
 
     def __init__(
@@ -178,14 +177,9 @@ class _Session:
         return Headers([*raw, *(pair for pair in self._handshake if pair[0] in others)])
 
     async def stream(
-        self,
-        query: str,
-        *,
-        variable_values: dict[str, Any] | None,
-        operation_name: str | None,
-        **_: object,
+        self, asked: GraphQLRequest, **_: object
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
-        return self._results(GraphQLRequest(query, variable_values or {}, operation_name))
+        return self._results(asked)
 
     async def _results(
         self, asked: GraphQLRequest

@@ -78,7 +78,7 @@ def _settings() -> Iterator[tuple[UserId, PrivacyChange]]:
 
 def _changes(limits: Limits) -> Iterator[tuple[UserId, UserId, Action]]:
     yield ME, WHISPERED_TO, actions.follow(limits, Kind.WHISPER)
-    yield ME, CLOSE, actions.update_follow(None, special=True)
+    yield ME, CLOSE, actions.update_follow(None, close_follow=True)
     yield ME, MUTED, actions.mute(None)
     yield ME, MUTED_UNTIL, actions.mute(END)
     yield ME, ASKED, actions.follow(limits, message="We met in Lisbon.")

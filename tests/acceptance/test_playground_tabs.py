@@ -45,7 +45,7 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
     "Lists": lambda a: all(count > 5 for count in found(a, "totalCount")),
     "Relations": lambda a: (
         set(found(a, "state")) == {"NONE", "FOLLOWING", "FOLLOWED_BY", "FRIENDS"}
-        and all(any(found(a, flag)) for flag in ("whispering", "special", "muted", "requested"))
+        and all(any(found(a, flag)) for flag in ("whispering", "closeFollow", "muted", "requested"))
         and all(any(found(a, flag)) for flag in ("requestedBy", "blocking", "friendsSince"))
     ),
     "Circles": lambda a: len(set(found(a, "state"))) > 2,

@@ -20,7 +20,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.gateway import DEVELOPMENT
 from tests.graphs import as_pair, drain_all, follows, unfollows
-from tests.live import LiveGateway, Socket, has_feed, live_gateway
+from tests.live import LiveGateway, Socket, has_feed, live_gateway, parsed
 from tests.loads import execute, write_edges
 from tests.waiting import until
 
@@ -417,6 +417,62 @@ async def test_an_event_stream_of_a_query_is_complete(live: LiveGateway) -> None
     assert (name, last) == ("next", ("complete", None))
     assert answer["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
     assert "data" not in answer
+
+
+URQL = (
+    "application/graphql-response+json, application/graphql+json, application/json,"
+    " text/event-stream, multipart/mixed"
+)
+
+
+@pytest.mark.parametrize("accept", [URQL, "*/*", "text/event-stream;q=0.1, application/json"])
+async def test_one_header_gets_json_for_a_query_and_a_stream_for_a_subscription(
+    live: LiveGateway, accept: str
+) -> None:
+    async with httpx.AsyncClient(headers={"accept": accept, "x-viewer": "1"}) as client:
+        for document in ("{ viewer { user { id } } }", FOLLOW):
+            response = await client.post(live.http, json={"query": document})
+            assert "json" in response.headers["content-type"]
+            assert "data" in response.json()
+        async with client.stream("POST", live.http, json={"query": COUNTS}) as response:
+            assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+            name, answer = await anext(parsed(response.aiter_lines()))
+        assert name == "next"
+        assert answer["data"]["countsChanged"]["id"] == "7"
+        wrong = await client.post(live.http, json={"query": "subscription { nothing }"})
+        assert wrong.json()["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
+
+
+async def test_several_accept_headers_are_one_list(live: LiveGateway) -> None:
+    headers = [("accept", "text/plain"), ("accept", "text/event-stream;q=0.1")]
+    async with (
+        httpx.AsyncClient(headers=headers) as client,
+        client.stream("POST", live.http, json={"query": "{ __typename }"}) as response,
+    ):
+        assert await anext(parsed(response.aiter_lines())) == (
+            "next",
+            {"data": {"__typename": "Query"}},
+        )
+
+
+@pytest.mark.parametrize(
+    ("accept", "query"),
+    [
+        ("application/json", COUNTS),
+        ("multipart/mixed;subscriptionSpec=1.0, application/json", COUNTS),
+        ("*/*, text/event-stream;q=0", COUNTS),
+        ("image/png", "{ __typename }"),
+        ("application/json," * 600, "{ __typename }"),
+    ],
+)
+async def test_what_a_caller_does_not_read_is_not_acceptable(
+    live: LiveGateway, accept: str, query: str
+) -> None:
+    async with httpx.AsyncClient(headers={"accept": accept}) as client:
+        response = await client.post(live.http, json={"query": query})
+    assert response.status_code == 406
+    (error,) = response.json()["errors"]
+    assert error["extensions"]["code"] == "NOT_ACCEPTABLE"
 
 
 async def test_an_event_stream_by_get_reads_and_never_writes(live: LiveGateway) -> None:

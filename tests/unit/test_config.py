@@ -5,7 +5,14 @@ from pathlib import Path
 import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication
-from gateway.config import ConfigurationError, database_url, read_config, signing_secret
+from gateway.browsers import BrowserSettings
+from gateway.config import (
+    ConfigurationError,
+    DocumentSettings,
+    database_url,
+    read_config,
+    signing_secret,
+)
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace
 from resolvers.scope import Limits
@@ -184,3 +191,81 @@ def test_a_switch_is_on_or_off() -> None:
     environ = {**SERVERS, "KITH_MUTUAL_APPROVAL": "yes"}
     with pytest.raises(ConfigurationError, match="KITH_MUTUAL_APPROVAL is 'yes'; it must be on"):
         read_config(NOWHERE, "public", environ=environ)
+
+
+def test_the_origins_of_pages_are_listed_as_browsers_spell_them() -> None:
+    environ = {
+        **SERVERS,
+        "KITH_CORS_ORIGINS": "https://App.example:443, http://localhost:5173,capacitor://localhost,"
+        "http://[::1]:80,",
+        "KITH_CORS_HEADERS": "X-Tenant",
+        "KITH_CORS_CREDENTIALS": "on",
+    }
+    assert read_config(NOWHERE, "public", environ=environ).browsers == BrowserSettings(
+        frozenset(
+            {
+                "https://app.example",
+                "http://localhost:5173",
+                "capacitor://localhost",
+                "http://[::1]",
+            }
+        ),
+        credentials=True,
+        headers=frozenset({"x-tenant"}),
+    )
+    assert read_config(NOWHERE, "public", environ=SERVERS).browsers == BrowserSettings()
+    development = read_config(NOWHERE, "public", development=True, environ=SERVERS).browsers
+    assert development == BrowserSettings(headers=frozenset({"x-viewer"}), local=True)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "app.example",
+        "https://",
+        "https://app.example/",
+        "https://app.example/path",
+        "https://app.example?x",
+        "https://user@app.example",
+        "https://*.example",
+        "https://bücher.example",
+        "https://app.example:99999",
+        "https://app.example:x",
+        "https://app.example https://other.example",
+        "null",
+        "//app.example",
+        "x" * 5_000,
+    ],
+)
+def test_what_is_no_origin_stops_the_start_with_what_is_one(origin: str) -> None:
+    environ = {**SERVERS, "KITH_CORS_ORIGINS": f"https://other.example,{origin}"}
+    with pytest.raises(
+        ConfigurationError, match=r"KITH_CORS_ORIGINS holds .* http://localhost:5173"
+    ):
+        read_config(NOWHERE, "public", environ=environ)
+
+
+def test_any_origin_with_credentials_stops_the_start() -> None:
+    environ = {**SERVERS, "KITH_CORS_ORIGINS": "*"}
+    assert read_config(NOWHERE, "public", environ=environ).browsers.origins == {"*"}
+    with pytest.raises(ConfigurationError, match=r"KITH_CORS_ORIGINS is \*, but KITH_CORS_CREDENT"):
+        read_config(NOWHERE, "public", environ={**environ, "KITH_CORS_CREDENTIALS": "on"})
+
+
+def test_too_many_origins_and_wrong_headers_stop_the_start() -> None:
+    many = ",".join(f"https://app{number}.example" for number in range(101))
+    for name, value in (
+        ("KITH_CORS_ORIGINS", many),
+        ("KITH_CORS_HEADERS", "x y"),
+        ("KITH_CORS_HEADERS", "x" * 101),
+        ("KITH_CORS_CREDENTIALS", "yes"),
+        ("KITH_PERSISTED_QUERIES", "yes"),
+    ):
+        with pytest.raises(ConfigurationError, match=name):
+            read_config(NOWHERE, "public", environ={**SERVERS, name: value})
+
+
+def test_persisted_queries_are_on_and_may_be_switched_off() -> None:
+    assert read_config(NOWHERE, "public", environ=SERVERS).documents == DocumentSettings()
+    environ = {**SERVERS, "KITH_PERSISTED_QUERIES": "off"}
+    assert not read_config(NOWHERE, "public", environ=environ).documents.automatic
