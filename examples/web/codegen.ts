@@ -20,6 +20,11 @@ const config: CodegenConfig = {
         scalars: { DateTime: "string", RelationMask: "string" },
       },
     },
+    // Which types implement UserConnection, RelationshipPayload and UserError: for the cache.
+    "src/gql/possibleTypes.ts": {
+      plugins: ["fragment-matcher"],
+      config: { useExplicitTyping: true },
+    },
   },
 };
 

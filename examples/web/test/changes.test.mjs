@@ -26,13 +26,14 @@ test("a block ends what was, is listed, and can be undone", async () => {
   const name = (await title(page).innerText()).split("\n")[0]?.replace("Follows you", "").trim() ?? "";
   await choose(page, name, "Block");
   await page.getByText(`You blocked ${name}`).waitFor();
-  await page.getByRole("button", { name: `Blocked ${name}` }).waitFor();
+  await page.getByRole("main").getByRole("button", { name: `Blocked ${name}` }).waitFor();
+  assert.equal(await page.getByRole("button", { name: `Do not suggest ${name}` }).count(), 0);
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByRole("main").getByText("Follows you").waitFor();
   await choose(page, name, "Block");
   await page.goto(`${WEB}/settings/blocked`);
-  await page.getByRole("button", { name: `Blocked ${name}` }).click();
-  await page.getByRole("button", { name: `Follow ${name}` }).waitFor();
+  await page.getByRole("main").getByRole("button", { name: `Blocked ${name}` }).click();
+  await page.getByRole("main").getByRole("button", { name: `Follow ${name}` }).waitFor();
   await page.context().close();
 });
 
@@ -100,6 +101,9 @@ test("everything is done by the keyboard alone", async () => {
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await page.getByRole("menuitem", { name: "Mute" }).waitFor();
+  // The last item is "Block".
+  await page.keyboard.press("End");
+  await page.keyboard.press("ArrowUp");
   await page.keyboard.press("Enter");
   await title(page).getByText("Muted").waitFor();
   await page.keyboard.press("Escape");

@@ -20,11 +20,12 @@ test("a list goes on while one scrolls, to its end and without repeats", async (
   const total = Number(await page.locator("[data-count=Followers]").innerText());
   assert.ok(total > 100);
   await rows().first().waitFor();
-  assert.ok((await rows().count()) < total);
-  while ((await rows().count()) < total) {
-    const before = await rows().count();
+  let shown = await rows().count();
+  assert.ok(shown < total);
+  while (shown < total) {
     await page.mouse.wheel(0, 20_000);
-    await rows().nth(before).waitFor();
+    await rows().nth(shown).waitFor();
+    shown = await rows().count();
   }
   const names = await rows().getByRole("link").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
   assert.equal(new Set(names).size, total);

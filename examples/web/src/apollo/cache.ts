@@ -1,4 +1,5 @@
 import { InMemoryCache } from "@apollo/client";
+import possibleTypes from "../gql/possibleTypes";
 import { relayStylePagination } from "@apollo/client/utilities";
 
 /**
@@ -8,6 +9,7 @@ import { relayStylePagination } from "@apollo/client/utilities";
  */
 export function createCache(): InMemoryCache {
   return new InMemoryCache({
+    possibleTypes: possibleTypes.possibleTypes,
     typePolicies: {
       User: {
         fields: {
@@ -18,9 +20,7 @@ export function createCache(): InMemoryCache {
           commonFollowing: relayStylePagination(["with", "orderBy"]),
         },
       },
-      Relation: { keyFields: false },
       Viewer: {
-        keyFields: [],
         fields: {
           blockedUsers: relayStylePagination(["orderBy"]),
           mutedUsers: relayStylePagination(["orderBy"]),

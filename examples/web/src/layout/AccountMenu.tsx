@@ -24,7 +24,7 @@ export function AccountMenu() {
   const { data } = useQuery(AccountMenuQuery, {
     variables: { ids: [...new Set([userId, ...SAMPLE_USERS.map(({ id }) => id)])] },
   });
-  const profiles = new Map(data?.users.flatMap((user) => (user ? [[user.id, user] as const] : [])));
+  const profiles = new Map(data?.users?.flatMap((user) => (user ? [[user.id, user] as const] : [])));
   const me = profiles.get(userId);
 
   const become = async (id: string) => {

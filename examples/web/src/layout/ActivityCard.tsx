@@ -24,7 +24,7 @@ export function ActivityCard() {
     .slice(0, SHOWN_MAX);
   const ids = [...new Set(shown.map(({ otherId }) => otherId))].sort();
   const { data, previousData } = useQuery(ActivityPeople, { variables: { ids }, skip: ids.length === 0 });
-  const people = new Map((data ?? previousData)?.users.flatMap((user) => (user ? [[user.id, user] as const] : [])));
+  const people = new Map((data ?? previousData)?.users?.flatMap((user) => (user ? [[user.id, user] as const] : [])));
 
   return (
     <section className="card" aria-labelledby="activity">

@@ -7,9 +7,7 @@ import { useSession } from "../session/SessionContext";
 const RequestBadge = graphql(`
   query RequestBadge {
     viewer {
-      user {
-        id
-      }
+      id
       badge: incomingFollowRequests(first: 0) {
         totalCount
       }

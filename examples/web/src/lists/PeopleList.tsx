@@ -1,11 +1,32 @@
 import { useState, type ReactNode } from "react";
+import { graphql } from "../gql";
 import type { PersonFragment } from "../gql/graphql";
 import { useLiveRelations } from "../live/useLiveRelations";
 import { PersonRow } from "../people/PersonRow";
 import { NameFilter } from "./NameFilter";
 import { useInfiniteScroll } from "./useInfiniteScroll";
 
-export interface PeoplePage<E extends { node: PersonFragment }> {
+/** A page of any list of users: all of Kith's share this interface. The pages add their edges' dates. */
+export const PeoplePageFragment = graphql(`
+  fragment PeoplePage on UserConnection {
+    access
+    totalCount
+    edges {
+      cursor
+      node {
+        ...Person
+      }
+    }
+    pageInfo {
+      hasNextPage
+      hasPreviousPage
+      startCursor
+      endCursor
+    }
+  }
+`);
+
+interface PeoplePage<E extends { node: PersonFragment }> {
   totalCount: number;
   edges: E[];
   pageInfo: { hasNextPage: boolean; endCursor: string | null };

@@ -10,21 +10,11 @@ import { RowSkeletons } from "../ui/RowSkeleton";
 const Blocked = graphql(`
   query Blocked($first: Int!, $after: String) {
     viewer {
-      user {
-        id
-      }
+      id
       blockedUsers(first: $first, after: $after) {
-        totalCount
+        ...PeoplePage
         edges {
-          cursor
           blockedAt
-          node {
-            ...Person
-          }
-        }
-        pageInfo {
-          hasNextPage
-          endCursor
         }
       }
     }

@@ -16,20 +16,9 @@ const Followers = graphql(`
     user(id: $id) {
       id
       followers(filter: $filter, first: $first, after: $after, last: $last, before: $before) {
-        access
-        totalCount
+        ...PeoplePage
         edges {
-          cursor
           followedAt
-          node {
-            ...Person
-          }
-        }
-        pageInfo {
-          hasNextPage
-          hasPreviousPage
-          startCursor
-          endCursor
         }
       }
     }

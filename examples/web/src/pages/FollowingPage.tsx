@@ -12,18 +12,9 @@ const Following = graphql(`
     user(id: $id) {
       id
       following(first: $first, after: $after) {
-        access
-        totalCount
+        ...PeoplePage
         edges {
-          cursor
           followedAt
-          node {
-            ...Person
-          }
-        }
-        pageInfo {
-          hasNextPage
-          endCursor
         }
       }
     }

@@ -15,18 +15,9 @@ const Friends = graphql(`
     user(id: $id) {
       id
       friends(first: $first, after: $after, orderBy: { field: $order }) {
-        access
-        totalCount
+        ...PeoplePage
         edges {
-          cursor
           friendsSince
-          node {
-            ...Person
-          }
-        }
-        pageInfo {
-          hasNextPage
-          endCursor
         }
       }
     }

@@ -11,21 +11,11 @@ const day = new Intl.DateTimeFormat("en", { dateStyle: "medium" });
 const Muted = graphql(`
   query Muted($first: Int!, $after: String) {
     viewer {
-      user {
-        id
-      }
+      id
       mutedUsers(first: $first, after: $after) {
-        totalCount
+        ...PeoplePage
         edges {
-          cursor
           mutedUntil
-          node {
-            ...Person
-          }
-        }
-        pageInfo {
-          hasNextPage
-          endCursor
         }
       }
     }

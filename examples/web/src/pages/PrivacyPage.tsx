@@ -1,6 +1,6 @@
 import { useQuery } from "@apollo/client/react";
 import { graphql } from "../gql";
-import type { Audience } from "../gql/graphql";
+import type { ListAudience } from "../gql/graphql";
 import { AudienceSelect } from "../settings/AudienceSelect";
 import { Limits } from "../settings/Limits";
 import { useSettings } from "../settings/useSettings";
@@ -11,11 +11,12 @@ import "../settings/settings.css";
 const Privacy = graphql(`
   query Privacy {
     viewer {
-      user {
-        ...Counts
-      }
+      id
       relationshipSettings {
         ...Settings
+      }
+      limits {
+        ...Limits
       }
     }
   }
@@ -26,8 +27,8 @@ export function PrivacyPage() {
   const save = useSettings();
   if (error && !data) return <Failure error={error} onRetry={() => void refetch()} />;
   if (!data?.viewer) return <RowSkeletons count={3} />;
-  const { relationshipSettings: settings, user } = data.viewer;
-  const audience = (field: "followersAudience" | "followingAudience") => (chosen: Audience) =>
+  const { relationshipSettings: settings, limits } = data.viewer;
+  const audience = (field: "followersAudience" | "followingAudience") => (chosen: ListAudience) =>
     void save(settings, { [field]: chosen });
   return (
     <div className="settings">
@@ -55,7 +56,7 @@ export function PrivacyPage() {
         onChange={audience("followingAudience")}
       />
       <p className="hint">Your list of friends is as private as the more private of the two.</p>
-      <Limits following={user.followingCount ?? 0} limit={settings.followingLimit} />
+      <Limits limits={limits} />
     </div>
   );
 }

@@ -10,9 +10,7 @@ import { RowSkeletons } from "../ui/RowSkeleton";
 const ReceivedRequests = graphql(`
   query ReceivedRequests($first: Int!, $after: String) {
     viewer {
-      user {
-        id
-      }
+      id
       incomingFollowRequests(first: $first, after: $after) {
         totalCount
         edges {

@@ -10,9 +10,7 @@ import { RowSkeletons } from "../ui/RowSkeleton";
 const SentRequests = graphql(`
   query SentRequests($first: Int!, $after: String) {
     viewer {
-      user {
-        id
-      }
+      id
       outgoingFollowRequests(first: $first, after: $after) {
         totalCount
         edges {

@@ -7,6 +7,7 @@ export function Badges({ user: { viewerRelation: relation } }: { user: Relations
     <>
       {relation.state === "SELF" && <span className="badge">You</span>}
       {relation.followedBy && <span className="badge">Follows you</span>}
+      {relation.closeFollow && <span className="badge">Close</span>}
       {relation.whispering && <span className="badge">Quietly</span>}
       {relation.muted && <span className="badge">Muted</span>}
     </>

@@ -15,6 +15,7 @@ export const RelationshipFragment = graphql(`
   fragment Relationship on User {
     id
     viewerRelation {
+      id
       state
       following
       followedBy
@@ -23,6 +24,7 @@ export const RelationshipFragment = graphql(`
       requestedBy
       blocking
       muted
+      closeFollow
     }
     viewerFollowEligibility {
       code

@@ -2,7 +2,8 @@ import type { ApolloCache } from "@apollo/client";
 import { graphql } from "../gql";
 
 export const SuggestionItemFragment = graphql(`
-  fragment SuggestionItem on Suggestion {
+  fragment SuggestionItem on FollowSuggestion {
+    id
     user {
       ...Person
     }
@@ -18,9 +19,7 @@ export const SuggestionItemFragment = graphql(`
 export const Suggestions = graphql(`
   query Suggestions($first: Int!, $after: String) {
     viewer {
-      user {
-        id
-      }
+      id
       suggestions(first: $first, after: $after) {
         edges {
           cursor

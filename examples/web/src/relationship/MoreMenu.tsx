@@ -1,8 +1,10 @@
-import { Ban, BellOff, Bell, Ellipsis, EyeOff, UserMinus } from "lucide-react";
+import type { ApolloCache } from "@apollo/client";
+import { Ban, Bell, BellOff, Ellipsis, Eye, EyeOff, Star, UserMinus } from "lucide-react";
 import { DropdownMenu } from "radix-ui";
 import type { ReactNode } from "react";
 import type { PersonFragment } from "../gql/graphql";
 import type { ChangeName } from "./changes";
+import { withoutSuggestion } from "../people/suggestions";
 import { useChange } from "./useChange";
 import "./menu.css";
 
@@ -11,7 +13,7 @@ interface Item {
   label: string;
   icon: ReactNode;
   danger?: boolean;
-  input?: { visibility: "WHISPER" };
+  input?: { visibility?: "WHISPER" | "PUBLIC"; closeFollow?: boolean };
 }
 
 function itemsFor({ viewerRelation: relation, viewerFollowEligibility: { code } }: PersonFragment): Item[] {
@@ -19,6 +21,23 @@ function itemsFor({ viewerRelation: relation, viewerFollowEligibility: { code } 
   const items: Item[] = [];
   if (code === "ALLOWED" && !relation.following) {
     items.push({ change: "follow", label: "Follow quietly", icon: <EyeOff />, input: { visibility: "WHISPER" } });
+  }
+  if (relation.following) {
+    const { closeFollow, whispering } = relation;
+    items.push(
+      {
+        change: "updateFollow",
+        label: closeFollow ? "Not a close follow any more" : "Make a close follow",
+        icon: <Star />,
+        input: { closeFollow: !closeFollow },
+      },
+      {
+        change: "updateFollow",
+        label: whispering ? "Follow openly" : "Follow quietly",
+        icon: whispering ? <Eye /> : <EyeOff />,
+        input: { visibility: whispering ? "PUBLIC" : "WHISPER" },
+      },
+    );
   }
   items.push(
     relation.muted
@@ -39,6 +58,7 @@ function itemsFor({ viewerRelation: relation, viewerFollowEligibility: { code } 
 /** Everything else that one can do about a person. */
 export function MoreMenu({ user }: { user: PersonFragment }) {
   const change = useChange();
+  const unsuggest = (cache: ApolloCache) => withoutSuggestion(cache, user.id);
   if (user.viewerRelation?.state === "SELF") return null;
   return (
     <DropdownMenu.Root modal={false}>
@@ -51,7 +71,7 @@ export function MoreMenu({ user }: { user: PersonFragment }) {
             <DropdownMenu.Item
               key={label}
               className={danger ? "menu-item menu-danger" : "menu-item"}
-              onSelect={() => void change(name, user, input && { input })}
+              onSelect={() => void change(name, user, { input, update: name === "block" ? unsuggest : undefined })}
             >
               {icon}
               {label}

@@ -1,22 +1,20 @@
 import type { TypedDocumentNode } from "@apollo/client";
-import type { FollowMutation, FollowVisibility } from "../gql/graphql";
+import type { ChangeFragment, FollowVisibility } from "../gql/graphql";
 import * as mutations from "./mutations";
 import * as guess from "./optimistic";
-
-/** What every change returns. */
-export type Change = Omit<FollowMutation["change"], "__typename"> & { __typename: string };
 
 export interface ChangeInput {
   userId: string;
   idempotencyKey?: string;
   visibility?: FollowVisibility;
+  closeFollow?: boolean;
   message?: string;
 }
 
 interface ChangeKind {
-  mutation: TypedDocumentNode<{ change: Change | null }, { input: ChangeInput }>;
+  mutation: TypedDocumentNode<{ change: ChangeFragment | null }, { input: ChangeInput }>;
   /** The type of the payload, for the optimistic answer. */
-  payload: string;
+  payload: ChangeFragment["__typename"];
   guess: guess.Guess;
   /** What a toast says when it is done; nothing where the button says enough. */
   done?: (name: string) => string;
@@ -30,6 +28,12 @@ export const CHANGES = {
     payload: "UnfollowUserPayload",
     guess: guess.unfollowed,
     done: (name) => `You no longer follow ${name}.`,
+  },
+  updateFollow: {
+    mutation: mutations.UpdateFollow,
+    payload: "UpdateFollowPayload",
+    guess: guess.unchanged,
+    done: (name) => `Changed how you follow ${name}. They cannot see that.`,
   },
   cancelRequest: {
     mutation: mutations.CancelRequest,

@@ -21,24 +21,37 @@ export const ProblemFragment = graphql(`
   }
 `);
 
+/**
+ * What every change returns: the other user and the viewer as they are now. The cache has both by
+ * their ids, so this one fragment updates every button, count and relation on the screen.
+ */
+export const ChangeFragment = graphql(`
+  fragment Change on RelationshipPayload {
+    changed
+    undoToken
+    consistencyToken
+    userErrors {
+      ...Problem
+    }
+    user {
+      ...Relationship
+      ...Counts
+    }
+    viewer {
+      id
+      user {
+        ...Counts
+      }
+    }
+  }
+`);
+
+// All of them are aliased to `change`, so that one hook can run any of them.
+
 export const Follow = graphql(`
   mutation Follow($input: FollowUserInput!) {
     change: followUser(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -46,21 +59,7 @@ export const Follow = graphql(`
 export const Unfollow = graphql(`
   mutation Unfollow($input: UnfollowUserInput!) {
     change: unfollowUser(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -68,21 +67,7 @@ export const Unfollow = graphql(`
 export const UpdateFollow = graphql(`
   mutation UpdateFollow($input: UpdateFollowInput!) {
     change: updateFollow(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -90,21 +75,7 @@ export const UpdateFollow = graphql(`
 export const RemoveFollower = graphql(`
   mutation RemoveFollower($input: RemoveFollowerInput!) {
     change: removeFollower(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -112,21 +83,7 @@ export const RemoveFollower = graphql(`
 export const Block = graphql(`
   mutation Block($input: BlockUserInput!) {
     change: blockUser(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -134,21 +91,7 @@ export const Block = graphql(`
 export const Unblock = graphql(`
   mutation Unblock($input: UnblockUserInput!) {
     change: unblockUser(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -156,21 +99,7 @@ export const Unblock = graphql(`
 export const Mute = graphql(`
   mutation Mute($input: MuteUserInput!) {
     change: muteUser(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -178,21 +107,7 @@ export const Mute = graphql(`
 export const Unmute = graphql(`
   mutation Unmute($input: UnmuteUserInput!) {
     change: unmuteUser(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -200,21 +115,7 @@ export const Unmute = graphql(`
 export const AcceptRequest = graphql(`
   mutation AcceptRequest($input: AcceptFollowRequestInput!) {
     change: acceptFollowRequest(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -222,21 +123,7 @@ export const AcceptRequest = graphql(`
 export const DeclineRequest = graphql(`
   mutation DeclineRequest($input: DeclineFollowRequestInput!) {
     change: declineFollowRequest(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -244,21 +131,7 @@ export const DeclineRequest = graphql(`
 export const CancelRequest = graphql(`
   mutation CancelRequest($input: CancelFollowRequestInput!) {
     change: cancelFollowRequest(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -266,21 +139,7 @@ export const CancelRequest = graphql(`
 export const DismissSuggestion = graphql(`
   mutation DismissSuggestion($input: DismissSuggestionInput!) {
     change: dismissSuggestion(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);
@@ -288,21 +147,7 @@ export const DismissSuggestion = graphql(`
 export const Undo = graphql(`
   mutation Undo($input: UndoRelationshipChangeInput!) {
     change: undoRelationshipChange(input: $input) {
-      changed
-      undoToken
-      consistencyToken
-      userErrors {
-        ...Problem
-      }
-      user {
-        ...Relationship
-        ...Counts
-      }
-      viewer {
-        user {
-          ...Counts
-        }
-      }
+      ...Change
     }
   }
 `);

@@ -1,18 +1,17 @@
 import type { ApolloCache } from "@apollo/client";
-import type { CountsFragment as Counts, RelationshipFragment } from "../gql/graphql";
+import type { ChangeFragment, CountsFragment as Counts, RelationshipFragment } from "../gql/graphql";
 import { CountsFragment } from "../people/fragments";
-import type { Change } from "./changes";
 import type { Guess, Subject } from "./optimistic";
 
 interface Guessed {
   viewerId: string;
   user: RelationshipFragment;
-  payload: string;
+  payload: ChangeFragment["__typename"];
   guess: Guess;
 }
 
 /** The answer that a change will probably get: both users as the cache has them, changed. */
-export function optimisticChange(cache: ApolloCache, { viewerId, user, payload, guess }: Guessed): Change {
+export function optimisticChange(cache: ApolloCache, { viewerId, user, payload, guess }: Guessed): ChangeFragment {
   const before: Subject = { ...counts(cache, user.id), ...relationshipOf(user) };
   const after = guess(before);
   return {
@@ -22,7 +21,7 @@ export function optimisticChange(cache: ApolloCache, { viewerId, user, payload, 
     consistencyToken: null,
     userErrors: [],
     user: after,
-    viewer: { __typename: "Viewer", user: viewerAfter(counts(cache, viewerId), before, after) },
+    viewer: { __typename: "Viewer", id: `viewer:${viewerId}`, user: viewerAfter(counts(cache, viewerId), before, after) },
   };
 }
 

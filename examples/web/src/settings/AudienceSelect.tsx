@@ -1,6 +1,6 @@
-import type { Audience } from "../gql/graphql";
+import type { ListAudience } from "../gql/graphql";
 
-const NAMES: Record<Audience, string> = {
+const NAMES: Record<ListAudience, string> = {
   EVERYONE: "Everybody",
   FOLLOWERS: "My followers",
   FRIENDS: "My friends",
@@ -9,15 +9,15 @@ const NAMES: Record<Audience, string> = {
 
 interface AudienceSelectProps {
   title: string;
-  value: Audience;
-  onChange: (audience: Audience) => void;
+  value: ListAudience;
+  onChange: (audience: ListAudience) => void;
 }
 
 export function AudienceSelect({ title, value, onChange }: AudienceSelectProps) {
   return (
     <label className="setting">
       <strong>{title}</strong>
-      <select value={value} onChange={(event) => onChange(event.target.value as Audience)}>
+      <select value={value} onChange={(event) => onChange(event.target.value as ListAudience)}>
         {Object.entries(NAMES).map(([audience, name]) => (
           <option key={audience} value={audience}>
             {name}

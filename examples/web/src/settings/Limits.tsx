@@ -1,16 +1,45 @@
+import { graphql } from "../gql";
+import type { LimitsFragment } from "../gql/graphql";
+
+export const LimitsFields = graphql(`
+  fragment Limits on RelationshipLimits {
+    following {
+      limit
+      used
+    }
+    blocks {
+      limit
+      used
+    }
+    changes {
+      limit
+      remaining
+    }
+  }
+`);
+
 const number = new Intl.NumberFormat("en");
 
-/** How many people the viewer may follow, and does. */
-export function Limits({ following, limit }: { following: number; limit: number }) {
+/** What the viewer may still do, before an error has to say it. */
+export function Limits({ limits: { following, blocks, changes } }: { limits: LimitsFragment }) {
   return (
-    <div className="setting setting-column">
-      <span>
-        <strong>Following</strong>
-        <small>
-          {number.format(following)} of {number.format(limit)}
-        </small>
-      </span>
-      <meter aria-label="People you follow" min={0} max={limit} high={limit * 0.9} value={following} />
+    <section className="setting setting-column" aria-labelledby="limits">
+      <h2 id="limits">Your limits</h2>
+      <Limit name="People you follow or ask" {...following} />
+      <Limit name="People you block" {...blocks} />
+      <Limit name="Recent changes" limit={changes.limit} used={changes.limit - changes.remaining} />
+    </section>
+  );
+}
+
+function Limit({ name, used, limit }: { name: string; used: number; limit: number }) {
+  return (
+    <div className="limit">
+      <span>{name}</span>
+      <small>
+        {number.format(used)} of {number.format(limit)}
+      </small>
+      <meter aria-label={name} min={0} max={limit} high={limit * 0.9} value={used} />
     </div>
   );
 }

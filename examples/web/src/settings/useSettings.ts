@@ -22,9 +22,7 @@ const UpdateSettings = graphql(`
         ...Settings
       }
       viewer {
-        user {
-          id
-        }
+        id
         relationshipSettings {
           ...Settings
         }
@@ -66,7 +64,7 @@ const guess = (settings: SettingsFragment, userId: string): UpdateSettingsMutati
   settings,
   viewer: {
     __typename: "Viewer",
-    user: { __typename: "User", id: userId },
+    id: `viewer:${userId}`,
     relationshipSettings: settings,
   },
   userErrors: [],
