@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { launch, WEB, windowOf } from "./browser.mjs";
-import { asService, asUser } from "./kith.mjs";
+import { asService, asUser, estrange } from "./kith.mjs";
 
 /** @type {import("playwright-core").Browser} */
 let browser;
@@ -19,6 +19,7 @@ async function choose(page, person, item) {
 const title = (page) => page.getByRole("heading", { level: 1 });
 
 test("a block ends what was, is listed, and can be undone", async () => {
+  await estrange("391", "390");
   await asUser("390", `mutation { followUser(input: { userId: "391" }) { outcome } }`);
   const page = await windowOf(browser, "391");
   await page.goto(`${WEB}/u/390`);
@@ -38,6 +39,7 @@ test("a block ends what was, is listed, and can be undone", async () => {
 });
 
 test("a mute is the viewer's own, and is listed", async () => {
+  await estrange("392", "2");
   const page = await windowOf(browser, "392", { path: "/u/2" });
   await choose(page, "Caro Thorne", "Mute");
   await title(page).getByText("Muted").waitFor();
@@ -93,6 +95,7 @@ test("a change without a network is explained, and taken back", async () => {
 });
 
 test("everything is done by the keyboard alone", async () => {
+  await estrange("399", "3");
   const page = await windowOf(browser, "399", { path: "/u/3" });
   const follow = page.getByRole("main").getByRole("button", { name: /^Follow / });
   await follow.focus();
@@ -125,6 +128,7 @@ test("the theme is the system's until another is chosen, which is kept", async (
 });
 
 test("one becomes somebody else, and sees what the first has just done", async () => {
+  await estrange("380", "399");
   const page = await windowOf(browser, "380", { path: "/u/399" });
   await page.getByRole("main").getByRole("button", { name: /^Follow / }).click();
   await page.getByRole("main").getByRole("button", { name: /^Following / }).waitFor();

@@ -17,6 +17,21 @@ export async function asService(query, variables) {
 /** @param {string} userId @param {string} query @param {Record<string, unknown>} [variables] */
 export const asUser = (userId, query, variables) => ask({ "x-viewer": userId }, query, variables);
 
+/** Make one user a stranger to another, so that a test can run again. @param {string} userId @param {string} other */
+export const estrange = (userId, other) =>
+  asUser(
+    userId,
+    `mutation ($userId: ID!) {
+      changeRelationships(input: { changes: [
+        { action: UNBLOCK, userId: $userId }
+        { action: UNMUTE, userId: $userId }
+        { action: UNFOLLOW, userId: $userId }
+        { action: CANCEL_REQUEST, userId: $userId }
+      ] }) { outcome }
+    }`,
+    { userId: other },
+  );
+
 /** @param {Record<string, string>} headers @param {string} query @param {Record<string, unknown>} [variables] */
 async function ask(headers, query, variables) {
   const response = await fetch(KITH, {

@@ -1,6 +1,7 @@
 // @ts-check
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { estrange } from "./kith.mjs";
 import { launch, live, ROUTER, WEB, windowOf } from "./browser.mjs";
 
 /** @type {import("playwright-core").Browser} */
@@ -10,6 +11,7 @@ after(() => browser.close());
 
 /** Two windows, as two users of the sample who follow nobody. @param {string} a @param {string} b */
 async function twoWindows(a, b) {
+  await Promise.all([estrange(a, b), estrange(b, a)]);
   const [first, second] = await Promise.all([windowOf(browser, a), windowOf(browser, b)]);
   await Promise.all([live(first), live(second)]);
   const close = () => Promise.all([first.context().close(), second.context().close()]);
