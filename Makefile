@@ -18,14 +18,17 @@ CLIENTS_VENV := .venv-clients
 PYTHON_CLIENTS := gql ariadne-codegen
 CLIENTS_READY := $(PYTHON_CLIENTS:%=$(CLIENTS_VENV)/%/.installed)
 
+NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; } \
+  || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
+
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-long check format playground browser-test clients-test \
   identity-test example example-test example-install example-service example-service-test \
-  example-service-lock bench \
-  schema-lint lock sdl states clean
+  example-service-lock bench schema-lint lock sdl states clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(READY) ## Create the virtual environment with the locked dependencies and the command kith
 
@@ -59,9 +62,7 @@ playground: $(RUNS) ## Bundle the playground, unless that was done (needs npm); 
 	$(BIN)/python -m gateway.bundling
 
 browser-test: $(READY) playground ## Try the playground in a real browser (needs npm; root installs chromium)
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
-	  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; } \
-	  || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
+	@$(NEEDS_CHROMIUM)
 	$(BIN)/pytest tests/acceptance/test_playground_browser.py tests/acceptance/test_browser_origins.py
 
 clients-test: $(READY) $(CLIENTS_READY) ## Try the GraphQL clients of JavaScript and Python (needs Node and npm)
@@ -100,7 +101,7 @@ example: $(READY) example-install ## Start a small social app on the sample grap
 	@$(EXAMPLE) exec node start.mjs
 
 example-test: $(READY) example-install ## Drive the example in a real browser (needs npm; root installs chromium)
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; }
+	@$(NEEDS_CHROMIUM)
 	$(EXAMPLE) npm run lint && $(EXAMPLE) npm test
 
 example-install:
