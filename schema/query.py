@@ -112,9 +112,7 @@ class Query:
         graphql_type=Viewer | None,
         description="The user who makes the request. Null if nobody is signed in.",
     )
-    def viewer(
-        roots: Parents[None], info: Info, at_least_as_fresh: AtLeastAsFresh = None
-    ) -> list[ViewerRow | None]:
+    def viewer(roots: Parents[None], info: Info) -> list[ViewerRow | None]:
         viewer = scope_of(info).viewer
         return [None if viewer is None else ViewerRow(viewer)] * len(roots)
 

@@ -336,3 +336,18 @@ class ErasureQueue(Protocol):
     async def wake(self, users: Iterable[UserId]) -> None:
         """These have something to erase. Returns when they are queued, or cannot be."""
         ...
+
+
+class DocumentStore(Protocol):
+    """GraphQL documents that clients have persisted, by the SHA-256 of their text in hex.
+
+    A hint: a store that is away has none, and raises nothing. The client then sends the document.
+    """
+
+    async def get(self, digest: str) -> str | None:
+        """The document, if it is there. One round trip."""
+        ...
+
+    async def put(self, digest: str, document: str) -> None:
+        """Keep it for a while, if it is not too large. One round trip."""
+        ...

@@ -17,6 +17,7 @@ from storage.ports import (
     Absences,
     Accounts,
     AccountStates,
+    DocumentStore,
     Edges,
     Lists,
     Mutes,
@@ -50,6 +51,7 @@ from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
 from storage.redis.bell import BLOCK_MS, Bell
 from storage.redis.connection import GuardedRedis, Servers
+from storage.redis.documents import RedisDocuments
 from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
@@ -95,6 +97,7 @@ class Stores:
     events: RedisEvents
     interests: Interests
     audit: CacheAudit
+    documents: DocumentStore
     lanes: ArqLanes
     postgres: Postgres
     redis: Servers
@@ -265,6 +268,7 @@ def _wired(
             settings.relation_cache_max,
             settings.list_cache_max,
         ),
+        documents=RedisDocuments(redis, keys, settings.documents_kept_s),
         lanes=lanes,
         postgres=postgres,
         redis=redis,

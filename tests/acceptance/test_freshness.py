@@ -127,11 +127,10 @@ async def test_a_header_says_it_for_any_request(gateway: Gateway, other: Gateway
 async def test_it_holds_for_all_fields_of_the_request(gateway: Gateway, other: Gateway) -> None:
     """For those before it in the document, and whichever field of the root it is given to."""
     fields = {
-        "viewer": "viewer(atLeastAsFresh: $t) { user { id } }",
         "user": 'user(id: "5", atLeastAsFresh: $t) { id }',
         "users": 'users(ids: ["5"], atLeastAsFresh: $t) { id }',
-        "node": 'node(id: "5", atLeastAsFresh: $t) { id }',
-        "nodes": 'nodes(ids: ["5"], atLeastAsFresh: $t) { id }',
+        "account": 'account(id: "5", atLeastAsFresh: $t) { state }',
+        "accounts": 'accounts(ids: ["5"], atLeastAsFresh: $t) { state }',
         "relationsBetween": """... on Query { ...last } } fragment last on Query {
             relationsBetween(pairs: [], atLeastAsFresh: $t) { state }""",
     }
