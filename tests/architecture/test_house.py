@@ -64,7 +64,11 @@ def test_everything_in_the_contract_is_described() -> None:
 
 
 def test_no_lock_file_names_a_host() -> None:
-    for lock in [*ROOT.glob("requirements*.txt"), *ROOT.glob("examples/*/requirements.txt")]:
+    others = ("examples/*/requirements.txt", "tests/acceptance/clients/python/*.txt")
+    for lock in [
+        *ROOT.glob("requirements*.txt"),
+        *(file for at in others for file in ROOT.glob(at)),
+    ]:
         assert "://" not in lock.read_text(encoding="utf-8"), lock
     for lock in ROOT.glob("*/**/package-lock.json"):
         if "node_modules" not in lock.parts:
