@@ -9,7 +9,8 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-BUILDING, FAILED, SCRIPT = ".building", ".failed", "playground.js"
+from gateway.bundling import BUILDING, FAILED, SCRIPT
+
 BUILD_S_MAX = 900
 """A marker that is older was left behind by a build that was killed."""
 REASON_CHARS_MAX = 500
@@ -26,11 +27,7 @@ class BundleState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The folder that `make playground` fills.
-
-    The build marks itself with the file `.building`, and a failure with `.failed`, which holds the
-    reason in one line.
-    """
+    """The folder that `gateway.bundling` fills and marks."""
 
     folder: Path
 
