@@ -74,6 +74,26 @@ identity-test: $(READY) ## Try tokens of a real OpenID Connect server (needs npm
 	cd tests/acceptance/identity_provider && npm ci --no-audit --no-fund --loglevel=error
 	$(BIN)/pytest tests/acceptance/test_identity_provider.py
 
+SERVICE := examples/service
+.PHONY: example-service example-service-test example-service-lock
+
+example-service: $(SERVICE)/.venv/.installed ## Install the example service and generate its typed client
+	cd $(SERVICE) && .venv/bin/ariadne-codegen >/dev/null
+
+$(SERVICE)/.venv/.installed: $(SERVICE)/requirements.txt
+	$(PYTHON) -m venv $(SERVICE)/.venv
+	$(SERVICE)/.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+example-service-test: $(READY) example-service ## Check the example service's types, and run it on real servers
+	cd $(SERVICE) && .venv/bin/mypy
+	$(BIN)/pytest tests/acceptance/test_example_service.py tests/acceptance/test_example_service_client.py
+
+example-service-lock: $(READY) ## Resolve the example service's dependencies anew
+	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv
+	cd $(SERVICE) && $(abspath $(BIN))/python -m uv pip compile --quiet --universal --python-version 3.11 \
+	  --no-header --no-emit-index-url --generate-hashes requirements.in -o requirements.txt
+
 bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
 	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \
 	  || (cd bench/peers && npm ci --no-audit --no-fund --loglevel=error)
@@ -120,5 +140,6 @@ lock: $(READY) ## Resolve the dependencies anew
 	    --no-emit-index-url --generate-hashes $$client.in -o $$client.txt || exit 1; done
 
 clean: ## Remove what was built; the data of `make dev` stays
-	rm -rf $(VENV) $(CLIENTS_VENV) .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CLIENTS_VENV) $(SERVICE)/.venv $(SERVICE)/kith_client
+	rm -rf .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -96,10 +96,11 @@ def _prefork(
         except (ConfigurationError, ValueError) as error:
             log.error("%s", error)
             return STARTUP_FAILURE
-        code = _serve(gateway, sockets, ready)
-        if os.getppid() != parent:  # it was killed, so nobody else removes the folder
-            shutil.rmtree(folder, ignore_errors=True)
-        return code
+        try:
+            return _serve(gateway, sockets, ready)
+        finally:
+            if os.getppid() != parent:  # it was killed, so nobody else removes the folder
+                shutil.rmtree(folder, ignore_errors=True)
 
     def problem() -> str | None:
         try:
