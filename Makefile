@@ -6,6 +6,8 @@ STATE  ?= .kith
 
 VENV := .venv
 BIN  := $(VENV)/bin
+PIP   := $(BIN)/pip install --quiet --disable-pip-version-check
+RUNS  := $(VENV)/.runs
 READY := $(VENV)/.installed
 
 # The clients of Python have environments of their own: no version of graphql-core suits them all.
@@ -22,19 +24,25 @@ CLIENTS_READY := $(PYTHON_CLIENTS:%=$(CLIENTS_VENV)/%/.installed)
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: $(READY) ## Create the virtual environment with the locked dependencies
+install: $(READY) ## Create the virtual environment with the locked dependencies and the command kith
 
-$(READY): requirements-dev.txt
+# What `make dev` needs, which is half of everything. The last step installs the command `kith`. Its
+# build backend is locked too, so nothing more is downloaded.
+$(RUNS): requirements-embedded.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Kith needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-	@touch $@
+	@printf 'Installing the locked dependencies into $(VENV), once … '; began=$$(date +%s); \
+	  $(PYTHON) -m venv $(VENV) \
+	  && $(PIP) --require-hashes -r requirements-embedded.txt \
+	  && $(PIP) --no-index --no-deps --no-build-isolation --editable . \
+	  && touch $@ && echo "$$(($$(date +%s) - began)) s"
 
-dev: $(READY) ## Start everything on this machine (PORT=8000 STATE=.kith); Ctrl-C stops it
-	@[ -e gateway/playground_assets/playground.js ] || ! command -v npm >/dev/null \
-	  || $(MAKE) --no-print-directory playground >/dev/null \
-	  || echo "The playground could not be bundled: it will load its parts from the internet."
+$(READY): requirements-dev.txt $(RUNS)
+	@printf 'Installing the locked tools for tests and checks, once … '; began=$$(date +%s); \
+	  $(PIP) --require-hashes -r requirements-dev.txt \
+	  && touch $@ && echo "$$(($$(date +%s) - began)) s"
+
+dev: $(RUNS) ## Start everything on this machine (PORT=8000 STATE=.kith); Ctrl-C stops it
 	@exec $(BIN)/python -m gateway dev --port $(PORT) --state $(STATE)
 
 test: $(READY) ## Run the whole test suite on real servers
@@ -44,12 +52,14 @@ test-long: $(READY) ## Run the property tests for much longer, and replay a whol
 	$(BIN)/pytest -n auto -m long
 	$(BIN)/pytest -n auto --hypothesis-profile=long tests/property/test_service_against_model.py
 
-playground: ## Bundle the playground with npm, so that it works without the internet
-	cd gateway/playground && npm ci --no-audit --no-fund --loglevel=error && npm run build
+playground: $(RUNS) ## Bundle the playground, unless that was done (needs npm); `make dev` does it too
+	$(BIN)/python -m gateway.bundling
 
 browser-test: $(READY) playground ## Try the playground in a real browser (needs npm; root installs chromium)
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; }
-	$(BIN)/pytest tests/acceptance/test_playground_browser.py
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; } \
+	  || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
+	$(BIN)/pytest tests/acceptance/test_playground_browser.py tests/acceptance/test_browser_origins.py
 
 clients-test: $(READY) $(CLIENTS_READY) ## Try the GraphQL clients of JavaScript and Python (needs Node and npm)
 	cd $(CLIENTS) && npm ci --no-audit --no-fund --loglevel=error
@@ -102,6 +112,9 @@ lock: $(READY) ## Resolve the dependencies anew
 	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-header \
 	  --no-emit-index-url --generate-hashes --all-extras -c requirements.txt pyproject.toml \
 	  -o requirements-dev.txt
+	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-header \
+	  --no-emit-index-url --generate-hashes --extra embedded -c requirements-dev.txt pyproject.toml \
+	  -o requirements-embedded.txt
 	for client in $(PYTHON_CLIENTS:%=$(CLIENTS)/python/%); do \
 	  $(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-header \
 	    --no-emit-index-url --generate-hashes $$client.in -o $$client.txt || exit 1; done

@@ -40,6 +40,7 @@ from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
 from gateway.health import Health, Probe
 from gateway.metrics import Metrics
+from gateway.peers import Peers
 from gateway.playground import Playground
 from gateway.transports import Transports
 from graph.edge import UserId
@@ -60,15 +61,17 @@ class Gateway:
 
     /graphql is answered before any routing: a small answer would pay for a router what it costs.
     That a call is a plain function which returns an awaitable saves a coroutine a request; a server
-    that guesses the version of ASGI has to be told that it is 3.
+    that guesses the version of ASGI has to be told that it is 3. `peers` are the processes that
+    share its address; /metrics answers for all of them.
 
     Raises:
         ValueError: the authentication settings cannot be right, or a trusted document cannot be
             run; the text says why.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, peers: Peers | None = None) -> None:
         self._config = config
+        self._peers = peers
         self._authentication = Authentication(config.authentication)
         self._connections = Connections(config.streams)
         self._engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
@@ -93,9 +96,9 @@ class Gateway:
         playground = Playground(
             config.authentication.allow_x_viewer, _service_token(config.authentication)
         )
-        engine = self._engine
         async with open_stores(config.storage) as stores, self._authentication.running():
             self._graphql = self._transports(stores, playground)
+            metrics = Metrics(stores, self._engine, self._peers)
             probes: dict[str, Probe] = {
                 "postgresql": stores.postgres.ping,
                 "redis": stores.redis.ping,
@@ -107,11 +110,12 @@ class Gateway:
             self._others.router.routes.extend(
                 [
                     *Health(probes, required=frozenset(required)).routes(),
-                    *Metrics(stores, engine).routes(),
+                    *metrics.routes(),
                     *playground.routes(),
                 ]
             )
-            yield
+            async with metrics.answering():
+                yield
 
     def _transports(self, stores: Stores, playground: Playground) -> ASGIApp:
         config, identify = self._config, self._authentication.identify

@@ -156,7 +156,8 @@ class RemoteKeys:
         # A proxy of the environment cannot reach this machine, for which http:// alone is allowed.
         outside = urlsplit(self._settings.url).scheme == "https"
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=0)
-        timeout_s = self._settings.fetch_deadline_ms / 1000
+        # For one read or write; the deadline of a whole fetch comes first.
+        timeout_s = 2 * self._settings.fetch_deadline_ms / 1000
         async with httpx.AsyncClient(trust_env=outside, limits=limits, timeout=timeout_s) as client:
             while True:
                 self._fetching = True
@@ -225,7 +226,7 @@ class RemoteKeys:
     def _take(self, content: bytes, found: KeySet) -> None:
         for problem in found.problems[:10]:
             log.warning("KITH_JWKS_URL: %s", problem)
-        log.info("KITH_JWKS_URL has %s keys: %s", len(found.keys), [k.key_id for k in found.keys])
+        log.info("KITH_JWKS_URL gave %s keys", len(found.keys))
         self.keys, self._content = found.keys, content
         _held.set(len(found.keys))
         self._on_change()

@@ -112,13 +112,11 @@ def public_key(key: object, key_id: str | None = None) -> TokenKey:
 
 
 def parse_key_set(content: bytes) -> KeySet:
-    """The signing keys of a JWKS document (RFC 7517).
+    """The signing keys of a JWKS document (RFC 7517) of at most `KEY_SET_BYTES_MAX`.
 
     Keys for encryption, shared secrets and keys of other kinds are left out. Raises ValueError,
     with the end of a sentence, for content that is no JWKS or has no usable key.
     """
-    if len(content) > KEY_SET_BYTES_MAX:
-        raise ValueError(f"is larger than {KEY_SET_BYTES_MAX} bytes.")
     try:
         document = orjson.loads(content)
     except orjson.JSONDecodeError as error:
