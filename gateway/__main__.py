@@ -1,5 +1,16 @@
-"""`python -m gateway …`: see `gateway.cli`."""
+"""The command `kith`, also as `python -m gateway`: see `gateway.cli`."""
 
-from gateway.cli import app
+import signal
 
-app(prog_name="python -m gateway")
+
+def main(name: str = "kith") -> None:
+    """Runs the command line. Ctrl-C while it is imported ends the process without a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from gateway.cli import app
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    app(prog_name=name)
+
+
+if __name__ == "__main__":
+    main("python -m gateway")

@@ -15,12 +15,14 @@ from engine import Engine, EngineSettings
 from gateway import freshness
 from gateway.authentication import (
     DEVELOPMENT_SECRET,
+    IDENTITY_KEYS,
     SERVICE,
     Authentication,
     AuthenticationSettings,
     Identity,
     mint,
 )
+from gateway.awaiting_keys import awaiting_keys
 from gateway.config import Config
 from gateway.connections import Connections
 from gateway.documents import (
@@ -36,8 +38,9 @@ from gateway.graphql_sse import GraphQLEventStream
 from gateway.graphql_streams import Streams
 from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
-from gateway.health import Health
+from gateway.health import Health, Probe
 from gateway.metrics import Metrics
+from gateway.peers import Peers
 from gateway.playground import Playground
 from gateway.transports import Transports
 from graph.edge import UserId
@@ -58,15 +61,17 @@ class Gateway:
 
     /graphql is answered before any routing: a small answer would pay for a router what it costs.
     That a call is a plain function which returns an awaitable saves a coroutine a request; a server
-    that guesses the version of ASGI has to be told that it is 3.
+    that guesses the version of ASGI has to be told that it is 3. `peers` are the processes that
+    share its address; /metrics answers for all of them.
 
     Raises:
         ValueError: the authentication settings cannot be right, or a trusted document cannot be
             run; the text says why.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, peers: Peers | None = None) -> None:
         self._config = config
+        self._peers = peers
         self._authentication = Authentication(config.authentication)
         self._connections = Connections(config.streams)
         self._engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
@@ -91,22 +96,28 @@ class Gateway:
         playground = Playground(
             config.authentication.allow_x_viewer, _service_token(config.authentication)
         )
-        engine = self._engine
-        async with open_stores(config.storage) as stores:
+        async with open_stores(config.storage) as stores, self._authentication.running():
             self._graphql = self._transports(stores, playground)
-            probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}
+            metrics = Metrics(stores, self._engine, self._peers)
+            probes: dict[str, Probe] = {
+                "postgresql": stores.postgres.ping,
+                "redis": stores.redis.ping,
+            }
             if stores.broker is not stores.redis:
                 probes["broker"] = stores.broker.ping
+            probes |= self._authentication.probes()
+            required = probes.keys() & {"postgresql", IDENTITY_KEYS}
             self._others.router.routes.extend(
                 [
-                    *Health(probes, required=frozenset({"postgresql"})).routes(),
-                    *Metrics(stores, engine).routes(),
+                    *Health(probes, required=frozenset(required)).routes(),
+                    *metrics.routes(),
                     *playground.routes(),
                 ]
             )
-            yield
+            async with metrics.answering():
+                yield
 
-    def _transports(self, stores: Stores, playground: Playground) -> Transports:
+    def _transports(self, stores: Stores, playground: Playground) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
         executor = EngineExecutor(self._engine, freshness.before)
         documents = _documents(config, stores, executor)
@@ -123,8 +134,9 @@ class Gateway:
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),
         )
-        sockets = GraphQLSockets(identify, streams, self._connections)
-        return Transports(endpoint, sockets, config.browsers)
+        sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
+        transports = Transports(endpoint, sockets, config.browsers)
+        return awaiting_keys(self._authentication, transports)
 
 
 def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Documents:
@@ -137,7 +149,7 @@ def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Docu
 
 def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:
     """What makes a token for the playground: never with a secret that is one."""
-    if not settings.development or settings.secret != DEVELOPMENT_SECRET:
+    if not settings.development or settings.secrets != (DEVELOPMENT_SECRET,):
         return None
     return lambda: mint(DEVELOPMENT_SECRET, None, SERVICE, PLAYGROUND_TOKEN_S)
 

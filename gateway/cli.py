@@ -5,13 +5,16 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gateway.config import ConfigurationError, database_url, read_config, signing_secret
+from gateway.config import ConfigurationError, database_url, read_config, signing
 from gateway.embedded.errors import EmbeddedError
+from gateway.logs import LogFormat, set_up_logging
+from gateway.version import VERSION
 from graph.edge import MAX_USER_ID
 from graph.errors import KithError
 from storage.postgres.bulk_load import OnBad
@@ -38,9 +41,27 @@ Space = Annotated[
 ]
 Port = Annotated[int, typer.Option(help="The port to listen on.", min=1, max=65535)]
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
+Log = Annotated[LogFormat, typer.Option("--log-format", help="Lines of text, or of JSON.")]
 
 STATE = Path(".kith")
 SPACE = "public"
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"kith {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def kith(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None: ...
 
 
 @app.command()
@@ -48,6 +69,7 @@ def dev(
     port: Port = 8000, state: StateFolder = STATE, space: Space = SPACE, host: Host = "127.0.0.1"
 ) -> None:
     """Start everything on this machine: servers, sample graph, gateway, worker. Ctrl-C stops it."""
+    typer.echo("Starting Kith on this machine; Ctrl-C stops it.")
     from gateway.dev import run
 
     with _said_plainly():
@@ -56,8 +78,20 @@ def dev(
 
 @app.command()
 def serve(
+    context: typer.Context,
     port: Port = 8000,
     host: Host = "127.0.0.1",
+    uds: Annotated[
+        Path | None,
+        typer.Option(help="A unix socket to listen on, instead of a host and a port."),
+    ] = None,
+    uds_mode: Annotated[
+        str, typer.Option(help="The socket's permissions, octal: who may write may connect.")
+    ] = "660",
+    workers: Annotated[
+        int, typer.Option(help="How many processes share the address: one a core.", min=1, max=256)
+    ] = 1,
+    log_format: Log = LogFormat.TEXT,
     state: StateFolder = STATE,
     space: Space = SPACE,
     trusted_documents: Annotated[
@@ -66,24 +100,36 @@ def serve(
     ] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
-    """Run one gateway process. It needs KITH_JWT_SECRET, …_PUBLIC_KEY_FILE or KITH_JWKS_FILE."""
+    """Run a gateway. It needs KITH_JWT_SECRET, KITH_JWKS_URL or a file of public keys."""
+    from gateway.listening import TcpAddress, UnixAddress, permissions
     from gateway.serve import run
 
-    with _said_plainly():
-        config = read_config(
-            state, space, development=development, trusted_documents=trusted_documents
+    with _said_plainly(log_format):
+        if uds is not None and _is_given(context, "host", "port"):
+            raise ConfigurationError("--uds replaces --host and --port: give one or the other.")
+        address = TcpAddress(host, port) if uds is None else UnixAddress(uds, permissions(uds_mode))
+        set_up_logging(log_format)
+        configured = partial(
+            read_config,
+            state,
+            space,
+            development=development,
+            trusted_documents=trusted_documents,
         )
-        run(config, host, port)
+        _exit(run(configured, address, workers))
 
 
 @app.command()
-def worker(state: StateFolder = STATE, space: Space = SPACE) -> None:
+def worker(
+    state: StateFolder = STATE, space: Space = SPACE, log_format: Log = LogFormat.TEXT
+) -> None:
     """Run one worker process. It ends when Redis goes away; keep it under a supervisor."""
     from workers.main import run
 
-    with _said_plainly():
+    with _said_plainly(log_format):
         config = read_config(state, space)
-        _log()
+        set_up_logging(log_format)
+        logging.getLogger("arq.worker").setLevel(logging.WARNING)
         run(config.storage, config.limits.undo_s, config.metrics_port)
 
 
@@ -148,12 +194,14 @@ def token(
     ttl: Annotated[int, typer.Option(help="Seconds until it expires.", min=1)] = 86_400,
 ) -> None:
     """Print a token for `dev`, or for a gateway with the same KITH_JWT_SECRET."""
-    from gateway.authentication import SERVICE, mint
+    from gateway.authentication import mint
 
     with _said_plainly():
-        if user_id is None and SERVICE not in scope.split():
-            raise ValueError("whose token? Name a user id, or `--scope service`.")
-        typer.echo(mint(signing_secret(), user_id, scope, ttl))
+        secret, settings = signing()
+        service = settings.claims.service_scope
+        if user_id is None and service not in scope.split():
+            raise ValueError(f"whose token? Name a user id, or `--scope {service}`.")
+        typer.echo(mint(secret, user_id, scope, ttl, settings))
 
 
 @app.command()
@@ -164,11 +212,10 @@ def sdl() -> None:
     sys.stdout.write(printed())
 
 
-def _log() -> None:
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
-    logging.getLogger("arq.worker").setLevel(logging.WARNING)
+def _is_given(context: typer.Context, *names: str) -> bool:
+    """Whether one of the options stands on the command line."""
+    sources = [context.get_parameter_source(name) for name in names]
+    return any(source is not None and source.name == "COMMANDLINE" for source in sources)
 
 
 def _exit(code: int) -> None:
@@ -177,12 +224,16 @@ def _exit(code: int) -> None:
 
 
 @contextmanager
-def _said_plainly() -> Iterator[None]:
-    """What a person can mend is told in a sentence, without a traceback."""
+def _said_plainly(log_format: LogFormat = LogFormat.TEXT) -> Iterator[None]:
+    """Prints what a person can mend as one sentence, without a traceback, and exits with 2."""
     try:
         yield
     except (ConfigurationError, EmbeddedError, KithError, ValueError) as error:
         cause = str(error.__cause__ or "")
-        told = f"{error}" if cause in str(error) else f"{error} ({cause})"
-        typer.echo(f"kith: {told}", err=True)
+        text = f"{error}" if cause in str(error) else f"{error} ({cause})"
+        if log_format is LogFormat.JSON:
+            set_up_logging(log_format)
+            logging.getLogger("gateway").critical(text)
+        else:
+            typer.echo(f"kith: {text}", err=True)
         raise typer.Exit(2) from None

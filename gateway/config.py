@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
+from gateway.authentication_settings import AuthenticationSettings
 from gateway.browsers import ANY, BrowserSettings, read_header_names, read_origins
 from gateway.connections import StreamLimits
 from gateway.embedded.state import Running, State, find_running
+from gateway.key_sources import DEVELOPMENT_SECRET
+from gateway.remote_keys import JwksUrl
+from gateway.token_claims import ClaimMapping
 from gateway.trusted_documents import (
     ManifestError,
     TrustedDocuments,
@@ -86,10 +89,19 @@ def server_urls(environ: Mapping[str, str] | None = None) -> tuple[str | None, s
     return _text(env, "DATABASE_URL"), _text(env, "REDIS_URL")
 
 
-def signing_secret(environ: Mapping[str, str] | None = None) -> str:
-    """What `token` signs with: the environment's secret, or the one of `dev`."""
-    env = os.environ if environ is None else environ
-    return _text(env, "KITH_JWT_SECRET") or DEVELOPMENT_SECRET
+def signing(environ: Mapping[str, str] | None = None) -> tuple[str, AuthenticationSettings]:
+    """What `token` signs with, the first secret or that of `dev`, and how tokens are checked.
+
+    Raises:
+        ConfigurationError: tokens are signed elsewhere.
+    """
+    settings = _authentication(os.environ if environ is None else environ, development=True)
+    if not settings.secrets:
+        raise ConfigurationError(
+            "KITH_JWT_SECRET is not set, so there is nothing to sign a token with: tokens come "
+            "from whoever has the private key."
+        )
+    return settings.secrets[0], settings
 
 
 def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
@@ -233,19 +245,34 @@ def _documents(env: Mapping[str, str], trusted: Path | None) -> DocumentSettings
 
 
 def _authentication(env: Mapping[str, str], development: bool) -> AuthenticationSettings:
-    secret = _text(env, "KITH_JWT_SECRET")
-    public_key, jwks = _path(env, "KITH_JWT_PUBLIC_KEY_FILE"), _path(env, "KITH_JWKS_FILE")
-    if development and not (secret or public_key or jwks):
-        secret = DEVELOPMENT_SECRET
+    secrets = tuple(filter(None, (_text(env, "KITH_JWT_SECRET") or "").splitlines()))
+    public_keys = tuple(map(Path, _list(env, "KITH_JWT_PUBLIC_KEY_FILE")))
+    jwks_file, jwks_url = _path(env, "KITH_JWKS_FILE"), _jwks_url(env)
+    if development and not (secrets or public_keys or jwks_file or jwks_url):
+        secrets = (DEVELOPMENT_SECRET,)
     return AuthenticationSettings(
-        secret=secret,
-        public_key_file=public_key,
-        jwks_file=jwks,
-        audience=env.get("KITH_JWT_AUDIENCE") or None,
-        issuer=env.get("KITH_JWT_ISSUER") or None,
+        secrets=secrets,
+        public_key_files=public_keys,
+        jwks_file=jwks_file,
+        jwks_url=jwks_url,
+        audiences=_list(env, "KITH_JWT_AUDIENCE"),
+        issuers=_list(env, "KITH_JWT_ISSUER"),
+        leeway_s=_integer(env, "KITH_JWT_LEEWAY_S", 30, 0, 300),
+        claims=ClaimMapping(
+            user=env.get("KITH_JWT_USER_CLAIM") or "sub",
+            scope=env.get("KITH_JWT_SCOPE_CLAIM") or "scope",
+            service_scope=env.get("KITH_JWT_SERVICE_SCOPE") or "service",
+        ),
         allow_x_viewer=development,
         development=development,
     )
+
+
+def _jwks_url(env: Mapping[str, str]) -> JwksUrl | None:
+    url = env.get("KITH_JWKS_URL")
+    refresh_s = _integer(env, "KITH_JWKS_REFRESH_S", 300, 10, 86_400)
+    wait_ms = _integer(env, "KITH_JWKS_WAIT_MS", 2_000, 0, 9_000)
+    return JwksUrl(url, refresh_s, wait_ms) if url else None
 
 
 def _weights(env: Mapping[str, str]) -> Mapping[InteractionKind, float]:
@@ -276,6 +303,11 @@ def _text(env: Mapping[str, str], name: str) -> str | None:
         raise ConfigurationError(
             f"{name}_FILE is {file}, which cannot be read: {error.strerror}."
         ) from None
+
+
+def _list(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """The values of a variable, with commas between."""
+    return tuple(filter(None, (value.strip() for value in env.get(name, "").split(","))))
 
 
 def _path(env: Mapping[str, str], name: str) -> Path | None:

@@ -16,7 +16,9 @@ from gateway.embedded.command import Command
 from gateway.embedded.servers import Servers, embedded_servers
 from gateway.embedded.signals import until_signalled
 from gateway.embedded.state import State, find_running
+from gateway.program import ARGV, program
 from gateway.sample import load_sample
+from gateway.steps import Steps
 from storage.postgres.migrate import migrate
 from storage.space import checked_space
 
@@ -41,17 +43,33 @@ async def run(host: str, port: int, folder: Path, space: str) -> None:
     checked_space(space)
     _must_be_free(host, port)
     database_url, redis_url = server_urls()
+    steps = Steps()
     with until_signalled():
         async with embedded_servers(
-            state, database_url=database_url, redis_url=redis_url
+            state,
+            database_url=database_url,
+            redis_url=redis_url,
+            say=steps.say,
+            step=steps.step,
+            beside=[_bundling()],
         ) as servers:
-            await migrate(servers.database_url, space)
+            with steps.step("Migrating the tables"):
+                await migrate(servers.database_url, space)
             environment = _environment(servers)
             config = read_config(folder, space, development=True, environ=environment)
-            await load_sample(config, state.folder)
-            await _start(servers, environment, host, port, space)
-            typer.echo(welcome(f"http://{host}:{port}"))
+            with steps.step("Loading the sample graph, unless there is a graph"):
+                await load_sample(config, state.folder)
+            with steps.step("Starting a worker and a gateway"):
+                await _start(servers, environment, host, port, space)
+            typer.echo(welcome(f"http://{host}:{port}", steps.elapsed_s))
             await servers.supervisor.watch()
+
+
+def _bundling() -> Command:
+    """The playground's bundle, made while everything else starts."""
+    argv = (sys.executable, "-m", "gateway.bundling")
+    env = child_environment({"PYTHONUNBUFFERED": "1"})
+    return Command("playground", argv, env=env, restart=False)
 
 
 def _environment(servers: Servers) -> dict[str, str]:
@@ -67,14 +85,13 @@ def _environment(servers: Servers) -> dict[str, str]:
 async def _start(
     servers: Servers, environment: Mapping[str, str], host: str, port: int, space: str
 ) -> None:
-    kith = (sys.executable, "-m", "gateway")
     url = f"http://{host}:{port}"
 
     async def answers(_: int) -> bool:
         return await asyncio.to_thread(_answers, host, port)
 
-    worker = (*kith, "worker", "--space", space)
-    gateway = (*kith, "serve", "--development", "--space", space)
+    worker = (*ARGV, "worker", "--space", space)
+    gateway = (*ARGV, "serve", "--development", "--space", space)
     await servers.supervisor.start(Command("worker", worker, env=environment))
     await servers.supervisor.start(
         Command(
@@ -87,17 +104,18 @@ async def _start(
     servers.announce(gateway_url=url)
 
 
-def welcome(url: str) -> str:
+def welcome(url: str, elapsed_s: float) -> str:
     """What `dev` says once everything answers."""
     lines = [
         "",
-        f"Kith is ready. The playground: {url}/graphql",
+        f"Kith is ready after {elapsed_s:.1f} s. The playground: {url}/graphql",
         "Three queries to try:",
         "",
         *(f"  {curl(url, query)}" for query in QUERIES),
         "",
-        "`python -m gateway token 42` prints a token for user 42, and",
-        "`python -m gateway token --scope service` one for a service.",
+        f"{program()} token 42                 # prints a token for user 42",
+        f"{program()} token --scope service    # prints one for a service",
+        "",
         "Ctrl-C stops everything.",
         "",
     ]

@@ -1,29 +1,55 @@
 """What a gateway tells Prometheus: its process, and how far the workers are behind."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 
-from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    REGISTRY,
+    CollectorRegistry,
+    Gauge,
+    generate_latest,
+)
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from engine import Engine
+from gateway.peers import Peers, answering, gathered
 from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.hot.memory import Memory
 from storage.stores import Stores
 
-_waiting = Gauge("kith_outbox_waiting", "Changes that the reverse side does not have yet.")
-_oldest = Gauge("kith_outbox_oldest_seconds", "Age of the oldest of them: the lag of this moment.")
+_shared = CollectorRegistry()
+"""What all processes of a space would answer alike: only the one that is asked looks it up."""
+
+_waiting = Gauge(
+    "kith_outbox_waiting", "Changes that the reverse side does not have yet.", registry=_shared
+)
+_oldest = Gauge(
+    "kith_outbox_oldest_seconds",
+    "Age of the oldest of them: the lag of this moment.",
+    registry=_shared,
+)
 _queued = Gauge(
-    "kith_jobs_queued", "Jobs in the workers' queue: dirty lanes, and the next tick of their clock."
+    "kith_jobs_queued",
+    "Jobs in the workers' queue: dirty lanes, and the next tick of their clock.",
+    registry=_shared,
 )
 _absent = Gauge(
-    "kith_absent_accounts", "Accounts that are switched off, or deleted and not yet erased."
+    "kith_absent_accounts",
+    "Accounts that are switched off, or deleted and not yet erased.",
+    registry=_shared,
 )
 _events_oldest = Gauge(
-    "kith_events_oldest_seconds", "Age of the oldest event that the change feed keeps.", ["lane"]
+    "kith_events_oldest_seconds",
+    "Age of the oldest event that the change feed keeps.",
+    ["lane"],
+    registry=_shared,
 )
 _planned = Gauge("kith_engine_planned", "Operations that the engine ran by a plan.")
 _delegated = Gauge("kith_engine_delegated", "Operations left to graphql-core.", ["reason"])
@@ -39,16 +65,32 @@ _hot_lost = Gauge("kith_hot_connections_lost", "Times that memory was emptied: R
 
 
 class Metrics:
-    """Asks the stores when it is asked. A part that is down keeps its last numbers."""
+    """Asks the stores when it is asked. A part that is down keeps its last numbers.
 
-    def __init__(self, stores: Stores, engine: Engine) -> None:
+    With `peers` it answers for all processes of the command.
+    """
+
+    def __init__(self, stores: Stores, engine: Engine, peers: Peers | None = None) -> None:
         self._stores = stores
-        self._engine = engine
+        self._peers = peers
+        self._own = _Own(stores, engine)
 
     def routes(self) -> list[Route]:
         return [Route("/metrics", self.show)]
 
+    @asynccontextmanager
+    async def answering(self) -> AsyncIterator[None]:
+        """Lets the other processes ask this one for its metrics."""
+        async with answering(self._peers, self._own):
+            yield
+
     async def show(self, _: Request) -> Response:
+        await self._update_shared()
+        own = self._own if self._peers is None else await gathered(self._peers, self._own)
+        text = generate_latest(own) + generate_latest(_shared)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
+
+    async def _update_shared(self) -> None:
         try:
             backlog = await self._stores.outbox.backlog()
             _waiting.set(backlog.waiting)
@@ -57,21 +99,28 @@ class Metrics:
             _queued.set(await self._stores.lanes.queued())
             _show_events(await self._stores.events.oldest_ms())
         except Unavailable:
-            pass
-        self._show_engine()
-        _statements.set(self._stores.postgres.statements)
-        _round_trips.set(self._stores.redis_round_trips)
-        if self._stores.memory is not None:
-            _show_memory(self._stores.memory)
-        return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+            return
 
-    def _show_engine(self) -> None:
+
+class _Own(Collector):
+    """What this process alone knows, as of the moment of the question."""
+
+    def __init__(self, stores: Stores, engine: Engine) -> None:
+        self._stores = stores
+        self._engine = engine
+
+    def collect(self) -> Iterable[Metric]:
         counters = self._engine.counters
         _planned.set(counters.planned)
         for reason, times in counters.delegated.items():
             _delegated.labels(reason).set(times)
         for reason, times in counters.bailed_out.items():
             _bailed_out.labels(reason).set(times)
+        _statements.set(self._stores.postgres.statements)
+        _round_trips.set(self._stores.redis_round_trips)
+        if self._stores.memory is not None:
+            _show_memory(self._stores.memory)
+        return REGISTRY.collect()
 
 
 def _show_events(oldest_ms: Mapping[Lane, int]) -> None:

@@ -1,20 +1,37 @@
-"""Runs one gateway process under uvicorn. Knows nothing of what it serves."""
+"""Runs the gateway under uvicorn: one process, or several that share their sockets."""
 
+import asyncio
 import contextlib
 import gc
 import logging
+import os
+import shutil
 import signal
 import socket
 import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 
 from gateway.app import Gateway
-from gateway.config import Config
+from gateway.config import Config, ConfigurationError
+from gateway.listening import Address, listening
+from gateway.peers import Peers
+from gateway.prefork import Prefork, PreforkSettings
+
+log = logging.getLogger(__name__)
 
 SHUTDOWN_S = 10
 """How long requests may finish after a stop signal."""
+
+CLOSE_S = 5
+"""How long a process may close its connections before and its stores after that."""
+
+LAST_REQUESTS_S = 0.2
+"""How long the connections that were accepted last have to send their requests."""
 
 SOCKET_MESSAGE_BYTES_MAX = 1 << 20
 
@@ -39,32 +56,77 @@ LEAN: dict[str, Any] = {
 """uvicorn without what nobody here looks at, so that no request pays for it."""
 
 
-def run(config: Config, host: str, port: int) -> None:
-    """Serves until a signal says stop.
+def run(read: Callable[[], Config], address: Address, workers: int) -> int:
+    """Serves until a signal says stop, and returns the exit code.
+
+    `read` reads the configuration: once here, and once in each of several processes, so that a
+    renewed one has the settings of its own time.
 
     Raises:
-        ValueError: the authentication settings cannot be right.
+        ConfigurationError, ValueError: a setting is wrong, or `address` cannot be listened on.
     """
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
     logging.getLogger("uvicorn.error").addFilter(_is_of_no_socket)
-    # uvicorn stops cleanly, and then raises the signal again: to a supervisor that were a failure.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    calm_collector()
+    config = read()
     gateway = Gateway(config)
-    settings = uvicorn.Config(
-        gateway,
-        host=host,
-        port=port,
-        timeout_graceful_shutdown=SHUTDOWN_S,
-        **LEAN,
+    with listening(address) as sockets:
+        log.info("listening on %s with %d process(es)", address.shown, workers)
+        calm_collector()
+        if workers == 1:
+            # uvicorn stops cleanly, and then raises the signal again: a supervisor would see that
+            # as a failure.
+            signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+            return _serve(gateway, sockets)
+        del gateway
+        with tempfile.TemporaryDirectory(prefix="kith-serve-") as folder:
+            return _prefork(read, config, sockets, workers, Path(folder))
+
+
+def _prefork(
+    read: Callable[[], Config],
+    config: Config,
+    sockets: list[socket.socket],
+    workers: int,
+    folder: Path,
+) -> int:
+    parent = os.getpid()
+
+    def work(index: int, ready: Callable[[], None]) -> int:
+        try:
+            gateway = Gateway(read(), Peers(folder, index, workers))
+        except (ConfigurationError, ValueError) as error:
+            log.error("%s", error)
+            return STARTUP_FAILURE
+        try:
+            return _serve(gateway, sockets, ready)
+        finally:
+            if os.getppid() != parent:  # it was killed, so nobody else removes the folder
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def problem() -> str | None:
+        try:
+            Gateway(read())
+        except (ConfigurationError, ValueError) as error:
+            return str(error)
+        return None
+
+    hang_up_s = config.streams.send_deadline_ms / 1000
+    settings = PreforkSettings(
+        count=workers,
+        problem=problem,
+        stop_s=hang_up_s + SHUTDOWN_S + CLOSE_S,
+        hangup_renews=not os.isatty(0),
     )
-    server = Server(settings, gateway)
+    return Prefork(work, settings).run()
+
+
+def _serve(
+    gateway: Gateway, sockets: list[socket.socket], ready: Callable[[], None] = lambda: None
+) -> int:
+    settings = uvicorn.Config(gateway, timeout_graceful_shutdown=SHUTDOWN_S, **LEAN)
+    server = Server(settings, gateway, ready)
     with contextlib.suppress(KeyboardInterrupt):
-        server.run()
-    if not server.started:
-        sys.exit(STARTUP_FAILURE)
+        server.run(sockets)
+    return 0 if server.started else STARTUP_FAILURE
 
 
 def _is_of_no_socket(record: logging.LogRecord) -> bool:
@@ -74,13 +136,28 @@ def _is_of_no_socket(record: logging.LogRecord) -> bool:
 
 
 class Server(uvicorn.Server):
-    """Hangs up on those who stay before it waits for those who do not."""
+    """Hangs up on those who stay before it waits for those who do not.
 
-    def __init__(self, config: uvicorn.Config, gateway: Gateway) -> None:
+    `ready` is called once requests are accepted.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, gateway: Gateway, ready: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(config)
         self._gateway = gateway
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        # uvicorn closes connections without a request, and the last ones have not sent theirs yet.
+        await asyncio.sleep(LAST_REQUESTS_S)
         await self._gateway.hang_up()
         await super().shutdown(sockets)
 

@@ -14,7 +14,7 @@ from resolvers.scope import Limits
 from storage.settings import StorageSettings
 
 DEVELOPMENT = AuthenticationSettings(
-    secret=DEVELOPMENT_SECRET, allow_x_viewer=True, development=True
+    secrets=(DEVELOPMENT_SECRET,), allow_x_viewer=True, development=True
 )
 
 

@@ -25,6 +25,7 @@ class Command:
     children then need PYTHONUNBUFFERED in `env`. `env` None passes on ours; `cwd` None is ours.
     `before` runs before each start. `is_ready(pid)` is asked until it says yes, at most
     `ready_ms`. `stop` is tried step by step; SIGKILL to the child's whole group is always last.
+    A child that does not `restart` may end by itself, whatever its exit code.
     """
 
     name: str
@@ -37,3 +38,4 @@ class Command:
     is_ready: Callable[[int], Awaitable[bool]] = _at_once
     ready_ms: int = 60_000
     stop: tuple[Step, ...] = (Step(signal.SIGTERM, 15_000),)
+    restart: bool = True

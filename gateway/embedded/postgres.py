@@ -101,6 +101,11 @@ async def prepare_postgres(places: Places) -> EmbeddedPostgres:
     return EmbeddedPostgres(binaries, places)
 
 
+def has_postgres_data(places: Places) -> bool:
+    """Whether an earlier start has made the data."""
+    return _data(places).exists()
+
+
 async def end_orphans(data: Path, sockets: Path) -> None:
     """Ends what a killed postmaster left behind, and its lock files once nobody is left.
 

@@ -8,20 +8,35 @@ with until_signalled():
 """
 
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import (
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+    suppress,
+)
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from gateway.embedded.binaries import find_valkey
 from gateway.embedded.child import Say
+from gateway.embedded.command import Command
 from gateway.embedded.leftovers import end_leftovers
-from gateway.embedded.places import find_places, forget_sockets
-from gateway.embedded.postgres import prepare_postgres
+from gateway.embedded.places import Places, find_places, forget_sockets
+from gateway.embedded.postgres import has_postgres_data, prepare_postgres
 from gateway.embedded.state import State, announce
 from gateway.embedded.supervisor import Supervisor
 from gateway.embedded.valkey import redis_url as url_of_valkey
 from gateway.embedded.valkey import valkey_command
+
+Step = Callable[[str], AbstractContextManager[None]]
+"""Surrounds what takes a while; it gets a sentence for the terminal that says what it is."""
+
+
+def silently(_: str) -> AbstractContextManager[None]:
+    """A step that nobody is shown."""
+    return nullcontext()
 
 
 def say_on_terminal(name: str, line: str) -> None:
@@ -53,18 +68,31 @@ async def embedded_servers(
     redis_url: str | None = None,
     postgres_settings: Mapping[str, str] = MappingProxyType({}),
     say: Say = say_on_terminal,
+    step: Step = silently,
+    beside: Sequence[Command] = (),
 ) -> AsyncIterator[Servers]:
     """Holds `state`, runs PostgreSQL and Valkey, and yields once both answer.
 
     A server whose URL is given is not started. `postgres_settings` win over the defaults (a test
-    run may trade `fsync` for speed). Raises an EmbeddedError whose text is meant for a person.
+    run may trade `fsync` for speed). What runs `beside` is started before them.
+
+    Raises:
+        EmbeddedError: a server cannot be started; the text is meant for a person.
     """
     with _held(state):
         await end_leftovers(state.children_file)
         async with Supervisor(state.children_file, say) as supervisor:
+            for command in beside:
+                await supervisor.start(command)
             if database_url is None:
-                database_url = await _start_postgres(state, supervisor, postgres_settings)
-            redis_url = redis_url or await _start_valkey(state, supervisor)
+                places = await find_places(state)
+                with step(_about(places)):
+                    database_url = await _start_postgres(
+                        state, places, supervisor, postgres_settings
+                    )
+            if redis_url is None:
+                with step("Starting Valkey"):
+                    redis_url = await _start_valkey(state, supervisor)
             servers = Servers(state, database_url, redis_url, supervisor)
             servers.announce()
             yield servers
@@ -80,8 +108,15 @@ def _held(state: State) -> Iterator[None]:
             forget_sockets(state)
 
 
-async def _start_postgres(state: State, supervisor: Supervisor, settings: Mapping[str, str]) -> str:
-    postgres = await prepare_postgres(await find_places(state))
+def _about(places: Places) -> str:
+    with_data = "Starting PostgreSQL"
+    return with_data if has_postgres_data(places) else f"{with_data}, after making its data"
+
+
+async def _start_postgres(
+    state: State, places: Places, supervisor: Supervisor, settings: Mapping[str, str]
+) -> str:
+    postgres = await prepare_postgres(places)
     await supervisor.start(postgres.command(state.log("postgres"), settings))
     return postgres.database_url
 

@@ -6,10 +6,8 @@ fast is given up: then `watch` raises, and whoever holds the supervisor leaves i
 
 import asyncio
 import os
-import random
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,23 +20,9 @@ from gateway.embedded.command import Command
 from gateway.embedded.errors import ChildFailed
 from gateway.embedded.leftovers import Recorded, record
 from gateway.embedded.process import Identity, identity_of
+from gateway.embedded.restarts import RestartPolicy, Restarts
 
 _CHECKOUT = Path(__file__).parents[2]
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How many deaths within how long are too many, and how long to wait after each.
-
-    One that has been ready gets more, about a quarter of a minute: it may only be waiting for
-    another child that recovers. One that never was has most likely been told something wrong.
-    """
-
-    deaths: int = 10
-    deaths_at_start: int = 5
-    within_ms: int = 60_000
-    delay_ms: int = 100
-    delay_max_ms: int = 5_000
 
 
 @dataclass(slots=True)
@@ -46,10 +30,10 @@ class _Kept:
     """A command that is kept running; `up` is set once it has been ready."""
 
     command: Command
+    restarts: Restarts
     up: asyncio.Event = field(default_factory=asyncio.Event)
-    deaths: deque[float] = field(default_factory=deque)
     child: Child | None = None
-    task: asyncio.Task[NoReturn] | None = None
+    task: asyncio.Task[None] | None = None
 
 
 class Supervisor:
@@ -58,11 +42,11 @@ class Supervisor:
     Leaving the block ends all children, the last one started first.
     """
 
-    def __init__(self, children_file: Path, say: Say, patience: Patience | None = None) -> None:
+    def __init__(self, children_file: Path, say: Say, policy: RestartPolicy | None = None) -> None:
         """`children_file` records the children, for the deathwatch and for the next start."""
         self._file = children_file
         self._say = say
-        self._patience = patience or Patience()
+        self._policy = policy or RestartPolicy()
         self._kept: list[_Kept] = []
         self._deathwatch: Process | None = None
         self._given_up = asyncio.Event()
@@ -98,7 +82,7 @@ class Supervisor:
 
     async def start(self, command: Command) -> None:
         """Starts a command, keeps it running, returns when it is ready. Raises ChildFailed."""
-        kept = _Kept(command)
+        kept = _Kept(command, Restarts(self._policy))
         self._kept.append(kept)
         kept.task = asyncio.create_task(self._keep(kept))
         kept.task.add_done_callback(self._note_end)
@@ -115,20 +99,20 @@ class Supervisor:
         await self._given_up.wait()
         raise self._failure or AssertionError("given up without a cause")
 
-    def _note_end(self, task: asyncio.Task[NoReturn]) -> None:
-        if not task.cancelled():
+    def _note_end(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
             self._failure = task.exception()
             self._given_up.set()
 
-    async def _keep(self, kept: _Kept) -> NoReturn:
+    async def _keep(self, kept: _Kept) -> None:
         while True:
             how = await self._live_once(kept)
             self._record()
-            self._count_death(kept, how)
-            tries = len(kept.deaths)
-            name = kept.command.name
-            self._say(name, f"{how}; starting it again")
-            await asyncio.sleep(self._delay_s(tries))
+            if not kept.command.restart:
+                return
+            delay_s = self._delay_s(kept, how)
+            self._say(kept.command.name, f"{how}; starting it again")
+            await asyncio.sleep(delay_s)
 
     async def _live_once(self, kept: _Kept) -> str:
         """One life of a child, from its start to its end. Returns how it ended."""
@@ -151,23 +135,16 @@ class Supervisor:
             raise
         return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
-    def _count_death(self, kept: _Kept, how: str) -> None:
-        now = monotonic()
-        kept.deaths.append(now)
-        while now - kept.deaths[0] > self._patience.within_ms / 1000:
-            kept.deaths.popleft()
-        limit = self._patience.deaths if kept.up.is_set() else self._patience.deaths_at_start
-        if len(kept.deaths) >= limit:
-            seconds = self._patience.within_ms // 1000
-            last = kept.child.last_lines() if kept.child else ""
-            raise ChildFailed(
-                f"{kept.command.name} {how}: {len(kept.deaths)} deaths within {seconds} s, "
-                f"giving up. Its last lines:\n{last}"
-            )
-
-    def _delay_s(self, tries: int) -> float:
-        longest = min(self._patience.delay_ms * 2.0 ** (tries - 1), self._patience.delay_max_ms)
-        return longest * random.uniform(0.5, 1.0) / 1000
+    def _delay_s(self, kept: _Kept, how: str) -> float:
+        delay_s = kept.restarts.count(monotonic(), was_ready=kept.up.is_set())
+        if delay_s is not None:
+            return delay_s
+        seconds = self._policy.within_ms // 1000
+        last = kept.child.last_lines() if kept.child else ""
+        raise ChildFailed(
+            f"{kept.command.name} {how}: {kept.restarts.recent} deaths within {seconds} s, "
+            f"giving up. Its last lines:\n{last}"
+        )
 
     def _record(self) -> None:
         children = [kept.child for kept in self._kept if kept.child is not None]

@@ -19,7 +19,7 @@ from storage.settings import StorageSettings
 Record = asyncpg.Record
 
 PART = "PostgreSQL"
-NOT_MIGRATED = "This space has no tables: run `python -m gateway migrate` for it first."
+NOT_MIGRATED = "This space has no tables: run `kith migrate` for it first."
 
 _DOWN = (
     OSError,

@@ -4,6 +4,8 @@ import asyncio
 import os
 import stat
 import sys
+import tomllib
+import venv
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
 from gateway.embedded.state import State, announce
 from gateway.headers import Headers
+from gateway.version import VERSION
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_dev import running
@@ -47,6 +50,42 @@ async def test_every_command_explains_itself(command: str) -> None:
     assert "Usage: python -m gateway" in said
 
 
+async def test_the_installed_command_runs_from_another_folder(tmp_path: Path) -> None:
+    environment = tmp_path / "environment"
+    venv.create(environment, symlinks=True)
+    site = next(environment.glob("lib/python3*/site-packages"))
+    (site / "locked.pth").write_text("\n".join(p for p in sys.path if p.endswith("-packages")))
+    python = environment / "bin" / "python"
+    install = ("install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation")
+    code, said = await ran(python, "-m", "pip", *install, "--editable", str(ROOT))
+    assert code == 0, said
+    script = environment / "bin" / "kith"
+    assert await ran(script, "--version") == (0, f"kith {VERSION}\n")
+    code, said = await ran(script, "--help")
+    assert "Usage: kith" in said
+    code, said = await ran(python, "-c", "import gateway; print(gateway.__path__[0])")
+    assert said.strip() == str(ROOT / "gateway")
+
+
+def test_the_version_is_the_projects() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == VERSION
+
+
+async def ran(program: Path, *arguments: str) -> tuple[int, str]:
+    """Exit code and output of a program that is started in the root folder."""
+    process = await asyncio.create_subprocess_exec(
+        program,
+        *arguments,
+        cwd="/",
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode()
+
+
 @pytest.mark.parametrize("command", [("verify",), ("load", "edges.csv")])
 async def test_a_space_that_was_never_migrated_is_told_so(
     storage_settings: StorageSettings, tmp_path: Path, command: tuple[str, ...]
@@ -55,7 +94,7 @@ async def test_a_space_that_was_never_migrated_is_told_so(
     arguments = [str(tmp_path / a) if a.endswith(".csv") else a for a in command]
     code, said = await kith(*arguments, "--space", "nowhere", **servers(storage_settings))
     assert code == 2
-    assert "python -m gateway migrate" in said
+    assert "kith migrate" in said
     assert "Traceback" not in said
 
 
@@ -113,7 +152,7 @@ async def test_a_token_for_nobody_is_a_services() -> None:
     code, said = await kith("token", "--scope", "service")
     assert code == 0
     authentication = Authentication(
-        AuthenticationSettings(secret=DEVELOPMENT_SECRET, development=True)
+        AuthenticationSettings(secrets=(DEVELOPMENT_SECRET,), development=True)
     )
     identity = authentication.identify(
         Headers([(b"authorization", f"Bearer {said.strip()}".encode())])

@@ -1,4 +1,4 @@
-"""Every tab of the playground runs on the sample graph, and shows what it is there to show."""
+"""Every example of the playground runs on the sample graph, and shows what it is there to show."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from graphql import parse
 
 from gateway.config import Config
-from gateway.playground import Example, examples
+from gateway.playground_examples import Example, examples
 from gateway.sample import load_sample
 from resolvers.scope import Limits
 from storage.settings import StorageSettings

@@ -11,10 +11,11 @@ import pytest
 from gateway.embedded.command import Command
 from gateway.embedded.errors import ChildFailed
 from gateway.embedded.process import Step, identity_of
-from gateway.embedded.supervisor import Patience, Supervisor
+from gateway.embedded.restarts import RestartPolicy
+from gateway.embedded.supervisor import Supervisor
 from tests.waiting import until
 
-IMPATIENT = Patience(deaths=3, deaths_at_start=2, within_ms=30_000, delay_ms=1, delay_max_ms=5)
+IMPATIENT = RestartPolicy(ends=3, ends_at_start=2, within_ms=30_000, delay_ms=1, delay_max_ms=5)
 
 
 class Terminal:

@@ -1,0 +1,174 @@
+"""Bundles the playground with npm; `make dev` runs `python -m gateway.bundling` beside itself.
+
+What is being done can be read from files in the bundle's folder: `.building` while npm runs, and
+`.failed` with the reason in one line. npm runs in a copy of the sources, so that a build that is
+cut off leaves no half bundle, and `node_modules` of the checkout is nobody's but the developer's.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import NoReturn
+
+HERE = Path(__file__).parent
+SOURCES = HERE / "playground"
+BUNDLE = HERE / "playground_assets"
+SCRIPT = "playground.js"
+BUILDING, FAILED, BUILT_FROM = ".building", ".failed", ".built-from"
+COMMANDS = (
+    ("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"),
+    ("npm", "run", "--silent", "build"),
+)
+DEADLINE_S = 600
+REASON_CHARS_MAX = 200
+
+
+class BundlingFailed(Exception):
+    """Why there is no new bundle, in one line."""
+
+
+def main() -> int:
+    """Bundles if the sources have changed; returns 1 if it cannot."""
+    signal.signal(signal.SIGTERM, _stop)
+    os.nice(10)  # what starts beside this answers somebody who waits
+    try:
+        with _held(BUNDLE) as work:
+            said = bundle(SOURCES, BUNDLE, work)
+    except BlockingIOError:
+        said = "another process bundles it already"
+    except BundlingFailed as failure:
+        sys.stderr.write(f"the playground could not be bundled: {failure}\n")
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"the playground could not be bundled: {error}\n")
+        return 1
+    sys.stdout.write(f"the playground: {said}\n")
+    return 0
+
+
+def bundle(sources: Path, target: Path, work: Path) -> str:
+    """Makes the bundle of `sources` in `target`, and returns what was done.
+
+    Raises:
+        BundlingFailed: npm is missing, failed, or took too long. `target` says so too.
+    """
+    digest = _digest(sources)
+    if (target / SCRIPT).is_file() and _text(target / BUILT_FROM) == digest:
+        return "up to date"
+    began = time.monotonic()
+    _mark(target, BUILDING)
+    try:
+        copy = work / sources.name
+        _copy(sources, copy)
+        for command in COMMANDS:
+            _run(command, copy, began + DEADLINE_S)
+        _publish(work / target.name, target)
+        (target / BUILT_FROM).write_text(digest, encoding="ascii")
+    except BundlingFailed as failure:
+        _mark(target, FAILED, f"{failure}\n")
+        raise
+    finally:
+        (target / BUILDING).unlink(missing_ok=True)
+    return f"bundled in {time.monotonic() - began:.0f} s"
+
+
+@contextmanager
+def _held(target: Path) -> Iterator[Path]:
+    """A folder to work in, for one process at a time. Raises BlockingIOError for any other."""
+    target.mkdir(exist_ok=True)
+    work = target.with_name(f"{target.name}.work")
+    lock = os.open(target / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(work, ignore_errors=True)  # of a build that was killed
+        work.mkdir()
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    finally:
+        os.close(lock)
+
+
+def _copy(sources: Path, copy: Path) -> None:
+    shutil.copytree(sources, copy, ignore=shutil.ignore_patterns("node_modules"))
+
+
+def _run(command: tuple[str, ...], folder: Path, deadline: float) -> None:
+    if shutil.which(command[0]) is None:
+        raise BundlingFailed("npm is not installed")
+    with subprocess.Popen(  # noqa: S603 - fixed commands
+        command,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        process_group=0,
+    ) as process:
+        try:
+            output, _ = process.communicate(timeout=max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            raise BundlingFailed(f"npm did not end within {DEADLINE_S} s") from None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        raise BundlingFailed(_reason(" ".join(command[:3]), output))
+
+
+def _reason(command: str, output: str) -> str:
+    """One line of npm's many: the first error that is more than a name."""
+    lines = [line.removeprefix("npm error").strip() for line in output.splitlines()]
+    told = [line for line in lines if " " in line and not line.startswith("A complete log")]
+    return f"{command} failed: {told[0] if told else 'it said nothing'}"[:REASON_CHARS_MAX]
+
+
+def _publish(made: Path, target: Path) -> None:
+    """Moves the files, the script last: the page takes it as the sign that all are there."""
+    if not (made / SCRIPT).is_file():
+        raise BundlingFailed(f"the build made no {SCRIPT}")
+    new = {file.name for file in made.iterdir()}
+    for file in sorted(made.iterdir(), key=lambda file: file.name == SCRIPT):
+        file.replace(target / file.name)
+    for old in target.iterdir():
+        if old.name not in new and not old.name.startswith("."):
+            old.unlink()
+
+
+def _mark(target: Path, marker: str, text: str = "") -> None:
+    for other in (BUILDING, FAILED):
+        (target / other).unlink(missing_ok=True)
+    (target / marker).write_text(text, encoding="utf-8")
+
+
+def _digest(sources: Path) -> str:
+    digest = hashlib.sha256()
+    for file in sorted(file for file in sources.iterdir() if file.is_file()):
+        digest.update(f"{file.name}\0".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="ascii")
+    except OSError:
+        return ""
+
+
+def _stop(_signum: int, _frame: object) -> NoReturn:
+    raise SystemExit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""When a process that ended is started again, and when it is given up."""
+
+import random
+from collections import deque
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """How many ends within how long are too many, and how long to wait after each.
+
+    A process that was ready once gets more tries, about a quarter of a minute: it may only be
+    waiting for another process that recovers. One that never was is most likely misconfigured.
+    """
+
+    ends: int = 10
+    ends_at_start: int = 5
+    within_ms: int = 60_000
+    delay_ms: int = 100
+    delay_max_ms: int = 5_000
+
+
+class Restarts:
+    """Counts the ends of one process."""
+
+    def __init__(self, policy: RestartPolicy) -> None:
+        self._policy = policy
+        self._ends: deque[float] = deque()
+
+    @property
+    def recent(self) -> int:
+        """The number of ends within the policy's time."""
+        return len(self._ends)
+
+    def count(self, now_s: float, *, was_ready: bool) -> float | None:
+        """Counts an end. Returns the seconds until the next start, or None if there is none."""
+        self._ends.append(now_s)
+        while now_s - self._ends[0] > self._policy.within_ms / 1000:
+            self._ends.popleft()
+        limit = self._policy.ends if was_ready else self._policy.ends_at_start
+        if len(self._ends) >= limit:
+            return None
+        longest = min(
+            self._policy.delay_ms * 2.0 ** (len(self._ends) - 1), self._policy.delay_max_ms
+        )
+        return longest * random.uniform(0.5, 1.0) / 1000

@@ -1,0 +1,106 @@
+"""One forked child: what it inherits, how it reports, and that it never outlives its parent."""
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NoReturn, TypeAlias
+
+log = logging.getLogger(__name__)
+
+Work: TypeAlias = Callable[[int, Callable[[], None]], int]
+"""What a child does. It gets its index and what to call once it is ready; it returns a code."""
+
+FAILED = 1
+
+_STOP = (signal.SIGTERM, signal.SIGINT)
+_HELD = (*_STOP, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Lifeline:
+    """A pipe that only the parent can write to. Its end is the parent's end, also by SIGKILL."""
+
+    reading: int
+    writing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forked:
+    """A child. `report` gets a byte when it is ready, and ends with it."""
+
+    pid: int
+    report: int
+
+
+def lifeline() -> Lifeline:
+    """The pipe for all children of this process."""
+    return Lifeline(*os.pipe())
+
+
+def fork(work: Work, index: int, line: Lifeline, not_for_child: Iterable[int]) -> Forked:
+    """Starts a child that does `work`. It closes the descriptors that are not for it."""
+    reading, writing = os.pipe()
+    # Signals wait until the child has handlers of its own: the parent's would lose them.
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
+    try:
+        pid = os.fork()
+        if pid == 0:
+            _be_child(work, index, line, [reading, line.writing, *not_for_child], writing, held)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+    os.close(writing)
+    return Forked(pid, reading)
+
+
+def _be_child(
+    work: Work,
+    index: int,
+    line: Lifeline,
+    not_ours: list[int],
+    report: int,
+    mask: Iterable[int],
+) -> NoReturn:
+    code = FAILED
+    try:
+        _take_over_signals(mask)
+        for descriptor in not_ours:
+            os.close(descriptor)
+        threading.Thread(target=_watch_parent, args=(line.reading,), daemon=True).start()
+        code = work(index, lambda: _say_ready(report))
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else FAILED if end.code else 0
+    except BaseException:
+        log.critical("a gateway process failed", exc_info=True)
+    finally:
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(code)  # without the parent's exit handlers, which are not the child's to run
+
+
+def _take_over_signals(mask: Iterable[int]) -> None:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal sends it to all: the parent decides
+    for signum in _STOP:
+        signal.signal(signum, _exit)
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _exit(_signum: int, _frame: object) -> None:
+    raise SystemExit(0)
+
+
+def _watch_parent(reading: int) -> None:
+    os.read(reading, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _say_ready(report: int) -> None:
+    try:
+        os.write(report, b"1")
+    except BrokenPipeError:  # the parent was killed: its end is watched elsewhere
+        return

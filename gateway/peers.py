@@ -1,0 +1,132 @@
+"""The gateway processes of one command, and how each hands its metrics to the one that is asked.
+
+A scrape reaches any of them. It answers for all: every sample has a label `process`, because
+Prometheus would otherwise see counters that jump between processes.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import orjson
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+ANSWER_MAX_BYTES = 4_000_000
+DEADLINE_S = 1.0
+"""How long a process that is stuck holds up the answer of the others."""
+
+_Sample: TypeAlias = tuple[str, dict[str, str], float | None]
+_Family: TypeAlias = tuple[str, str, str, list[_Sample]]
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """`count` processes, of which this one is number `index`. Their sockets are in `folder`."""
+
+    folder: Path
+    index: int
+    count: int
+
+    def socket(self, index: int) -> Path:
+        return self.folder / f"{index}.sock"
+
+
+@asynccontextmanager
+async def answering(peers: Peers | None, own: Collector) -> AsyncIterator[None]:
+    """Hands this process's metrics to its peers for as long as the block runs."""
+    if peers is None:
+        yield
+        return
+
+    async def answer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(DEADLINE_S):
+                writer.write(orjson.dumps(_families(own)))
+                await writer.drain()
+        writer.close()
+
+    path = peers.socket(peers.index)
+    path.unlink(missing_ok=True)  # of the process that this one replaces
+    server = await asyncio.start_unix_server(answer, path)
+    try:
+        yield
+    finally:
+        server.close()
+
+
+async def gathered(peers: Peers, own: Collector) -> Collector:
+    """The metrics of all processes, and which of them answered."""
+    answers = await asyncio.gather(*(_asked(peers, index, own) for index in range(peers.count)))
+    return _Merged(answers)
+
+
+async def _asked(peers: Peers, index: int, own: Collector) -> list[_Family] | None:
+    if index == peers.index:
+        return _families(own)
+    try:
+        async with asyncio.timeout(DEADLINE_S):
+            reader, writer = await asyncio.open_unix_connection(peers.socket(index))
+            try:
+                return _read(await _all(reader))
+            finally:
+                writer.close()
+    except (OSError, TimeoutError, ValueError):
+        return None
+
+
+async def _all(reader: asyncio.StreamReader) -> bytes:
+    """What the other end sends until it closes. Raises ValueError if it is too much."""
+    parts = bytearray()
+    while part := await reader.read(65_536):
+        parts += part
+        if len(parts) > ANSWER_MAX_BYTES:
+            raise ValueError("the metrics of a process are too many")
+    return bytes(parts)
+
+
+def _read(text: bytes) -> list[_Family]:
+    families: list[_Family] = orjson.loads(text)
+    return families
+
+
+def _families(own: Collector) -> list[_Family]:
+    return [
+        (metric.name, metric.documentation, metric.type, [_sample(s) for s in metric.samples])
+        for metric in own.collect()
+    ]
+
+
+def _sample(sample: Iterable[object]) -> _Sample:
+    name, labels, value, *_ = sample
+    assert isinstance(name, str)
+    assert isinstance(labels, dict)
+    assert isinstance(value, int | float)
+    return name, labels, float(value)
+
+
+class _Merged(Collector):
+    """The families of several processes as one, told apart by the label `process`."""
+
+    def __init__(self, answers: Iterable[list[_Family] | None]) -> None:
+        self._answers = list(answers)
+
+    def collect(self) -> Iterator[Metric]:
+        up = GaugeMetricFamily(
+            "kith_process_up", "Whether this gateway process gave its metrics.", labels=["process"]
+        )
+        merged: dict[str, Metric] = {}
+        for index, families in enumerate(self._answers):
+            process = {"process": str(index)}
+            up.add_metric([str(index)], 0.0 if families is None else 1.0)
+            for name, documentation, kind, samples in families or ():
+                metric = merged.setdefault(name, Metric(name, documentation, kind))
+                for sample, labels, value in samples:
+                    number = float("nan") if value is None else value  # JSON has no NaN
+                    metric.add_sample(sample, {**labels, **process}, number)
+        yield up
+        yield from merged.values()

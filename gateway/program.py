@@ -1,0 +1,24 @@
+"""How to start `kith` again, as text for a shell and as arguments."""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+NAME = "kith"
+
+ARGV = (sys.executable, "-m", "gateway")
+"""Starts a command of this installation as a child, whatever the path is."""
+
+
+def program() -> str:
+    """The command as a person can paste it into the shell that started this process."""
+    script = Path(sys.executable).with_name(NAME)
+    if not script.exists():
+        return shlex.join(ARGV)
+    on_path = shutil.which(NAME)
+    if on_path is not None and Path(on_path).resolve() == script.resolve():
+        return NAME
+    here = Path.cwd()
+    shown = script.relative_to(here) if script.is_relative_to(here) else script
+    return shlex.quote(str(shown))
