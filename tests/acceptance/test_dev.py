@@ -34,13 +34,16 @@ class Dev:
         self.lines: list[str] = []
 
     async def read_until(self, text: str) -> None:
+        """Reads until `text` is there, which may be in a line that has not ended."""
         assert self.process.stdout is not None
+        said = ""
         async with asyncio.timeout(DEADLINE_S):
-            while line := (await self.process.stdout.readline()).decode():
-                self.lines.append(line)
-                if text in line:
+            while part := await self.process.stdout.read(4096):
+                said += part.decode()
+                if text in said:
+                    self.lines += said.splitlines(keepends=True)
                     return
-        raise AssertionError("".join(self.lines))
+        raise AssertionError(said)
 
     async def ask(self, query: str, viewer: int = 1, **variables: Any) -> dict[str, Any]:
         body = {"query": query, "variables": variables}
@@ -99,9 +102,7 @@ def free_port() -> int:
     raise AssertionError("no free port")
 
 
-@asynccontextmanager
-async def running(state: State) -> AsyncIterator[Dev]:
-    port = free_port()
+async def started(state: State, port: int) -> Dev:
     environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "gateway", "dev"),
@@ -112,12 +113,17 @@ async def running(state: State) -> AsyncIterator[Dev]:
         stderr=asyncio.subprocess.STDOUT,
         start_new_session=True,
     )
-    dev = Dev(process, state, f"http://127.0.0.1:{port}")
+    return Dev(process, state, f"http://127.0.0.1:{port}")
+
+
+@asynccontextmanager
+async def running(state: State) -> AsyncIterator[Dev]:
+    dev = await started(state, free_port())
     try:
         await dev.read_until("Ctrl-C stops everything")
         yield dev
     finally:
-        if process.returncode is None:
+        if dev.process.returncode is None:
             await dev.end()
 
 
@@ -164,6 +170,52 @@ async def test_the_three_printed_queries_answer(state: State) -> None:
         assert code == 0, said
         assert await dev.end() == 0
         assert dev.children() == {}
+
+
+async def test_the_printed_commands_can_be_pasted(state: State) -> None:
+    async with running(state) as dev:
+        printed = [line for line in dev.lines if "# prints" in line]
+        assert len(printed) == 2
+        for line in printed:
+            process = await asyncio.create_subprocess_shell(
+                line, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+            )
+            out, _ = await process.communicate()
+            assert process.returncode == 0, out
+            assert out.count(b".") == 2  # a token has three parts
+
+
+STEPS = (
+    "Starting Kith on this machine",
+    "Starting PostgreSQL, after making its data",
+    "Starting Valkey",
+    "Migrating the tables",
+    "Loading the sample graph",
+    "Starting a worker and a gateway",
+)
+
+
+async def test_each_step_says_how_long_it_took(state: State) -> None:
+    async with running(state) as dev:
+        said = "".join(dev.lines)
+        for step in STEPS[1:]:
+            assert re.search(rf"^{step}[^\n]*?( …|:) \d+\.\d s$", said, re.MULTILINE), said
+        assert re.search(r"^Kith is ready after \d+\.\d s\.", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_ctrl_c_in_any_step_ends_all_of_it_cleanly(state: State, step: str) -> None:
+    dev = await started(state, free_port())
+    await dev.read_until(step)
+    os.killpg(dev.process.pid, signal.SIGINT)
+    async with asyncio.timeout(DEADLINE_S):
+        rest, _ = await dev.process.communicate()
+    said = "".join(dev.lines) + rest.decode()
+    assert "Traceback" not in said, said
+    assert "Kith is ready" not in said
+    assert dev.process.returncode in (0, 1, 130, -signal.SIGINT)  # the first: while it imports
+    assert dev.children() == {}
+    assert find_running(state) is None
 
 
 async def test_a_second_dev_says_that_one_runs(state: State) -> None:

@@ -275,3 +275,22 @@ async def test_a_malformed_message_ends_the_socket(live: LiveGateway, payload: A
     async with live.socket() as socket:
         await socket.send(type="subscribe", id="1", payload=payload)
         assert (await Socket(socket.raw).closed())[0] == 4400
+
+
+@pytest.fixture(params=["one server", "a cluster"])
+def caches_url(request: pytest.FixtureRequest) -> str | None:
+    if request.param == "one server":
+        return None
+    url: str = request.getfixturevalue("cluster").url
+    return url
+
+
+async def test_a_document_costs_one_round_trip_to_keep_and_one_to_find(
+    storage_settings: StorageSettings, caches_url: str | None
+) -> None:
+    async with open_stores(replace(storage_settings, cache_url=caches_url)) as stores:
+        await stores.documents.get(digest(WHO))  # connects, and finds the server that has the key
+        before = stores.redis_round_trips
+        await stores.documents.put(digest(WHO), WHO)
+        assert await stores.documents.get(digest(WHO)) == WHO
+        assert stores.redis_round_trips - before == 2
