@@ -9,7 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.authentication import AuthenticationSettings
-from gateway.remote_keys import JwksUrl
+from gateway.jwks_url import JwksUrl
 from storage.settings import StorageSettings
 from tests.jwks import Provider, identity_provider, jwk, signed
 from tests.live import LiveGateway, Socket, live_gateway
