@@ -30,8 +30,8 @@ QUERIES = (
 """What a person may try first. The header `X-Viewer` says who asks, in `dev` alone."""
 
 
-async def run(host: str, port: int, folder: Path, space: str) -> None:
-    """Runs until a signal says stop.
+async def run(host: str, port: int, folder: Path, space: str, *, bundle: bool) -> None:
+    """Runs until a signal says stop, and bundles the playground meanwhile.
 
     Raises:
         EmbeddedError, ConfigurationError, ValueError: it cannot; the text is for a person.
@@ -51,7 +51,7 @@ async def run(host: str, port: int, folder: Path, space: str) -> None:
             redis_url=redis_url,
             say=steps.say,
             step=steps.step,
-            beside=[_bundling()],
+            beside=[_bundling()] if bundle else [],
         ) as servers:
             with steps.step("Migrating the tables"):
                 await migrate(servers.database_url, space)

@@ -105,7 +105,7 @@ def free_port() -> int:
 async def started(state: State, port: int) -> Dev:
     environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", "dev"),
+        *(sys.executable, "-m", "gateway", "dev", "--no-bundle"),
         *("--port", str(port), "--state", str(state.root)),
         cwd=ROOT,
         env=environment,
