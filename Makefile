@@ -8,13 +8,27 @@ VENV := .venv
 BIN  := $(VENV)/bin
 PIP   := $(BIN)/pip install --quiet --disable-pip-version-check
 RUNS  := $(VENV)/.runs
+EXAMPLE := cd examples/web &&
 READY := $(VENV)/.installed
 
+# The clients of Python have environments of their own: no version of graphql-core suits them all.
+CLIENTS := tests/acceptance/clients
+SCHEMA_LINT := tests/schema-lint
+CLIENTS_VENV := .venv-clients
+PYTHON_CLIENTS := gql ariadne-codegen
+CLIENTS_READY := $(PYTHON_CLIENTS:%=$(CLIENTS_VENV)/%/.installed)
+
+NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; } \
+  || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
+
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-long check format playground browser-test clients-test bench lock sdl states clean
+.PHONY: help install dev test test-long check format playground browser-test clients-test \
+  identity-test example example-test example-install example-service example-service-test \
+  example-service-lock bench schema-lint lock sdl states clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(READY) ## Create the virtual environment with the locked dependencies and the command kith
 
@@ -44,16 +58,55 @@ test-long: $(READY) ## Run the property tests for much longer, and replay a whol
 	$(BIN)/pytest -n auto -m long
 	$(BIN)/pytest -n auto --hypothesis-profile=long tests/property/test_service_against_model.py
 
-playground: $(RUNS) ## Bundle the playground with npm, unless that was done; `make dev` does it too
+playground: $(RUNS) ## Bundle the playground, unless that was done (needs npm); `make dev` does it too
 	$(BIN)/python -m gateway.bundling
 
 browser-test: $(READY) playground ## Try the playground in a real browser (needs npm; root installs chromium)
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; }
-	$(BIN)/pytest tests/acceptance/test_playground_browser.py
+	@$(NEEDS_CHROMIUM)
+	$(BIN)/pytest tests/acceptance/test_playground_browser.py tests/acceptance/test_browser_origins.py
 
-clients-test: $(READY) ## Try graphql-ws and graphql-sse, the clients that people use (needs npm)
-	cd tests/acceptance/clients && npm ci --no-audit --no-fund --loglevel=error
-	$(BIN)/pytest tests/acceptance/test_clients.py
+clients-test: $(READY) $(CLIENTS_READY) ## Try the GraphQL clients of JavaScript and Python (needs Node and npm)
+	cd $(CLIENTS) && npm ci --no-audit --no-fund --loglevel=error
+	$(BIN)/pytest $(CLIENTS)
+
+$(CLIENTS_VENV)/%/.installed: $(CLIENTS)/python/%.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+identity-test: $(READY) ## Try tokens of a real OpenID Connect server (needs npm)
+	cd tests/acceptance/identity_provider && npm ci --no-audit --no-fund --loglevel=error
+	$(BIN)/pytest tests/acceptance/test_identity_provider.py
+
+SERVICE := examples/service
+
+example-service: $(SERVICE)/.venv/.installed ## Install the example service and generate its typed client
+	cd $(SERVICE) && .venv/bin/ariadne-codegen >/dev/null
+
+$(SERVICE)/.venv/.installed: $(SERVICE)/requirements.txt
+	$(PYTHON) -m venv $(SERVICE)/.venv
+	$(SERVICE)/.venv/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+example-service-test: $(READY) example-service ## Check the example service's types, and run it on real servers
+	cd $(SERVICE) && .venv/bin/mypy
+	$(BIN)/pytest tests/acceptance/test_example_service.py tests/acceptance/test_example_service_client.py
+
+example-service-lock: $(READY) ## Resolve the example service's dependencies anew
+	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv
+	cd $(SERVICE) && $(abspath $(BIN))/python -m uv pip compile --quiet --universal --python-version 3.11 \
+	  --no-header --no-emit-index-url --generate-hashes requirements.in -o requirements.txt
+
+example: $(READY) example-install ## Start a small social app on the sample graph (needs npm; WEB_PORT=5173); Ctrl-C stops it
+	@$(EXAMPLE) exec node start.mjs
+
+example-test: $(READY) example-install ## Drive the example in a real browser (needs npm; root installs chromium)
+	@$(NEEDS_CHROMIUM)
+	$(EXAMPLE) npm run lint && $(EXAMPLE) npm test
+
+example-install:
+	@command -v npm >/dev/null || { echo "The example needs Node.js 20.19 or newer with npm."; exit 1; }
+	$(EXAMPLE) npm ci --no-audit --no-fund --loglevel=error
 
 bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
 	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \
@@ -68,6 +121,13 @@ check: $(READY) ## Lint, types, imports, SDL and changelog
 	$(BIN)/python -m gateway sdl | diff -u schema/schema.graphql - \
 	  || { echo "schema/schema.graphql is out of date: run make sdl"; exit 1; }
 	@grep -q '^## Unreleased' CHANGELOG.md || { echo "CHANGELOG.md has no Unreleased part"; exit 1; }
+
+schema-lint: ## Lint the contract, and compare it with that of the last release (needs Node and npm)
+	cd $(SCHEMA_LINT) && npm ci --no-audit --no-fund --loglevel=error
+	$(SCHEMA_LINT)/node_modules/.bin/eslint -c $(SCHEMA_LINT)/eslint.config.mjs schema/schema.graphql
+	$(SCHEMA_LINT)/node_modules/.bin/graphql-schema-linter -c $(SCHEMA_LINT) schema/schema.graphql
+	@[ ! -e schema/released.graphql ] || $(SCHEMA_LINT)/node_modules/.bin/graphql-inspector diff \
+	  schema/released.graphql schema/schema.graphql
 
 format: $(READY) ## Format the code
 	$(BIN)/ruff format .
@@ -89,7 +149,11 @@ lock: $(READY) ## Resolve the dependencies anew
 	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-header \
 	  --no-emit-index-url --generate-hashes --extra embedded -c requirements-dev.txt pyproject.toml \
 	  -o requirements-embedded.txt
+	for client in $(PYTHON_CLIENTS:%=$(CLIENTS)/python/%); do \
+	  $(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-header \
+	    --no-emit-index-url --generate-hashes $$client.in -o $$client.txt || exit 1; done
 
 clean: ## Remove what was built; the data of `make dev` stays
-	rm -rf $(VENV) .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CLIENTS_VENV) $(SERVICE)/.venv $(SERVICE)/kith_client
+	rm -rf .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -32,7 +32,7 @@ from engine.document import Operation
 from engine.engine import Engine
 from engine.errors import Code
 from engine.later import later
-from engine.outcome import Outcome, Soon
+from engine.outcome import Outcome, Soon, items_of
 from engine.result import Refused, Result, Stage
 from engine.rows import of_rows
 from engine.settings import EngineSettings
@@ -53,6 +53,7 @@ __all__ = [
     "Zipped",
     "batched",
     "derived",
+    "items_of",
     "later",
     "of_rows",
     "places",

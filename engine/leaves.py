@@ -111,7 +111,8 @@ def _enum_forms(declared: GraphQLEnumType) -> dict[type, Quick]:
 
 def _is_strawberrys_datetime(declared: GraphQLLeafType) -> bool:
     definition = declared.extensions.get("strawberry-definition")
-    return definition is base_scalars.DateTimeDefinition
+    serialize = getattr(definition, "serialize", None)
+    return serialize is base_scalars.DateTimeDefinition.serialize
 
 
 def _around_nulls(serialise: Quick) -> Quick:

@@ -1,6 +1,6 @@
 """What a batch and its items may be, and how their type is read. Knows nothing of fields."""
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from types import UnionType
 from typing import Any, ForwardRef, TypeAlias, TypeVar, Union, get_args, get_origin
 
@@ -10,6 +10,11 @@ ItemT = TypeVar("ItemT")
 
 Outcome: TypeAlias = ItemT | Exception
 """An item, or the error of its parent's field: `list[Outcome[int]]`."""
+
+
+def items_of(outcomes: Iterable[Outcome[ItemT]]) -> list[ItemT]:
+    """The items, in order, without the errors among them."""
+    return [item for item in outcomes if not isinstance(item, Exception)]
 
 
 ColumnT = TypeVar("ColumnT")

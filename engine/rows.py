@@ -18,24 +18,29 @@ ClassT = TypeVar("ClassT", bound=type)
 
 
 class ByClass:
-    """An `is_type_of` that asks for nothing but a row's class."""
+    """An `is_type_of` that looks at a row's class alone.
 
-    def __init__(self, classes: tuple[type, ...]) -> None:
+    A row of a subclass belongs to the type that names the subclass: so named tuples and plain
+    tuples can stand for two types of one interface.
+    """
+
+    def __init__(self, classes: tuple[type, ...], own: type) -> None:
         self.classes = classes
+        self.own = own
 
     def __call__(self, row: object, info: object) -> bool:
-        return isinstance(row, self.classes)
+        return type(row) in self.classes or isinstance(row, self.own)
 
 
 def of_rows(*classes: Any) -> Callable[[ClassT], ClassT]:
-    """Declare that instances of `classes`, and of the type itself, are rows of an object type.
+    """Declare that rows of exactly these classes, and instances of the type itself, are of a type.
 
     A `NewType` stands for the class that it is made of.
     """
     real = tuple(getattr(given, "__supertype__", given) for given in classes)
 
     def declare(cls: ClassT) -> ClassT:
-        cls.is_type_of = ByClass((*real, cls))  # type: ignore[attr-defined]
+        cls.is_type_of = ByClass(real, cls)  # type: ignore[attr-defined]
         return cls
 
     return declare

@@ -15,21 +15,30 @@ from engine import Engine, EngineSettings
 from gateway import freshness
 from gateway.authentication import (
     DEVELOPMENT_SECRET,
+    IDENTITY_KEYS,
     SERVICE,
     Authentication,
     AuthenticationSettings,
     Identity,
     mint,
 )
+from gateway.awaiting_keys import awaiting_keys
 from gateway.config import Config
 from gateway.connections import Connections
+from gateway.documents import (
+    AutomaticDocuments,
+    NoDocuments,
+    OnlyTrustedDocuments,
+    require_valid,
+)
 from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
+from gateway.graphql_request import Documents
 from gateway.graphql_sse import GraphQLEventStream
 from gateway.graphql_streams import Streams
 from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
-from gateway.health import Health
+from gateway.health import Health, Probe
 from gateway.metrics import Metrics
 from gateway.peers import Peers
 from gateway.playground import Playground
@@ -56,7 +65,8 @@ class Gateway:
     share its address; /metrics answers for all of them.
 
     Raises:
-        ValueError: the authentication settings cannot be right; the text says why.
+        ValueError: the authentication settings cannot be right, or a trusted document cannot be
+            run; the text says why.
     """
 
     def __init__(self, config: Config, peers: Peers | None = None) -> None:
@@ -64,6 +74,9 @@ class Gateway:
         self._peers = peers
         self._authentication = Authentication(config.authentication)
         self._connections = Connections(config.streams)
+        self._engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
+        if config.documents.trusted is not None:
+            require_valid(config.documents.trusted, self._engine)
         self._graphql: ASGIApp | None = None
         self._others = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
 
@@ -83,16 +96,20 @@ class Gateway:
         playground = Playground(
             config.authentication.allow_x_viewer, _service_token(config.authentication)
         )
-        engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
-        async with open_stores(config.storage) as stores:
-            self._graphql = self._transports(stores, engine, playground)
-            metrics = Metrics(stores, engine, self._peers)
-            probes = {"postgresql": stores.postgres.ping, "redis": stores.redis.ping}
+        async with open_stores(config.storage) as stores, self._authentication.running():
+            self._graphql = self._transports(stores, playground)
+            metrics = Metrics(stores, self._engine, self._peers)
+            probes: dict[str, Probe] = {
+                "postgresql": stores.postgres.ping,
+                "redis": stores.redis.ping,
+            }
             if stores.broker is not stores.redis:
                 probes["broker"] = stores.broker.ping
+            probes |= self._authentication.probes()
+            required = probes.keys() & {"postgresql", IDENTITY_KEYS}
             self._others.router.routes.extend(
                 [
-                    *Health(probes, required=frozenset({"postgresql"})).routes(),
+                    *Health(probes, required=frozenset(required)).routes(),
                     *metrics.routes(),
                     *playground.routes(),
                 ]
@@ -100,28 +117,39 @@ class Gateway:
             async with metrics.answering():
                 yield
 
-    def _transports(self, stores: Stores, engine: Engine, playground: Playground) -> Transports:
+    def _transports(self, stores: Stores, playground: Playground) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
-        executor = EngineExecutor(engine, freshness.before)
+        executor = EngineExecutor(self._engine, freshness.before)
+        documents = _documents(config, stores, executor)
         # News may come before this process's memory has heard that it is wrong.
         live_context_of = _context_of(stores.fresh, config, identify)
+        streams = Streams(
+            executor, live_context_of, formatted, config.streams.request_deadline_ms, documents
+        )
         endpoint = GraphQLEndpoint(
             executor=executor,
             context_of=_context_of(stores, config, identify),
             format_error=formatted,
             page=playground,
+            documents=documents,
+            events=GraphQLEventStream(identify, streams, self._connections),
         )
-        streams = Streams(executor, live_context_of, formatted, config.streams.request_deadline_ms)
-        return Transports(
-            endpoint,
-            GraphQLEventStream(endpoint.asked, identify, streams, self._connections),
-            GraphQLSockets(identify, streams, self._connections),
-        )
+        sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
+        transports = Transports(endpoint, sockets, config.browsers)
+        return awaiting_keys(self._authentication, transports)
+
+
+def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Documents:
+    if config.documents.trusted is not None:
+        return OnlyTrustedDocuments(config.documents.trusted)
+    if config.documents.automatic:
+        return AutomaticDocuments(stores.documents, executor.prepared)
+    return NoDocuments()
 
 
 def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:
     """What makes a token for the playground: never with a secret that is one."""
-    if not settings.development or settings.secret != DEVELOPMENT_SECRET:
+    if not settings.development or settings.secrets != (DEVELOPMENT_SECRET,):
         return None
     return lambda: mint(DEVELOPMENT_SECRET, None, SERVICE, PLAYGROUND_TOKEN_S)
 

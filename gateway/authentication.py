@@ -1,167 +1,218 @@
-"""Who is asking. Knows tokens and their claims, nothing of what a viewer may see.
+"""Finds out who sends a request, from its token or, in development alone, from `X-Viewer`.
 
-A request without credentials is anonymous. One with credentials that do not hold is refused:
-falling back to anonymous would hide an expired token behind an empty screen.
+A request without credentials is anonymous. A request whose token is not valid is rejected: if it
+were treated as anonymous, an expired token would show as an empty screen.
 """
 
-import re
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Mapping
+from contextlib import asynccontextmanager
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import jwt
 
 from engine.cache import LruCache
+from gateway.authentication_settings import AuthenticationSettings
+from gateway.bearer import provider_unavailable, rejected, several_tokens, token_in
 from gateway.headers import Headers
+from gateway.health import Probe
 from gateway.http_refusal import HttpRefusal
-from gateway.token_keys import DEVELOPMENT_SECRET, TokenKeys, key_set, public_key, shared_secret
+from gateway.key_sources import DEVELOPMENT_SECRET
+from gateway.remote_keys import RemoteKeys
+from gateway.token_claims import ClaimError, Identity
+from gateway.token_keys import PUBLIC_KEY_ALGORITHMS, TokenKey, TokenKeys
 from graph.edge import MAX_USER_ID, user_id_of
 
 __all__ = [
     "ANONYMOUS",
     "DEVELOPMENT_SECRET",
+    "IDENTITY_KEYS",
+    "SERVICE",
     "Authentication",
     "AuthenticationSettings",
     "Identity",
     "mint",
 ]
 
-LEEWAY_S = 30
-TOKEN_CHARS_MAX = 8_192
-# Of tokens that held: whoever has none that holds cannot push others out.
+# Only tokens that are valid are held, so tokens that are not cannot push others out.
 TOKENS_HELD_MAX = 10_000
 TOKENS_HELD_BYTES_MAX = 16 << 20
 SERVICE = "service"
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who asks: a user, a trusted service (perhaps for a user), or nobody."""
-
-    user_id: int | None = None
-    service: bool = False
-    expires_at: int | None = field(default=None, compare=False)
-    """Until when that holds, in seconds since 1970: for those who stay connected."""
-
+IDENTITY_KEYS = "identity_keys"
+"""The part of a gateway without which it cannot tell who asks."""
 
 ANONYMOUS = Identity()
 
 
-@dataclass(frozen=True, slots=True)
-class AuthenticationSettings:
-    """How tokens are checked. Exactly one of the first three is set.
-
-    `development` accepts the well-known secret, `allow_x_viewer` the header `X-Viewer: 42`; both
-    are for a laptop alone.
-    """
-
-    secret: str | None = None
-    public_key_file: Path | None = None
-    jwks_file: Path | None = None
-    audience: str | None = None
-    issuer: str | None = None
-    allow_x_viewer: bool = False
-    development: bool = False
-
-
 class Authentication:
-    """Tells who sent a request. Raises ValueError for settings that cannot be right."""
+    """Finds the identity behind a request. Raises ValueError for settings that cannot be right."""
 
     def __init__(self, settings: AuthenticationSettings) -> None:
-        self._keys = _keys(settings)
-        self._audience = settings.audience
-        self._issuer = settings.issuer
-        self._allow_x_viewer = settings.allow_x_viewer
+        self._settings = settings
+        self._local = settings.local_keys()
+        self._remote: RemoteKeys | None = None
+        if settings.jwks_url is not None:
+            self._remote = RemoteKeys(settings.jwks_url, self._keys_changed)
+        self._keys_changed()
+
+    def _keys_changed(self) -> None:
+        remote = () if self._remote is None else self._remote.keys
+        self._keys = TokenKeys((*self._local, *remote))
+        # A key that is withdrawn must not live on in the tokens that it has signed.
         self._held: LruCache[bytes, tuple[Identity, int]] = LruCache(
             entries=TOKENS_HELD_MAX, weight=TOKENS_HELD_BYTES_MAX
         )
-        """Whom credentials name, and the second until which they hold."""
+        """The identity that credentials name, and the second until which they are valid."""
+
+    @property
+    def fetches_keys(self) -> bool:
+        """Whether keys are fetched, so that `identify` may have to be waited for."""
+        return self._remote is not None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Fetches keys, where they are fetched, for as long as the block runs."""
+        if self._remote is None:
+            yield
+            return
+        async with self._remote.refreshing():
+            yield
+
+    def probes(self) -> dict[str, Probe]:
+        """What tells whether keys are there, and whether the identity provider gives them."""
+        remote = self._remote
+        if remote is None:
+            return {}
+        return {IDENTITY_KEYS: remote.probe_keys, "identity_provider": remote.probe_provider}
+
+    async def authenticate(self, headers: Headers) -> Identity:
+        """As `identify`, after a wait for the token's key where it may have to be fetched."""
+        waiting = self.pending(headers)
+        if waiting is not None:
+            await waiting
+        return self.identify(headers)
+
+    def pending(self, headers: Headers) -> Awaitable[None] | None:
+        """What to wait for before `identify`: nearly always nothing."""
+        if self._remote is None:
+            return None
+        credentials = headers.get(b"authorization")
+        if credentials is None or self._held.get(credentials) is not None:
+            return None
+        try:
+            algorithm, key_id = _header(token_in(credentials))
+        except (HttpRefusal, jwt.PyJWTError):
+            return None
+        if not self._may_be_new(algorithm, key_id):
+            return None
+        return self._remote.wait() if self._remote.want() else None
+
+    def _may_be_new(self, algorithm: str, key_id: str | None) -> bool:
+        """Whether a key of such a token may be at the JWKS URL that is not here."""
+        if self._remote is None or algorithm not in PUBLIC_KEY_ALGORITHMS:
+            return False
+        return not (self._remote.keys if key_id is None else self._keys.has_key_id(key_id))
 
     def identify(self, headers: Headers) -> Identity:
-        """The identity behind these headers. Raises HttpRefusal 401, code UNAUTHENTICATED."""
+        """The identity behind these headers.
+
+        Raises HttpRefusal: 401 UNAUTHENTICATED for credentials that are not valid, 503
+        IDENTITY_PROVIDER_UNAVAILABLE for a token whose key cannot be fetched at the moment.
+        """
         credentials = headers.get(b"authorization")
         if credentials is not None:
             if len(headers.every(b"authorization")) > 1:
-                raise _refused("Authorization is one `Bearer` token.")
+                raise several_tokens()
             return self._bearer(credentials)
-        viewer = headers.get(b"x-viewer") if self._allow_x_viewer else None
+        viewer = headers.get(b"x-viewer") if self._settings.allow_x_viewer else None
         return ANONYMOUS if viewer is None else _named(viewer.decode("latin-1").strip())
 
     def _bearer(self, credentials: bytes) -> Identity:
         held = self._held.get(credentials)
-        # As PyJWT says it: what holds now stops to do so when it expires, and for no other reason.
+        # As PyJWT decides it: a valid token stays so until it expires.
         if held is not None and time.time() < held[1]:
             return held[0]
-        scheme, _, token = credentials.decode("latin-1").strip().partition(" ")
-        if scheme.lower() != "bearer":
-            raise _refused("Authorization is one `Bearer` token.")
-        claims = self._claims(token.strip())
-        identity, until = _identity(claims), int(claims["exp"]) + LEEWAY_S
+        try:
+            claims = self._claims(token_in(credentials))
+            until = int(claims["exp"]) + self._settings.leeway_s
+            identity = self._settings.claims.identity(claims, until)
+        except jwt.ExpiredSignatureError:
+            raise rejected("The token has expired.") from None
+        except jwt.PyJWTError as error:
+            raise rejected(f"The token is not valid: {str(error).rstrip('.')}.") from None
+        except ClaimError as error:
+            raise rejected(str(error)) from None
         self._held.put(credentials, (identity, until), len(credentials))
         return identity
 
     def _claims(self, token: str) -> Mapping[str, Any]:
-        if len(token) > TOKEN_CHARS_MAX:
-            raise _refused(f"A token has at most {TOKEN_CHARS_MAX} characters.")
-        try:
-            claims: dict[str, Any] = jwt.decode(
-                token,
-                self._keys.key_for(token),
-                algorithms=[self._keys.algorithm],
-                audience=self._audience,
-                issuer=self._issuer,
-                leeway=LEEWAY_S,
-                options={"require": ["exp"], "verify_aud": self._audience is not None},
-            )
-        except jwt.ExpiredSignatureError:
-            raise _refused("The token has expired.") from None
-        except jwt.PyJWTError as error:
-            raise _refused(f"The token is not valid: {str(error).rstrip('.')}.") from None
+        """The claims of a valid token. Raises jwt.PyJWTError, and HttpRefusal 503."""
+        algorithm, key_id = _header(token)
+        candidates = self._keys.candidates(algorithm, key_id)
+        for candidate in candidates:
+            try:
+                return self._decoded(token, candidate)
+            except jwt.InvalidSignatureError:
+                continue
+        if self._may_be_new(algorithm, key_id) and self._remote and self._remote.uncertain:
+            raise provider_unavailable()
+        if candidates:
+            raise jwt.InvalidSignatureError("Signature verification failed")
+        if algorithm not in self._keys.algorithms:
+            allowed = ", ".join(self._keys.algorithms)
+            raise jwt.InvalidAlgorithmError(f"its algorithm must be one of {allowed}")
+        raise jwt.InvalidTokenError("it is signed with an unknown key")
+
+    def _decoded(self, token: str, key: TokenKey) -> Mapping[str, Any]:
+        settings = self._settings
+        claims: dict[str, Any] = jwt.decode(
+            token,
+            key.key,
+            algorithms=sorted(key.algorithms),
+            audience=settings.audiences or None,
+            issuer=settings.issuers or None,
+            leeway=settings.leeway_s,
+            options={
+                "require": ["exp"],
+                "verify_aud": bool(settings.audiences),
+                "verify_sub": False,  # it may be a number here, which it must not be elsewhere
+            },
+        )
         return claims
 
 
-def mint(secret: str, sub: int | None, scope: str = "", ttl_s: int = 3_600) -> str:
-    """A token as `Authentication` accepts it: HS256, for `sub` and the scopes, for `ttl_s`."""
+def mint(
+    secret: str,
+    sub: int | None,
+    scope: str = "",
+    ttl_s: int = 3_600,
+    settings: AuthenticationSettings | None = None,
+) -> str:
+    """A token as `Authentication` accepts it: HS256, for `sub` and the scopes, for `ttl_s`.
+
+    `settings` name its claims, its audience and its issuer; without them, the defaults do.
+    """
+    settings = settings or AuthenticationSettings()
     now = int(time.time())
     claims: dict[str, Any] = {"iat": now, "exp": now + ttl_s}
     if sub is not None:
-        claims["sub"] = str(_user_id(str(sub), "sub"))
+        settings.claims.user_path.put(claims, str(_user_id(str(sub), "sub")))
     if scope:
-        claims["scope"] = scope
+        settings.claims.scope_path.put(claims, scope)
+    for name, values in (("aud", settings.audiences), ("iss", settings.issuers)):
+        if values:
+            claims[name] = values[0]
     return jwt.encode(claims, secret, algorithm="HS256")
 
 
-def _keys(settings: AuthenticationSettings) -> TokenKeys:
-    keys: list[Callable[[], TokenKeys]] = []
-    if (secret := settings.secret) is not None:
-        keys.append(lambda: shared_secret(secret, settings.development))
-    if (file := settings.public_key_file) is not None:
-        keys.append(lambda: public_key(file))
-    if (set_file := settings.jwks_file) is not None:
-        keys.append(lambda: key_set(set_file))
-    if len(keys) != 1:
-        raise ValueError(
-            "Exactly one of KITH_JWT_SECRET, KITH_JWT_PUBLIC_KEY_FILE and KITH_JWKS_FILE must be"
-            f" set, not {len(keys)}."
-        )
-    return keys[0]()
-
-
-def _identity(claims: Mapping[str, Any]) -> Identity:
-    scope = claims.get("scope", "")
-    if not isinstance(scope, str):
-        raise _refused("The token's `scope` is a string of words.")
-    service = SERVICE in scope.split()
-    expires_at = int(claims["exp"]) + LEEWAY_S
-    subject = claims.get("sub")
-    if subject is None:
-        if service:
-            return Identity(None, True, expires_at)
-        raise _refused("The token names nobody: it needs `sub`.")
-    return Identity(_user_id(subject, "The token's `sub`"), service, expires_at)
+def _header(token: str) -> tuple[str, str | None]:
+    """The algorithm and the `kid` that a token claims. Raises jwt.PyJWTError."""
+    header = jwt.get_unverified_header(token)
+    algorithm, key_id = header.get("alg"), header.get("kid")
+    if not isinstance(algorithm, str):
+        raise jwt.InvalidAlgorithmError("its header must name an algorithm")
+    return algorithm, key_id
 
 
 @lru_cache(maxsize=TOKENS_HELD_MAX)
@@ -172,12 +223,5 @@ def _named(viewer: str) -> Identity:
 def _user_id(text: str, what: str) -> int:
     found = user_id_of(text)
     if found is None:
-        raise _refused(f"{what} is a user's id: a decimal number from 1 to {MAX_USER_ID}.")
+        raise rejected(f"{what} must be a user's id: a decimal number from 1 to {MAX_USER_ID}.")
     return found
-
-
-def _refused(message: str) -> HttpRefusal:
-    # A quote or a line break in the reason would end the header's own quoting.
-    reason = re.sub(r"[^ !#-\[\]-~]", "", message)
-    challenge = f'Bearer error="invalid_token", error_description="{reason}"'
-    return HttpRefusal(401, "UNAUTHENTICATED", message, {"www-authenticate": challenge})

@@ -18,11 +18,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
+from gateway.playground_bundle import BUILDING, FAILED, SCRIPT
+
 HERE = Path(__file__).parent
 SOURCES = HERE / "playground"
 BUNDLE = HERE / "playground_assets"
-SCRIPT = "playground.js"
-BUILDING, FAILED, BUILT_FROM = ".building", ".failed", ".built-from"
+BUILT_FROM = ".built-from"
 COMMANDS = (
     ("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"),
     ("npm", "run", "--silent", "build"),

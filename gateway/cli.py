@@ -5,12 +5,13 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gateway.config import ConfigurationError, database_url, read_config, signing_secret
+from gateway.config import ConfigurationError, database_url, read_config, signing
 from gateway.embedded.errors import EmbeddedError
 from gateway.logs import LogFormat, set_up_logging
 from gateway.version import VERSION
@@ -100,9 +101,13 @@ def serve(
     log_format: Log = LogFormat.TEXT,
     state: StateFolder = STATE,
     space: Space = SPACE,
+    trusted_documents: Annotated[
+        Path | None,
+        typer.Option(help="A manifest, or a folder of them: run their documents, and no others."),
+    ] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
-    """Run a gateway. It needs KITH_JWT_SECRET, …_PUBLIC_KEY_FILE or KITH_JWKS_FILE."""
+    """Run a gateway. It needs KITH_JWT_SECRET, KITH_JWKS_URL or a file of public keys."""
     from gateway.listening import TcpAddress, UnixAddress, permissions
     from gateway.serve import run
 
@@ -111,7 +116,14 @@ def serve(
             raise ConfigurationError("--uds replaces --host and --port: give one or the other.")
         address = TcpAddress(host, port) if uds is None else UnixAddress(uds, permissions(uds_mode))
         set_up_logging(log_format)
-        _exit(run(lambda: read_config(state, space, development=development), address, workers))
+        configured = partial(
+            read_config,
+            state,
+            space,
+            development=development,
+            trusted_documents=trusted_documents,
+        )
+        _exit(run(configured, address, workers))
 
 
 @app.command()
@@ -189,12 +201,14 @@ def token(
     ttl: Annotated[int, typer.Option(help="Seconds until it expires.", min=1)] = 86_400,
 ) -> None:
     """Print a token for `dev`, or for a gateway with the same KITH_JWT_SECRET."""
-    from gateway.authentication import SERVICE, mint
+    from gateway.authentication import mint
 
     with _said_plainly():
-        if user_id is None and SERVICE not in scope.split():
-            raise ValueError("whose token? Name a user id, or `--scope service`.")
-        typer.echo(mint(signing_secret(), user_id, scope, ttl))
+        secret, settings = signing()
+        service = settings.claims.service_scope
+        if user_id is None and service not in scope.split():
+            raise ValueError(f"whose token? Name a user id, or `--scope {service}`.")
+        typer.echo(mint(secret, user_id, scope, ttl, settings))
 
 
 @app.command()

@@ -2,14 +2,23 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from gateway.authentication import DEVELOPMENT_SECRET, AuthenticationSettings
+from gateway.authentication_settings import AuthenticationSettings
+from gateway.browsers import ANY, BrowserSettings, read_header_names, read_origins
 from gateway.connections import StreamLimits
 from gateway.embedded.state import Running, State, find_running
+from gateway.key_sources import DEVELOPMENT_SECRET
+from gateway.remote_keys import JwksUrl
+from gateway.token_claims import ClaimMapping
+from gateway.trusted_documents import (
+    ManifestError,
+    TrustedDocuments,
+    read_trusted_documents,
+)
 from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, InteractionKind, Scale
 from graph.pace import Pace
 from resolvers.scope import Limits
@@ -19,6 +28,16 @@ from storage.space import checked_space
 
 class ConfigurationError(Exception):
     """A value is wrong or missing; the text names the variable and says what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSettings:
+    """Which documents are run, and which are known by their ids."""
+
+    automatic: bool = True
+    """Whether clients may persist documents, as Apollo's automatic persisted queries do."""
+    trusted: TrustedDocuments | None = None
+    """The only ones that are run, if there are any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +51,21 @@ class Config:
     """Where a worker shows its metrics; a gateway shows them at /metrics."""
     affinity: Scale = DEFAULT_SCALE
     streams: StreamLimits = field(default_factory=StreamLimits)
+    browsers: BrowserSettings = field(default_factory=BrowserSettings)
+    documents: DocumentSettings = field(default_factory=DocumentSettings)
 
 
 def read_config(
-    state: Path, space: str, *, development: bool = False, environ: Mapping[str, str] | None = None
+    state: Path,
+    space: str,
+    *,
+    development: bool = False,
+    trusted_documents: Path | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> Config:
     """The configuration in the environment, and the servers of a running `dev` in `state`.
+
+    `trusted_documents` takes the place of KITH_TRUSTED_DOCUMENTS.
 
     Raises:
         ConfigurationError: a value is wrong, or no server can be found.
@@ -50,6 +78,8 @@ def read_config(
         metrics_port=_integer(env, "KITH_METRICS_PORT", 0, 0, 65535) or None,
         affinity=Scale(_weights(env), _integer(env, "KITH_AFFINITY_HALF_LIFE_DAYS", 30, 1, 36_500)),
         streams=_streams(env),
+        browsers=_browsers(env, development),
+        documents=_documents(env, trusted_documents),
     )
 
 
@@ -59,10 +89,19 @@ def server_urls(environ: Mapping[str, str] | None = None) -> tuple[str | None, s
     return _text(env, "DATABASE_URL"), _text(env, "REDIS_URL")
 
 
-def signing_secret(environ: Mapping[str, str] | None = None) -> str:
-    """What `token` signs with: the environment's secret, or the one of `dev`."""
-    env = os.environ if environ is None else environ
-    return _text(env, "KITH_JWT_SECRET") or DEVELOPMENT_SECRET
+def signing(environ: Mapping[str, str] | None = None) -> tuple[str, AuthenticationSettings]:
+    """What `token` signs with, the first secret or that of `dev`, and how tokens are checked.
+
+    Raises:
+        ConfigurationError: tokens are signed elsewhere.
+    """
+    settings = _authentication(os.environ if environ is None else environ, development=True)
+    if not settings.secrets:
+        raise ConfigurationError(
+            "KITH_JWT_SECRET is not set, so there is nothing to sign a token with: tokens come "
+            "from whoever has the private key."
+        )
+    return settings.secrets[0], settings
 
 
 def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
@@ -172,20 +211,68 @@ def _streams(env: Mapping[str, str]) -> StreamLimits:
     )
 
 
+def _browsers(env: Mapping[str, str], development: bool) -> BrowserSettings:
+    origins = _listed(env, "KITH_CORS_ORIGINS", read_origins)
+    credentials = _is_on(env, "KITH_CORS_CREDENTIALS")
+    if credentials and ANY in origins:
+        raise ConfigurationError(
+            "KITH_CORS_ORIGINS is *, but KITH_CORS_CREDENTIALS is on: browsers refuse the two"
+            " together. List the origins, or leave the credentials off."
+        )
+    headers = _listed(env, "KITH_CORS_HEADERS", read_header_names)
+    if development:
+        headers |= {"x-viewer"}
+    return BrowserSettings(origins, credentials, headers, local=development)
+
+
+def _listed(
+    env: Mapping[str, str], name: str, read: Callable[[str], frozenset[str]]
+) -> frozenset[str]:
+    try:
+        return read(env.get(name) or "")
+    except ValueError as error:
+        raise ConfigurationError(f"{name} {error}.") from None
+
+
+def _documents(env: Mapping[str, str], trusted: Path | None) -> DocumentSettings:
+    automatic = _is_on(env, "KITH_PERSISTED_QUERIES", default="on")
+    path = trusted or _path(env, "KITH_TRUSTED_DOCUMENTS")
+    try:
+        documents = None if path is None else read_trusted_documents(path)
+    except ManifestError as error:
+        raise ConfigurationError(f"The trusted documents cannot be used: {error}") from None
+    return DocumentSettings(automatic, documents)
+
+
 def _authentication(env: Mapping[str, str], development: bool) -> AuthenticationSettings:
-    secret = _text(env, "KITH_JWT_SECRET")
-    public_key, jwks = _path(env, "KITH_JWT_PUBLIC_KEY_FILE"), _path(env, "KITH_JWKS_FILE")
-    if development and not (secret or public_key or jwks):
-        secret = DEVELOPMENT_SECRET
+    secrets = tuple(filter(None, (_text(env, "KITH_JWT_SECRET") or "").splitlines()))
+    public_keys = tuple(map(Path, _list(env, "KITH_JWT_PUBLIC_KEY_FILE")))
+    jwks_file, jwks_url = _path(env, "KITH_JWKS_FILE"), _jwks_url(env)
+    if development and not (secrets or public_keys or jwks_file or jwks_url):
+        secrets = (DEVELOPMENT_SECRET,)
     return AuthenticationSettings(
-        secret=secret,
-        public_key_file=public_key,
-        jwks_file=jwks,
-        audience=env.get("KITH_JWT_AUDIENCE") or None,
-        issuer=env.get("KITH_JWT_ISSUER") or None,
+        secrets=secrets,
+        public_key_files=public_keys,
+        jwks_file=jwks_file,
+        jwks_url=jwks_url,
+        audiences=_list(env, "KITH_JWT_AUDIENCE"),
+        issuers=_list(env, "KITH_JWT_ISSUER"),
+        leeway_s=_integer(env, "KITH_JWT_LEEWAY_S", 30, 0, 300),
+        claims=ClaimMapping(
+            user=env.get("KITH_JWT_USER_CLAIM") or "sub",
+            scope=env.get("KITH_JWT_SCOPE_CLAIM") or "scope",
+            service_scope=env.get("KITH_JWT_SERVICE_SCOPE") or "service",
+        ),
         allow_x_viewer=development,
         development=development,
     )
+
+
+def _jwks_url(env: Mapping[str, str]) -> JwksUrl | None:
+    url = env.get("KITH_JWKS_URL")
+    refresh_s = _integer(env, "KITH_JWKS_REFRESH_S", 300, 10, 86_400)
+    wait_ms = _integer(env, "KITH_JWKS_WAIT_MS", 2_000, 0, 9_000)
+    return JwksUrl(url, refresh_s, wait_ms) if url else None
 
 
 def _weights(env: Mapping[str, str]) -> Mapping[InteractionKind, float]:
@@ -218,12 +305,17 @@ def _text(env: Mapping[str, str], name: str) -> str | None:
         ) from None
 
 
+def _list(env: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """The values of a variable, with commas between."""
+    return tuple(filter(None, (value.strip() for value in env.get(name, "").split(","))))
+
+
 def _path(env: Mapping[str, str], name: str) -> Path | None:
     return Path(env[name]) if env.get(name) else None
 
 
-def _is_on(env: Mapping[str, str], name: str) -> bool:
-    text = env.get(name) or "off"
+def _is_on(env: Mapping[str, str], name: str, default: str = "off") -> bool:
+    text = env.get(name) or default
     if text not in ("on", "off"):
         raise ConfigurationError(f"{name} is {text!r}; it must be on or off.")
     return text == "on"

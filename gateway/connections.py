@@ -28,7 +28,6 @@ class StreamLimits:
     subscriptions_per_connection_max: int = 100
     send_deadline_ms: int = 5_000
     init_deadline_ms: int = 10_000
-    body_deadline_ms: int = 10_000
     request_deadline_ms: int = 10_000
     keep_alive_ms: int = 15_000
 

@@ -7,7 +7,7 @@ from typing import Any
 from graphql import GraphQLError, OperationType
 
 from engine import Engine, Operation, Refused, Result, Stage
-from gateway.graphql_request import GraphQLRequest, NotReadOnly, RequestRefused
+from gateway.graphql_request import GraphQLRequest, RequestRefused
 from graph.errors import KithError
 
 _CODES = {
@@ -19,12 +19,7 @@ _CODES = {
 }
 
 # Looked up once: a member of an enumeration is dearer to look up than to compare with.
-_SUBSCRIPTION, _EXECUTION = OperationType.SUBSCRIPTION, Stage.EXECUTION
-
-_NOT_HERE = (
-    "A subscription is answered many times: accept text/event-stream, or ask over a web socket."
-)
-
+_EXECUTION = Stage.EXECUTION
 
 Begin = Callable[[Operation, Mapping[str, Any], Any], Awaitable[None] | None]
 """What there is to wait for before an operation is run with its variables and its context: nearly
@@ -41,21 +36,13 @@ def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
 class EngineExecutor:
     """Keeps `gateway.graphql_request.Executor`.
 
-    `execute` and `run` are no coroutines: where there is nothing to wait for, what they return is
-    the engine's own, which a coroutine around it would only resume.
+    `run` is no coroutine: where there is nothing to wait for, what it returns is the engine's own,
+    which a coroutine around it would only resume.
     """
 
     def __init__(self, engine: Engine, begin: Begin = _at_once) -> None:
         self._engine = engine
         self._begin = begin
-
-    def execute(self, request: GraphQLRequest, context: object) -> Awaitable[Result]:
-        """Run the request. Raises RequestRefused for what fails before variables are looked at."""
-        operation = self.prepared(request)
-        if operation.kind is _SUBSCRIPTION:
-            error = GraphQLError(_NOT_HERE)
-            raise RequestRefused(_CODES[Stage.OPERATION], [error])
-        return self.run(operation, request, context)
 
     def prepared(self, request: GraphQLRequest) -> Operation:
         """The operation of a request. Raises RequestRefused."""
@@ -65,7 +52,7 @@ class EngineExecutor:
             raise RequestRefused(_CODES[refused.stage], refused.errors) from None
         if request.read_only and operation.kind is OperationType.MUTATION:
             error = GraphQLError("A GET request reads: send mutations by POST.")
-            raise NotReadOnly("METHOD_NOT_ALLOWED", [error])
+            raise RequestRefused("METHOD_NOT_ALLOWED", [error], status=405)
         return operation
 
     def run(

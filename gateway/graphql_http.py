@@ -3,27 +3,31 @@
 Follows the GraphQL-over-HTTP specification. Knows no schema: an `Executor` runs the operations.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Protocol
 
 import orjson
-from graphql import GraphQLError
+from graphql import GraphQLError, OperationType
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine import Result
+from gateway.accept import ACCEPT, Accepted, accepted, accepted_by
 from gateway.attention import Attended, Attention
+from gateway.documents import NoDocuments
 from gateway.graphql_execution import FormatError, response_of
 from gateway.graphql_request import (
+    Documents,
     Executor,
     GraphQLRequest,
-    NotReadOnly,
     RequestRefused,
     from_body,
     from_query_string,
 )
 from gateway.headers import Headers, RawHeaders
 from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded, HttpRefusal, body_late
-from gateway.media_types import GRAPHQL_JSON, PLAIN_JSON, answer_type, prefers_html, require_json
+from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
 from gateway.request_body import read_body
 
 # A cached answer would show one viewer's graph to another, and yesterday's to everyone.
@@ -37,6 +41,10 @@ HEADERS = {
     for media_type in (GRAPHQL_JSON, PLAIN_JSON)
 }
 NO_OWN: Mapping[str, str] = MappingProxyType({})
+ALLOW_POST: Mapping[str, str] = MappingProxyType({"allow": "POST"})
+
+# Looked up once: a member of an enumeration is dearer to look up than to compare with.
+_SUBSCRIPTION = OperationType.SUBSCRIPTION
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +62,20 @@ Answer = tuple[int, bytes, RawHeaders]
 """What goes out: a status, a JSON body and headers of its own."""
 
 
+class EventStream(Protocol):
+    """Answers a request that has been read by an event stream."""
+
+    async def answer(
+        self, asked: GraphQLRequest, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None: ...
+
+
 class GraphQLEndpoint:
     """The ASGI application behind /graphql.
 
     `context_of` makes the context of one operation from the request's headers, and may raise
-    HttpRefusal (401). `page` is shown to browsers that open the address.
+    HttpRefusal (401). `page` is shown to browsers that open the address. `events` answers
+    subscriptions, and callers that prefer event streams; without it neither is acceptable.
     """
 
     def __init__(
@@ -68,6 +85,8 @@ class GraphQLEndpoint:
         format_error: FormatError,
         limits: HttpLimits | None = None,
         page: ASGIApp | None = None,
+        documents: Documents | None = None,
+        events: EventStream | None = None,
     ) -> None:
         self._executor = executor
         self._context_of = context_of
@@ -75,6 +94,9 @@ class GraphQLEndpoint:
         self._limits = limits = limits or HttpLimits()
         self._attention = Attention(limits.body_deadline_ms, limits.request_deadline_ms)
         self._page = page
+        self._documents = documents or NoDocuments()
+        self._takes_any = self._documents.takes_any
+        self._events = events
         self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -82,32 +104,55 @@ class GraphQLEndpoint:
 
     async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         """Answers an ASGI request, whose headers have been gathered."""
-        accept = headers.get(b"accept")
-        if self._page and scope["method"] == "GET" and prefers_html(accept):
-            return await self._page(scope, receive, send)
-        answer: Answer
+        answer: Answer | None = None
         media_type = PLAIN_JSON
         self._running += 1
         try:
-            media_type = answer_type(accept)
+            reads = accepted_by(headers) if headers.repeats else accepted(headers.get(ACCEPT))
+            if reads.page and self._page and scope["method"] == "GET":
+                return await self._page(scope, receive, send)
+            if not reads.anything:
+                raise _not_acceptable(f"{GRAPHQL_JSON}, {PLAIN_JSON} or {EVENT_STREAM}")
+            media_type = reads.json
             if self._running > self._limits.concurrent_max:
                 raise self._overloaded()
             with Attended(self._attention, receive) as attended:
                 asked = await self.asked(scope, headers, receive)
                 attended.received()
-                result = await self._executor.execute(asked, self._context_of(headers))
-                # 200, also with field errors: the draft's "294 Partial Success" is not registered.
-                answer = 200, orjson.dumps(response_of(result, self._format_error)), ()
+                # A stream carries its own errors, those of unknown documents, too.
+                if (not self._takes_any or asked.document_id) and not reads.prefers_streams:
+                    asked = await self._documents.found(asked)
+                work = self._begin(asked, reads, headers)
+                if work is not None:
+                    response = response_of(await work, self._format_error)
+                    # 200, also with field errors: the draft's "294 Partial Success" is not
+                    # registered.
+                    answer = 200, orjson.dumps(response), ()
         except ClientGone:
             return None
         except Exception as failure:
             answer = self._failed(failure, media_type)
         finally:
             self._running -= 1
+        if answer is None:
+            assert self._events is not None, "without it there is an answer"
+            return await self._events.answer(asked, scope, headers, receive, send)
         status, body, own = answer
         fields = [*HEADERS[media_type], (b"content-length", b"%d" % len(body)), *own]
         await send({"type": "http.response.start", "status": status, "headers": fields})
         return await send({"type": "http.response.body", "body": body})
+
+    def _begin(
+        self, asked: GraphQLRequest, reads: Accepted, headers: Headers
+    ) -> Awaitable[Result] | None:
+        """The work on the one answer; None where an event stream is to answer."""
+        if not reads.prefers_streams:
+            operation = self._executor.prepared(asked)
+            if operation.kind is not _SUBSCRIPTION:
+                return self._executor.run(operation, asked, self._context_of(headers))
+        if not reads.streams or self._events is None:
+            raise _not_acceptable(f"{EVENT_STREAM}, or use a web socket, for a subscription")
+        return None
 
     async def asked(self, scope: Scope, headers: Headers, receive: Receive) -> GraphQLRequest:
         """What a request asks. Raises HttpRefusal, and ClientGone when the caller hangs up."""
@@ -126,10 +171,9 @@ class GraphQLEndpoint:
 
     def _failed(self, failure: Exception, media_type: str) -> Answer:
         """What is told of a request that came to no result."""
-        if isinstance(failure, NotReadOnly):
-            return self._errors(failure.errors, 405, {"allow": "POST"})
         if isinstance(failure, RequestRefused):
-            return self._errors(failure.errors, 400 if media_type == GRAPHQL_JSON else 200)
+            status = failure.status or (400 if media_type == GRAPHQL_JSON else 200)
+            return self._errors(failure.errors, status, ALLOW_POST if status == 405 else NO_OWN)
         if isinstance(failure, BodyLate):
             return self._refused(body_late(self._limits.body_deadline_ms))
         if isinstance(failure, DeadlineExceeded):
@@ -156,3 +200,7 @@ class GraphQLEndpoint:
     def _late(self) -> HttpRefusal:
         message = f"The request was stopped after {self._limits.request_deadline_ms} ms."
         return HttpRefusal(503, "DEADLINE_EXCEEDED", message)
+
+
+def _not_acceptable(readable: str) -> HttpRefusal:
+    return HttpRefusal(406, "NOT_ACCEPTABLE", f"The Accept header must allow {readable}.")

@@ -1,4 +1,4 @@
-"""What a caller asks, free of HTTP, and the port that answers it. Knows no schema."""
+"""What a caller asks, free of HTTP, and the ports that find and run it. Knows no schema."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -9,10 +9,11 @@ from urllib.parse import parse_qsl
 import orjson
 from graphql import GraphQLError
 
-from engine import Result
+from engine import Operation, Result
 from gateway.http_refusal import HttpRefusal
 
 MESSAGE_CHARS_MAX = 1_000
+DOCUMENT_ID_CHARS_MAX = 256
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -20,10 +21,13 @@ class GraphQLRequest(NamedTuple):
     """One request. `read_only` is set where a mutation must not run: HTTP's safe methods."""
 
     query: str
+    """The document; empty where only its id was sent, until `Documents` has found it."""
     variables: Mapping[str, Any] = NOTHING
     operation_name: str | None = None
     extensions: Mapping[str, Any] = NOTHING
     read_only: bool = False
+    document_id: str | None = None
+    """The id of a persisted document, if the caller sent one."""
 
 
 # A named tuple's own constructor is a Python function, which takes twice as long.
@@ -31,24 +35,38 @@ _asked: Callable[[tuple[Any, ...]], GraphQLRequest] = partial(tuple.__new__, Gra
 
 
 class RequestRefused(Exception):
-    """The request failed before execution: there is no `data`, only these public errors."""
+    """The request failed before execution: there is no `data`, only these public errors.
 
-    def __init__(self, code: str, errors: list[GraphQLError]) -> None:
+    `status` is that of HTTP where it depends neither on the code nor on the media type.
+    """
+
+    def __init__(self, code: str, errors: list[GraphQLError], status: int | None = None) -> None:
         super().__init__(code)
         self.code = code
+        self.status = status
         self.errors = [_coded(error, code) for error in errors]
 
 
-class NotReadOnly(RequestRefused):
-    """A mutation came where only reading is allowed."""
-
-
 class Executor(Protocol):
-    """Whoever runs operations."""
+    """Runs operations."""
 
-    def execute(self, request: GraphQLRequest, context: object) -> Awaitable[Result]:
-        """Run it. Raises RequestRefused for what fails before any variable is looked at; from then
-        on all errors are in the result."""
+    def prepared(self, request: GraphQLRequest) -> Operation:
+        """The operation of a request, valid and of a known kind. Raises RequestRefused."""
+
+    def run(
+        self, operation: Operation, request: GraphQLRequest, context: object
+    ) -> Awaitable[Result]:
+        """Run a query or a mutation: all errors are in the result."""
+
+
+class Documents(Protocol):
+    """Finds the documents of requests that send an id, and decides which documents are run."""
+
+    takes_any: bool
+    """Whether a request that brings its document, and no id, need not be shown to `found`."""
+
+    async def found(self, request: GraphQLRequest) -> GraphQLRequest:
+        """The request with its document. Raises RequestRefused."""
 
 
 def from_body(body: bytes) -> GraphQLRequest:
@@ -58,7 +76,7 @@ def from_body(body: bytes) -> GraphQLRequest:
     except orjson.JSONDecodeError as error:
         raise _bad(f"The body is not JSON in UTF-8: {error}") from None
     if isinstance(parameters, dict):
-        return _request(parameters, read_only=False)
+        return request_of(parameters)
     if isinstance(parameters, list):
         raise _bad("The body is one request, not a list: batches are not supported.")
     raise _bad("The body is a JSON object with at least a `query`.")
@@ -76,7 +94,7 @@ def from_query_string(query_string: bytes) -> GraphQLRequest:
             parameters[name] = _json_parameter(name, parameters[name])
         else:
             parameters.pop(name, None)
-    return _request(parameters, read_only=True)
+    return request_of(parameters, read_only=True)
 
 
 def _json_parameter(name: str, text: str) -> Any:
@@ -86,11 +104,10 @@ def _json_parameter(name: str, text: str) -> Any:
         raise _bad(f"`{name}` is not JSON: {error}") from None
 
 
-def _request(parameters: dict[str, Any], read_only: bool) -> GraphQLRequest:
+def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRequest:
+    """The request in these parameters. Raises HttpRefusal 400 with what is wrong about it."""
     query = parameters.get("query")
-    if query is None or query == "":
-        raise _bad("`query` is missing: it is the document to run.")
-    if not isinstance(query, str):
+    if query is not None and not isinstance(query, str):
         raise _bad("`query` must be a string.")
     operation_name = parameters.get("operationName")
     if operation_name is not None and not isinstance(operation_name, str):
@@ -101,9 +118,46 @@ def _request(parameters: dict[str, Any], read_only: bool) -> GraphQLRequest:
     extensions = parameters.get("extensions")
     if extensions is not None and not isinstance(extensions, dict):
         raise _bad("`extensions` must be an object.")
+    document_id = None if query and not extensions else _document_id(parameters)
     return _asked(
-        (query, variables or NOTHING, operation_name or None, extensions or NOTHING, read_only)
+        (
+            query or "",
+            variables or NOTHING,
+            operation_name or None,
+            extensions or NOTHING,
+            read_only,
+            document_id,
+        )
     )
+
+
+def _document_id(parameters: Mapping[str, Any]) -> str | None:
+    """The id of a persisted document: as Apollo sends it or, without a `query`, as Relay and the
+    GraphQL-over-HTTP specification's appendix on persisted documents do."""
+    persisted = (parameters.get("extensions") or NOTHING).get("persistedQuery")
+    if persisted is not None:
+        return _sha256_hash(persisted)
+    if parameters.get("query"):
+        return None
+    names = ("documentId", "doc_id", "id")
+    given = next((parameters[name] for name in names if parameters.get(name) is not None), None)
+    if given is None or given == "":
+        raise _bad("`query` is missing: send a document, or the `documentId` of a persisted one.")
+    return _checked_id(given, "The id of a document")
+
+
+def _sha256_hash(persisted: object) -> str:
+    if not isinstance(persisted, dict):
+        raise _bad("`extensions.persistedQuery` must be an object.")
+    if persisted.get("version") != 1:
+        raise _bad("`extensions.persistedQuery.version` must be 1.")
+    return _checked_id(persisted.get("sha256Hash"), "`extensions.persistedQuery.sha256Hash`")
+
+
+def _checked_id(given: object, what: str) -> str:
+    if isinstance(given, str) and 0 < len(given) <= DOCUMENT_ID_CHARS_MAX:
+        return given.removeprefix("sha256:")
+    raise _bad(f"{what} must be a string of 1 to {DOCUMENT_ID_CHARS_MAX} characters.")
 
 
 def _bad(message: str) -> HttpRefusal:

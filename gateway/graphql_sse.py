@@ -5,7 +5,7 @@ Follows the "distinct connections mode" of the GraphQL-over-SSE protocol: every 
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 import orjson
@@ -17,11 +17,11 @@ from gateway.connections import GONE, Connection, Connections
 from gateway.graphql_request import GraphQLRequest, RequestRefused
 from gateway.graphql_streams import Streams, Told
 from gateway.headers import Headers
-from gateway.http_refusal import ClientGone, HttpRefusal, body_late
+from gateway.http_refusal import HttpRefusal
+from gateway.media_types import EVENT_STREAM
 
-EVENT_STREAM = b"text/event-stream"
 _HEADERS = [
-    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
     (b"cache-control", b"no-store"),
     (b"vary", b"accept"),
     (b"x-content-type-options", b"nosniff"),
@@ -32,47 +32,31 @@ _COMPLETE = b"event: complete\ndata: \n\n"
 _KEEP_ALIVE = b":\n\n"
 
 
-def wants_events(headers: Headers) -> bool:
-    """Whether a request asks for an event stream. Looked at before any parsing: most do not."""
-    return EVENT_STREAM in b",".join(headers.every(b"accept"))
-
-
 class GraphQLEventStream:
-    """What is behind /graphql for those who accept text/event-stream."""
+    """Keeps `gateway.graphql_http.EventStream`."""
 
     def __init__(
         self,
-        asked: Callable[[Scope, Headers, Receive], Awaitable[GraphQLRequest]],
         identify: Callable[[Headers], Identity],
         streams: Streams,
         connections: Connections,
     ) -> None:
-        self._asked = asked
         self._identify = identify
         self._streams = streams
         self._connections = connections
 
-    async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Answers an ASGI request, whose headers have been gathered."""
+    async def answer(
+        self, asked: GraphQLRequest, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
+        """Answers an ASGI request, whose headers and body have been read."""
         try:
-            asked = await self._arrived(scope, headers, receive)
             identity = self._identify(headers)
             with self._connections.opened("sse", send) as connection:
                 connection.end_at(identity.expires_at)
                 answers = self._streams.answers(asked, identity, headers)
                 await self._serve(connection, answers, receive)
-        except ClientGone:
-            return
         except HttpRefusal as refusal:
             await _refusal(refusal)(scope, receive, send)
-
-    async def _arrived(self, scope: Scope, headers: Headers, receive: Receive) -> GraphQLRequest:
-        deadline_ms = self._connections.limits.body_deadline_ms
-        try:
-            async with asyncio.timeout(deadline_ms / 1000):
-                return await self._asked(scope, headers, receive)
-        except TimeoutError:
-            raise body_late(deadline_ms) from None
 
     async def _serve(self, connection: Connection, answers: Answers, receive: Receive) -> None:
         await connection.send({"type": "http.response.start", "status": 200, "headers": _HEADERS})

@@ -11,7 +11,7 @@ from prometheus_client import Counter, Gauge
 from engine import Operation
 from gateway.authentication import Identity
 from gateway.graphql_execution import EngineExecutor, FormatError, response_of
-from gateway.graphql_request import GraphQLRequest, RequestRefused
+from gateway.graphql_request import Documents, GraphQLRequest, RequestRefused
 from gateway.headers import NO_HEADERS, Headers
 
 _subscriptions = Gauge("kith_subscriptions", "Subscriptions that are being served.")
@@ -30,11 +30,13 @@ class Streams:
         context_of: Callable[[Headers, Identity], object],
         format_error: FormatError,
         request_deadline_ms: int,
+        documents: Documents,
     ) -> None:
         self._executor = executor
         self._context_of = context_of
         self._format_error = format_error
         self._deadline_s = request_deadline_ms / 1000
+        self._documents = documents
 
     async def answers(
         self, asked: GraphQLRequest, identity: Identity, headers: Headers = NO_HEADERS
@@ -43,6 +45,8 @@ class Streams:
 
         Raises RequestRefused for what fails before anything runs; `told` says what of it.
         """
+        if asked.document_id is not None or not self._documents.takes_any:
+            asked = await self._documents.found(asked)
         operation = self._executor.prepared(asked)
 
         def context_of() -> object:

@@ -6,7 +6,7 @@ what is answered, and how it ends.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from datetime import timedelta
 from typing import Any, cast
@@ -45,18 +45,17 @@ _CREDENTIALS = ("authorization", "x-viewer")
 class GraphQLSockets:
     """The ASGI application behind /graphql for web sockets.
 
-    Credentials are those of the `connection_init`, or else of the handshake. A browser adds none by
-    itself, so a page of another site can do no more than its visitor could without signing in: that
-    is why no origin is refused.
+    Credentials are those of the `connection_init`, or else of the handshake. Which origins may open
+    a socket is decided before.
     """
 
     def __init__(
         self,
-        identify: Callable[[Headers], Identity],
+        authenticate: Callable[[Headers], Awaitable[Identity]],
         streams: Streams,
         connections: Connections,
     ) -> None:
-        self._identify = identify
+        self._authenticate = authenticate
         self._streams = streams
         self._connections = connections
 
@@ -75,7 +74,9 @@ class GraphQLSockets:
 
     async def _serve(self, connection: Connection, socket: WebSocket) -> None:
         limits = self._connections.limits
-        session: Any = _Session(self._identify, self._streams, connection, socket.scope["headers"])
+        session: Any = _Session(
+            self._authenticate, self._streams, connection, socket.scope["headers"]
+        )
         handler = _Handler(
             view=session,
             websocket=_Adapter(session, connection, socket.receive),
@@ -147,12 +148,12 @@ class _Session:
 
     def __init__(
         self,
-        identify: Callable[[Headers], Identity],
+        authenticate: Callable[[Headers], Awaitable[Identity]],
         streams: Streams,
         connection: Connection,
         handshake: RawHeaders,
     ) -> None:
-        self._identify = identify
+        self._authenticate = authenticate
         self._streams = streams
         self._connection = connection
         self._handshake = handshake
@@ -161,8 +162,11 @@ class _Session:
 
     async def on_ws_connect(self, _: object) -> UnsetType:
         try:
-            self._identity = self._identify(self._credentials())
-        except (HttpRefusal, UnicodeEncodeError):
+            self._identity = await self._authenticate(self._credentials())
+        except UnicodeEncodeError:
+            raise ConnectionRejectionError from None
+        except HttpRefusal as refusal:
+            self._connection.end(_ending(refusal))
             raise ConnectionRejectionError from None
         self._connection.end_at(self._identity.expires_at)
         return cast("UnsetType", UNSET)
@@ -178,14 +182,9 @@ class _Session:
         return Headers([*raw, *(pair for pair in self._handshake if pair[0] in others)])
 
     async def stream(
-        self,
-        query: str,
-        *,
-        variable_values: dict[str, Any] | None,
-        operation_name: str | None,
-        **_: object,
+        self, asked: GraphQLRequest, **_: object
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
-        return self._results(GraphQLRequest(query, variable_values or {}, operation_name))
+        return self._results(asked)
 
     async def _results(
         self, asked: GraphQLRequest
@@ -210,6 +209,12 @@ class _ToldError(GraphQLError):
     @property
     def formatted(self) -> Any:
         return self._told
+
+
+def _ending(refusal: HttpRefusal) -> Ending:
+    """Clients try again after a 1013 alone."""
+    code, why = (1013, "Try again later") if refusal.status == 503 else (4403, "Forbidden")
+    return Ending(code, f"{why}: {refusal.message}".encode()[:120].decode(errors="ignore"))
 
 
 async def _close(socket: WebSocket, ending: Ending) -> None:

@@ -1,29 +1,33 @@
-"""The page that people try queries in: GraphiQL, its example tabs and the files it needs.
+"""The page at /graphql for browsers: GraphiQL with examples and a viewer switcher.
 
-Without the bundled files (`make playground`) it is Strawberry's page, which loads GraphiQL from
-a public network. Knows no schema: the examples are text.
+Until its bundle is built (`make playground`), a plain page says so and offers a query form. Neither
+page loads anything from another host.
 """
 
-import re
-from collections.abc import Callable
-from functools import cache, cached_property
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from hashlib import sha256
-from importlib.resources import files
+from html import escape
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
 
 import orjson
-from starlette.responses import HTMLResponse
-from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
+
+from gateway.playground_bundle import Bundle, BundleFiles, BundleState
+from gateway.playground_examples import examples, version
+from gateway.sample_cast import DESCRIPTIONS
+from graph.relation_mask import Mark
 
 HERE = Path(__file__).parent
 BUNDLE = HERE / "playground_assets"
 SOURCES = HERE / "playground"
 ASSETS_PATH = "/playground"
-TAB_LINE = re.compile(r"^#---( as a service)?\n", re.MULTILINE)
+STATUS_PATH = f"{ASSETS_PATH}/status"
 
 SECURITY_HEADERS = {
     "cache-control": "no-cache",
@@ -31,27 +35,34 @@ SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
     "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
 }
-# Monaco writes style elements while it runs, and its fonts and icons are data URLs.
-BUNDLED_POLICY = (
-    "default-src 'none'; script-src 'self'; worker-src 'self'; connect-src 'self';"
-    " style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data:;"
-    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+_POLICY = (
+    "default-src 'none'; connect-src 'self'; img-src 'self' data:; base-uri 'none';"
+    " form-action 'none'; frame-ancestors 'none'; "
 )
+# Monaco writes style elements while it runs, and its fonts and icons are data URLs.
+BUNDLED_POLICY = _POLICY + (
+    "script-src 'self'; worker-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:"
+)
+STATES = {
+    BundleState.BUILDING: "The playground is being built. This page opens it when it is ready.",
+    BundleState.FAILED: "The playground could not be built: {failure}",
+    BundleState.MISSING: "The playground is not built. Run `make playground`, which needs npm.",
+}
+"""What the plain page says. Until the full one is ready, the form below it can ask anything."""
 
-
-class Example(NamedTuple):
-    """One tab: a document of operations that belong together, and whether a service asks them."""
-
-    document: str
-    as_service: bool = False
+Settings = Mapping[str, object]
 
 
 class Playground:
     """An ASGI application that answers with the page; `routes` serve what the page loads.
 
-    `viewer_header` puts `X-Viewer: 1` into the tabs' headers: only where the gateway heeds it.
-    `service_token` makes the token of tabs that a service asks: only where everybody could.
+    Args:
+        viewer_header: the gateway trusts `X-Viewer`, so the page may name any viewer.
+        service_token: makes a service's token for the page; only where anybody could make one.
+        endpoint: the path that the page sends queries to.
+        bundle: the folder of the bundled files.
     """
 
     def __init__(
@@ -59,77 +70,98 @@ class Playground:
         viewer_header: bool = False,
         service_token: Callable[[], str] | None = None,
         endpoint: str = "/graphql",
-        bundle: Path = BUNDLE,
+        bundle: Path | None = None,
     ) -> None:
         self._viewer_header = viewer_header
         self._service_token = service_token
         self._endpoint = endpoint
-        self._bundle = bundle
+        self._bundle = Bundle(bundle or BUNDLE)
 
     @property
     def bundled(self) -> bool:
-        """Whether the page works without the internet."""
-        return (self._bundle / "playground.js").is_file()
+        """Whether the full page can be shown."""
+        return self._bundle.state() is BundleState.READY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = dict(SECURITY_HEADERS)
         if self.bundled:
-            headers["content-security-policy"] = BUNDLED_POLICY
-        page = self._page() if self.bundled else self._fallback
+            page, policy = self._full_page(), BUNDLED_POLICY
+        else:
+            page, policy = self._plain_page(), self._plain_policy
+        headers = {**SECURITY_HEADERS, "content-security-policy": policy}
         await HTMLResponse(page, headers=headers)(scope, receive, send)
 
-    def routes(self) -> list[Mount]:
-        """What to mount beside the endpoint. ETags let a rebuilt bundle be seen at once."""
-        if not self.bundled:
-            return []
-        return [Mount(ASSETS_PATH, StaticFiles(directory=self._bundle), name="playground")]
+    def routes(self) -> list[BaseRoute]:
+        """The routes to add beside the endpoint: the bundle's state and its files."""
+        files = BundleFiles(self._bundle.folder)
+        return [
+            Route(STATUS_PATH, self._status, methods=["GET"]),
+            Mount(ASSETS_PATH, files, name="playground"),
+        ]
+
+    async def _status(self, _: Request) -> JSONResponse:
+        status = {"state": self._bundle.state(), "message": self._message()}
+        return JSONResponse(status, headers={"cache-control": "no-store"})
+
+    def _message(self) -> str:
+        text = STATES.get(self._bundle.state(), "The playground is ready.")
+        return text.format(failure=self._bundle.failure())
+
+    def _full_page(self) -> str:
+        template = Template((SOURCES / "page.html").read_text(encoding="utf-8"))
+        return template.substitute(assets=ASSETS_PATH, settings=_in_script(self._settings()))
+
+    def _plain_page(self) -> str:
+        template = Template((SOURCES / "plain.html").read_text(encoding="utf-8"))
+        return template.substitute(
+            self._plain_parts,
+            message=escape(self._message()),
+            settings=_in_script(self._settings()),
+        )
 
     @cached_property
-    def _template(self) -> Template:
-        return Template((SOURCES / "page.html").read_text(encoding="utf-8"))
+    def _plain_parts(self) -> Mapping[str, str]:
+        """The style and the script of the plain page, which stand in the page itself."""
+        names = {"style": "plain.css", "script": "plain.js"}
+        return {part: (SOURCES / name).read_text("utf-8") for part, name in names.items()}
 
-    def _page(self) -> str:
-        settings = {
+    @cached_property
+    def _plain_policy(self) -> str:
+        hashes = {part: _hash(text) for part, text in self._plain_parts.items()}
+        return _POLICY + "; ".join(f"{part}-src '{digest}'" for part, digest in hashes.items())
+
+    def _settings(self) -> Settings:
+        """What the page's scripts need to know of this gateway."""
+        return {
             "endpoint": self._endpoint,
             "assets": ASSETS_PATH,
-            "tabs": self._tabs(),
-            "version": _version(),
+            "status": STATUS_PATH,
+            "version": version(),
+            "examples": [
+                {"topic": one.topic, "query": one.document, "asService": one.as_service}
+                for one in examples()
+            ],
+            "viewers": self._viewers(),
+            "serviceToken": self._service_token() if self._service_token else None,
+            "flags": [_camel(mark.name or "") for mark in Mark],
         }
-        # Inside a script element only `<` can end it: as an escape it stays JSON.
-        safe = orjson.dumps(settings).decode().replace("<", "\\u003c")
-        return self._template.substitute(assets=ASSETS_PATH, settings=safe)
 
-    @cached_property
-    def _fallback(self) -> str:
-        return files("strawberry").joinpath("static", "graphiql.html").read_text(encoding="utf-8")
-
-    def _tabs(self) -> list[dict[str, str]]:
-        headers = {False: self._viewer_headers(), True: self._service_headers()}
-        return [{"query": document, **headers[of_service]} for document, of_service in examples()]
-
-    def _viewer_headers(self) -> dict[str, str]:
-        return _headers("X-Viewer", "1") if self._viewer_header else {}
-
-    def _service_headers(self) -> dict[str, str]:
-        token = self._service_token
-        return _headers("Authorization", f"Bearer {token()}") if token else {}
+    def _viewers(self) -> list[dict[str, str]] | None:
+        """The users of the sample graph to choose from; null where a token must say who asks."""
+        if not self._viewer_header:
+            return None
+        return [{"id": str(user), "about": about} for user, about in DESCRIPTIONS.items()]
 
 
-def _headers(name: str, value: str) -> dict[str, str]:
-    return {"headers": orjson.dumps({name: value}, option=orjson.OPT_INDENT_2).decode()}
+def _in_script(settings: Settings) -> str:
+    """JSON for a script element, which only `<` could end: as an escape it stays JSON."""
+    return orjson.dumps(settings).decode().replace("<", "\\u003c")
 
 
-def _version() -> str:
-    """A name for the examples as they are: browsers keep their visitors' tabs beside it."""
-    return sha256("".join(document for document, _ in examples()).encode()).hexdigest()[:16]
+def _hash(text: str) -> str:
+    """A source expression of Content-Security-Policy that allows this inline text alone."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-@cache
-def examples() -> tuple[Example, ...]:
-    """What each tab holds, in their order."""
-    text = (SOURCES / "examples.graphql").read_text(encoding="utf-8")
-    _, *parts = TAB_LINE.split(text)
-    return tuple(
-        Example(document.strip() + "\n", bool(service))
-        for service, document in zip(parts[::2], parts[1::2], strict=True)
-    )
+def _camel(name: str) -> str:
+    first, *others = name.lower().split("_")
+    return first + "".join(word.capitalize() for word in others)

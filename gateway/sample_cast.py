@@ -3,7 +3,7 @@
 Made by the rules that everybody's changes pass, so the graph shows nothing that could not happen.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from time import time
 
@@ -49,6 +49,29 @@ FOLLOWS = (
 )
 """What the rest builds on; of these dates the first is the newest."""
 
+DESCRIPTIONS: Mapping[UserId, str] = {
+    ME: "the viewer of the examples",
+    UserId(2): "a star, followed by more than a third of all",
+    UserId(400): "follows nobody",
+    WHISPERED_TO: "user 1 whispers to this user",
+    WHISPERS: "whispers to user 1",
+    CLOSE: "a friend of user 1, and a close follow",
+    CLOSEST: "the friend whom user 1 messages most",
+    MUTED: "muted by user 1",
+    ASKED: "protected; user 1 asks to follow",
+    ASKS: "asks to follow user 1",
+    BLOCKED: "blocked by user 1",
+    BLOCKS: "has blocked user 1",
+    FOR_FOLLOWERS: "lists are open to followers",
+    FOR_FRIENDS: "lists are open to friends",
+    FOR_NOBODY: "lists are hidden from everybody",
+    PROTECTED: "protected: a follow is a request",
+    FOLLOWS_ME: "follows user 1, not followed back",
+    FRIEND_OF_FRIEND: "a friend of user 1 follows this user",
+    AWAY: "a deactivated account",
+}
+"""What the situation of a user shows, for the viewer switcher of the playground."""
+
 END = Millis(int(datetime(2099, 1, 1, tzinfo=UTC).timestamp() * 1000))
 
 
@@ -78,7 +101,7 @@ def _settings() -> Iterator[tuple[UserId, PrivacyChange]]:
 
 def _changes(limits: Limits) -> Iterator[tuple[UserId, UserId, Action]]:
     yield ME, WHISPERED_TO, actions.follow(limits, Kind.WHISPER)
-    yield ME, CLOSE, actions.update_follow(None, special=True)
+    yield ME, CLOSE, actions.update_follow(None, close_follow=True)
     yield ME, MUTED, actions.mute(None)
     yield ME, MUTED_UNTIL, actions.mute(END)
     yield ME, ASKED, actions.follow(limits, message="We met in Lisbon.")

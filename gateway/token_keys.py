@@ -1,119 +1,175 @@
-"""The keys that tokens are checked with, read once at start. Knows files, nothing of requests."""
+"""The keys that tokens are checked with, and the algorithms that each key allows."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import jwt
 import orjson
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-# Well known, so worth nothing as a secret: a laptop needs no set-up, a service must not start.
-DEVELOPMENT_SECRET = "kith-development-secret-known-to-everyone"  # noqa: S105
-# RFC 7518 section 3.2: an HS256 key is at least as long as its hash.
-SECRET_BYTES_MIN = 32
-RSA_BITS_MIN = 2048
-KEY_FILE_BYTES_MAX = 1 << 20
+PublicKey: TypeAlias = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
+
+# OpenSSL needs milliseconds to check a signature with a longer key, and does so for any token.
+RSA_BITS_MIN, RSA_BITS_MAX = 2_048, 8_192
+KEY_SET_BYTES_MAX = 1 << 20
+KEYS_MAX = 100
+KEY_ID_CHARS_MAX = 1_000
+MEMBER_CHARS_MAX = 4_096
+
+_RSA_ALGORITHMS = frozenset({"RS256", "RS384", "RS512", "PS256", "PS384", "PS512"})
+_EC_ALGORITHMS = {"secp256r1": "ES256", "secp384r1": "ES384", "secp521r1": "ES512"}
+_JWK_ALGORITHMS = {
+    ("RSA", ""): _RSA_ALGORITHMS,
+    ("EC", "P-256"): frozenset({"ES256"}),
+    ("EC", "P-384"): frozenset({"ES384"}),
+    ("EC", "P-521"): frozenset({"ES512"}),
+    ("OKP", "Ed25519"): frozenset({"EdDSA"}),
+}
+"""By `kty` and `crv`."""
+PUBLIC_KEY_ALGORITHMS = frozenset({*_RSA_ALGORITHMS, *_EC_ALGORITHMS.values(), "EdDSA"})
+_HMAC_BYTES_MIN = {"HS256": 32, "HS384": 48, "HS512": 64}
+"""RFC 7518 section 3.2: an HMAC key is at least as long as the hash."""
+
+
+@dataclass(frozen=True, slots=True)
+class TokenKey:
+    """A key, the algorithms that it may be used with, and its `kid` where it has one.
+
+    The algorithms follow from the kind of the key and never from a token. So no token can have an
+    RSA public key used as an HMAC secret, or ask for `none`.
+    """
+
+    key: bytes | PublicKey
+    algorithms: frozenset[str]
+    key_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TokenKeys:
-    """One algorithm and its keys by key id.
+    """All keys that a token may be signed with."""
 
-    The algorithm comes from the configuration and never from a token, so a token cannot have an
-    RSA public key used as an HMAC secret, nor ask for `none`.
-    """
+    keys: tuple[TokenKey, ...]
 
-    algorithm: str
-    keys: Mapping[str | None, str | RSAPublicKey]
+    @property
+    def algorithms(self) -> list[str]:
+        """The algorithms that some key allows, sorted."""
+        return sorted({name for key in self.keys for name in key.algorithms})
 
-    def key_for(self, token: str) -> str | RSAPublicKey:
-        """The key that the token must be signed with.
+    def candidates(self, algorithm: str, key_id: str | None) -> list[TokenKey]:
+        """The keys that a token with this header may be signed with.
 
-        Raises jwt.InvalidTokenError where the token names a key that is not here.
+        A key without a `kid` (a secret, a PEM file) may have signed any token. A token without a
+        `kid` may be signed with the only key that has one, as OpenID Connect Core 10.1 allows.
         """
-        if len(self.keys) == 1 and None in self.keys:
-            return self.keys[None]
-        key_id = jwt.get_unverified_header(token).get("kid")
-        if key_id is None and len(self.keys) == 1:
-            return next(iter(self.keys.values()))
-        if key_id not in self.keys:
-            raise jwt.InvalidTokenError("it is signed with an unknown key")
-        return self.keys[key_id]
+        fitting = [key for key in self.keys if algorithm in key.algorithms]
+        nameless = [key for key in fitting if key.key_id is None]
+        named = [key for key in fitting if key.key_id is not None]
+        if key_id is None:
+            return nameless + (named if len(named) == 1 else [])
+        return [key for key in named if key.key_id == key_id] + nameless
+
+    def has_key_id(self, key_id: str) -> bool:
+        """Whether one of the keys has this `kid`."""
+        return any(key.key_id == key_id for key in self.keys)
 
 
-def shared_secret(secret: str, development: bool) -> TokenKeys:
-    """HS256. Raises ValueError for a secret that could be guessed."""
-    if secret == DEVELOPMENT_SECRET and not development:
-        raise ValueError(
-            "KITH_JWT_SECRET is the development secret, which everyone knows:"
-            " set one of your own, at least 32 random bytes."
-        )
-    if len(secret.encode()) < SECRET_BYTES_MIN:
-        raise ValueError(
-            f"KITH_JWT_SECRET has {len(secret.encode())} bytes;"
-            f" at least {SECRET_BYTES_MIN} are needed, chosen at random."
-        )
-    return TokenKeys("HS256", {None: secret})
+@dataclass(frozen=True, slots=True)
+class KeySet:
+    """The usable keys of a JWKS document, and a sentence for each key that is broken."""
+
+    keys: tuple[TokenKey, ...]
+    problems: tuple[str, ...]
 
 
-def public_key(path: Path) -> TokenKeys:
-    """RS256 with one PEM file. Raises ValueError naming the variable and what is wrong."""
+def secret_key(secret: bytes) -> TokenKey:
+    """An HMAC key with the algorithms that it is long enough for. Raises ValueError for none."""
+    allowed = {name for name, least in _HMAC_BYTES_MIN.items() if len(secret) >= least}
+    if not allowed:
+        least = _HMAC_BYTES_MIN["HS256"]
+        raise ValueError(f"has {len(secret)} bytes; at least {least} are needed, chosen at random.")
+    return TokenKey(secret, frozenset(allowed))
+
+
+def public_key(key: object, key_id: str | None = None) -> TokenKey:
+    """A public key with the algorithms of its kind.
+
+    Raises ValueError, with the end of a sentence, for a key that is weak or of another kind.
+    """
+    if isinstance(key, RSAPublicKey):
+        if not RSA_BITS_MIN <= key.key_size <= RSA_BITS_MAX:
+            raise ValueError(
+                f"is an RSA key of {key.key_size} bits;"
+                f" it must have {RSA_BITS_MIN} to {RSA_BITS_MAX}."
+            )
+        return TokenKey(key, _RSA_ALGORITHMS, key_id)
+    if isinstance(key, EllipticCurvePublicKey) and key.curve.name in _EC_ALGORITHMS:
+        return TokenKey(key, frozenset({_EC_ALGORITHMS[key.curve.name]}), key_id)
+    if isinstance(key, Ed25519PublicKey):
+        return TokenKey(key, frozenset({"EdDSA"}), key_id)
+    raise ValueError("is not a public key of the kind RSA, P-256, P-384, P-521 or Ed25519.")
+
+
+def parse_key_set(content: bytes) -> KeySet:
+    """The signing keys of a JWKS document (RFC 7517) of at most `KEY_SET_BYTES_MAX`.
+
+    Keys for encryption, shared secrets and keys of other kinds are left out. Raises ValueError,
+    with the end of a sentence, for content that is no JWKS or has no usable key.
+    """
     try:
-        key = load_pem_public_key(_read("KITH_JWT_PUBLIC_KEY_FILE", path))
-    except ValueError as error:
-        raise ValueError(
-            f"KITH_JWT_PUBLIC_KEY_FILE is {path}, which is no public key in PEM form: {error}"
-        ) from None
-    return TokenKeys("RS256", {None: _strong(key, "KITH_JWT_PUBLIC_KEY_FILE", path)})
+        document = orjson.loads(content)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"is not JSON: {error}.") from None
+    entries = document.get("keys") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise ValueError("is not a JWKS document: a JSON object with a list of `keys`.")
+    if len(entries) > KEYS_MAX:
+        raise ValueError(f"has {len(entries)} keys; at most {KEYS_MAX} are read.")
+    keys, problems = _read_all([entry for entry in entries if _checks_signatures(entry)])
+    if not keys:
+        raise ValueError(" ".join(("has no key that can check signatures.", *problems[:1])))
+    return KeySet(tuple(keys), tuple(problems))
 
 
-def key_set(path: Path) -> TokenKeys:
-    """RS256 with a JWKS file; tokens name their key by `kid`. Raises ValueError."""
-    variable = "KITH_JWKS_FILE"
-    try:
-        entries = orjson.loads(_read(variable, path))["keys"]
-        keys = {entry.get("kid"): _from_jwk(entry, path) for entry in entries if _signs(entry)}
-    except (KeyError, TypeError, AttributeError, orjson.JSONDecodeError, jwt.PyJWTError) as error:
-        raise ValueError(f"{variable} is {path}, which is no JWKS file: {error!r}") from None
-    if not keys or (len(keys) > 1 and None in keys):
-        raise ValueError(
-            f"{variable} is {path}: it needs RSA signing keys, each with a `kid` of its own."
-        )
-    return TokenKeys("RS256", keys)
+def _read_all(entries: list[dict[str, Any]]) -> tuple[list[TokenKey], list[str]]:
+    keys, problems = [], []
+    for entry in entries:
+        try:
+            if entry.get("kid") is None and len(entries) > 1:
+                raise ValueError("has no `kid`, which it needs beside other keys.")
+            keys.append(_read_entry(entry))
+        except ValueError as error:
+            problems.append(f"The key {str(entry.get('kid'))[:100]!r} {error}")
+    return keys, problems
 
 
-def _signs(entry: Mapping[str, Any]) -> bool:
+def _checks_signatures(entry: dict[str, Any]) -> bool:
+    operations = entry.get("key_ops", ["verify"])
     return (
-        entry.get("kty") == "RSA"
-        and entry.get("use", "sig") == "sig"
-        and entry.get("alg", "RS256") == "RS256"
+        entry.get("use", "sig") == "sig"
+        and isinstance(operations, list)
+        and "verify" in operations
+        and bool(_allowed(entry))
     )
 
 
-def _from_jwk(entry: dict[str, Any], path: Path) -> RSAPublicKey:
-    return _strong(jwt.PyJWK(entry, "RS256").key, "KITH_JWKS_FILE", path)
+def _allowed(entry: dict[str, Any]) -> frozenset[str]:
+    """The algorithms that an entry of a JWKS allows: those of its kind, or `alg` alone."""
+    kind = str(entry.get("kty")), str(entry.get("crv", ""))
+    algorithms = _JWK_ALGORITHMS.get(kind, frozenset())
+    return algorithms if (only := entry.get("alg")) is None else algorithms & {str(only)}
 
 
-def _strong(key: object, variable: str, path: Path) -> RSAPublicKey:
-    if not isinstance(key, RSAPublicKey):
-        raise ValueError(f"{variable} is {path}: tokens are checked with RSA public keys only.")
-    if key.key_size < RSA_BITS_MIN:
-        raise ValueError(
-            f"{variable} is {path}: its key has {key.key_size} bits,"
-            f" at least {RSA_BITS_MIN} are needed."
-        )
-    return key
-
-
-def _read(variable: str, path: Path) -> bytes:
+def _read_entry(entry: dict[str, Any]) -> TokenKey:
+    key_id = entry.get("kid")
+    if key_id is not None and not (isinstance(key_id, str) and len(key_id) <= KEY_ID_CHARS_MAX):
+        raise ValueError(f"has a `kid` that is no string of up to {KEY_ID_CHARS_MAX} characters.")
+    if any(len(str(entry.get(member, ""))) > MEMBER_CHARS_MAX for member in ("n", "e", "x", "y")):
+        raise ValueError(f"has a number of more than {MEMBER_CHARS_MAX} characters.")
+    allowed = _allowed(entry)
     try:
-        with path.open("rb") as file:
-            content = file.read(KEY_FILE_BYTES_MAX + 1)
-    except OSError as error:
-        raise ValueError(f"{variable} is {path}, which cannot be read: {error.strerror}.") from None
-    if len(content) > KEY_FILE_BYTES_MAX:
-        raise ValueError(f"{variable} is {path}, which is larger than {KEY_FILE_BYTES_MAX} bytes.")
-    return content
+        key = jwt.PyJWK(entry, min(allowed)).key
+    except (jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
+        raise ValueError(f"cannot be read: {error}.") from None
+    return replace(public_key(key, key_id), algorithms=allowed)

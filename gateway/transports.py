@@ -1,11 +1,11 @@
-"""The three ways to /graphql: one answer, a stream of events, a web socket. Decides which it is."""
+"""The ways to /graphql: HTTP, from browsers of other origins or not, and web sockets."""
 
 from collections.abc import Awaitable
 
 from starlette.types import Receive, Scope, Send
 
+from gateway.browsers import BrowserSettings, CrossOrigin, refuse_socket
 from gateway.graphql_http import GraphQLEndpoint
-from gateway.graphql_sse import GraphQLEventStream, wants_events
 from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
 
@@ -14,18 +14,20 @@ class Transports:
     """The ASGI application behind /graphql."""
 
     def __init__(
-        self, endpoint: GraphQLEndpoint, events: GraphQLEventStream, sockets: GraphQLSockets
+        self, endpoint: GraphQLEndpoint, sockets: GraphQLSockets, browsers: BrowserSettings
     ) -> None:
         self._endpoint = endpoint
-        self._events = events
         self._sockets = sockets
+        self._browsers = browsers
+        self._cross_origin = CrossOrigin(endpoint, browsers)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        # Only hands on what is to be awaited: a coroutine here would be resumed as often as the
-        # one in it.
-        if scope["type"] == "websocket":
-            return self._sockets(scope, receive, send)
+        # A plain function: a coroutine here would be resumed as often as the one in it.
         headers = Headers(scope["headers"])
-        if b"accept" in headers and wants_events(headers):
-            return self._events.answer(scope, headers, receive, send)
+        if scope["type"] == "websocket":
+            if self._browsers.allow_socket(headers):
+                return self._sockets(scope, receive, send)
+            return refuse_socket(scope, receive, send)
+        if b"origin" in headers:
+            return self._cross_origin(scope, receive, send)
         return self._endpoint.answer(scope, headers, receive, send)

@@ -7,31 +7,36 @@ from typing import Any
 
 import orjson
 
+from gateway.graphql_request import request_of
+from gateway.http_refusal import HttpRefusal
+
 
 def read_message(text: str | None) -> dict[str, Any] | None:
-    """The message in a frame, if it has the form that its type asks for."""
+    """The message in a frame, if it has the form that its type asks for.
+
+    The `query` of a `subscribe` message is a whole GraphQLRequest: the protocol in between hands it
+    on as it is, and knows no persisted documents.
+    """
     try:
         message = orjson.loads(text or "")
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(message, dict):
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         return None
     if message.get("payload") is None:
         message.pop("payload", None)
-    return message if _is_formed(message) else None
-
-
-def _is_formed(message: dict[str, Any]) -> bool:
-    if message.get("type") not in ("subscribe", "complete"):
-        return isinstance(message.get("type"), str)
+    if message["type"] not in ("subscribe", "complete"):
+        return message
     if not isinstance(message.get("id"), str):
-        return False
-    if message["type"] == "complete":
-        return True
+        return None
+    return message if message["type"] == "complete" else _with_request(message)
+
+
+def _with_request(message: dict[str, Any]) -> dict[str, Any] | None:
     payload = message.get("payload")
-    return (
-        isinstance(payload, dict)
-        and isinstance(payload.get("query"), str)
-        and isinstance(payload.get("variables"), dict | None)
-        and isinstance(payload.get("operationName"), str | None)
-    )
+    if not isinstance(payload, dict):
+        return None
+    try:
+        return {**message, "payload": {"query": request_of(payload)}}
+    except HttpRefusal:
+        return None

@@ -67,7 +67,7 @@ def tally(edge: Edge) -> Tally:
         edge.kind is Kind.WHISPER,
         edge.kind is Kind.REQUEST,
         edge.kind is Kind.BLOCK,
-        edge.kind in FOLLOWS and Flags.SPECIAL in edge.flags,
+        edge.kind in FOLLOWS and Flags.CLOSE_FOLLOW in edge.flags,
         Flags.MUTED in edge.flags,
     )
 

@@ -59,7 +59,7 @@ class Flags(IntFlag):
     """
 
     PLAIN = 0
-    SPECIAL = 1
+    CLOSE_FOLLOW = 1
     """A close follow."""
     MUTED = 2
     DISMISSED = 4

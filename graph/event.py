@@ -100,7 +100,7 @@ def _ended(event: Event, viewer: UserId, before: Kind) -> EventType:
 def _noted(event: Event) -> EventType | None:
     """A change of what the source says about the target, to nobody but themselves."""
     before, after = event.flags_before, event.flags_after
-    if Flags.SPECIAL in before ^ after:
+    if Flags.CLOSE_FOLLOW in before ^ after:
         return EventType.FOLLOW_CHANGED
     if Flags.DISMISSED in after & ~before:
         return EventType.SUGGESTION_DISMISSED

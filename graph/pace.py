@@ -5,6 +5,7 @@ are paid for. Nothing has to be counted, forgotten, or reset.
 """
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from graph.decision import Before, Decision, Outcome, Rule
 from graph.edge import Millis
@@ -16,6 +17,24 @@ class Pace:
 
     interval_us: int
     burst: int
+
+
+class Budget(NamedTuple):
+    """How many changes one user may make: `limit` at most, `remaining` now, and all of them again
+    at `reset_at`, or now where it is None.
+    """
+
+    limit: int
+    remaining: int
+    reset_at: Millis | None
+
+
+def budget(pace: Pace, now: int, paced_until: int) -> Budget:
+    """What is left for a user whose changes are paid for up to `paced_until`, in microseconds."""
+    ahead = max(0, paced_until - now)
+    remaining = max(0, pace.burst - -(-ahead // pace.interval_us))
+    reset_at = Millis(-(-paced_until // 1000)) if ahead else None
+    return Budget(pace.burst, remaining, reset_at)
 
 
 def retry_at(pace: Pace, now: int, paced_until: int) -> Millis | None:

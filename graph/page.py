@@ -26,7 +26,7 @@ class OwnListKind(IntEnum):
     """Whispers among the follows."""
     FOLLOWERS = 5
     """Whispers among the followers."""
-    SPECIALS = 6
+    CLOSE_FOLLOWS = 6
     MUTED = 7
     BLOCKED = 8
     OUTGOING_REQUESTS = 9

@@ -150,9 +150,9 @@ def mutes(kinds: int) -> bool:
     return kinds >> 8 & Flags.MUTED != 0
 
 
-def is_special(kinds: int) -> bool:
+def is_close_follow(kinds: int) -> bool:
     """Whether the second is a close follow of the first's."""
-    return follows(kinds) and kinds >> 8 & Flags.SPECIAL != 0
+    return follows(kinds) and kinds >> 8 & Flags.CLOSE_FOLLOW != 0
 
 
 def state(kinds: int) -> RelationState:

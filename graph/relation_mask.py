@@ -24,7 +24,7 @@ class Mark(IntFlag):
     REQUESTED_BY = 1 << 5
     BLOCKING = 1 << 6
     MUTED = 1 << 7
-    SPECIAL = 1 << 8
+    CLOSE_FOLLOW = 1 << 8
     SELF = 1 << 9
 
 
@@ -37,7 +37,7 @@ _SAID = {
     Mark.REQUESTED_BY: rules.requested,
     Mark.BLOCKING: rules.blocks,
     Mark.MUTED: rules.mutes,
-    Mark.SPECIAL: rules.is_special,
+    Mark.CLOSE_FOLLOW: rules.is_close_follow,
     Mark.SELF: SELF.kinds.__eq__,
 }
 

@@ -14,7 +14,7 @@ def follow(
     limit: int,
     kind: Kind = Kind.FOLLOW,
     *,
-    special: bool = False,
+    close_follow: bool = False,
     message: str | None = None,
     mutual: bool = False,
 ) -> Rule:
@@ -23,7 +23,7 @@ def follow(
     A protected user is asked: by a request, with a `message`. Where all follows are `mutual`, to
     ask who has asked already is to accept.
     """
-    flags = Flags.SPECIAL if special else Flags.PLAIN
+    flags = Flags.CLOSE_FOLLOW if close_follow else Flags.PLAIN
 
     def decide(before: Before) -> Decision:
         edge = before.edge
@@ -66,7 +66,7 @@ def unfollow(*, mutual: bool = False) -> Rule:
     return decide
 
 
-def update_follow(kind: Kind | None = None, special: bool | None = None) -> Rule:
+def update_follow(kind: Kind | None = None, close_follow: bool | None = None) -> Rule:
     """`updateFollow`: open or whispered, close or not; None leaves it. The date stays."""
 
     def decide(before: Before) -> Decision:
@@ -74,8 +74,8 @@ def update_follow(kind: Kind | None = None, special: bool | None = None) -> Rule
         if edge.kind not in FOLLOWS or not before.present:
             return _as_it_was(Outcome.NOT_FOLLOWING, before)
         flags = edge.flags
-        if special is not None:
-            flags = flags | Flags.SPECIAL if special else flags & ~Flags.SPECIAL
+        if close_follow is not None:
+            flags = flags | Flags.CLOSE_FOLLOW if close_follow else flags & ~Flags.CLOSE_FOLLOW
         updated = replace(edge, kind=kind or edge.kind, flags=flags)
         if updated == edge:
             return _as_it_was(Outcome.UNCHANGED, before)
@@ -114,7 +114,7 @@ def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -
         if edge.kind is Kind.BLOCK:
             return _as_it_was(Outcome.UNBLOCK_FIRST, before)
         if mutual:
-            return _both(limit, before, edge.flags & Flags.SPECIAL)
+            return _both(limit, before, edge.flags & Flags.CLOSE_FOLLOW)
         secret = back.flags & Flags.SECRET and whispers
         accepted = _granted(before, Kind.WHISPER if secret else Kind.FOLLOW)
         return _done(Outcome.REQUEST_ACCEPTED, before, None, accepted)
@@ -124,7 +124,7 @@ def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -
 
 def _granted(before: Before, kind: Kind) -> Edge:
     """The other's request, granted."""
-    return _begun(before, before.back, kind, before.back.flags & Flags.SPECIAL)
+    return _begun(before, before.back, kind, before.back.flags & Flags.CLOSE_FOLLOW)
 
 
 def _both(limit: int, before: Before, flags: Flags) -> Decision:
@@ -340,7 +340,7 @@ def _approved(before: Before, edge: Edge, taken: Taken) -> Edge:
     if edge.kind not in FOLLOWS or taken.protected or not before.protected:
         return edge
     secret = Flags.SECRET if edge.kind is Kind.WHISPER else Flags.PLAIN
-    return _begun(before, edge, Kind.REQUEST, edge.flags & Flags.SPECIAL | secret)
+    return _begun(before, edge, Kind.REQUEST, edge.flags & Flags.CLOSE_FOLLOW | secret)
 
 
 def _returned(limit: int, before: Before, back: Edge) -> Edge | None:

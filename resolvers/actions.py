@@ -37,14 +37,18 @@ class Action:
 
 
 def follow(
-    limits: Limits, kind: Kind = Kind.FOLLOW, *, special: bool = False, message: str | None = None
+    limits: Limits,
+    kind: Kind = Kind.FOLLOW,
+    *,
+    close_follow: bool = False,
+    message: str | None = None,
 ) -> Action:
     """To follow, openly or by a whisper; a protected user is asked, with a `message`."""
     mutual = limits.mutual_approval
     rule = transitions.follow(
-        limits.following_max, kind, special=special, message=message, mutual=mutual
+        limits.following_max, kind, close_follow=close_follow, message=message, mutual=mutual
     )
-    return Action("follow", rule, Outcome.CANNOT_FOLLOW_SELF, (kind, special, message))
+    return Action("follow", rule, Outcome.CANNOT_FOLLOW_SELF, (kind, close_follow, message))
 
 
 def unfollow(limits: Limits) -> Action:
@@ -53,10 +57,10 @@ def unfollow(limits: Limits) -> Action:
     return Action("unfollow", rule, Outcome.NOT_FOLLOWING, takes=True)
 
 
-def update_follow(kind: Kind | None, special: bool | None) -> Action:
+def update_follow(kind: Kind | None, close_follow: bool | None) -> Action:
     """To follow as before, but openly or by a whisper, closely or not."""
-    rule = transitions.update_follow(kind, special)
-    return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, special))
+    rule = transitions.update_follow(kind, close_follow)
+    return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, close_follow))
 
 
 def remove_follower(limits: Limits) -> Action:

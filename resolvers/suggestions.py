@@ -7,7 +7,7 @@ finds them: so neither a suggestion nor its reasons tell of an edge that the vie
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -43,23 +43,37 @@ class SuggestionPage:
     viewer: UserId
     entries: Sequence[Suggestion]
     more: bool
-    first: bool
+    window: Window
+    """What was asked for. Its positions name users and have no date."""
 
 
-async def suggested(scope: Scope, size: int, after: UserId | None = None) -> SuggestionPage:
-    """At most `size` users who come after the user `after`.
+async def suggested(scope: Scope, window: Window) -> SuggestionPage:
+    """Return the suggestions of a window, whose positions name users.
 
     Raises:
-        Unauthenticated: nobody asks.
-        BadCursor: `after` is none of the candidates any more.
+        Unauthenticated: the request has no viewer.
+        BadCursor: a user that a position names is not among the candidates any more.
     """
     viewer = scope.must_have_viewer()
     candidates, followed = await _candidates(scope)
-    start = 0 if after is None else _place_after(after, candidates)
-    rest = islice(candidates, start, None)
-    fresh = (candidate for candidate in rest if candidate.user not in followed)
-    found = await _allowed(scope, fresh, size + 1, CHECKED_AT_ONCE)
-    return SuggestionPage(viewer, found[:size], more=len(found) > size, first=after is None)
+    start = _place("after", window.after.id, candidates) + 1 if window.has_after else 0
+    end = _place("before", window.before.id, candidates) if window.has_before else None
+    inside = candidates[start:end]
+    ordered = reversed(inside) if window.backward else iter(inside)
+    unfollowed = (candidate for candidate in ordered if candidate.user not in followed)
+    found = await _allowed(scope, unfollowed, window.size + 1, CHECKED_AT_ONCE)
+    entries = found[: window.size]
+    if window.backward:
+        entries.reverse()
+    return SuggestionPage(viewer, entries, len(found) > window.size, window)
+
+
+async def suggestions_among(scope: Scope, users: Set[UserId]) -> Mapping[UserId, Suggestion]:
+    """Return the viewer's present suggestions of these users, by user."""
+    candidates, followed = await _candidates(scope)
+    asked = [c for c in candidates if c.user in users and c.user not in followed]
+    found = await _allowed(scope, iter(asked), len(asked), CHECKED_AT_ONCE)
+    return {suggestion.user: suggestion for suggestion in found}
 
 
 async def suggestion_total(scope: Scope) -> int:
@@ -108,11 +122,13 @@ async def _circles(
     return {owner: page.entries for owner, page in zip(owners, found.pages, strict=True)}
 
 
-def _place_after(user: UserId, candidates: Sequence[Suggestion]) -> int:
-    for place, candidate in enumerate(candidates, 1):
+def _place(argument: str, user: UserId, candidates: Sequence[Suggestion]) -> int:
+    for place, candidate in enumerate(candidates):
         if candidate.user == user:
             return place
-    raise BadCursor("after", "this suggestion is none any more; begin again without a cursor.")
+    raise BadCursor(
+        argument, "the user of this cursor is not suggested any more; start without a cursor."
+    )
 
 
 async def _allowed(

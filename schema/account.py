@@ -26,7 +26,7 @@ class AccountRow(NamedTuple):
 
 
 @strawberry.enum(description="Where an account is.")
-class AccountState(Enum):
+class UserAccountState(Enum):
     ACTIVE = strawberry.enum_value("ACTIVE", description="Here, as nearly all are.")
     DEACTIVATED = strawberry.enum_value(
         "DEACTIVATED",
@@ -42,7 +42,7 @@ DeletionRow: TypeAlias = account_state.Deletion
 
 @strawberry.type(description="How far the removal of a deleted account's edges is.")
 @of_rows(account_state.Deletion)
-class AccountDeletion:
+class UserAccountDeletion:
     @batched(
         description="How many edges are counted still, from the account and towards it; 0 when "
         "it is finished."
@@ -60,15 +60,15 @@ class AccountDeletion:
 
 
 @strawberry.type(description="Where an account is. For services.")
-class Account:
+class UserAccount:
     @batched(description="The user whose account it is.")
     def user(rows: Parents[AccountRow]) -> list[LazyUser]:
         return cast("list[LazyUser]", [row.user for row in rows])
 
     @batched(description="Where it is.")
-    def state(rows: Parents[AccountRow]) -> list[AccountState]:
-        return [AccountState[row.status.state.name] for row in rows]
+    def state(rows: Parents[AccountRow]) -> list[UserAccountState]:
+        return [UserAccountState[row.status.state.name] for row in rows]
 
     @batched(description="How far its deletion is; null of an account that is not deleted.")
-    def deletion(rows: Parents[AccountRow]) -> list[AccountDeletion | None]:
-        return cast("list[AccountDeletion | None]", [row.status.deletion for row in rows])
+    def deletion(rows: Parents[AccountRow]) -> list[UserAccountDeletion | None]:
+        return cast("list[UserAccountDeletion | None]", [row.status.deletion for row in rows])

@@ -10,19 +10,19 @@ from graph.account_state import AccountState
 from graph.errors import BadInput
 from resolvers import accounts
 from schema import arguments
-from schema.account import Account, AccountRow
+from schema.account import AccountRow, UserAccount
 from schema.context import Info, scope_of
 from schema.inputs import RepeatableInput
-from schema.payload import AS_FRESH
+from schema.payload import AS_FRESH, CHANGED, CLIENT_MUTATION_ID, OUTCOME, USER_ERRORS
 from schema.requests import idempotency_key
 from schema.told import account_outcome_of, refusal_of
 from schema.user_error import UserError
 
 _FOR_SERVICES = "For services; others get `FORBIDDEN`."
-_REFUSED = "Nothing was changed; `userErrors` says why."
+_REJECTED = "Nothing was changed; `userErrors` gives the reason."
 
 
-@strawberry.enum(description="What became of a `deactivateAccount`.")
+@strawberry.enum(description="The outcome of `deactivateAccount`.")
 class DeactivateAccountOutcome(Enum):
     DEACTIVATED = strawberry.enum_value(
         "DEACTIVATED", description="The account is switched off now."
@@ -30,10 +30,10 @@ class DeactivateAccountOutcome(Enum):
     ALREADY_DEACTIVATED = strawberry.enum_value(
         "ALREADY_DEACTIVATED", description="It was already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of a `reactivateAccount`.")
+@strawberry.enum(description="The outcome of `reactivateAccount`.")
 class ReactivateAccountOutcome(Enum):
     REACTIVATED = strawberry.enum_value(
         "REACTIVATED", description="The account is here again, with all that it was."
@@ -41,10 +41,10 @@ class ReactivateAccountOutcome(Enum):
     ALREADY_ACTIVE = strawberry.enum_value(
         "ALREADY_ACTIVE", description="It was here; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of a `deleteAccount`.")
+@strawberry.enum(description="The outcome of `deleteAccount`.")
 class DeleteAccountOutcome(Enum):
     DELETED = strawberry.enum_value(
         "DELETED",
@@ -53,7 +53,7 @@ class DeleteAccountOutcome(Enum):
     ALREADY_DELETED = strawberry.enum_value(
         "ALREADY_DELETED", description="It was already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
 @strawberry.input
@@ -82,30 +82,28 @@ class DeleteAccountInput(AccountInput):
 class AccountPayload:
     """What all payloads have in common; no type of the API itself."""
 
-    changed: bool = strawberry.field(description="Whether anything is different now.")
-    account: Account | None = strawberry.field(
-        description="Where the account is now; null if it is not known which one is meant."
+    changed: bool = strawberry.field(description=CHANGED)
+    account: UserAccount | None = strawberry.field(
+        description="The account after this mutation. Null if the user id is invalid."
     )
-    user_errors: list[UserError] = strawberry.field(
-        description="Why nothing was changed; empty if it is as was asked for."
-    )
+    user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
     consistency_token: str | None = strawberry.field(default=None, description=AS_FRESH)
-    client_mutation_id: str | None = strawberry.field(description="What the input held.")
+    client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
-@strawberry.type(description="What became of a `deactivateAccount`.")
+@strawberry.type(description="The result of `deactivateAccount`.")
 class DeactivateAccountPayload(AccountPayload):
-    outcome: DeactivateAccountOutcome = strawberry.field(description="What became of it.")
+    outcome: DeactivateAccountOutcome = strawberry.field(description=OUTCOME)
 
 
-@strawberry.type(description="What became of a `reactivateAccount`.")
+@strawberry.type(description="The result of `reactivateAccount`.")
 class ReactivateAccountPayload(AccountPayload):
-    outcome: ReactivateAccountOutcome = strawberry.field(description="What became of it.")
+    outcome: ReactivateAccountOutcome = strawberry.field(description=OUTCOME)
 
 
-@strawberry.type(description="What became of a `deleteAccount`.")
+@strawberry.type(description="The result of `deleteAccount`.")
 class DeleteAccountPayload(AccountPayload):
-    outcome: DeleteAccountOutcome = strawberry.field(description="What became of it.")
+    outcome: DeleteAccountOutcome = strawberry.field(description=OUTCOME)
 
 
 _INPUT = strawberry.argument(description="Which account, and what to give back.")
@@ -125,7 +123,7 @@ class AccountMutations:
         self,
         info: Info,
         input: Annotated[DeactivateAccountInput, _INPUT],  # noqa: A002
-    ) -> DeactivateAccountPayload:
+    ) -> DeactivateAccountPayload | None:
         state, outcomes = AccountState.DEACTIVATED, DeactivateAccountOutcome
         return await _changed(info, input, state, DeactivateAccountPayload, outcomes)
 
@@ -137,7 +135,7 @@ class AccountMutations:
         self,
         info: Info,
         input: Annotated[ReactivateAccountInput, _INPUT],  # noqa: A002
-    ) -> ReactivateAccountPayload:
+    ) -> ReactivateAccountPayload | None:
         state, outcomes = AccountState.ACTIVE, ReactivateAccountOutcome
         return await _changed(info, input, state, ReactivateAccountPayload, outcomes)
 
@@ -149,7 +147,7 @@ class AccountMutations:
         self,
         info: Info,
         input: Annotated[DeleteAccountInput, _INPUT],  # noqa: A002
-    ) -> DeleteAccountPayload:
+    ) -> DeleteAccountPayload | None:
         state, outcomes = AccountState.DELETED, DeleteAccountOutcome
         return await _changed(info, input, state, DeleteAccountPayload, outcomes)
 
@@ -171,6 +169,6 @@ async def _changed(
         told = {"account": None, **refusal_of(bad, outcomes)}
     else:
         result = await accounts.change_state(scope, user, state, key)
-        account = cast("Account", AccountRow(user, result.status))
+        account = cast("UserAccount", AccountRow(user, result.status))
         told = {"account": account, **await account_outcome_of(scope, result, outcomes)}
     return payload(client_mutation_id=arguments.given(given.client_mutation_id), **told)

@@ -9,6 +9,7 @@ import orjson
 import strawberry
 from strawberry import UNSET
 
+from engine import Outcome
 from graph.cursor import read_cursor
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, Pair, UserId, user_id_of
 from graph.errors import BadInput
@@ -16,6 +17,7 @@ from graph.page import NEWEST, OLDEST, ListOf, Position, Window
 from resolvers.scope import Limits
 
 T = TypeVar("T")
+GivenT = TypeVar("GivenT")
 SequenceT = TypeVar("SequenceT", bound=Sequence[str])
 
 WINDOWS_HELD = 256
@@ -73,15 +75,42 @@ def too_many(argument: str, count: int, most: int) -> BadInput:
     return BadInput(argument, f"{count} ids are too many: ask for at most {most} at once.")
 
 
-def user_pairs(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[Pair]:
-    """As many pairs as were given, in their order, at most `most`."""
+def each_user_id(argument: str, texts: Sequence[str], most: int) -> list[Outcome[UserId]]:
+    """One user id, or the BadInput that says why there is none, for each text.
+
+    Raises:
+        BadInput: there are more than `most`.
+    """
+    try:
+        return list(user_ids(argument, texts, most))
+    except BadInput:
+        if len(texts) > most:
+            raise
+        return [_outcome(user_id, argument, text) for text in texts]
+
+
+def each_user_pair(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[Outcome[Pair]]:
+    """One pair, or the BadInput that says why there is none, for each that was given.
+
+    Raises:
+        BadInput: there are more than `most`.
+    """
     if len(pairs) > most:
         raise BadInput(
             argument, f"{len(pairs)} pairs are too many: ask for at most {most} at once."
         )
-    firsts = user_ids(argument, [pair.from_ for pair in pairs], most)
-    seconds = user_ids(argument, [pair.to for pair in pairs], most)
-    return list(map(Pair, firsts, seconds))
+    return [_outcome(_pair, argument, pair) for pair in pairs]
+
+
+def _pair(argument: str, pair: PairOfIds) -> Pair:
+    return Pair(user_id(argument, pair.from_), user_id(argument, pair.to))
+
+
+def _outcome(read: Callable[[str, GivenT], T], argument: str, given: GivenT) -> Outcome[T]:
+    try:
+        return read(argument, given)
+    except BadInput as error:
+        return error
 
 
 def _plain_ids(texts: Sequence[str]) -> list[UserId]:

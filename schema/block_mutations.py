@@ -44,7 +44,7 @@ class BlockMutations:
         self,
         info: Info,
         input: Annotated[BlockUserInput, _INPUT],  # noqa: A002
-    ) -> BlockUserPayload:
+    ) -> BlockUserPayload | None:
         return await changed(
             info, input, RelationshipAction.BLOCK, BlockUserPayload, BlockUserOutcome
         )
@@ -56,7 +56,7 @@ class BlockMutations:
         self,
         info: Info,
         input: Annotated[UnblockUserInput, _INPUT],  # noqa: A002
-    ) -> UnblockUserPayload:
+    ) -> UnblockUserPayload | None:
         return await changed(
             info, input, RelationshipAction.UNBLOCK, UnblockUserPayload, UnblockUserOutcome
         )
@@ -69,7 +69,7 @@ class BlockMutations:
         self,
         info: Info,
         input: Annotated[MuteUserInput, _INPUT],  # noqa: A002
-    ) -> MuteUserPayload:
+    ) -> MuteUserPayload | None:
         return await changed(info, input, RelationshipAction.MUTE, MuteUserPayload, MuteUserOutcome)
 
     @strawberry.mutation(description="The viewer ends a mute.")
@@ -77,7 +77,7 @@ class BlockMutations:
         self,
         info: Info,
         input: Annotated[UnmuteUserInput, _INPUT],  # noqa: A002
-    ) -> UnmuteUserPayload:
+    ) -> UnmuteUserPayload | None:
         return await changed(
             info, input, RelationshipAction.UNMUTE, UnmuteUserPayload, UnmuteUserOutcome
         )
@@ -87,7 +87,7 @@ class BlockMutations:
         self,
         info: Info,
         input: Annotated[DismissSuggestionInput, _INPUT],  # noqa: A002
-    ) -> DismissSuggestionPayload:
+    ) -> DismissSuggestionPayload | None:
         return await changed(
             info,
             input,

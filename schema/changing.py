@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from graph.consistency import joined, write_token
 from graph.decision import Outcome
@@ -22,19 +22,24 @@ from schema.inputs import (
     UndoRelationshipChangeInput,
     UserInput,
 )
-from schema.outcomes import RelationshipOutcome, UndoRelationshipChangeOutcome
+from schema.outcomes import (
+    ChangeRelationshipsOutcome,
+    RelationshipOutcome,
+    UndoRelationshipChangeOutcome,
+)
 from schema.payload import (
     ChangeRelationshipsPayload,
-    Payload,
     RelationshipChange,
+    RelationshipPayload,
     UndoRelationshipChangePayload,
 )
 from schema.requests import action_of, idempotency_key
-from schema.rows import relation_rows
+from schema.rows import ViewerRow, relation_rows
 from schema.told import INPUT, outcome_of, refusal_of
-from schema.user_error import invalid_input, refusals
+from schema.user_error import UserError, invalid_input, refusals
+from schema.viewer import Viewer
 
-P = TypeVar("P", bound=Payload)
+P = TypeVar("P", bound=RelationshipPayload)
 
 
 async def changed(
@@ -57,7 +62,9 @@ async def changed(
         result = await relationship.change(scope, *change, key)
         told = {**_told(viewer, result, INPUT, outcomes), "consistency_token": _token([result])}
     return payload(
-        viewer=viewer, client_mutation_id=arguments.given(given.client_mutation_id), **told
+        viewer=ViewerRow(viewer),
+        client_mutation_id=arguments.given(given.client_mutation_id),
+        **told,
     )
 
 
@@ -76,7 +83,7 @@ async def undone(info: Info, given: UndoRelationshipChangeInput) -> UndoRelation
             "consistency_token": _token([result]),
         }
     return UndoRelationshipChangePayload(
-        viewer=viewer,  # type: ignore[arg-type]
+        viewer=cast("Viewer", ViewerRow(viewer)),
         client_mutation_id=arguments.given(given.client_mutation_id),
         **told,
     )
@@ -101,12 +108,24 @@ async def changed_many(info: Info, given: ChangeRelationshipsInput) -> ChangeRel
         except KeyReused:
             errors = refusals(Result(Outcome.IDEMPOTENCY_KEY_REUSED), INPUT)
     return ChangeRelationshipsPayload(
+        outcome=_outcome_of_all(changes, errors),
+        changed=any(isinstance(one, RelationshipChange) and one.changed for one in changes),
         changes=changes,
-        viewer=viewer,  # type: ignore[arg-type]
+        viewer=cast("Viewer", ViewerRow(viewer)),
         user_errors=errors,
         consistency_token=token,
         client_mutation_id=arguments.given(given.client_mutation_id),
     )
+
+
+def _outcome_of_all(
+    changes: Sequence[RelationshipChange | KithError], errors: Sequence[UserError]
+) -> ChangeRelationshipsOutcome:
+    if errors:
+        return ChangeRelationshipsOutcome.REJECTED
+    if all(isinstance(one, RelationshipChange) and not one.user_errors for one in changes):
+        return ChangeRelationshipsOutcome.COMPLETED
+    return ChangeRelationshipsOutcome.PARTIALLY_COMPLETED
 
 
 async def _changed_each(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import strawberry
 
-from engine import Parents, Soon, Zipped, batched, places
+from engine import Parents, Soon, Zipped, batched, of_rows, places
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Ranking
@@ -17,7 +17,7 @@ from resolvers.freshness import freshness_of
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
-from schema.freshness import Freshness, shown
+from schema.freshness import ListFreshness, shown
 from schema.rows import LIST, POSITION, ConnectionRow, EntryRow, UserRow
 
 if TYPE_CHECKING:
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
+EDGES = "The page's entries with their cursors and dates, in order."
+
 
 @strawberry.enum(description="Whether the viewer may open a list; if not, why.")
-class Access(Enum):
+class ListAccess(Enum):
     VISIBLE = strawberry.enum_value("VISIBLE", description="The viewer may.")
     HIDDEN_BY_OWNER = strawberry.enum_value(
         "HIDDEN_BY_OWNER", description="The owner shows it to others, or to nobody."
@@ -48,7 +50,7 @@ class PageInfo:
         ready=True,
     )
     def has_next_page(rows: Parents[ConnectionRow]) -> list[bool]:
-        return [row.page.more if row.from_start else row.bounds[1] for row in rows]
+        return [row.page.more if row.from_start else row.bounds[1] is not None for row in rows]
 
     @batched(
         description="Whether more comes before this page. Exact with `last`; with `first`, "
@@ -56,19 +58,31 @@ class PageInfo:
         ready=True,
     )
     def has_previous_page(rows: Parents[ConnectionRow]) -> list[bool]:
-        return [row.bounds[0] if row.from_start else row.page.more for row in rows]
+        return [row.bounds[0] is not None if row.from_start else row.page.more for row in rows]
 
-    @batched(description="The cursor of the first edge here.", ready=True)
+    @batched(
+        description="The cursor of the first edge of this page. Of an empty page read with `last`: "
+        "the given `before`, so that paging continues from there.",
+        ready=True,
+    )
     def start_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
         return [
-            write_cursor(row.page.entries[0], row.list_of) if row.page.entries else None
+            write_cursor(row.page.entries[0], row.list_of)
+            if row.page.entries
+            else (None if row.from_start else row.bounds[1])
             for row in rows
         ]
 
-    @batched(description="The cursor of the last edge here.", ready=True)
+    @batched(
+        description="The cursor of the last edge of this page. Of an empty page read with "
+        "`first`: the given `after`, so that paging continues from there.",
+        ready=True,
+    )
     def end_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
         return [
-            write_cursor(row.page.entries[-1], row.list_of) if row.page.entries else None
+            write_cursor(row.page.entries[-1], row.list_of)
+            if row.page.entries
+            else (row.bounds[0] if row.from_start else None)
             for row in rows
         ]
 
@@ -82,10 +96,8 @@ class Edge:
         return write_cursors(places(rows, POSITION), places(rows, LIST))
 
 
-@strawberry.type
+@strawberry.interface(description="A user in a list, whichever list it is.")
 class UserEdge(Edge):
-    """What the edges of lists of users have in common; no type of the API itself."""
-
     @batched(graphql_type=LazyUser, description="The user at the other end.")
     def node(rows: Parents[EntryRow]) -> list[UserRow]:
         return [user for _, user in places(rows, POSITION)]
@@ -101,16 +113,19 @@ class FollowEdge(UserEdge):
 
 
 @strawberry.type(description="A user in a list of whom somebody follows.")
+@of_rows(tuple)
 class FollowingEdge(FollowEdge):
     pass
 
 
 @strawberry.type(description="A user in a list of somebody's followers.")
+@of_rows(tuple)
 class FollowerEdge(FollowEdge):
     pass
 
 
 @strawberry.type(description="A user in a list of somebody's friends: both follow each other.")
+@of_rows(tuple)
 class FriendEdge(UserEdge):
     @batched(description="Since when both have followed each other.", ready=True)
     def friends_since(rows: Parents[EntryRow]) -> list[datetime]:
@@ -138,14 +153,19 @@ class Connection:
         description="How fresh this page is. Asking for it costs one look for the whole request; "
         "null, with an error, where even that is not possible."
     )
-    def freshness(rows: Parents[ConnectionRow], info: Info) -> list[Freshness | None]:
+    def freshness(rows: Parents[ConnectionRow], info: Info) -> list[ListFreshness | None]:
         found = freshness_of(scope_of(info), [row.list_of for row in rows])
         return list(map(shown, found))
 
 
-@strawberry.type
+@strawberry.interface(
+    description="A page of a list of users, whichever list it is: write a fragment on it once, and "
+    "use it for all lists."
+)
 class UserConnection(Connection):
-    """What the pages of lists of users have in common; no type of the API itself."""
+    @batched(graphql_type=list[UserEdge], description=EDGES)
+    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+        return list(map(entries, rows))
 
     @batched(
         graphql_type=list[LazyUser],
@@ -158,14 +178,12 @@ class UserConnection(Connection):
         description="Whether the viewer may open this list. If not, it is empty, and so is every "
         "page of it."
     )
-    def access(rows: Parents[ConnectionRow]) -> list[Access]:
-        return [Access[row.access.name] for row in rows]
-
-
-EDGES = "The page's entries with their cursors and dates, in order."
+    def access(rows: Parents[ConnectionRow]) -> list[ListAccess]:
+        return [ListAccess[row.access.name] for row in rows]
 
 
 @strawberry.type(description="A page of whom a user follows.")
+@of_rows(ConnectionRow)
 class FollowingConnection(UserConnection):
     @batched(graphql_type=list[FollowingEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
@@ -173,6 +191,7 @@ class FollowingConnection(UserConnection):
 
 
 @strawberry.type(description="A page of a user's followers.")
+@of_rows(ConnectionRow)
 class FollowerConnection(UserConnection):
     @batched(graphql_type=list[FollowerEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
@@ -180,6 +199,7 @@ class FollowerConnection(UserConnection):
 
 
 @strawberry.type(description="A page of a user's friends.")
+@of_rows(ConnectionRow)
 class FriendConnection(UserConnection):
     @batched(graphql_type=list[FriendEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:

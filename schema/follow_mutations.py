@@ -40,7 +40,7 @@ class FollowMutations:
         self,
         info: Info,
         input: Annotated[FollowUserInput, _INPUT],  # noqa: A002
-    ) -> FollowUserPayload:
+    ) -> FollowUserPayload | None:
         return await changed(
             info, input, RelationshipAction.FOLLOW, FollowUserPayload, FollowUserOutcome
         )
@@ -52,7 +52,7 @@ class FollowMutations:
         self,
         info: Info,
         input: Annotated[UnfollowUserInput, _INPUT],  # noqa: A002
-    ) -> UnfollowUserPayload:
+    ) -> UnfollowUserPayload | None:
         return await changed(
             info, input, RelationshipAction.UNFOLLOW, UnfollowUserPayload, UnfollowUserOutcome
         )
@@ -64,7 +64,7 @@ class FollowMutations:
         self,
         info: Info,
         input: Annotated[UpdateFollowInput, _INPUT],  # noqa: A002
-    ) -> UpdateFollowPayload:
+    ) -> UpdateFollowPayload | None:
         return await changed(
             info, input, RelationshipAction.UPDATE_FOLLOW, UpdateFollowPayload, UpdateFollowOutcome
         )
@@ -77,7 +77,7 @@ class FollowMutations:
         self,
         info: Info,
         input: Annotated[RemoveFollowerInput, _INPUT],  # noqa: A002
-    ) -> RemoveFollowerPayload:
+    ) -> RemoveFollowerPayload | None:
         return await changed(
             info,
             input,

@@ -32,7 +32,7 @@ AtLeastAsFresh = Annotated[
 
 
 @strawberry.type(description="How fresh a page is.")
-class Freshness:
+class ListFreshness:
     as_of: datetime = strawberry.field(
         description="All changes of the list that were acknowledged by then are in this page; "
         "later ones may be."
@@ -69,8 +69,8 @@ async def token_of_accounts(scope: Scope) -> str | None:
     return None if moment is None else write_token(moment)
 
 
-def shown(found: freshness.Freshness) -> Freshness:
-    return Freshness(
+def shown(found: freshness.Freshness) -> ListFreshness:
+    return ListFreshness(
         as_of=date(found.as_of), lag_ms=min(found.lag_ms, LAG_MAX), degraded=found.is_degraded
     )
 

@@ -69,7 +69,7 @@ class FollowUserInput(UserInput):
         description="Who sees the follow: PUBLIC by default. A follow that there is already stays "
         "as it is: `updateFollow` changes it.",
     )
-    special: bool | None = strawberry.field(
+    close_follow: bool | None = strawberry.field(
         default=UNSET,
         description="Whether it is a close follow, which only the viewer sees; by default not.",
     )
@@ -88,7 +88,7 @@ class UpdateFollowInput(UserInput):
     visibility: FollowVisibility | None = strawberry.field(
         default=UNSET, description="Who is to see the follow."
     )
-    special: bool | None = strawberry.field(
+    close_follow: bool | None = strawberry.field(
         default=UNSET, description="Whether it is to be a close follow."
     )
 
@@ -153,7 +153,7 @@ class RelationshipChangeInput:
     visibility: FollowVisibility | None = strawberry.field(
         default=UNSET, description="Who is to see a follow."
     )
-    special: bool | None = strawberry.field(
+    close_follow: bool | None = strawberry.field(
         default=UNSET, description="Whether it is to be a close follow."
     )
     message: str | None = strawberry.field(

@@ -16,9 +16,10 @@ from resolvers.interactions import record_interactions
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.inputs import RepeatableInput
+from schema.payload import CLIENT_MUTATION_ID, OUTCOME, USER_ERRORS
 from schema.requests import idempotency_key
-from schema.told import INPUT
-from schema.user_error import UserError, refusals
+from schema.told import outcome_of, refusal_of
+from schema.user_error import UserError
 
 COUNT_MAX = 1_000
 """More of one kind at one moment is a mistake of the caller's."""
@@ -60,29 +61,25 @@ class RecordInteractionsInput(RepeatableInput):
     )
 
 
-@strawberry.enum(description="What became of a `recordInteractions`.")
+@strawberry.enum(description="The outcome of `recordInteractions`.")
 class RecordInteractionsOutcome(Enum):
-    RECORDED = strawberry.enum_value(
-        "RECORDED", description="All that there was to record is recorded."
-    )
-    REFUSED = strawberry.enum_value(
-        "REFUSED", description="Nothing was recorded: `userErrors` say why."
+    RECORDED = strawberry.enum_value("RECORDED", description="The interactions are recorded.")
+    REJECTED = strawberry.enum_value(
+        "REJECTED", description="Nothing was recorded; `userErrors` gives the reason."
     )
 
 
-@strawberry.type(description="What became of a `recordInteractions`.")
+@strawberry.type(description="The result of `recordInteractions`.")
 class RecordInteractionsPayload:
-    outcome: RecordInteractionsOutcome = strawberry.field(description="What became of it.")
+    outcome: RecordInteractionsOutcome = strawberry.field(description=OUTCOME)
+    changed: bool = strawberry.field(description="Whether this request recorded anything.")
     recorded: int = strawberry.field(
-        description="How many were recorded: all but those of users with themselves, and of "
-        "deleted accounts."
+        description="How many interactions count: all but those of users with themselves and "
+        "those of deleted accounts. A repeat with the same idempotency key returns the number of "
+        "the first request."
     )
-    user_errors: list[UserError] = strawberry.field(
-        description="Why nothing was recorded: that the idempotency key was used before, with "
-        "another input. Whatever else is wrong with the input is an error of the whole field, "
-        "`BAD_USER_INPUT`."
-    )
-    client_mutation_id: str | None = strawberry.field(description="What the input held.")
+    user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
+    client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
 @strawberry.type
@@ -100,18 +97,21 @@ class InteractionMutations:
         input: Annotated[  # noqa: A002
             RecordInteractionsInput, strawberry.argument(description="Who did what to whom.")
         ],
-    ) -> RecordInteractionsPayload:
+    ) -> RecordInteractionsPayload | None:
         scope = scope_of(info)
         scope.must_be_service()
-        key = idempotency_key(input.idempotency_key)
-        given = _interactions(input.interactions, scope.limits.interactions_max)
-        result = await record_interactions(scope, given, key, said=input.interactions)
-        errors = refusals(result, INPUT)
+        try:
+            key = idempotency_key(input.idempotency_key)
+            given = _interactions(input.interactions, scope.limits.interactions_max)
+        except BadInput as bad:
+            recorded, told = 0, refusal_of(bad, RecordInteractionsOutcome)
+        else:
+            result = await record_interactions(scope, given, key, said=input.interactions)
+            recorded, told = result.recorded, outcome_of(result, RecordInteractionsOutcome)
         return RecordInteractionsPayload(
-            outcome=RecordInteractionsOutcome["REFUSED" if errors else result.outcome.name],
-            recorded=result.recorded,
-            user_errors=errors,
+            recorded=recorded,
             client_mutation_id=arguments.given(input.client_mutation_id),
+            **{**told, "changed": recorded > 0},
         )
 
 
@@ -119,7 +119,7 @@ def _interactions(given: Sequence[InteractionInput], most: int) -> list[Interact
     if len(given) > most:
         raise BadInput("interactions", f"{len(given)} are too many: at most {most} at once.")
     now = Millis(int(time.time() * 1000))
-    return [_interaction(f"interactions[{i}]", one, now) for i, one in enumerate(given)]
+    return [_interaction(f"interactions.{i}", one, now) for i, one in enumerate(given)]
 
 
 def _interaction(argument: str, given: InteractionInput, now: Millis) -> Interaction:

@@ -22,7 +22,7 @@ from resolvers.scope import Limits
 from schema.arguments import Paging, window
 from schema.context import Info, scope_of
 from schema.order import FriendOrder, ListOrder, is_oldest_first
-from schema.rows import ConnectionRow, UserRow
+from schema.rows import ConnectionRow, UserRow, ViewerRow
 
 Rows: TypeAlias = Sequence[Outcome[ConnectionRow]]
 Read: TypeAlias = Callable[[Sequence[UserId], Window], Awaitable[Opened]]
@@ -59,13 +59,13 @@ def filtered(
 def own_pages(
     info: Info,
     kind: OwnListKind,
-    viewers: Parents[UserRow],
+    viewers: Parents[ViewerRow],
     paging: Paging,
     order: ListOrder | None,
 ) -> Awaitable[Rows]:
     """A page of a list that is the viewer's alone."""
     scope = scope_of(info)
-    lists = _lists(kind, viewers, order)
+    lists = _lists(kind, [user for (user,) in viewers], order)
     return _rows(scope.limits, lists, paging, partial(own_pages_of, scope, kind))
 
 
@@ -170,9 +170,8 @@ def _opened_rows(
     if lists[0].oldest_first:
         pages = [Page(page.entries[::-1], page.more) for page in pages]
     _, after, last, before = paging
-    bounds = after is not None, before is not None
     told = totals if chosen is None else repeat(chosen)
-    rows = zip(lists, pages, repeat(last is None), repeat(bounds), accesses, told)
+    rows = zip(lists, pages, repeat(last is None), repeat((after, before)), accesses, told)
     return list(map(_connection_row, rows))
 
 

@@ -40,7 +40,7 @@ class Mutation(
         self,
         info: Info,
         input: Annotated[UndoRelationshipChangeInput, _INPUT],  # noqa: A002
-    ) -> UndoRelationshipChangePayload:
+    ) -> UndoRelationshipChangePayload | None:
         return await undone(info, input)
 
     @strawberry.mutation(
@@ -52,5 +52,5 @@ class Mutation(
         self,
         info: Info,
         input: Annotated[ChangeRelationshipsInput, _INPUT],  # noqa: A002
-    ) -> ChangeRelationshipsPayload:
+    ) -> ChangeRelationshipsPayload | None:
         return await changed_many(info, input)

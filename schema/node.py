@@ -1,20 +1,41 @@
-"""The one interface of everything that has an id."""
+"""The interface of objects that have a globally unique id, and the form of these ids."""
+
+from collections.abc import Sequence
 
 import orjson
 import strawberry
 
 from engine import Parents, batched
+from graph.edge import UserId, user_id_of
 from schema.rows import UserRow
 
+RELATION_PREFIX = "relation"
+REQUEST_PREFIX = "request"
+SUGGESTION_PREFIX = "suggestion"
+VIEWER_PREFIX = "viewer"
+"""What the ids of objects begin with; a user's id has no prefix."""
 
-@strawberry.interface(description="An object with an id that `node(id)` finds it by.")
+USERS_IN_ID = {RELATION_PREFIX: 2, REQUEST_PREFIX: 2, SUGGESTION_PREFIX: 2, VIEWER_PREFIX: 1}
+"""How many user ids follow each prefix, separated by colons."""
+
+
+@strawberry.interface(description="An object that `node(id)` can fetch by its id.")
 class Node:
     @batched(
         graphql_type=strawberry.ID,
-        description="The id, unique in the whole API. A user's is the platform's own 64-bit user "
-        "id, as a decimal number.",
+        description="The id, unique among all objects. A user's id is the platform's own 64-bit "
+        "user id as a decimal number; the ids of other objects begin with a word and a colon.",
         ready=True,
     )
     def id(rows: Parents[UserRow]) -> list[str]:
         # orjson writes a column of numbers in less than half of the time that str takes.
         return orjson.dumps(list(rows))[1:-1].decode().split(",")
+
+
+def parsed_id(text: str) -> tuple[str, Sequence[UserId]] | None:
+    """The prefix and the user ids of an object's id; None if it is not such an id."""
+    prefix, *parts = text.split(":", 3)
+    users = [user for user in map(user_id_of, parts) if user is not None]
+    if len(users) != len(parts) or len(users) != USERS_IN_ID.get(prefix):
+        return None
+    return prefix, users

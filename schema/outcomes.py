@@ -1,14 +1,14 @@
-"""What can become of each change, as enums: one a mutation, one for settings. Decides nothing."""
+"""The outcomes of mutations as enums: one for each mutation, and one for settings."""
 
 from enum import Enum
 from typing import cast
 
 import strawberry
 
-_REFUSED = "Nothing was changed: `userErrors` say why."
+_REJECTED = "Nothing was changed; `userErrors` gives the reason."
 
 
-@strawberry.enum(description="What became of a `followUser`.")
+@strawberry.enum(description="The outcome of `followUser`.")
 class FollowUserOutcome(Enum):
     FOLLOWED = strawberry.enum_value("FOLLOWED", description="The viewer follows the user now.")
     REQUESTED = strawberry.enum_value(
@@ -20,10 +20,10 @@ class FollowUserOutcome(Enum):
     ALREADY_REQUESTED = strawberry.enum_value(
         "ALREADY_REQUESTED", description="The user has been asked already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of an `unfollowUser`.")
+@strawberry.enum(description="The outcome of `unfollowUser`.")
 class UnfollowUserOutcome(Enum):
     UNFOLLOWED = strawberry.enum_value(
         "UNFOLLOWED", description="The viewer does not follow the user any more."
@@ -31,10 +31,10 @@ class UnfollowUserOutcome(Enum):
     NOT_FOLLOWING = strawberry.enum_value(
         "NOT_FOLLOWING", description="The viewer did not anyway; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of an `updateFollow`.")
+@strawberry.enum(description="The outcome of `updateFollow`.")
 class UpdateFollowOutcome(Enum):
     UPDATED = strawberry.enum_value("UPDATED", description="The follow is now as it was asked for.")
     UNCHANGED = strawberry.enum_value(
@@ -43,10 +43,10 @@ class UpdateFollowOutcome(Enum):
     NOT_FOLLOWING = strawberry.enum_value(
         "NOT_FOLLOWING", description="The viewer does not follow the user; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of a `removeFollower`.")
+@strawberry.enum(description="The outcome of `removeFollower`.")
 class RemoveFollowerOutcome(Enum):
     FOLLOWER_REMOVED = strawberry.enum_value(
         "FOLLOWER_REMOVED", description="The user does not follow the viewer any more."
@@ -54,19 +54,19 @@ class RemoveFollowerOutcome(Enum):
     NOT_FOLLOWED = strawberry.enum_value(
         "NOT_FOLLOWED", description="The user did not anyway; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of a `blockUser`.")
+@strawberry.enum(description="The outcome of `blockUser`.")
 class BlockUserOutcome(Enum):
     BLOCKED = strawberry.enum_value("BLOCKED", description="The viewer blocks the user now.")
     ALREADY_BLOCKED = strawberry.enum_value(
         "ALREADY_BLOCKED", description="The viewer did already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of an `unblockUser`.")
+@strawberry.enum(description="The outcome of `unblockUser`.")
 class UnblockUserOutcome(Enum):
     UNBLOCKED = strawberry.enum_value(
         "UNBLOCKED", description="The viewer does not block the user any more."
@@ -74,10 +74,10 @@ class UnblockUserOutcome(Enum):
     NOT_BLOCKED = strawberry.enum_value(
         "NOT_BLOCKED", description="The viewer did not anyway; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of a `muteUser`.")
+@strawberry.enum(description="The outcome of `muteUser`.")
 class MuteUserOutcome(Enum):
     MUTED = strawberry.enum_value(
         "MUTED", description="The viewer mutes the user now, until the date that was asked for."
@@ -86,10 +86,10 @@ class MuteUserOutcome(Enum):
         "ALREADY_MUTED",
         description="The viewer did already, until the same date; nothing was changed.",
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of an `unmuteUser`.")
+@strawberry.enum(description="The outcome of `unmuteUser`.")
 class UnmuteUserOutcome(Enum):
     UNMUTED = strawberry.enum_value(
         "UNMUTED", description="The viewer does not mute the user any more."
@@ -97,10 +97,10 @@ class UnmuteUserOutcome(Enum):
     NOT_MUTED = strawberry.enum_value(
         "NOT_MUTED", description="The viewer did not anyway; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of an `acceptFollowRequest`.")
+@strawberry.enum(description="The outcome of `acceptFollowRequest`.")
 class AcceptFollowRequestOutcome(Enum):
     REQUEST_ACCEPTED = strawberry.enum_value(
         "REQUEST_ACCEPTED", description="The user follows the viewer now."
@@ -108,19 +108,19 @@ class AcceptFollowRequestOutcome(Enum):
     NO_REQUEST = strawberry.enum_value(
         "NO_REQUEST", description="There is no such request; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of a `declineFollowRequest`.")
+@strawberry.enum(description="The outcome of `declineFollowRequest`.")
 class DeclineFollowRequestOutcome(Enum):
     REQUEST_DECLINED = strawberry.enum_value("REQUEST_DECLINED", description="The request is gone.")
     NO_REQUEST = strawberry.enum_value(
         "NO_REQUEST", description="There is no such request; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of a `cancelFollowRequest`.")
+@strawberry.enum(description="The outcome of `cancelFollowRequest`.")
 class CancelFollowRequestOutcome(Enum):
     REQUEST_CANCELLED = strawberry.enum_value(
         "REQUEST_CANCELLED", description="The request is taken back."
@@ -128,10 +128,10 @@ class CancelFollowRequestOutcome(Enum):
     NO_REQUEST = strawberry.enum_value(
         "NO_REQUEST", description="There is no such request; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of a `dismissSuggestion`.")
+@strawberry.enum(description="The outcome of `dismissSuggestion`.")
 class DismissSuggestionOutcome(Enum):
     DISMISSED = strawberry.enum_value(
         "DISMISSED", description="The user will not be suggested to the viewer again."
@@ -139,20 +139,20 @@ class DismissSuggestionOutcome(Enum):
     ALREADY_DISMISSED = strawberry.enum_value(
         "ALREADY_DISMISSED", description="The user was dismissed already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of an `undoRelationshipChange`.")
+@strawberry.enum(description="The outcome of `undoRelationshipChange`.")
 class UndoRelationshipChangeOutcome(Enum):
     RESTORED = strawberry.enum_value(
         "RESTORED",
         description="What the change took is there again, with its date; or is asked for, where "
         "that has become necessary.",
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="What became of a change of somebody's settings.")
+@strawberry.enum(description="The outcome of a change of settings.")
 class SettingsOutcome(Enum):
     UPDATED = strawberry.enum_value(
         "UPDATED", description="The settings are now as they were asked for."
@@ -160,7 +160,24 @@ class SettingsOutcome(Enum):
     UNCHANGED = strawberry.enum_value(
         "UNCHANGED", description="They were so already; nothing was changed."
     )
-    REFUSED = strawberry.enum_value("REFUSED", description=_REFUSED)
+    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
+
+
+@strawberry.enum(description="The outcome of `changeRelationships` as a whole.")
+class ChangeRelationshipsOutcome(Enum):
+    COMPLETED = strawberry.enum_value(
+        "COMPLETED", description="Every change was made, or was already in effect."
+    )
+    PARTIALLY_COMPLETED = strawberry.enum_value(
+        "PARTIALLY_COMPLETED",
+        description="At least one change was rejected or could not be made; see each entry of "
+        "`changes`.",
+    )
+    REJECTED = strawberry.enum_value(
+        "REJECTED",
+        description="No change was made, because the input as a whole is invalid; `userErrors` "
+        "gives the reason.",
+    )
 
 
 OUTCOMES: tuple[type[Enum], ...] = (
@@ -186,5 +203,5 @@ _VALUES = {
 }
 RelationshipOutcome: type[Enum] = strawberry.enum(
     cast("type[Enum]", Enum("RelationshipOutcome", _VALUES)),
-    description="What became of one of many changes.",
+    description="The outcome of one change of `changeRelationships`.",
 )

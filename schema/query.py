@@ -1,24 +1,23 @@
-"""Where reads begin: the query root, and the viewer. Knows nothing of stores."""
+"""The query root: every field that a read can start with."""
 
 from collections.abc import Sequence
 from typing import Annotated, cast
 
 import strawberry
 
-from engine import Outcome, Parents, batched
-from graph.errors import BadInput
+from engine import Outcome, Parents, batched, items_of
 from resolvers import relations
 from resolvers.accounts import statuses
 from resolvers.scope import Scope
 from schema import arguments
-from schema.account import Account, AccountRow
+from schema.account import AccountRow, UserAccount
 from schema.context import Info, scope_of
 from schema.federation import Entity, Representations, Service, subgraph, users_of
 from schema.freshness import AtLeastAsFresh
 from schema.node import Node
+from schema.nodes import nodes_of
 from schema.relation import Relation
-from schema.request import pair_of, requests_of
-from schema.rows import RequestRow, UserRow
+from schema.rows import RelationRow, UserRow, ViewerRow, relation_row
 from schema.user import User
 from schema.viewer import Viewer
 
@@ -34,7 +33,7 @@ NodeIds = Annotated[
 ]
 
 
-_NEVER = "Null only beside an error: every id is a user's."
+_NEVER = "Null only beside an error: every valid id is a user's."
 
 
 @strawberry.input(description="Two users, in order.")
@@ -49,35 +48,35 @@ UserPairs = Annotated[
 ]
 
 
-@strawberry.type(description="Everything that can be asked.")
+@strawberry.type(
+    description="The entry points for reading. Each field fails on its own: where one is "
+    "forbidden or has invalid arguments, it is null beside an error, and the others are answered."
+)
 class Query:
     @batched(
-        description="The object with this id: a user, or a request to follow that the viewer sent "
-        "or was sent; null if there is no such request."
+        description="The object with this id: a user, a relation, a follow request that the "
+        "viewer sent or received, one of the viewer's suggestions, or the viewer. Null if there "
+        "is no such object, or the viewer may not see it."
     )
     async def node(
         roots: Parents[None],
         info: Info,
         id: NodeId,  # noqa: A002
-        at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[Node | None]:
-        found = await _nodes(scope_of(info), "id", [id])
-        return cast("list[Node | None]", found * len(roots))
+    ) -> list[Outcome[Node | None]]:
+        found = await nodes_of(scope_of(info), "id", [id])
+        return cast("list[Outcome[Node | None]]", found * len(roots))
 
     @batched(
-        description="The objects with these ids, in their order; null where there is no such "
-        "request."
+        graphql_type=list[Node | None] | None,
+        description="The objects with these ids, in their order. An entry is null where `node` "
+        "is null; an invalid id is null beside an error of its own.",
     )
     async def nodes(
-        roots: Parents[None],
-        info: Info,
-        ids: NodeIds,
-        at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[list[Node | None]]:
+        roots: Parents[None], info: Info, ids: NodeIds
+    ) -> list[list[Outcome[object | None]]]:
         scope = scope_of(info)
-        most = scope.limits.users_max
-        found = await _nodes(scope, "ids", arguments.at_most("ids", ids, most))
-        return cast("list[list[Node | None]]", [found] * len(roots))
+        found = await nodes_of(scope, "ids", arguments.at_most("ids", ids, scope.limits.users_max))
+        return [found] * len(roots)
 
     @batched(graphql_type=User | None, description=f"The user with this id. {_NEVER}")
     def user(
@@ -88,67 +87,77 @@ class Query:
         return [arguments.user_id("id", id)] * len(roots)
 
     @batched(
-        graphql_type=list[User | None],
-        description=f"The users with these ids, in their order. {_NEVER}",
+        graphql_type=list[User | None] | None,
+        description="The users with these ids, in their order. An entry is null only beside an "
+        "error: its id is invalid.",
     )
     def users(
         roots: Parents[None],
         info: Info,
         ids: UserIds,
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[list[UserRow]]:
+    ) -> list[list[Outcome[UserRow]]]:
         most = scope_of(info).limits.users_max
-        return [arguments.user_ids("ids", ids, most)] * len(roots)
-
-    @batched(description="Who is asking; null when nobody is signed in.")
-    def viewer(
-        roots: Parents[None], info: Info, at_least_as_fresh: AtLeastAsFresh = None
-    ) -> list[Viewer | None]:
-        return cast("list[Viewer | None]", [scope_of(info).viewer] * len(roots))
+        return [arguments.each_user_id("ids", ids, most)] * len(roots)
 
     @batched(
-        description="For services: how each first user stands to each second, in the order of "
-        "`pairs`. Others get `FORBIDDEN`."
+        graphql_type=Viewer | None,
+        description="The user who makes the request. Null if nobody is signed in.",
+    )
+    def viewer(roots: Parents[None], info: Info) -> list[ViewerRow | None]:
+        viewer = scope_of(info).viewer
+        return [None if viewer is None else ViewerRow(viewer)] * len(roots)
+
+    @batched(
+        graphql_type=list[Relation | None] | None,
+        description="For services: the relation of each pair of users, in the order of `pairs`. "
+        "An entry is null only beside an error: a user id of its pair is invalid. Other callers "
+        "get the error `FORBIDDEN`.",
     )
     async def relations_between(
         roots: Parents[None],
         info: Info,
         pairs: UserPairs,
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[list[Relation]]:
+    ) -> list[list[Outcome[RelationRow]]]:
         scope = scope_of(info)
         scope.must_be_service()
-        between = arguments.user_pairs("pairs", pairs, scope.limits.pairs_max)
-        found = await relations.of_pairs(scope, between)
-        rows = [
-            (pair.source, pair.target, relation.kinds, relation)
-            for pair, relation in zip(between, found, strict=True)
+        given = arguments.each_user_pair("pairs", pairs, scope.limits.pairs_max)
+        found = iter(await relations.of_pairs(scope, items_of(given)))
+        rows: list[Outcome[RelationRow]] = [
+            pair if isinstance(pair, Exception) else relation_row(pair, next(found))
+            for pair in given
         ]
-        return cast("list[list[Relation]]", [rows] * len(roots))
+        return [rows] * len(roots)
 
-    @batched(description="For services: where the account of this user is. Others get `FORBIDDEN`.")
+    @batched(
+        graphql_type=UserAccount | None,
+        description="For services: the state of this user's account. Other callers get the error "
+        "`FORBIDDEN`.",
+    )
     async def account(
         roots: Parents[None],
         info: Info,
         id: UserIdArgument,  # noqa: A002
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[Account]:
-        rows = await _accounts(scope_of(info), [arguments.user_id("id", id)])
-        return cast("list[Account]", rows * len(roots))
+    ) -> list[Outcome[AccountRow]]:
+        return await _accounts(scope_of(info), [arguments.user_id("id", id)]) * len(roots)
 
     @batched(
-        description="For services: where the accounts of these users are, in their order. Others "
-        "get `FORBIDDEN`."
+        graphql_type=list[UserAccount | None] | None,
+        description="For services: the states of these users' accounts, in the order of `ids`. An "
+        "entry is null only beside an error: its id is invalid. Other callers get the error "
+        "`FORBIDDEN`.",
     )
     async def accounts(
         roots: Parents[None],
         info: Info,
         ids: UserIds,
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[list[Account]]:
+    ) -> list[list[Outcome[AccountRow]]]:
         scope = scope_of(info)
-        rows = await _accounts(scope, arguments.user_ids("ids", ids, scope.limits.users_max))
-        return cast("list[list[Account]]", [rows] * len(roots))
+        users = arguments.each_user_id("ids", ids, scope.limits.users_max)
+        return [await _accounts(scope, users)] * len(roots)
 
     @batched(
         name="_service", description="For a router of federated subgraphs: what this subgraph is."
@@ -169,23 +178,7 @@ class Query:
         return [users_of(representations, most)] * len(roots)
 
 
-async def _accounts(scope: Scope, users: Sequence[UserRow]) -> list[AccountRow]:
-    return list(map(AccountRow, users, await statuses(scope, users)))
-
-
-async def _nodes(
-    scope: Scope, argument: str, texts: list[strawberry.ID]
-) -> list[UserRow | RequestRow | None]:
-    pairs = {text: pair for text in texts if (pair := pair_of(text))}
-    requests = dict(zip(pairs, await requests_of(scope, list(pairs.values())), strict=True))
-    return [requests[text] if text in requests else _user_of_node(argument, text) for text in texts]
-
-
-def _user_of_node(argument: str, text: str) -> UserRow:
-    if ":" in text:
-        raise BadInput(
-            argument,
-            f'"{arguments.shown(text)}" is no id: a user has a decimal number, and a request has '
-            "`request:` and both users' ids, with a colon between them.",
-        )
-    return arguments.user_id(argument, text)
+async def _accounts(scope: Scope, users: Sequence[Outcome[UserRow]]) -> list[Outcome[AccountRow]]:
+    valid = items_of(users)
+    found = map(AccountRow, valid, await statuses(scope, valid))
+    return [user if isinstance(user, Exception) else next(found) for user in users]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import strawberry
 
-from engine import Parents, batched, derived, places
+from engine import Parents, batched, derived, of_rows, places
 from graph import relation as rules
 from graph.edge import Millis, Pair
 from schema.context import Info, scope_of
+from schema.node import RELATION_PREFIX, Node
 from schema.notes import notes_of
 from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, date
 
@@ -32,10 +33,20 @@ class RelationState(Enum):
 
 
 @strawberry.type(
-    description="How the user `from` stands to the user `to`, in both directions, as far as the "
-    "viewer may know it: what is hidden looks like what is not there."
+    description="The relationship between the user `from` and the user `to`, in both directions, "
+    "as far as the viewer may see it. Hidden parts look as if they did not exist."
 )
-class Relation:
+@of_rows(tuple)
+class Relation(Node):
+    @batched(
+        graphql_type=strawberry.ID,
+        description="The id: `relation:`, the id of `from`, a colon, and the id of `to`.",
+        ready=True,
+    )
+    def id(rows: Parents[RelationRow]) -> list[str]:
+        ends = zip(places(rows, SOURCE), places(rows, TARGET), strict=True)
+        return [f"{RELATION_PREFIX}:{source}:{target}" for source, target in ends]
+
     @batched(name="from", description="The user from whose side this is told.")
     def from_(rows: Parents[RelationRow]) -> list[LazyUser]:
         return cast("list[User]", places(rows, SOURCE))
@@ -75,9 +86,9 @@ class Relation:
     muted: bool = derived(
         KINDS, rules.mutes, description="Whether `from` has muted `to`. To all but `from`: false."
     )
-    special: bool = derived(
+    close_follow: bool = derived(
         KINDS,
-        rules.is_special,
+        rules.is_close_follow,
         description="Whether `to` is a close follow of `from`. To all but `from`: false.",
     )
 

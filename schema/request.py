@@ -7,16 +7,14 @@ from typing import cast
 import strawberry
 
 from engine import Parents, batched, of_rows
-from graph.edge import Kind, Pair, UserId, user_id_of
+from graph.edge import Kind, Pair, UserId
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
-from schema.node import Node
+from schema.node import REQUEST_PREFIX, Node
 from schema.notes import notes_of
 from schema.relation import LazyUser
 from schema.rows import RequestRow, date
 from storage.ports import Check
-
-PREFIX = "request"
 
 
 @strawberry.type(description="Somebody asks to follow somebody who approves who follows them.")
@@ -24,7 +22,7 @@ PREFIX = "request"
 class FollowRequest(Node):
     @batched(description="The id: `request:` and both users' ids, with a colon between them.")
     def id(rows: Parents[RequestRow]) -> list[strawberry.ID]:
-        return [strawberry.ID(f"{PREFIX}:{row.source}:{row.target}") for row in rows]
+        return [strawberry.ID(f"{REQUEST_PREFIX}:{row.source}:{row.target}") for row in rows]
 
     @batched(name="from", description="Who asks.")
     def from_(rows: Parents[RequestRow]) -> list[LazyUser]:
@@ -43,16 +41,6 @@ class FollowRequest(Node):
         pairs = [Pair(row.source, row.target) for row in rows]
         notes = await notes_of(scope_of(info), pairs)
         return [note.message if note else None for note in map(notes.get, pairs)]
-
-
-def pair_of(text: str) -> Pair | None:
-    """The two users of a request's id; None if it is none."""
-    prefix, *ends = text.split(":", 3)
-    users = list(map(user_id_of, filter(None, ends)))
-    if prefix != PREFIX or len(ends) != 2 or len(users) != 2:
-        return None
-    source, target = users
-    return Pair(source, target) if source and target else None
 
 
 async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | None]:

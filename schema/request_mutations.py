@@ -35,7 +35,7 @@ class RequestMutations:
         self,
         info: Info,
         input: Annotated[AcceptFollowRequestInput, _INPUT],  # noqa: A002
-    ) -> AcceptFollowRequestPayload:
+    ) -> AcceptFollowRequestPayload | None:
         return await changed(
             info,
             input,
@@ -52,7 +52,7 @@ class RequestMutations:
         self,
         info: Info,
         input: Annotated[DeclineFollowRequestInput, _INPUT],  # noqa: A002
-    ) -> DeclineFollowRequestPayload:
+    ) -> DeclineFollowRequestPayload | None:
         return await changed(
             info,
             input,
@@ -69,7 +69,7 @@ class RequestMutations:
         self,
         info: Info,
         input: Annotated[CancelFollowRequestInput, _INPUT],  # noqa: A002
-    ) -> CancelFollowRequestPayload:
+    ) -> CancelFollowRequestPayload | None:
         return await changed(
             info,
             input,

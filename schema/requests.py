@@ -43,12 +43,12 @@ def idempotency_key(key: str | None) -> str | None:
 def _follow(limits: Limits, given: Any) -> Action:
     message = _text("message", given.message, MESSAGE_CHARS_MAX) if given.message else None
     kind = _kind(limits, given.visibility) or Kind.FOLLOW
-    return actions.follow(limits, kind, special=bool(given.special), message=message)
+    return actions.follow(limits, kind, close_follow=bool(given.close_follow), message=message)
 
 
 def _update_follow(limits: Limits, given: Any) -> Action:
     kind = _kind(limits, given.visibility)
-    return actions.update_follow(kind, arguments.given(given.special))
+    return actions.update_follow(kind, arguments.given(given.close_follow))
 
 
 def _kind(limits: Limits, visibility: Any) -> Kind | None:

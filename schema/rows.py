@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 
 from engine import Zipped
-from graph.edge import Millis, UserId
+from graph.edge import Millis, Pair, UserId
 from graph.page import ListOf, Page, Position
 from graph.relation import Relation, RelationColumn
 from graph.visibility import Access
@@ -32,11 +32,17 @@ class ConnectionRow(NamedTuple):
     page: Page
     from_start: bool
     """Whether the page was taken from the end that the order begins with: `first`, not `last`."""
-    bounds: tuple[bool, bool]
-    """Whether an `after`, and whether a `before` was given."""
+    bounds: tuple[str | None, str | None]
+    """The cursors that were given as `after` and as `before`."""
     access: Access = Access.VISIBLE
     total: int | Filter | None = None
     """How many entries there are, or what tells it; None: as many as the whole list has."""
+
+
+class ViewerRow(NamedTuple):
+    """The user who makes the request."""
+
+    user: UserId
 
 
 class RequestRow(NamedTuple):
@@ -59,6 +65,11 @@ def relation_rows(
 ) -> Zipped[RelationRow]:
     """How `source` stands to each of `targets`. No row is made where only kinds are asked for."""
     return Zipped([source] * len(targets), targets, relations.kinds, relations)
+
+
+def relation_row(pair: Pair, relation: Relation) -> RelationRow:
+    """The row of one relation."""
+    return pair.source, pair.target, relation.kinds, relation
 
 
 def date(since: Millis) -> datetime:

@@ -10,7 +10,7 @@ from schema.context import Info, scope_of
 
 
 @strawberry.enum(description="To whom a list is open; to its owner it always is.")
-class Audience(Enum):
+class ListAudience(Enum):
     EVERYONE = strawberry.enum_value("EVERYONE", description="Everybody, signed in or not.")
     FOLLOWERS = strawberry.enum_value("FOLLOWERS", description="Who follows the owner.")
     FRIENDS = strawberry.enum_value(
@@ -28,14 +28,14 @@ class RelationshipSettings:
         description="Whether the user approves who follows them, and opens their lists to "
         "followers only.",
     )
-    following_audience: Audience = derived(
+    following_audience: ListAudience = derived(
         "privacy.following",
-        lambda audience: Audience[audience.name],
+        lambda audience: ListAudience[audience.name],
         description="To whom the list of those whom the user follows is open.",
     )
-    followers_audience: Audience = derived(
+    followers_audience: ListAudience = derived(
         "privacy.followers",
-        lambda audience: Audience[audience.name],
+        lambda audience: ListAudience[audience.name],
         description="To whom the list of the user's followers is open.",
     )
 

@@ -13,9 +13,10 @@ from schema import arguments
 from schema.context import Info, scope_of
 from schema.inputs import RepeatableInput
 from schema.outcomes import SettingsOutcome
-from schema.payload import AS_FRESH
+from schema.payload import AS_FRESH, CHANGED, CLIENT_MUTATION_ID, OUTCOME, USER_ERRORS
 from schema.requests import idempotency_key
-from schema.settings import Audience, RelationshipSettings
+from schema.rows import ViewerRow
+from schema.settings import ListAudience, RelationshipSettings
 from schema.told import account_outcome_of, refusal_of
 from schema.user import User
 from schema.user_error import UserError
@@ -33,10 +34,10 @@ class UpdateRelationshipSettingsInput(RepeatableInput):
         description="Whether the viewer approves who follows them. Turned off, it accepts nobody: "
         f"who waits for approval goes on waiting. {_AS_IT_WAS}",
     )
-    following_audience: Audience | None = strawberry.field(
+    following_audience: ListAudience | None = strawberry.field(
         default=UNSET, description=f"To whom `following` is open. {_AS_IT_WAS}"
     )
-    followers_audience: Audience | None = strawberry.field(
+    followers_audience: ListAudience | None = strawberry.field(
         default=UNSET, description=f"To whom `followers` is open. {_AS_IT_WAS}"
     )
 
@@ -55,28 +56,28 @@ class SetFollowingLimitInput(RepeatableInput):
 class SettingsPayload:
     """What both payloads have in common; no type of the API itself."""
 
-    outcome: SettingsOutcome = strawberry.field(description="What became of it.")
-    changed: bool = strawberry.field(description="Whether anything is different now.")
-    user_errors: list[UserError] = strawberry.field(
-        description="Why nothing was changed; empty if all is as it was asked for."
-    )
+    outcome: SettingsOutcome = strawberry.field(description=OUTCOME)
+    changed: bool = strawberry.field(description=CHANGED)
+    user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
     consistency_token: str | None = strawberry.field(default=None, description=AS_FRESH)
-    client_mutation_id: str | None = strawberry.field(description="What the input held.")
+    client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
-@strawberry.type(description="What became of an `updateRelationshipSettings`.")
+@strawberry.type(description="The result of `updateRelationshipSettings`.")
 class UpdateRelationshipSettingsPayload(SettingsPayload):
-    settings: RelationshipSettings = strawberry.field(description="What holds now.")
-    viewer: Viewer = strawberry.field(description="Who asked for it.")
+    settings: RelationshipSettings | None = strawberry.field(
+        description="The viewer's settings after this mutation."
+    )
+    viewer: Viewer | None = strawberry.field(description="The user who made the request.")
 
 
-@strawberry.type(description="What became of a `setFollowingLimit`.")
+@strawberry.type(description="The result of `setFollowingLimit`.")
 class SetFollowingLimitPayload(SettingsPayload):
     user: User | None = strawberry.field(
-        description="The user whom this was about; null if something in the input is wrong."
+        description="The user whose limit this is. Null if the input is invalid."
     )
     settings: RelationshipSettings | None = strawberry.field(
-        description="What holds for them now; null if something in the input is wrong."
+        description="The user's settings after this mutation. Null if the input is invalid."
     )
 
 
@@ -95,7 +96,7 @@ class SettingsMutations:
         self,
         info: Info,
         input: Annotated[UpdateRelationshipSettingsInput, _SETTINGS],  # noqa: A002
-    ) -> UpdateRelationshipSettingsPayload:
+    ) -> UpdateRelationshipSettingsPayload | None:
         scope = scope_of(info)
         viewer = scope.must_have_viewer()
         change = PrivacyChange(
@@ -114,7 +115,7 @@ class SettingsMutations:
             told = await account_outcome_of(scope, result, SettingsOutcome)
         return UpdateRelationshipSettingsPayload(
             settings=cast("RelationshipSettings", account),
-            viewer=cast("Viewer", viewer),
+            viewer=cast("Viewer", ViewerRow(viewer)),
             client_mutation_id=arguments.given(input.client_mutation_id),
             **told,
         )
@@ -127,7 +128,7 @@ class SettingsMutations:
         self,
         info: Info,
         input: Annotated[SetFollowingLimitInput, _LIMIT],  # noqa: A002
-    ) -> SetFollowingLimitPayload:
+    ) -> SetFollowingLimitPayload | None:
         scope = scope_of(info)
         scope.must_be_service()
         told: dict[str, Any]
@@ -152,6 +153,6 @@ def _limit(limit: int | None) -> int | None:
     return limit
 
 
-def _audience(audience: Audience | None) -> visibility.Audience | None:
+def _audience(audience: ListAudience | None) -> visibility.Audience | None:
     # UNSET is false, and so is no audience.
     return visibility.Audience[audience.name] if audience else None

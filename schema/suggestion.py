@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 import strawberry
 
 from engine import Parents, batched, of_rows
-from graph.cursor import read_cursor, write_cursor
+from graph.cursor import write_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadInput
 from graph.page import ListKind, ListOf, Page, Position, Ranking
@@ -15,10 +15,12 @@ from resolvers.freshness import freshness_of
 from resolvers.scope import Scope
 from resolvers.suggestions import SuggestionPage, suggested, suggestion_total
 from schema import arguments
+from schema.arguments import Paging
 from schema.connection import PageInfo, entries
 from schema.context import Info, scope_of
-from schema.freshness import Freshness, shown
-from schema.rows import ConnectionRow, EntryRow
+from schema.freshness import ListFreshness, shown
+from schema.node import SUGGESTION_PREFIX, Node
+from schema.rows import ConnectionRow, EntryRow, ViewerRow
 
 if TYPE_CHECKING:
     from schema.user import User
@@ -34,7 +36,7 @@ KnownFirst = Annotated[
 
 
 @strawberry.enum(description="Why a user is suggested.")
-class SuggestionReason(Enum):
+class FollowSuggestionReason(Enum):
     FOLLOWS_YOU = strawberry.enum_value(
         "FOLLOWS_YOU", description="The user follows the viewer, who does not follow back."
     )
@@ -45,14 +47,24 @@ class SuggestionReason(Enum):
 
 @strawberry.type(description="A user whom the viewer might want to follow, and why.")
 @of_rows(SuggestionRow)
-class Suggestion:
+class FollowSuggestion(Node):
+    @batched(
+        graphql_type=strawberry.ID,
+        description="The id: `suggestion:`, the viewer's user id, a colon, and the suggested "
+        "user's id.",
+        ready=True,
+    )
+    def id(rows: Parents[SuggestionRow], info: Info) -> list[str]:
+        viewer = scope_of(info).viewer
+        return [f"{SUGGESTION_PREFIX}:{viewer}:{row.user}" for row in rows]
+
     @batched(description="The user.")
     def user(rows: Parents[SuggestionRow]) -> list[LazyUser]:
         return cast("list[User]", [row.user for row in rows])
 
     @batched(description="Why the user is suggested; the first reason that holds.")
-    def reason(rows: Parents[SuggestionRow]) -> list[SuggestionReason]:
-        return [SuggestionReason[row.reason.name] for row in rows]
+    def reason(rows: Parents[SuggestionRow]) -> list[FollowSuggestionReason]:
+        return [FollowSuggestionReason[row.reason.name] for row in rows]
 
     @batched(
         description="Those of whom the viewer follows who follow this user, as far as was looked; "
@@ -78,27 +90,27 @@ SuggestionEntry: TypeAlias = tuple[EntryRow, SuggestionRow]
 
 
 @strawberry.type(description="A suggestion in its list.")
-class SuggestionEdge:
-    @batched(description="Where this edge is, for `after`. Opaque.")
+class FollowSuggestionEdge:
+    @batched(description="Where this edge is, for `after` and `before`. Opaque.")
     def cursor(rows: Parents[SuggestionEntry]) -> list[str]:
         return [write_cursor(*entry) for entry, _ in rows]
 
     @batched(description="The suggestion.")
-    def node(rows: Parents[SuggestionEntry]) -> list[Suggestion]:
-        return cast("list[Suggestion]", [suggestion for _, suggestion in rows])
+    def node(rows: Parents[SuggestionEntry]) -> list[FollowSuggestion]:
+        return cast("list[FollowSuggestion]", [suggestion for _, suggestion in rows])
 
 
 @strawberry.type(description="A page of suggestions for the viewer, best first.")
 @of_rows(SuggestionPage)
-class SuggestionConnection:
+class FollowSuggestionConnection:
     @batched(description="The page's suggestions: for those who need no cursors.")
-    def nodes(rows: Parents[SuggestionPage]) -> list[list[Suggestion]]:
-        return cast("list[list[Suggestion]]", [list(row.entries) for row in rows])
+    def nodes(rows: Parents[SuggestionPage]) -> list[list[FollowSuggestion]]:
+        return cast("list[list[FollowSuggestion]]", [list(row.entries) for row in rows])
 
     @batched(description="The page's suggestions with their cursors.")
-    def edges(rows: Parents[SuggestionPage]) -> list[list[SuggestionEdge]]:
+    def edges(rows: Parents[SuggestionPage]) -> list[list[FollowSuggestionEdge]]:
         found = [list(zip(entries(_as_list(row)), row.entries, strict=True)) for row in rows]
-        return cast("list[list[SuggestionEdge]]", found)
+        return cast("list[list[FollowSuggestionEdge]]", found)
 
     @batched(description="Where this page lies in the list.")
     def page_info(rows: Parents[SuggestionPage]) -> list[PageInfo]:
@@ -115,17 +127,18 @@ class SuggestionConnection:
         description="How fresh this page is: as fresh as the viewer's followers, the only list "
         "behind it that lags. Costs as much as in any other list."
     )
-    def freshness(rows: Parents[SuggestionPage], info: Info) -> list[Freshness | None]:
+    def freshness(rows: Parents[SuggestionPage], info: Info) -> list[ListFreshness | None]:
         followers = [ListOf(ListKind.FOLLOWERS, row.viewer) for row in rows]
         return list(map(shown, freshness_of(scope_of(info), followers)))
 
 
-async def suggestion_page(scope: Scope, first: int | None, after: str | None) -> SuggestionPage:
-    """The page of the viewer's suggestions that Relay's arguments mean."""
-    size = arguments.page_size("first", first, scope.limits)
-    mine = _list_of(scope.must_have_viewer())
-    last = None if after is None else read_cursor("after", after, mine).id
-    return await suggested(scope, size, last)
+async def suggestion_pages(
+    scope: Scope, viewers: Parents[ViewerRow], paging: Paging
+) -> list[SuggestionPage]:
+    """Return the page of the viewer's suggestions, once for each row of that viewer."""
+    own = _list_of(scope.must_have_viewer())
+    page = await suggested(scope, arguments.window(own, scope.limits, paging))
+    return [page] * len(viewers)
 
 
 def _list_of(viewer: UserId) -> ListOf:
@@ -135,5 +148,7 @@ def _list_of(viewer: UserId) -> ListOf:
 def _as_list(page: SuggestionPage) -> ConnectionRow:
     """The page without reasons. A cursor names the user, and nothing that decides the order."""
     places = tuple(Position(Millis(0), suggestion.user) for suggestion in page.entries)
-    bounds = not page.first, False
-    return ConnectionRow(_list_of(page.viewer), Page(places, page.more), True, bounds)
+    list_of, window = _list_of(page.viewer), page.window
+    after = write_cursor(window.after, list_of) if window.has_after else None
+    before = write_cursor(window.before, list_of) if window.has_before else None
+    return ConnectionRow(list_of, Page(places, page.more), not window.backward, (after, before))

@@ -17,7 +17,7 @@ def outcome_of(result: Result, outcomes: type[Enum], path: Sequence[str] = INPUT
     """What became of it; `path` is where its input stands."""
     errors = refusals(result, path)
     return {
-        "outcome": outcomes["REFUSED" if errors else result.outcome.name],
+        "outcome": outcomes["REJECTED" if errors else result.outcome.name],
         "changed": result.is_changed,
         "user_errors": errors,
     }
@@ -33,7 +33,7 @@ async def account_outcome_of(scope: Scope, result: Result, outcomes: type[Enum])
 def refusal_of(bad: BadInput, outcomes: type[Enum], path: Sequence[str] = INPUT) -> dict[str, Any]:
     """That nothing was changed, and why."""
     return {
-        "outcome": outcomes["REFUSED"],
+        "outcome": outcomes["REJECTED"],
         "changed": False,
         "user_errors": [invalid_input(bad, path)],
     }

@@ -161,7 +161,7 @@ _UNDO = {
 
 def invalid_input(bad: BadInput, path: Sequence[str]) -> UserError:
     """Bad input, as the person may read it; `path` is where the input stands."""
-    field = [*path, bad.argument]
+    field = [*path, *bad.argument.split(".")]
     return InvalidInput(code=UserErrorCode.INVALID_INPUT, message=str(bad), field=field)
 
 

@@ -1,15 +1,16 @@
 """Who is asking, and the lists that are theirs alone. Knows nothing of stores."""
 
 from datetime import datetime
-from typing import Annotated, cast
+from typing import cast
 
 import strawberry
-from strawberry import UNSET
 
 from engine import Parents, Soon, Zipped, batched, of_rows
 from graph.edge import Pair
 from graph.page import OwnListKind
-from schema import arguments, lists
+from resolvers.limits import RemainingLimits, limits_of
+from resolvers.suggestions import SuggestionPage
+from schema import lists
 from schema.arguments import Paging
 from schema.connection import (
     EDGES,
@@ -22,21 +23,20 @@ from schema.connection import (
     entries,
 )
 from schema.context import Info, scope_of
+from schema.limits import RelationshipLimits
+from schema.node import VIEWER_PREFIX, Node
 from schema.notes import notes_of
 from schema.order import Order
-from schema.paging import After, paged
+from schema.paging import paged
 from schema.request import FollowRequest
-from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, date
+from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, ViewerRow, date
 from schema.settings import RelationshipSettings
-from schema.suggestion import SuggestionConnection, suggestion_page
+from schema.suggestion import FollowSuggestionConnection, suggestion_pages
 from schema.user import User
-
-SuggestionsFirst = Annotated[
-    int | None, strawberry.argument(description="How many: 20 by default, at most 100.")
-]
 
 
 @strawberry.type(description="A user whom the viewer has muted.")
+@of_rows(tuple)
 class MutedEdge(UserEdge):
     @batched(description="When it ends by itself; null if it lasts until it is taken back.")
     async def muted_until(rows: Parents[EntryRow], info: Info) -> list[datetime | None]:
@@ -49,6 +49,7 @@ class MutedEdge(UserEdge):
 
 
 @strawberry.type(description="A page of whom the viewer has muted.")
+@of_rows(ConnectionRow)
 class MutedConnection(UserConnection):
     @batched(graphql_type=list[MutedEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
@@ -56,6 +57,7 @@ class MutedConnection(UserConnection):
 
 
 @strawberry.type(description="A user whom the viewer has blocked.")
+@of_rows(tuple)
 class BlockedEdge(UserEdge):
     @batched(description="Since when.")
     def blocked_at(rows: Parents[EntryRow]) -> list[datetime]:
@@ -63,6 +65,7 @@ class BlockedEdge(UserEdge):
 
 
 @strawberry.type(description="A page of whom the viewer has blocked.")
+@of_rows(ConnectionRow)
 class BlockedConnection(UserConnection):
     @batched(graphql_type=list[BlockedEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
@@ -94,29 +97,48 @@ class FollowRequestConnection(Connection):
         return list(map(entries, rows))
 
 
-@strawberry.type(description="Who is asking, and what is theirs alone to see.")
-@of_rows(int)
-class Viewer:
+@strawberry.type(
+    description="The user who makes the request, with the lists and settings that only they can "
+    "see."
+)
+@of_rows(ViewerRow)
+class Viewer(Node):
+    @batched(
+        graphql_type=strawberry.ID,
+        description="The id: `viewer:` and the user's id. Not the id of the user.",
+        ready=True,
+    )
+    def id(viewers: Parents[ViewerRow]) -> list[str]:
+        return [f"{VIEWER_PREFIX}:{user}" for (user,) in viewers]
+
     @batched(graphql_type=User, description="The viewer as a user.")
-    def user(viewers: Parents[UserRow]) -> list[UserRow]:
-        return list(viewers)
+    def user(viewers: Parents[ViewerRow]) -> list[UserRow]:
+        return _users(viewers)
 
     @batched(description="What the viewer says about who may see them.")
     async def relationship_settings(
-        viewers: Parents[UserRow], info: Info
+        viewers: Parents[ViewerRow], info: Info
     ) -> list[RelationshipSettings]:
-        accounts = await scope_of(info).accounts.load_many(list(viewers))
+        accounts = await scope_of(info).accounts.load_many(_users(viewers))
         return cast("list[RelationshipSettings]", accounts)
 
     @batched(
+        graphql_type=RelationshipLimits,
+        description="The limits on what the viewer may change, and what is left of them. Costs "
+        "one look-up in the database.",
+    )
+    async def limits(viewers: Parents[ViewerRow], info: Info) -> list[RemainingLimits]:
+        return await limits_of(scope_of(info), _users(viewers))
+
+    @batched(
         graphql_type=FollowingConnection,
-        description="Whom the viewer follows closely, newest first. Nobody else is told.",
+        description="The viewer's close follows, newest first. Visible to the viewer only.",
     )
     @paged
-    def special_follows(
-        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+    def close_follows(
+        viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
     ) -> Soon[lists.Rows]:
-        return lists.own_pages(info, OwnListKind.SPECIALS, viewers, paging, order_by)
+        return lists.own_pages(info, OwnListKind.CLOSE_FOLLOWS, viewers, paging, order_by)
 
     @batched(
         graphql_type=MutedConnection,
@@ -125,7 +147,7 @@ class Viewer:
     )
     @paged
     def muted_users(
-        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+        viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
     ) -> Soon[lists.Rows]:
         return lists.own_pages(info, OwnListKind.MUTED, viewers, paging, order_by)
 
@@ -135,7 +157,7 @@ class Viewer:
     )
     @paged
     def blocked_users(
-        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+        viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
     ) -> Soon[lists.Rows]:
         return lists.own_pages(info, OwnListKind.BLOCKED, viewers, paging, order_by)
 
@@ -145,7 +167,7 @@ class Viewer:
     )
     @paged
     def incoming_follow_requests(
-        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+        viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
     ) -> Soon[lists.Rows]:
         return lists.own_pages(info, OwnListKind.INCOMING_REQUESTS, viewers, paging, order_by)
 
@@ -155,21 +177,25 @@ class Viewer:
     )
     @paged
     def outgoing_follow_requests(
-        viewers: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
+        viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
     ) -> Soon[lists.Rows]:
         return lists.own_pages(info, OwnListKind.OUTGOING_REQUESTS, viewers, paging, order_by)
 
     @batched(
-        description="Whom the viewer might want to follow: who follows them, and who is followed "
-        "by those whom they follow. Found anew for every request: a page goes on after the user of "
-        "the cursor, and while the graph changes, the order may change between two pages."
+        graphql_type=FollowSuggestionConnection,
+        description="Users the viewer might want to follow, best first: followers they do not "
+        "follow back, and users followed by those they follow. Computed for each request: a page "
+        "starts after or before the user of the cursor, and the order can change between pages.",
     )
-    async def suggestions(
-        viewers: Parents[UserRow], info: Info, first: SuggestionsFirst = UNSET, after: After = UNSET
-    ) -> list[SuggestionConnection]:
-        size, cursor = arguments.given(first), arguments.given(after)
-        page = await suggestion_page(scope_of(info), size, cursor)  # there is but one viewer
-        return cast("list[SuggestionConnection]", [page] * len(viewers))
+    @paged
+    def suggestions(
+        viewers: Parents[ViewerRow], info: Info, paging: Paging
+    ) -> Soon[list[SuggestionPage]]:
+        return suggestion_pages(scope_of(info), viewers, paging)
+
+
+def _users(viewers: Parents[ViewerRow]) -> list[UserRow]:
+    return [user for (user,) in viewers]
 
 
 def _request(entry: EntryRow) -> RequestRow:

@@ -189,6 +189,27 @@ class Accounts(Protocol):
         ...
 
 
+class Usage(NamedTuple):
+    """What one user has used of their limits, at `now`. Times are in microseconds."""
+
+    following: int
+    """How many users they follow, openly or by a whisper, or ask to follow."""
+    following_limit: int | None
+    """Their own limit, if a service has set one."""
+    blocks: int
+    paced_until: int
+    """Up to when their changes are paid for: see `graph.pace`."""
+    now: int
+
+
+class Usages(Protocol):
+    """What users have used of their limits. Exact."""
+
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Usage]:
+        """The usage of every one of `users`."""
+        ...
+
+
 class AccountStates(Protocol):
     """Whether accounts are here. Whoever has changed one sees it at once, everywhere."""
 
@@ -314,4 +335,19 @@ class ErasureQueue(Protocol):
 
     async def wake(self, users: Iterable[UserId]) -> None:
         """These have something to erase. Returns when they are queued, or cannot be."""
+        ...
+
+
+class DocumentStore(Protocol):
+    """GraphQL documents that clients have persisted, by the SHA-256 of their text in hex.
+
+    A hint: a store that is away has none, and raises nothing. The client then sends the document.
+    """
+
+    async def get(self, digest: str) -> str | None:
+        """The document, if it is there. One round trip."""
+        ...
+
+    async def put(self, digest: str, document: str) -> None:
+        """Keep it for a while, if it is not too large. One round trip."""
         ...

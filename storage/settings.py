@@ -65,6 +65,8 @@ class StorageSettings:
     """Events that are kept for one subscriber to come back to."""
     feed_kept_s: int = 86_400
     """For how long after they were last there."""
+    documents_kept_s: int = 86_400
+    """Persisted documents, since they were last sent or asked for."""
     subscriptions_max: int = 20_000
     """How many a process serves at once."""
 

@@ -17,6 +17,7 @@ from storage.ports import (
     Absences,
     Accounts,
     AccountStates,
+    DocumentStore,
     Edges,
     Lists,
     Mutes,
@@ -27,6 +28,7 @@ from storage.ports import (
     Receipts,
     Relations,
     Remarks,
+    Usages,
 )
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.account_states import PostgresAccountStates
@@ -43,11 +45,13 @@ from storage.postgres.pool import Postgres
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
+from storage.postgres.usage import PostgresUsages
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
 from storage.redis.bell import BLOCK_MS, Bell
 from storage.redis.connection import GuardedRedis, Servers
+from storage.redis.documents import RedisDocuments
 from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
@@ -76,6 +80,7 @@ class Stores:
     overlaps: Overlaps
     remarks: Remarks
     accounts: Accounts
+    usages: Usages
     profiles: Profiles
     profiled_lists: ProfiledLists
     states: AccountStates
@@ -92,6 +97,7 @@ class Stores:
     events: RedisEvents
     interests: Interests
     audit: CacheAudit
+    documents: DocumentStore
     lanes: ArqLanes
     postgres: Postgres
     redis: Servers
@@ -221,6 +227,7 @@ def _wired(
         overlaps=PostgresOverlaps(postgres),
         remarks=PostgresRemarks(postgres),
         accounts=cached_accounts,
+        usages=PostgresUsages(postgres),
         profiles=cached_profiles,
         profiled_lists=CachedProfiledLists(own, cached_lists, cached_profiles),
         states=AnnouncedStates(
@@ -261,6 +268,7 @@ def _wired(
             settings.relation_cache_max,
             settings.list_cache_max,
         ),
+        documents=RedisDocuments(redis, keys, settings.documents_kept_s),
         lanes=lanes,
         postgres=postgres,
         redis=redis,

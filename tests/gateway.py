@@ -8,12 +8,13 @@ import httpx
 
 from gateway.app import Gateway as App
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, AuthenticationSettings, mint
-from gateway.config import Config
+from gateway.browsers import BrowserSettings
+from gateway.config import Config, DocumentSettings
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 
 DEVELOPMENT = AuthenticationSettings(
-    secret=DEVELOPMENT_SECRET, allow_x_viewer=True, development=True
+    secrets=(DEVELOPMENT_SECRET,), allow_x_viewer=True, development=True
 )
 
 
@@ -57,9 +58,19 @@ class Gateway:
 
 @asynccontextmanager
 async def running_gateway(
-    settings: StorageSettings, limits: Limits | None = None
+    settings: StorageSettings,
+    limits: Limits | None = None,
+    browsers: BrowserSettings | None = None,
+    documents: DocumentSettings | None = None,
 ) -> AsyncIterator[Gateway]:
-    app = App(Config(settings, DEVELOPMENT, limits or Limits()))
+    config = Config(
+        settings,
+        DEVELOPMENT,
+        limits or Limits(),
+        browsers=browsers or BrowserSettings(),
+        documents=documents or DocumentSettings(),
+    )
+    app = App(config)
     async with app.lifespan():
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://kith") as http:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,8 @@ from websockets.typing import Subprotocol
 
 from gateway.app import Gateway as App
 from gateway.authentication import AuthenticationSettings
-from gateway.config import Config
+from gateway.browsers import BrowserSettings
+from gateway.config import Config, DocumentSettings
 from gateway.connections import StreamLimits
 from gateway.serve import Server
 from resolvers.scope import Limits
@@ -50,9 +51,11 @@ class LiveGateway:
 
     @asynccontextmanager
     async def raw_socket(
-        self, viewer: int | None = None, **options: Any
+        self, viewer: int | None = None, origins: Sequence[str] = (), **options: Any
     ) -> AsyncIterator[ClientConnection]:
-        headers = {} if viewer is None else {"x-viewer": str(viewer)}
+        headers = [("origin", origin) for origin in origins]
+        if viewer is not None:
+            headers.append(("x-viewer", str(viewer)))
         options = {"subprotocols": [PROTOCOL], "proxy": None, "close_timeout": 1} | options
         async with connect(self.ws, additional_headers=headers, **options) as raw:
             yield raw
@@ -117,12 +120,16 @@ async def live_gateway(
     limits: Limits | None = None,
     authentication: AuthenticationSettings = DEVELOPMENT,
     port: int | None = None,
+    browsers: BrowserSettings | None = None,
+    documents: DocumentSettings | None = None,
 ) -> AsyncIterator[LiveGateway]:
     config = Config(
         settings,
         authentication,
         limits or replace(Limits(), counts_every_s=0.01),
         streams=streams or StreamLimits(),
+        browsers=browsers or BrowserSettings(),
+        documents=documents or DocumentSettings(),
     )
     app = App(config)
     with listener(port) as bound:

@@ -13,6 +13,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 _ASKER = re.compile(r"# asked by (?:(a service)|user (\d+)|(nobody))\n")
+_FILE = re.compile(r"(?://|#) ([\w./-]+\.\w+)\n")
 _PROMISE = re.compile(r"\boutcome\b[^#\n]*# ([A-Z_ ]+)$", re.MULTILINE)
 
 
@@ -60,6 +61,12 @@ def page(name: str) -> str:
 def blocks(name: str, language: str) -> list[str]:
     """The code that a page shows in one language."""
     return [code for of, code in _BLOCK.findall(page(name)) if of == language]
+
+
+def snippets(name: str) -> dict[str, str]:
+    """The files that a page shows: those whose first line is a comment with their name."""
+    named = (_FILE.match(code) for _, code in _BLOCK.findall(page(name)))
+    return {match[1]: match.string for match in named if match}
 
 
 def examples(name: str) -> list[Example]:

@@ -9,7 +9,7 @@ mutation Record($interactions: [InteractionInput!]!, $key: String) {
   recordInteractions(
     input: {interactions: $interactions, idempotencyKey: $key, clientMutationId: "c-1"}
   ) {
-    outcome recorded clientMutationId userErrors { __typename code field }
+    outcome changed recorded clientMutationId userErrors { __typename code field }
   }
 }
 """

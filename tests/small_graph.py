@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 import strawberry
 
-from engine import Engine
+from engine import Engine, Result
 from gateway.authentication import ANONYMOUS, Identity
 from gateway.graphql_execution import EngineExecutor
 from gateway.graphql_http import GraphQLEndpoint
+from gateway.graphql_request import GraphQLRequest
 from graph.errors import BadInput, Unavailable
 from schema.errors import formatted
 
@@ -105,6 +106,12 @@ schema = strawberry.Schema(Query, Mutation)
 
 def executor() -> EngineExecutor:
     return EngineExecutor(Engine(schema))
+
+
+async def answered(query: str) -> Result:
+    """The result of an operation that is valid."""
+    request, running = GraphQLRequest(query), executor()
+    return await running.run(running.prepared(request), request, Context())
 
 
 def endpoint(context: Context | None = None) -> GraphQLEndpoint:

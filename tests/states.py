@@ -19,7 +19,7 @@ ACTIONS: dict[str, tuple[Rule, bool]] = {
     "followUser, of a protected user": (rules.follow(PLENTY), True),
     "updateFollow, to a whisper": (rules.update_follow(Kind.WHISPER), False),
     "updateFollow, to open": (rules.update_follow(Kind.FOLLOW), False),
-    "updateFollow, to close": (rules.update_follow(special=True), False),
+    "updateFollow, to close": (rules.update_follow(close_follow=True), False),
     "unfollowUser": (rules.unfollow(), False),
     "removeFollower": (rules.remove_follower(), False),
     "acceptFollowRequest": (rules.accept_request(PLENTY), True),
@@ -69,9 +69,9 @@ These are different with `KITH_MUTUAL_APPROVAL=on`. Every account is protected t
 NOTES = """
 ## Notes
 
-SPECIAL belongs to a follow and ends with it. MUTED and DISMISSED are notes about a user, followed
-or not: no action but `unmuteUser` (or the end of the mute) takes a mute away. A request for a
-whisper becomes one when it is accepted, unless whispers are hidden from their targets. Limits
+CLOSE_FOLLOW belongs to a follow and ends with it. MUTED and DISMISSED are notes about a user,
+followed or not: no action but `unmuteUser` (or the end of the mute) takes a mute away. A request
+for a whisper becomes one when it is accepted, unless whispers are hidden from their targets. Limits
 and pace are not shown: `FOLLOWING_LIMIT_REACHED`, `BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change
 nothing. `undoRelationshipChange` goes back to the state before, where nothing else has taken its
 place.

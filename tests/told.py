@@ -6,7 +6,7 @@ from graph.relation_mask import Mark
 
 RELATION = """fragment relation on Relation {
   from { id } to { id } state following followedBy whispering requested requestedBy blocking muted
-  special followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil friendsSince
+  closeFollow followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil friendsSince
 }"""
 
 _FLAGS = {
@@ -17,7 +17,7 @@ _FLAGS = {
     "requestedBy": Mark.REQUESTED_BY,
     "blocking": Mark.BLOCKING,
     "muted": Mark.MUTED,
-    "special": Mark.SPECIAL,
+    "closeFollow": Mark.CLOSE_FOLLOW,
 }
 _DATES = {
     "followedAt": "following",

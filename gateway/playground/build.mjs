@@ -1,11 +1,8 @@
 // Bundles GraphiQL with its editors' web workers, styles and fonts into ../playground_assets.
-import { rm } from "node:fs/promises";
+// gateway/bundling.py runs this in a copy of the sources, and puts the files in their place.
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-const assets = fileURLToPath(new URL("../playground_assets", import.meta.url));
-
-await rm(assets, { recursive: true, force: true });
 await build({
   entryPoints: {
     playground: "playground.jsx",
@@ -14,7 +11,7 @@ await build({
     "graphql.worker": "monaco-graphql/esm/graphql.worker.js",
   },
   absWorkingDir: fileURLToPath(new URL(".", import.meta.url)),
-  outdir: assets,
+  outdir: fileURLToPath(new URL("../playground_assets", import.meta.url)),
   bundle: true,
   // One plain script each: workers of the classic kind, and no chunk that could be missing.
   format: "iife",

@@ -20,16 +20,21 @@ async function* answers(open, signal) {
 // `open` sends the request, which ends with the signal that it is given.
 export function listen(open) {
   const stop = new AbortController();
-  const told = answers(open, stop.signal);
-  const next = () =>
-    told.next().catch((error) => {
-      if (stop.signal.aborted) return { done: true, value: undefined };
+  const results = answers(open, stop.signal);
+  const done = { done: true, value: undefined };
+  const stopped = new Promise((resolve) => {
+    stop.signal.addEventListener("abort", () => resolve(done));
+  });
+  const result = () =>
+    results.next().catch((error) => {
+      if (stop.signal.aborted) return done;
       throw error;
     });
-  // A generator waits for what it awaits before it returns: that may be for ever.
+  // A generator waits for what it awaits before it returns, which may be for ever: a stop does not.
+  const next = () => Promise.race([stopped, result()]);
   const end = async () => {
     stop.abort();
-    return { done: true, value: undefined };
+    return done;
   };
   return { [Symbol.asyncIterator]: () => ({ next, return: end }) };
 }

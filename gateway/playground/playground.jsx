@@ -1,72 +1,48 @@
-// GraphiQL in the page that the gateway serves: its tabs come from the page, its data from /graphql.
+// GraphiQL in the page that the gateway serves, with examples and a choice of viewer.
+import { GraphiQL, HISTORY_PLUGIN } from "graphiql";
 import { createRoot } from "react-dom/client";
-import { GraphiQL } from "graphiql";
-import { Kind, OperationTypeNode, getOperationAST, parse } from "graphql";
+import { ask } from "./ask.js";
+import { EditorOptions } from "./editors.jsx";
+import { EXAMPLES_PLUGIN } from "./examples.jsx";
+import { EXPLORER_PLUGIN } from "./explorer.jsx";
 import { keptFor } from "./kept.js";
-import { listen } from "./listen.js";
+import { RelationMasks } from "./masks.jsx";
+import { AutomaticRuns } from "./runs.jsx";
+import { isNarrow } from "./screen.js";
+import { settings } from "./settings.js";
+import { ViewerSwitcher } from "./viewer.jsx";
 import "graphiql/style.css";
+import "@graphiql/plugin-explorer/style.css";
 import "./playground.css";
 
-const { endpoint, assets, tabs, version } = JSON.parse(document.getElementById("settings").textContent);
+const { assets, examples, version } = settings;
 
 const workers = { json: "json.worker.js", graphql: "graphql.worker.js" };
 globalThis.MonacoEnvironment = {
   getWorker: (_, label) => new Worker(`${assets}/${workers[label] ?? "editor.worker.js"}`),
 };
 
-// GraphiQL learns which operations a tab holds a moment after showing it: whoever runs the tab
-// sooner would ask for the operation of the tab before. Then it is the tab's first.
-function withItsOwnName({ operationName, ...parameters }) {
-  try {
-    const { definitions } = parse(parameters.query);
-    const operations = definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
-    const names = operations.map(({ name }) => name?.value);
-    if (operations.length === 1) return parameters;
-    return { ...parameters, operationName: names.includes(operationName) ? operationName : names[0] };
-  } catch {
-    // The gateway says better what is wrong with the document.
-    return { ...parameters, operationName };
-  }
-}
-
-function listens({ query, operationName }) {
-  try {
-    const operation = getOperationAST(parse(query), operationName);
-    return operation?.operation === OperationTypeNode.SUBSCRIPTION;
-  } catch {
-    return false;
-  }
-}
-
-function ask(parameters, options) {
-  const asked = withItsOwnName(parameters);
-  const send = (accept, signal) =>
-    fetch(endpoint, {
-      method: "POST",
-      headers: { accept, "content-type": "application/json", ...options?.headers },
-      body: JSON.stringify(asked),
-      signal,
-    });
-  if (listens(asked)) {
-    return listen((signal) => send("text/event-stream", signal));
-  }
-  return send("application/graphql-response+json, application/json;q=0.9").then((response) =>
-    response.json(),
-  );
-}
-
-// The page names headers only where they are worth nothing. Anybody's own are never kept.
-const headersAreKept = tabs.some(({ headers }) => headers);
+const plugins = [EXAMPLES_PLUGIN, EXPLORER_PLUGIN, HISTORY_PLUGIN];
+const PANE_WIDTH = "graphiql:docExplorerFlex";
+const storage = keptFor(version);
+if (storage.getItem(PANE_WIDTH) === null) storage.setItem(PANE_WIDTH, "0.26");
 
 createRoot(document.getElementById("graphiql")).render(
   <GraphiQL
     fetcher={ask}
-    defaultTabs={tabs}
-    defaultHeaders={tabs[0].headers}
-    defaultEditorToolsVisibility="headers"
-    shouldPersistHeaders={headersAreKept}
-    storage={keptFor(version)}
+    defaultTabs={[{ query: examples[0].query }]}
+    plugins={plugins}
+    visiblePlugin={isNarrow() ? null : EXAMPLES_PLUGIN}
+    defaultEditorToolsVisibility={false}
+    storage={storage}
   >
-    <GraphiQL.Logo>Kith</GraphiQL.Logo>
+    <GraphiQL.Logo>
+      <ViewerSwitcher />
+    </GraphiQL.Logo>
+    <GraphiQL.Footer>
+      <RelationMasks />
+    </GraphiQL.Footer>
+    <AutomaticRuns />
+    <EditorOptions />
   </GraphiQL>,
 );

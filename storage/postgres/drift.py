@@ -25,7 +25,7 @@ class DriftKind(Enum):
     INCOMING_REQUEST_COUNT = "count of incoming requests"
     BLOCK_COUNT = "count of blocks"
     BLOCKED_COUNT = "count of being blocked"
-    SPECIAL_COUNT = "count of close follows"
+    CLOSE_FOLLOW_COUNT = "count of close follows"
     MUTE_COUNT = "count of mutes"
     ABSENT_COUNT = "count of absent followers"
     ERASED_ACCOUNT = "something of an erased account"
@@ -104,7 +104,7 @@ _OF_NUMBERS = {
     "incoming_requests": DriftKind.INCOMING_REQUEST_COUNT,
     "blocks": DriftKind.BLOCK_COUNT,
     "blocked": DriftKind.BLOCKED_COUNT,
-    "specials": DriftKind.SPECIAL_COUNT,
+    "specials": DriftKind.CLOSE_FOLLOW_COUNT,
     "mutes": DriftKind.MUTE_COUNT,
     "absent_followers": DriftKind.ABSENT_COUNT,
     "absent_whispered": DriftKind.ABSENT_COUNT,

@@ -22,8 +22,8 @@ class _Statements:
     followers_newer: str
     followers_of_one_older: str
     followers_of_one_newer: str
-    specials_older: str
-    specials_newer: str
+    close_follows_older: str
+    close_follows_newer: str
     muted_older: str
     muted_newer: str
     friends_older: str
@@ -81,7 +81,7 @@ class PostgresOwnLists:
 _ENDS = {
     OwnListKind.FOLLOWING: _FOLLOWING,
     OwnListKind.FOLLOWERS: _FOLLOWERS,
-    OwnListKind.SPECIALS: (_SQL.specials_older, _SQL.specials_newer),
+    OwnListKind.CLOSE_FOLLOWS: (_SQL.close_follows_older, _SQL.close_follows_newer),
     OwnListKind.MUTED: (_SQL.muted_older, _SQL.muted_newer),
     OwnListKind.BLOCKED: _FOLLOWING,
     OwnListKind.OUTGOING_REQUESTS: _FOLLOWING,
@@ -92,7 +92,7 @@ _ENDS = {
 _OF_KINDS: Mapping[OwnListKind, tuple[object, ...]] = {
     OwnListKind.FOLLOWING: (_OPEN_AND_WHISPERS,),
     OwnListKind.FOLLOWERS: (_OPEN_AND_WHISPERS, _NOBODY),
-    OwnListKind.SPECIALS: (),
+    OwnListKind.CLOSE_FOLLOWS: (),
     OwnListKind.MUTED: (),
     OwnListKind.BLOCKED: ([Kind.BLOCK],),
     OwnListKind.OUTGOING_REQUESTS: ([Kind.REQUEST],),

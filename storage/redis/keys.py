@@ -63,6 +63,10 @@ class Keys:
     def bell(self) -> str:
         return f"kith:{self.space}:bell"
 
+    def document(self, digest: str) -> str:
+        """Of a persisted document, by the first 15 bits of its SHA-256 in hex: no cache either."""
+        return f"kith:{self.space}:document:{int(digest[:4], 16) >> 1}"
+
     @property
     def pattern(self) -> str:
         """What all keys of the space's caches look like, leases included."""

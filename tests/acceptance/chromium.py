@@ -109,6 +109,36 @@ class Page:
         self.wait_for(f"!!document.querySelector({json.dumps(selector)})")
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
 
+    def press(self, key: str, text: str = "") -> None:
+        """Press and release a key, such as `Tab` or `Enter`, or one that types `text`."""
+        code = {"Enter": 13, "Tab": 9, "Escape": 27, "ArrowDown": 40, "ArrowUp": 38}.get(key, 0)
+        typed = {"text": text or "\r"} if text or key == "Enter" else {}
+        for kind in ("keyDown", "keyUp"):
+            self._call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                windowsVirtualKeyCode=code,
+                **(typed if kind == "keyDown" else {}),
+            )
+
+    def type(self, text: str) -> None:
+        """Insert text where the focus is."""
+        self._call("Input.insertText", text=text)
+
+    def show_as(self, width: int, height: int, *, dark: bool = False, phone: bool = False) -> None:
+        """Set the size of the window, the colour scheme, and whether it is a phone's screen."""
+        scale = 2 if phone else 1
+        self._call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=scale,
+            mobile=phone,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self._call("Emulation.setEmulatedMedia", features=[scheme])
+
     def screenshot(self, path: Path) -> None:
         image = self._call("Page.captureScreenshot", format="png")["data"]
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,9 @@
-"""The playground as a person uses it: open it, choose a tab, run it, read the answer.
+"""The playground as a person uses it: open it, choose an example and a viewer, read the answer.
 
 `python -m tests.acceptance.playground_page URL IMAGE` takes the picture in the documentation.
 """
 
+import json
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -11,12 +12,18 @@ from pathlib import Path
 from tests.acceptance.chromium import Page, browser_page
 
 RUN = ".graphiql-execute-button"
+NEW_TAB = ".graphiql-tab-add"
+EDITOR = ".graphiql-query-editor textarea, .graphiql-query-editor .native-edit-context"
 TABS = "document.querySelectorAll('.graphiql-tab button.graphiql-tab-button')"
+EXAMPLES = "Array.from(document.querySelectorAll('.example'))"
+VIEWER = ".viewer-input"
+OPTIONS = "Array.from(document.querySelectorAll('[role=option]'))"
 CHOICE = f"document.querySelector('{RUN}[aria-haspopup=menu]')"
 PRESSED = "new PointerEvent('pointerdown', {bubbles: true, button: 0})"
 MENU = "Array.from(document.querySelectorAll('[role=menuitem]'))"
 # Monaco shows a line's spaces as no-break spaces.
 ANSWER = "(document.querySelector('.result-window')?.innerText ?? '').replaceAll('\\u00a0', ' ')"
+WIDTH, HEIGHT = 1280, 800
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +42,48 @@ class PlaygroundPage:
         titles = self.page.evaluate(f"Array.from({TABS}, tab => tab.innerText)")
         return [str(title) for title in titles]
 
+    def examples(self) -> list[str]:
+        """The titles in the list of examples."""
+        titles = self.page.evaluate(f"{EXAMPLES}.map(row => row.children[0].innerText)")
+        return [str(title) for title in titles]
+
     def choose(self, title: str) -> None:
-        number = self.tabs().index(title)
-        self.page.evaluate(f"{TABS}[{number}].click()")
+        """Open an example of the list."""
+        number = self.examples().index(title)
+        self.page.evaluate(f"{EXAMPLES}[{number}].click()")
+
+    def write(self, query: str) -> None:
+        """Write one operation with a name into a new tab."""
+        self.page.click(NEW_TAB)
+        self.page.wait_for(f"!!document.querySelector('{EDITOR}')")
+        self.page.evaluate(f"document.querySelector('{EDITOR}').focus()")
+        self.page.type(query)
+        name = query.split()[1]
+        self.page.wait_for(f"{TABS}[{TABS}.length - 1].innerText === '{name}' && !{CHOICE}")
+
+    def ask_as(self, text: str) -> None:
+        """Choose the first viewer that `text` finds, by the keyboard alone."""
+        self.page.evaluate(f"document.querySelector('{VIEWER}').focus()")
+        self.page.evaluate(f"document.querySelector('{VIEWER}').select()")
+        self.page.type(text)
+        wanted = json.dumps(text.lower())
+        self.page.wait_for(f"{OPTIONS}[0]?.innerText.toLowerCase().includes({wanted})")
+        self.page.wait_for(f"{OPTIONS}[0].hasAttribute('data-focus')")
+        self.page.press("Enter")
+        self.page.wait_for(f"{OPTIONS}.length === 0")
+
+    def viewer(self) -> str:
+        """What the viewer switcher shows."""
+        return str(self.page.evaluate(f"document.querySelector('{VIEWER}').value"))
+
+    def answer(self, part: str = '"data"') -> str:
+        """The visible text of the answer, as soon as it contains `part`."""
+        return str(self.page.wait_for(f"{ANSWER}.includes({json.dumps(part)}) && {ANSWER}"))
 
     def run(self, operation: str | None = None) -> str:
-        """Run the chosen tab, or one `operation` of several; the answer's visible text."""
+        """Run the open tab, or one `operation` of several; the answer's visible text."""
         self.start(operation)
-        return str(self.page.wait_for(f"{ANSWER}.includes('\"data\"') && {ANSWER}"))
+        return self.answer()
 
     def start(self, operation: str | None = None) -> None:
         """The same, without waiting for an answer."""
@@ -61,9 +102,12 @@ def main(url: str, image: Path) -> None:
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile,
         browser_page(Path(profile)) as page,
     ):
+        page.show_as(WIDTH, HEIGHT)
         playground = PlaygroundPage(page)
         playground.open(url)
-        playground.run()
+        playground.answer()
+        playground.choose("Mask")
+        playground.answer("relationMask")
         page.screenshot(image)
 
 

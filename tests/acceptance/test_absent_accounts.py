@@ -28,7 +28,7 @@ VIEWERS = (None, 1, 2, 3, 4, 5)
 OTHERS: Edges = {
     (1, 2): Kind.FOLLOW,
     (2, 1): Kind.FOLLOW,
-    (1, 3): (Kind.FOLLOW, Flags.SPECIAL),
+    (1, 3): (Kind.FOLLOW, Flags.CLOSE_FOLLOW),
     (3, 2): Kind.FOLLOW,
     (4, 1): Kind.FOLLOW,
     (4, 2): Kind.WHISPER,
@@ -36,7 +36,7 @@ OTHERS: Edges = {
 }
 ITS_OWN: Edges = {
     (GONE, 1): Kind.FOLLOW,
-    (1, GONE): (Kind.FOLLOW, Flags.SPECIAL),
+    (1, GONE): (Kind.FOLLOW, Flags.CLOSE_FOLLOW),
     (GONE, 2): Kind.FOLLOW,
     (2, GONE): Kind.WHISPER,
     (3, GONE): Kind.FOLLOW,
@@ -53,13 +53,13 @@ query ($ids: [ID!]!) { users(ids: $ids) {
   viewerCanFollow viewerFollowEligibility { code message }
 } }
 fragment all on Relation {
-  state following followedBy whispering requested requestedBy blocking muted special
+  state following followedBy whispering requested requestedBy blocking muted closeFollow
   followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil friendsSince
 }
 """
 OWN = """
 query { viewer {
-  specialFollows { totalCount nodes { id } }
+  closeFollows { totalCount nodes { id } }
   incomingFollowRequests { totalCount nodes { id } }
   outgoingFollowRequests { totalCount nodes { id } }
   blockedUsers { totalCount nodes { id } } mutedUsers { totalCount nodes { id } }

@@ -79,7 +79,7 @@ async def test_what_is_deleted_does_not_come_back(gateway: Gateway, name: str) -
         "field": ["input", "userId"],
     }
     assert payload.pop("account")["state"] == "DELETED"
-    assert payload == {"outcome": "REFUSED", "changed": False, "clientMutationId": "c-1"}
+    assert payload == {"outcome": "REJECTED", "changed": False, "clientMutationId": "c-1"}
 
 
 async def test_the_progress_of_a_deletion_is_read_by_services(
@@ -111,7 +111,7 @@ async def test_an_id_that_is_none_is_named(gateway: Gateway, name: str) -> None:
     payload = await put(gateway, name, "x")
     (error,) = payload.pop("userErrors")
     assert (error["code"], error["field"]) == ("INVALID_INPUT", ["input", "userId"])
-    assert payload["outcome"] == "REFUSED"
+    assert payload["outcome"] == "REJECTED"
     assert payload["account"] is None
     error = await gateway.as_service.error(ACCOUNT, id="x")
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "id"}
@@ -127,13 +127,13 @@ async def test_a_repeat_switches_nothing_off_again(gateway: Gateway) -> None:
     for name, user in (("reactivateAccount", 1), ("deactivateAccount", 2)):
         payload = await put(gateway, name, user, idempotencyKey="k")
         (error,) = payload["userErrors"]
-        assert (payload["outcome"], error["code"]) == ("REFUSED", "IDEMPOTENCY_KEY_REUSED")
+        assert (payload["outcome"], error["code"]) == ("REJECTED", "IDEMPOTENCY_KEY_REUSED")
         assert payload["account"]["state"] == "ACTIVE"
 
 
 async def test_what_was_refused_may_be_asked_for_again_by_its_key(gateway: Gateway) -> None:
     await put(gateway, "deleteAccount", 1, idempotencyKey="gone")
-    for user, outcome in ((1, "REFUSED"), (2, "DEACTIVATED")):
+    for user, outcome in ((1, "REJECTED"), (2, "DEACTIVATED")):
         payload = await put(gateway, "deactivateAccount", user, idempotencyKey="k")
         assert payload["outcome"] == outcome
 
@@ -143,7 +143,7 @@ async def test_a_key_that_is_none_is_named(gateway: Gateway, name: str) -> None:
     for key in ("", "x" * 65):
         payload = await put(gateway, name, 1, idempotencyKey=key)
         (error,) = payload["userErrors"]
-        assert (payload["outcome"], payload["account"]) == ("REFUSED", None)
+        assert (payload["outcome"], payload["account"]) == ("REJECTED", None)
         assert (error["code"], error["field"]) == ("INVALID_INPUT", ["input", "idempotencyKey"])
 
 
@@ -167,7 +167,7 @@ async def test_who_is_not_active_reads_and_changes_nothing(
     payloads += [await change(gateway, 1, "undoRelationshipChange", undoToken=token)]
     for payload in payloads:
         (error,) = payload["userErrors"]
-        assert (payload["outcome"], payload["changed"]) == ("REFUSED", False)
+        assert (payload["outcome"], payload["changed"]) == ("REJECTED", False)
         assert error["__typename"] == "AccountNotActive"
         assert (error["code"], error["field"]) == ("ACCOUNT_NOT_ACTIVE", None)
     if how == "deactivateAccount":

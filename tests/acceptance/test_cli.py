@@ -152,7 +152,7 @@ async def test_a_token_for_nobody_is_a_services() -> None:
     code, said = await kith("token", "--scope", "service")
     assert code == 0
     authentication = Authentication(
-        AuthenticationSettings(secret=DEVELOPMENT_SECRET, development=True)
+        AuthenticationSettings(secrets=(DEVELOPMENT_SECRET,), development=True)
     )
     identity = authentication.identify(
         Headers([(b"authorization", f"Bearer {said.strip()}".encode())])
@@ -172,3 +172,19 @@ async def test_dev_starts_behind_a_proxy(state: State, monkeypatch: pytest.Monke
     monkeypatch.delenv("no_proxy", raising=False)
     async with running(state) as dev:
         assert any("Kith is ready" in line for line in dev.lines)
+
+
+@pytest.mark.parametrize("manifest", ['{"%s": "{ __typename }"}' % ("0" * 32), '{"a": "{ no }"}'])
+@pytest.mark.parametrize("by_option", [True, False])
+async def test_a_wrong_manifest_stops_a_gateway_with_a_sentence(
+    storage_settings: StorageSettings, tmp_path: Path, manifest: str, by_option: bool
+) -> None:
+    file = tmp_path / "documents.json"
+    file.write_text(manifest)
+    secret = {"KITH_JWT_SECRET": "a secret of thirty-two characters"}
+    option = ("--trusted-documents", str(file)) if by_option else ()
+    variable = {} if by_option else {"KITH_TRUSTED_DOCUMENTS": str(file)}
+    code, said = await kith("serve", *option, **servers(storage_settings), **secret, **variable)
+    assert code == 2
+    assert f"{file}: the operation without a name" in said
+    assert "Traceback" not in said

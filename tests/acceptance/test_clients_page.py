@@ -5,8 +5,10 @@ import re
 import pytest
 
 from engine import Code, EngineSettings
+from gateway.accept import HEADER_CHARS_MAX
 from gateway.graphql_execution import _CODES
 from gateway.graphql_http import HttpLimits
+from gateway.graphql_request import DOCUMENT_ID_CHARS_MAX
 from graph.edge import Kind
 from graph.errors import KithError
 from resolvers.scope import Limits
@@ -72,6 +74,8 @@ def test_the_page_tells_the_limits() -> None:
         engine.max_characters,
         engine.max_tokens,
         engine.max_comments,
+        HEADER_CHARS_MAX,
+        DOCUMENT_ID_CHARS_MAX,
         HttpLimits().body_bytes_max,
         engine.max_rows,
     ]

@@ -95,7 +95,7 @@ async def test_what_cannot_be_followed_is_refused_with_a_reason(
     gateway: Gateway, target: str, code: str
 ) -> None:
     payload = (await gateway.data(FOLLOW, viewer=1, id=target))["followUser"]
-    assert payload["outcome"] == "REFUSED"
+    assert payload["outcome"] == "REJECTED"
     (error,) = payload["userErrors"]
     assert (error["code"], error["field"]) == (code, ["input", "userId"])
     assert error["message"]
@@ -106,7 +106,7 @@ async def test_the_following_limit_is_told_and_kept(storage_settings: StorageSet
         for target in ("2", "3"):
             await gateway.data(FOLLOW, viewer=1, id=target)
         payload = (await gateway.data(FOLLOW, viewer=1, id="4"))["followUser"]
-        assert payload["outcome"] == "REFUSED"
+        assert payload["outcome"] == "REJECTED"
         assert [error["code"] for error in payload["userErrors"]] == ["FOLLOWING_LIMIT_REACHED"]
         assert payload["viewer"]["user"]["followingCount"] == 2
         await gateway.data(UNFOLLOW, viewer=1, id="2")

@@ -136,7 +136,7 @@ CHANGES = [
     ("followUser", 5, {"idempotencyKey": "k"}, "FOLLOWED", FIND + READ + WRITE),
     ("followUser", 2, {}, "ALREADY_FOLLOWING", READ),
     ("followUser", 2, {"idempotencyKey": "k"}, "ALREADY_FOLLOWING", FIND + READ + WRITE),
-    ("updateFollow", 2, {"visibility": "WHISPER", "special": True}, "UPDATED", READ + WRITE),
+    ("updateFollow", 2, {"visibility": "WHISPER", "closeFollow": True}, "UPDATED", READ + WRITE),
     ("unfollowUser", 2, {}, "UNFOLLOWED", READ + WRITE),
     ("removeFollower", 3, {}, "FOLLOWER_REMOVED", READ + WRITE + DRAIN),
     ("blockUser", 5, {}, "BLOCKED", READ + WRITE + DRAIN),

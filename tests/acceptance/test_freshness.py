@@ -127,11 +127,10 @@ async def test_a_header_says_it_for_any_request(gateway: Gateway, other: Gateway
 async def test_it_holds_for_all_fields_of_the_request(gateway: Gateway, other: Gateway) -> None:
     """For those before it in the document, and whichever field of the root it is given to."""
     fields = {
-        "viewer": "viewer(atLeastAsFresh: $t) { user { id } }",
         "user": 'user(id: "5", atLeastAsFresh: $t) { id }',
         "users": 'users(ids: ["5"], atLeastAsFresh: $t) { id }',
-        "node": 'node(id: "5", atLeastAsFresh: $t) { id }',
-        "nodes": 'nodes(ids: ["5"], atLeastAsFresh: $t) { id }',
+        "account": 'account(id: "5", atLeastAsFresh: $t) { state }',
+        "accounts": 'accounts(ids: ["5"], atLeastAsFresh: $t) { state }',
         "relationsBetween": """... on Query { ...last } } fragment last on Query {
             relationsBetween(pairs: [], atLeastAsFresh: $t) { state }""",
     }
@@ -530,7 +529,7 @@ async def test_whoever_is_blocked_learns_nothing_from_tokens(
     await follows(stores, (FAN, STAR))
     await token_of(gateway, STAR, "blockUser", FAN)
     after = (await stores.outbox.arrived()).now
-    assert await changed(gateway, FAN, "followUser", STAR) == ("REFUSED", None)
+    assert await changed(gateway, FAN, "followUser", STAR) == ("REJECTED", None)
     outcome, token = await changed(gateway, FAN, "unfollowUser", STAR)
     assert outcome == "NOT_FOLLOWING"
     assert token is not None
@@ -552,7 +551,7 @@ query ($ids: [ID!]!) {{
     followersYouKnow {{ {FRESHNESS} }} commonFollowing(with: "3") {{ {FRESHNESS} }}
   }}
   viewer {{
-    specialFollows {{ {FRESHNESS} }} mutedUsers {{ {FRESHNESS} }} blockedUsers {{ {FRESHNESS} }}
+    closeFollows {{ {FRESHNESS} }} mutedUsers {{ {FRESHNESS} }} blockedUsers {{ {FRESHNESS} }}
     outgoingFollowRequests {{ {FRESHNESS} }} incomingFollowRequests {{ {FRESHNESS} }}
     suggestions {{ {FRESHNESS} }}
   }}

@@ -20,6 +20,11 @@ async def strength(stores: Stores, user: int, other: int, now: datetime) -> floa
     return DEFAULT_SCALE.strength(rank, Millis(int(now.timestamp() * 1000)))
 
 
+def invalid_input(*path: str) -> dict[str, Any]:
+    """The error of an input field that has an invalid value."""
+    return {"__typename": "InvalidInput", "code": "INVALID_INPUT", "field": ["input", *path]}
+
+
 async def test_a_service_records_what_users_did(gateway: Gateway, stores: Stores) -> None:
     now = datetime.now(UTC)
     month = timedelta(days=DEFAULT_SCALE.half_life_days)
@@ -32,6 +37,7 @@ async def test_a_service_records_what_users_did(gateway: Gateway, stores: Stores
     data = await gateway.as_service.data(RECORD, interactions=given)
     assert data["recordInteractions"] == {
         "outcome": "RECORDED",
+        "changed": True,
         "recorded": 3,
         "clientMutationId": "c-1",
         "userErrors": [],
@@ -71,21 +77,22 @@ async def test_nobody_else_may_record(gateway: Gateway, stores: Stores, viewer: 
 @pytest.mark.parametrize(
     ("given", "argument"),
     [
-        ([interaction(1, 2), interaction(1, 0)], "interactions[1].to"),
-        ([{**interaction(1, 2), "from": "ann"}], "interactions[0].from"),
-        ([interaction(1, 2, count=0)], "interactions[0].count"),
-        ([interaction(1, 2, count=1001)], "interactions[0].count"),
-        ([interaction(1, 2, at="2026-01-01T00:00:00")], "interactions[0].at"),
-        ([interaction(1, 2, at="1969-12-31T23:59:59Z")], "interactions[0].at"),
-        ([interaction(1, 2, at="9000-01-01T00:00:00Z")], "interactions[0].at"),
+        ([interaction(1, 2), interaction(1, 0)], "interactions.1.to"),
+        ([{**interaction(1, 2), "from": "ann"}], "interactions.0.from"),
+        ([interaction(1, 2, count=0)], "interactions.0.count"),
+        ([interaction(1, 2, count=1001)], "interactions.0.count"),
+        ([interaction(1, 2, at="2026-01-01T00:00:00")], "interactions.0.at"),
+        ([interaction(1, 2, at="1969-12-31T23:59:59Z")], "interactions.0.at"),
+        ([interaction(1, 2, at="9000-01-01T00:00:00Z")], "interactions.0.at"),
         ([interaction(1, 2)] * 501, "interactions"),
     ],
 )
 async def test_a_batch_with_bad_input_is_refused_as_a_whole(
     gateway: Gateway, stores: Stores, given: list[dict[str, Any]], argument: str
 ) -> None:
-    error = await gateway.as_service.error(RECORD, interactions=given)
-    assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": argument}
+    payload = (await gateway.as_service.data(RECORD, interactions=given))["recordInteractions"]
+    assert (payload["outcome"], payload["changed"], payload["recorded"]) == ("REJECTED", False, 0)
+    assert payload["userErrors"] == [invalid_input(*argument.split("."))]
     assert await stores.affinity.closest(UserId(1)) == {}
 
 
@@ -130,7 +137,7 @@ async def test_a_key_is_of_one_batch(
     await record_with(gateway, "k", interaction(1, 2))
     before = await stores.affinity.closest(UserId(1))
     refused = await record_with(gateway, "k", *other)
-    assert (refused["outcome"], refused["recorded"]) == ("REFUSED", 0)
+    assert (refused["outcome"], refused["recorded"]) == ("REJECTED", 0)
     assert refused["userErrors"] == [
         {
             "__typename": "IdempotencyKeyReused",
@@ -147,14 +154,14 @@ async def test_services_share_their_keys_with_all_they_do(gateway: Gateway) -> N
     limit = """mutation { setFollowingLimit(input: {userId: "1", limit: 5, idempotencyKey: "k"}) {
         outcome userErrors { code } } }"""
     told = (await gateway.as_service.data(limit))["setFollowingLimit"]
-    assert told == {"outcome": "REFUSED", "userErrors": [{"code": "IDEMPOTENCY_KEY_REUSED"}]}
+    assert told == {"outcome": "REJECTED", "userErrors": [{"code": "IDEMPOTENCY_KEY_REUSED"}]}
 
 
 async def test_what_is_no_key_is_refused(gateway: Gateway, stores: Stores) -> None:
     for key in ("", "x" * 65):
         given = [interaction(1, 2)]
-        error = await gateway.as_service.error(RECORD, interactions=given, key=key)
-        assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "idempotencyKey"}
+        data = await gateway.as_service.data(RECORD, interactions=given, key=key)
+        assert data["recordInteractions"]["userErrors"] == [invalid_input("idempotencyKey")]
     assert await stores.affinity.closest(UserId(1)) == {}
 
 

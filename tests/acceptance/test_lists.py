@@ -116,7 +116,7 @@ async def random_world(stores: Stores, seed: int) -> World:
     for (source, target), kind in kinds.items():
         if kind is Kind.BLOCK and kinds[target, source] is not Kind.BLOCK:
             kinds[target, source] = Kind.NONE  # a block ends whatever there was
-    flags = [Flags.PLAIN, Flags.SPECIAL, Flags.MUTED, Flags.SPECIAL | Flags.MUTED]
+    flags = [Flags.PLAIN, Flags.CLOSE_FOLLOW, Flags.MUTED, Flags.CLOSE_FOLLOW | Flags.MUTED]
     await edges(stores, {ends: (kind, random.choice(flags)) for ends, kind in kinds.items()})
     privacy = {user: Privacy() for user in USERS}
     for user in USERS[::2]:

@@ -20,7 +20,7 @@ async def world(stores: Stores) -> None:
     await edges(
         stores,
         {
-            (6, 3): (Kind.WHISPER, Flags.SPECIAL),
+            (6, 3): (Kind.WHISPER, Flags.CLOSE_FOLLOW),
             (6, 7): (Kind.FOLLOW, Flags.MUTED),
             (6, 10): Kind.BLOCK,
         },

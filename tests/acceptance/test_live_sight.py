@@ -169,8 +169,8 @@ async def test_a_mute_is_heard_by_whoever_mutes(live: LiveGateway, stores: Store
         await done(live, stores, ANNA, "muteUser", BEN)
         await done(live, stores, ANNA, "muteUser", BEN, ', until: "2999-01-01T00:00:00Z"')
         await done(live, stores, ANNA, "unmuteUser", BEN)
-        await done(live, stores, ANNA, "followUser", BEN, ", special: true")
-        await done(live, stores, ANNA, "updateFollow", BEN, ", special: false")
+        await done(live, stores, ANNA, "followUser", BEN, ", closeFollow: true")
+        await done(live, stores, ANNA, "updateFollow", BEN, ", closeFollow: false")
         heard = [(await anna.hears()).split()[0] for _ in range(5)]
         assert heard == ["MUTED", "MUTED", "UNMUTED", "FOLLOWED", "FOLLOW_CHANGED"]
         assert await ben.hears() == "FOLLOWED 1 7"

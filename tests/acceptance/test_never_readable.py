@@ -36,7 +36,7 @@ GIVEN = {
 }
 """What arguments are given, by their names; others keep their defaults."""
 
-CLOCKS = {"Freshness"}
+CLOCKS = {"ListFreshness"}
 """Types that tell when they were asked for, which is never the same."""
 
 WORDS_MAX = 900

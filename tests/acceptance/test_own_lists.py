@@ -25,7 +25,7 @@ from tests.graphs import PLENTY, as_pair, drain_all, follows
 
 OWN = """
 { viewer {
-  specialFollows { totalCount edges { cursor followedAt node { id } } nodes { id } }
+  closeFollows { totalCount edges { cursor followedAt node { id } } nodes { id } }
   mutedUsers { totalCount edges { mutedUntil node { id } } }
   blockedUsers { totalCount edges { blockedAt node { id } } }
   incomingFollowRequests { totalCount edges { requestedAt node { ...request } } }
@@ -83,8 +83,8 @@ async def test_each_of_the_viewers_lists_holds_what_the_viewer_has_said(
     await edges(
         stores,
         {
-            (1, 2): (Kind.FOLLOW, Flags.SPECIAL),
-            (1, 3): (Kind.WHISPER, Flags.SPECIAL | Flags.MUTED),
+            (1, 2): (Kind.FOLLOW, Flags.CLOSE_FOLLOW),
+            (1, 3): (Kind.WHISPER, Flags.CLOSE_FOLLOW | Flags.MUTED),
             (1, 4): (Kind.BLOCK, Flags.MUTED),
             (1, 5): (Kind.NONE, Flags.MUTED),
             (1, 6): Kind.FOLLOW,
@@ -92,7 +92,7 @@ async def test_each_of_the_viewers_lists_holds_what_the_viewer_has_said(
         },
     )
     lists = await own(gateway, 1)
-    assert set(users(lists["specialFollows"])) == {"2", "3"}
+    assert set(users(lists["closeFollows"])) == {"2", "3"}
     assert set(users(lists["mutedUsers"])) == {"3", "4", "5"}
     assert users(lists["blockedUsers"]) == ["4"]
     assert all(edge["blockedAt"] for edge in lists["blockedUsers"]["edges"])
@@ -150,10 +150,10 @@ async def test_what_the_viewer_does_shows_at_once_in_the_viewers_lists(
     assert users((await own(gateway, 1))["blockedUsers"]) == ["6"]
     await changed(stores, 1, 6, unblock())
     assert users((await own(gateway, 1))["blockedUsers"]) == []
-    await changed(stores, 1, 3, follow(PLENTY, Kind.WHISPER, special=True))
+    await changed(stores, 1, 3, follow(PLENTY, Kind.WHISPER, close_follow=True))
     assert await _follows(gateway, 1) == (["3"], ["7"])
-    await changed(stores, 1, 3, update_follow(special=False))
-    assert users((await own(gateway, 1))["specialFollows"]) == []
+    await changed(stores, 1, 3, update_follow(close_follow=False))
+    assert users((await own(gateway, 1))["closeFollows"]) == []
 
 
 @pytest.mark.usefixtures("asked")
@@ -190,7 +190,7 @@ async def test_a_cancelled_request_is_gone_at_once_for_who_asked(
 async def test_what_is_no_requests_id_is_refused(gateway: Gateway, text: str) -> None:
     error = await gateway.error(NODE, 1, id=text)
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "id"}
-    assert f'"{text}" is no id' in error["message"]
+    assert f'"{text}" is not an id' in error["message"]
     assert "`request:`" in error["message"]
 
 
@@ -231,7 +231,7 @@ async def test_an_own_list_is_paged_like_any_other(gateway: Gateway, stores: Sto
         ("outgoingFollowRequests", Kind.REQUEST),
         ("blockedUsers", Kind.BLOCK),
         ("mutedUsers", (Kind.NONE, Flags.MUTED)),
-        ("specialFollows", (Kind.FOLLOW, Flags.SPECIAL)),
+        ("closeFollows", (Kind.FOLLOW, Flags.CLOSE_FOLLOW)),
     ],
 )
 async def test_every_own_list_is_read_from_either_end(

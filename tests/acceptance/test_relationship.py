@@ -100,14 +100,17 @@ async def test_a_follow_becomes_a_whisper_and_back_with_its_date(gateway: Gatewa
     for visibility in ("WHISPER", "PUBLIC"):
         payload = await change(gateway, 1, "updateFollow", 2, visibility=visibility)
         assert (payload["outcome"], payload["relation"]) == ("UPDATED", first["relation"])
-    assert await outcome(gateway, 1, "updateFollow", 2, special=True) == ("UPDATED", "FOLLOWING")
-    unchanged = await outcome(gateway, 1, "updateFollow", 2, visibility="PUBLIC", special=True)
+    assert await outcome(gateway, 1, "updateFollow", 2, closeFollow=True) == (
+        "UPDATED",
+        "FOLLOWING",
+    )
+    unchanged = await outcome(gateway, 1, "updateFollow", 2, visibility="PUBLIC", closeFollow=True)
     assert unchanged == ("UNCHANGED", "FOLLOWING")
 
 
 async def test_a_whisper_makes_no_friends(gateway: Gateway, stores: Stores) -> None:
     await follows(stores, (2, 1))
-    told = await outcome(gateway, 1, "followUser", 2, visibility="WHISPER", special=True)
+    told = await outcome(gateway, 1, "followUser", 2, visibility="WHISPER", closeFollow=True)
     assert told == ("FOLLOWED", "FOLLOWING")
 
 
@@ -130,7 +133,7 @@ async def test_a_block_ends_everything_at_once(gateway: Gateway, stores: Stores)
 
 async def test_a_protected_user_is_asked(gateway: Gateway, stores: Stores) -> None:
     await protect(stores, 2)
-    asked = await change(gateway, 1, "followUser", 2, message="It is me!", special=True)
+    asked = await change(gateway, 1, "followUser", 2, message="It is me!", closeFollow=True)
     assert (asked["outcome"], asked["changed"]) == ("REQUESTED", True)
     assert asked["relation"]["state"] == "NONE"
     assert await outcome(gateway, 1, "followUser", 2) == ("ALREADY_REQUESTED", "NONE")
@@ -180,7 +183,7 @@ async def test_whoever_blocks_must_end_that_first(gateway: Gateway) -> None:
     await change(gateway, 1, "blockUser", 2)
     payload = await change(gateway, 1, "followUser", 2)
     (error,) = payload["userErrors"]
-    assert payload["outcome"] == "REFUSED"
+    assert payload["outcome"] == "REJECTED"
     assert (error["__typename"], error["code"]) == ("UnblockFirst", "UNBLOCK_FIRST")
 
 
@@ -212,7 +215,7 @@ async def test_whoever_is_too_fast_is_told_when_to_try_again(
         for mutation, target in (("removeFollower", 4), ("followUser", 5), ("blockUser", 4)):
             payload = await change(gateway, 1, mutation, target)
             (error,) = payload["userErrors"]
-            assert (payload["outcome"], error["__typename"]) == ("REFUSED", "RateLimited")
+            assert (payload["outcome"], error["__typename"]) == ("REJECTED", "RateLimited")
             waits = datetime.fromisoformat(error["retryAt"]) - datetime.now(UTC)
             assert timedelta(seconds=50) < waits <= timedelta(seconds=61)
         # What changes nothing is answered all the same.
@@ -294,7 +297,7 @@ async def test_bad_input_is_refused_by_name(
     user = {} if mutation == "undoRelationshipChange" else {"userId": "2"}
     payload = await change(gateway, 1, mutation, **{**user, **given})
     (error,) = payload["userErrors"]
-    assert (payload["outcome"], payload["relation"], payload["user"]) == ("REFUSED", None, None)
+    assert (payload["outcome"], payload["relation"], payload["user"]) == ("REJECTED", None, None)
     assert (error["__typename"], error["field"]) == ("InvalidInput", ["input", field])
 
 

@@ -20,7 +20,7 @@ from tests.relationships import change, change_many, outcome, protect
     ("mutation", "given"),
     [
         ("followUser", {}),
-        ("followUser", {"visibility": "WHISPER", "special": True, "message": "hello"}),
+        ("followUser", {"visibility": "WHISPER", "closeFollow": True, "message": "hello"}),
         ("blockUser", {}),
         ("muteUser", {"until": "2999-01-01T00:00:00Z"}),
         ("dismissSuggestion", {}),
@@ -52,7 +52,7 @@ async def test_what_changed_nothing_is_not_done_later_either(gateway: Gateway) -
 
 async def test_what_was_refused_may_be_asked_for_again(gateway: Gateway) -> None:
     await change(gateway, 2, "blockUser", 1)
-    assert (await outcome(gateway, 1, "followUser", 2, idempotencyKey="k"))[0] == "REFUSED"
+    assert (await outcome(gateway, 1, "followUser", 2, idempotencyKey="k"))[0] == "REJECTED"
     await change(gateway, 2, "unblockUser", 1)
     assert (await outcome(gateway, 1, "followUser", 2, idempotencyKey="k"))[0] == "FOLLOWED"
 
@@ -61,7 +61,7 @@ async def test_what_was_refused_may_be_asked_for_again(gateway: Gateway) -> None
     ("mutation", "target", "given"),
     [
         ("followUser", 3, {}),
-        ("followUser", 2, {"special": True}),
+        ("followUser", 2, {"closeFollow": True}),
         ("muteUser", 2, {}),
     ],
 )
@@ -71,7 +71,7 @@ async def test_a_key_is_of_one_input(
     await change(gateway, 1, "followUser", 2, idempotencyKey="k")
     payload = await change(gateway, 1, mutation, target, idempotencyKey="k", **given)
     (error,) = payload["userErrors"]
-    assert (payload["outcome"], payload["changed"]) == ("REFUSED", False)
+    assert (payload["outcome"], payload["changed"]) == ("REJECTED", False)
     assert error["__typename"] == "IdempotencyKeyReused"
     assert error["field"] == ["input", "idempotencyKey"]
 
@@ -99,7 +99,7 @@ async def test_of_two_inputs_with_one_key_at_once_one_is_done(
         *(change(gateway, 1, "followUser", target, idempotencyKey="k") for target in range(2, 14))
     )
     outcomes = sorted(payload["outcome"] for payload in payloads)
-    assert outcomes == ["FOLLOWED", *["REFUSED"] * 11]
+    assert outcomes == ["FOLLOWED", *["REJECTED"] * 11]
     codes = {error["code"] for payload in payloads for error in payload["userErrors"]}
     assert codes == {"IDEMPOTENCY_KEY_REUSED"}
     assert (await stores.outbox.backlog()).waiting == 1
@@ -119,17 +119,17 @@ async def test_many_changes_are_each_for_themselves(gateway: Gateway, stores: St
         ("FOLLOW", 4),
         ("UNBLOCK", 4),
         ("MUTE", 5, {"until": "2999-01-01T00:00:00Z"}),
-        ("UPDATE_FOLLOW", 2, {"special": True}),
+        ("UPDATE_FOLLOW", 2, {"closeFollow": True}),
     )
     assert payload["userErrors"] == []
     assert [one["outcome"] for one in payload["changes"]] == [
         "FOLLOWED",
-        "REFUSED",
-        "REFUSED",
+        "REJECTED",
+        "REJECTED",
         "REQUESTED",
-        "REFUSED",
+        "REJECTED",
         "BLOCKED",
-        "REFUSED",
+        "REJECTED",
         "UNBLOCKED",
         "MUTED",
         "UPDATED",
@@ -191,7 +191,7 @@ async def test_keys_are_paced_even_where_nothing_changes(
             (await outcome(gateway, 1, "followUser", 2, idempotencyKey=key))[0]
             for key in ("a", "b", "c", "d", "c")
         ]
-        assert told == ["FOLLOWED", "ALREADY_FOLLOWING", "ALREADY_FOLLOWING", "REFUSED", told[2]]
+        assert told == ["FOLLOWED", "ALREADY_FOLLOWING", "ALREADY_FOLLOWING", "REJECTED", told[2]]
     row = await stores.postgres.row("SELECT count(*) FROM receipt")
     assert row is not None
     assert row["count"] == 3

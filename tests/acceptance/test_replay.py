@@ -60,7 +60,7 @@ async def send(http: httpx.AsyncClient, viewer: int, mutation: str) -> None:
         if "errors" not in answer:
             outcomes = {payload["outcome"] for payload in answer["data"].values()}
             assert outcomes <= {"FOLLOWED", "UNFOLLOWED"} or attempt
-            assert "REFUSED" not in outcomes
+            assert "REJECTED" not in outcomes
             return
         codes = {error["extensions"]["code"] for error in answer["errors"]}
         assert codes <= {"DEADLINE_EXCEEDED", "OVERLOADED", "UNAVAILABLE"}, answer

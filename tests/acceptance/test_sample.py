@@ -38,7 +38,7 @@ async def test_every_kind_and_flag_stands_between_user_1_and_somebody(stores: St
 
 
 OWN_LISTS = """{ viewer {
-  specialFollows { totalCount }
+  closeFollows { totalCount }
   blockedUsers { totalCount }
   outgoingFollowRequests { nodes { message } }
   incomingFollowRequests { nodes { message } }
@@ -52,7 +52,7 @@ async def test_every_list_of_user_1_has_somebody_in_it(gateway: Gateway) -> None
     mine = (await gateway.data(OWN_LISTS, ME))["viewer"]
     for one in ("following", "followers", "friends"):
         assert mine["user"][one]["totalCount"] > 3
-    assert mine["specialFollows"]["totalCount"] == mine["blockedUsers"]["totalCount"] == 1
+    assert mine["closeFollows"]["totalCount"] == mine["blockedUsers"]["totalCount"] == 1
     for one in ("outgoingFollowRequests", "incomingFollowRequests"):
         messages = [bool(request["message"]) for request in mine[one]["nodes"]]
         assert sorted(messages) == [False, True]
@@ -100,8 +100,8 @@ async def test_what_somebody_changes_stays_when_it_is_started_again(
     assert (await gateway.data(changes, ME))["unfollowUser"]["outcome"] == "UNFOLLOWED"
     await load_sample(sampled, tmp_path)
     await load_sample(sampled, tmp_path / "elsewhere")
-    query = "{ viewer { specialFollows { totalCount } } }"
-    assert (await gateway.data(query, ME))["viewer"]["specialFollows"]["totalCount"] == 0
+    query = "{ viewer { closeFollows { totalCount } } }"
+    assert (await gateway.data(query, ME))["viewer"]["closeFollows"]["totalCount"] == 0
 
 
 async def test_where_it_was_broken_off_it_goes_on(

@@ -63,7 +63,7 @@ def told(payload: dict[str, Any]) -> Told:
 
 UPDATED: Told = ("UPDATED", True, [])
 UNCHANGED: Told = ("UNCHANGED", False, [])
-REUSED: Told = ("REFUSED", False, ["IDEMPOTENCY_KEY_REUSED"])
+REUSED: Told = ("REJECTED", False, ["IDEMPOTENCY_KEY_REUSED"])
 
 
 async def read(gateway: Gateway, viewer: int = 1) -> Any:
@@ -143,9 +143,9 @@ async def test_only_who_is_deleted_says_nothing_any_more(gateway: Gateway, store
     assert told(await limit(gateway, userId="1", limit=5)) == UPDATED
     await stores.states.change(UserId(1), AccountState.DELETED)
     payload = await update(gateway, protected=False, idempotencyKey="k")
-    assert told(payload) == ("REFUSED", False, ["ACCOUNT_NOT_ACTIVE"])
+    assert told(payload) == ("REJECTED", False, ["ACCOUNT_NOT_ACTIVE"])
     payload = await limit(gateway, userId="1", limit=6, idempotencyKey="k")
-    assert told(payload) == ("REFUSED", False, ["ACCOUNT_DELETED"])
+    assert told(payload) == ("REJECTED", False, ["ACCOUNT_DELETED"])
     assert (await read(gateway))["protected"]
 
 
@@ -194,7 +194,7 @@ async def test_what_is_wrong_with_a_limit_is_named(
     gateway: Gateway, field: str, given: Any
 ) -> None:
     payload = await limit(gateway, **given)
-    assert told(payload) == ("REFUSED", False, ["INVALID_INPUT"])
+    assert told(payload) == ("REJECTED", False, ["INVALID_INPUT"])
     assert [error["field"] for error in payload["userErrors"]] == [["input", field]]
     assert (payload["user"], payload["settings"]) == (None, None)
     assert (await read(gateway))["followingLimit"] == 1000
@@ -202,7 +202,7 @@ async def test_what_is_wrong_with_a_limit_is_named(
 
 async def test_a_wrong_key_is_named_and_nothing_is_changed(gateway: Gateway) -> None:
     payload = await update(gateway, protected=True, idempotencyKey="x" * 65)
-    assert told(payload) == ("REFUSED", False, ["INVALID_INPUT"])
+    assert told(payload) == ("REJECTED", False, ["INVALID_INPUT"])
     assert [error["field"] for error in payload["userErrors"]] == [["input", "idempotencyKey"]]
     assert payload["settings"] == await read(gateway) == DEFAULTS
 
@@ -277,7 +277,7 @@ async def test_settings_are_changed_at_the_pace_of_everything_else(
     async with running_gateway(storage_settings, limits) as gateway:
         assert (await change(gateway, 1, "followUser", 2))["outcome"] == "FOLLOWED"
         assert told(await update(gateway, protected=True, idempotencyKey="k")) == UPDATED
-        refused = ("REFUSED", False, ["RATE_LIMITED"])
+        refused = ("REJECTED", False, ["RATE_LIMITED"])
         assert told(await update(gateway, protected=False)) == refused
         assert told(await update(gateway, protected=True, idempotencyKey="new")) == refused
         assert told(await update(gateway, protected=True, idempotencyKey="k")) == UPDATED

@@ -36,7 +36,7 @@ query ($from: ID!, $to: ID!) {{
 
 PAIRS = """
 query ($pairs: [UserPair!]!) { relationsBetween(pairs: $pairs) {
-  from { id } to { id } state requested blocking muted special whispering
+  from { id } to { id } state requested blocking muted closeFollow whispering
 } }
 """
 
@@ -107,7 +107,7 @@ def everybody(ahead: str, behind: str, **exceptions: tuple[str, str]) -> dict[st
 
 
 NOTHING = ("", "")
-OWN = Flags.SPECIAL | Flags.MUTED
+OWN = Flags.CLOSE_FOLLOW | Flags.MUTED
 
 CASES = {
     "A and B are friends": Case(
@@ -119,8 +119,8 @@ CASES = {
         everybody(
             "following",
             "followedBy",
-            A=("following special muted", "followedBy"),
-            service=("following special muted", "followedBy"),
+            A=("following closeFollow muted", "followedBy"),
+            service=("following closeFollow muted", "followedBy"),
         ),
     ),
     "A has muted B, and no more": Case(

@@ -28,7 +28,7 @@ async def graph(stores: Stores) -> None:
     await edges(
         stores,
         {
-            (1, 2): (Kind.FOLLOW, Flags.SPECIAL),
+            (1, 2): (Kind.FOLLOW, Flags.CLOSE_FOLLOW),
             (2, 1): Kind.FOLLOW,
             (1, 3): (Kind.BLOCK, Flags.MUTED),
             (4, 1): Kind.REQUEST,
@@ -79,7 +79,7 @@ def test_the_page_tells_every_bit() -> None:
 
 MASK: str = next(e for e in examples("relation-mask")).data["user"]["relationMask"]
 MEANS = [
-    Mark.FOLLOWING | Mark.FOLLOWED_BY | Mark.FRIENDS | Mark.SPECIAL,
+    Mark.FOLLOWING | Mark.FOLLOWED_BY | Mark.FRIENDS | Mark.CLOSE_FOLLOW,
     Mark.BLOCKING | Mark.MUTED,
     Mark.REQUESTED_BY,
     Mark.SELF,

@@ -24,7 +24,7 @@ async def undo(gateway: Gateway, viewer: int, token: str, **given: Any) -> Any:
 def reason(payload: Any) -> str:
     """Why nothing was undone."""
     (error,) = payload["userErrors"]
-    assert (payload["outcome"], payload["changed"]) == ("REFUSED", False)
+    assert (payload["outcome"], payload["changed"]) == ("REJECTED", False)
     assert (error["code"], error["field"]) == ("CANNOT_UNDO", ["input", "undoToken"])
     return str(error["reason"])
 

@@ -64,7 +64,9 @@ def test_everything_in_the_contract_is_described() -> None:
 
 
 def test_no_lock_file_names_a_host() -> None:
-    for lock in ROOT.glob("requirements*.txt"):
+    examples = ROOT.glob("examples/*/requirements.txt")
+    python_clients = ROOT.glob("tests/acceptance/clients/python/*.txt")
+    for lock in [*ROOT.glob("requirements*.txt"), *examples, *python_clients]:
         assert "://" not in lock.read_text(encoding="utf-8"), lock
     for lock in ROOT.glob("*/**/package-lock.json"):
         if "node_modules" not in lock.parts:

@@ -146,14 +146,14 @@ async def test_what_was_there_keeps_its_date_and_what_had_been_left_comes_back(
 
 
 WHAT_THERE_IS: Edges = {
-    (1, 2): (Kind.WHISPER, Flags.SPECIAL),
+    (1, 2): (Kind.WHISPER, Flags.CLOSE_FOLLOW),
     (1, 3): Kind.REQUEST,
     (1, 4): (Kind.BLOCK, Flags.MUTED),
     (5, 1): Kind.BLOCK,
     (1, 6): (Kind.NONE, Flags.MUTED | Flags.DISMISSED),
     (7, 1): Kind.FOLLOW,
     (8, 1): Kind.WHISPER,
-    (1, 9): (Kind.FOLLOW, Flags.SPECIAL),
+    (1, 9): (Kind.FOLLOW, Flags.CLOSE_FOLLOW),
 }
 GONE = 10
 
@@ -179,13 +179,13 @@ async def test_only_what_may_be_a_follow_becomes_one(
     )
     noted = Flags.MUTED | Flags.DISMISSED
     assert rows == [
-        (2, Kind.WHISPER, Flags.SPECIAL),
+        (2, Kind.WHISPER, Flags.CLOSE_FOLLOW),
         (3, Kind.REQUEST, 0),
         (4, Kind.BLOCK, Flags.MUTED),
         (6, Kind.NONE if fresh else Kind.FOLLOW, noted),
         (7, Kind.FOLLOW, 0),
         (8, Kind.FOLLOW, 0),
-        (9, Kind.FOLLOW, Flags.SPECIAL),
+        (9, Kind.FOLLOW, Flags.CLOSE_FOLLOW),
     ]
     await drain_all(stores)
     await assert_whole(storage_settings)

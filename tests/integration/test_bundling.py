@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from gateway import bundling
-from gateway.bundling import BUILDING, FAILED, BundlingFailed, bundle
+from gateway.bundling import BundlingFailed, bundle
+from gateway.playground_bundle import BUILDING, FAILED
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]

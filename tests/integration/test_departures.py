@@ -51,7 +51,7 @@ async def anything(stores: Stores, chance: random.Random) -> None:
     what = chance.random()
     one, other = chance.sample(PEOPLE, 2)
     if what < 0.5:
-        flags = chance.choice([Flags.PLAIN, Flags.SPECIAL])
+        flags = chance.choice([Flags.PLAIN, Flags.CLOSE_FOLLOW])
         await edges(stores, {(one, other): (chance.choice(KINDS), flags)})
     elif what < 0.8:
         away = chance.choice([AccountState.ACTIVE, AccountState.DEACTIVATED])

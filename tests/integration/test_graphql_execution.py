@@ -1,7 +1,6 @@
 """Operations as they are run: the cache of judged ones, and masked errors."""
 
 import logging
-from collections.abc import AsyncIterator
 
 import pytest
 import strawberry
@@ -9,10 +8,8 @@ from graphql import GraphQLError
 from strawberry.extensions import SchemaExtension
 
 from engine import Engine, EngineSettings, Refused
-from gateway.graphql_execution import EngineExecutor
-from gateway.graphql_request import GraphQLRequest, RequestRefused
 from schema.errors import formatted
-from tests.small_graph import Context, Query, executor, schema
+from tests.small_graph import Query, answered, schema
 
 
 def test_a_document_is_judged_once() -> None:
@@ -50,20 +47,6 @@ def test_a_schema_with_extensions_is_refused_rather_than_half_run() -> None:
         Engine(extended)
 
 
-async def test_a_subscription_is_refused_although_the_schema_has_it() -> None:
-    @strawberry.type
-    class Subscription:
-        @strawberry.subscription
-        async def ticks(self) -> AsyncIterator[int]:
-            yield 1
-
-    subscribing = strawberry.Schema(Query, subscription=Subscription)
-    executor = EngineExecutor(Engine(subscribing))
-    with pytest.raises(RequestRefused) as caught:
-        await executor.execute(GraphQLRequest("subscription { ticks }"), Context())
-    assert caught.value.code == "OPERATION_RESOLUTION_FAILED"
-
-
 @pytest.mark.parametrize(
     ("query", "code", "message"),
     [
@@ -74,7 +57,7 @@ async def test_a_subscription_is_refused_although_the_schema_has_it() -> None:
 async def test_a_known_error_keeps_its_message_and_code(
     query: str, code: str, message: str
 ) -> None:
-    result = await executor().execute(GraphQLRequest(query), Context())
+    result = await answered(query)
     shown = formatted(result.errors[0])
     assert shown["message"].startswith(message)
     assert shown["extensions"]["code"] == code
@@ -84,7 +67,7 @@ async def test_a_known_error_keeps_its_message_and_code(
 async def test_an_unknown_error_is_masked_and_logged_under_its_id(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    result = await executor().execute(GraphQLRequest("{ broken }"), Context())
+    result = await answered("{ broken }")
     with caplog.at_level(logging.ERROR):
         shown = formatted(result.errors[0])
     assert shown["extensions"]["code"] == "INTERNAL"

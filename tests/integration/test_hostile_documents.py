@@ -7,8 +7,7 @@ import pytest
 from graphql import get_introspection_query
 
 from engine import Engine, EngineSettings, Refused, Stage
-from gateway.graphql_request import GraphQLRequest
-from tests.small_graph import Context, endpoint, executor, schema
+from tests.small_graph import answered, endpoint, schema
 
 # Far above what any of these takes (0.2 s), far below what the unbounded ones took (minutes).
 SECONDS_MAX = 3.0
@@ -126,14 +125,12 @@ def test_a_document_of_too_many_tokens_is_not_parsed_to_its_end() -> None:
 
 
 async def test_a_document_at_the_depth_limit_runs() -> None:
-    request = GraphQLRequest(nested(EngineSettings().max_depth - 2).replace("friends", "friend"))
-    result = await executor().execute(request, Context())
+    result = await answered(nested(EngineSettings().max_depth - 2).replace("friends", "friend"))
     assert not result.errors
 
 
 async def test_the_schema_can_be_introspected_as_tools_do_it() -> None:
-    request = GraphQLRequest(get_introspection_query(input_value_deprecation=True))
-    result = await executor().execute(request, Context())
+    result = await answered(get_introspection_query(input_value_deprecation=True))
     assert not result.errors
     assert result.data is not None
     assert result.data["__schema"]["queryType"]["name"] == "Query"

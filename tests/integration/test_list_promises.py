@@ -12,12 +12,12 @@ from storage.stores import Stores
 from tests.edges import edges
 from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, users
 
-SPECIAL, MUTED = Flags.SPECIAL, Flags.MUTED
+CLOSE_FOLLOW, MUTED = Flags.CLOSE_FOLLOW, Flags.MUTED
 FANS = range(2, 30)
 SHARES = {
     OwnListKind.FOLLOWING: [i for i in FANS if i % 4 < 2],
     OwnListKind.FOLLOWERS: [i for i in FANS if i % 4 < 2],
-    OwnListKind.SPECIALS: [i for i in FANS if i % 4 < 2 and i % 3],
+    OwnListKind.CLOSE_FOLLOWS: [i for i in FANS if i % 4 < 2 and i % 3],
     OwnListKind.MUTED: [i for i in FANS if i % 5 == 0],
     OwnListKind.BLOCKED: [i for i in FANS if i % 4 == 3],
     OwnListKind.OUTGOING_REQUESTS: [i for i in FANS if i % 4 == 2],
@@ -29,7 +29,8 @@ SHARES = {
 async def everything(stores: Stores) -> None:
     kinds = [Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST, Kind.BLOCK]
     flags = {
-        i: (SPECIAL if i % 3 else Flags.PLAIN) | (Flags.PLAIN if i % 5 else MUTED) for i in FANS
+        i: (CLOSE_FOLLOW if i % 3 else Flags.PLAIN) | (Flags.PLAIN if i % 5 else MUTED)
+        for i in FANS
     }
     await edges(stores, {(1, i): (kinds[i % 4], flags[i]) for i in FANS})
     await edges(stores, {(i, 1): kinds[i % 4] for i in FANS})

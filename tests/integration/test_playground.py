@@ -1,7 +1,10 @@
-"""The page at /graphql: for browsers alone, without the internet when it was bundled."""
+"""The pages at /graphql for browsers: the full one, and the plain one until that is built."""
 
+import os
 import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +16,15 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from gateway.graphql_http import GraphQLEndpoint
-from gateway.playground import Playground, examples
+from gateway.playground import STATUS_PATH, Playground
+from gateway.playground_bundle import BUILD_S_MAX, REASON_CHARS_MAX
+from gateway.playground_examples import examples
+from gateway.sample_cast import DESCRIPTIONS
 from schema.errors import formatted
 from tests.small_graph import Context, executor
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
+MASK_PAGE = Path(__file__).parents[2] / "docs" / "relation-mask.md"
 
 
 def application(playground: Playground) -> Starlette:
@@ -27,7 +34,8 @@ def application(playground: Playground) -> Starlette:
 
 def client_of(playground: Playground) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(application(playground))
-    return httpx.AsyncClient(transport=transport, base_url="http://kith")
+    headers = {"accept": BROWSER}
+    return httpx.AsyncClient(transport=transport, base_url="http://kith", headers=headers)
 
 
 @pytest.fixture
@@ -41,7 +49,13 @@ def bundle(tmp_path: Path) -> Path:
 @pytest.fixture
 async def browser(bundle: Path) -> AsyncIterator[httpx.AsyncClient]:
     async with client_of(Playground(True, lambda: "a-token", bundle=bundle)) as client:
-        client.headers["accept"] = BROWSER
+        yield client
+
+
+@pytest.fixture
+async def early(tmp_path: Path) -> AsyncIterator[httpx.AsyncClient]:
+    """A browser that comes before the bundle is built; it will be in `tmp_path / "bundle"`."""
+    async with client_of(Playground(True, lambda: "a-token", bundle=tmp_path / "bundle")) as client:
         yield client
 
 
@@ -58,6 +72,7 @@ async def test_a_browser_sees_a_page_that_loads_nothing_from_elsewhere(
     response = await browser.get("/graphql")
     assert response.headers["content-type"].startswith("text/html")
     assert "script-src 'self';" in response.headers["content-security-policy"]
+    assert "default-src 'none';" in response.headers["content-security-policy"]
     sources = re.findall(r'(?:src|href)="([^"]+)"', response.text)
     assert all(source.startswith(("/", "data:")) for source in sources)
     for source in sources:
@@ -85,51 +100,133 @@ async def test_a_browser_that_accepts_too_much_is_refused_like_any_caller(
     assert (await browser.get("/graphql")).status_code == 406
 
 
-async def test_the_tabs_are_the_examples_and_name_a_viewer_in_development(
+async def test_in_development_the_page_offers_viewers_and_a_service(
     browser: httpx.AsyncClient,
 ) -> None:
-    tabs = settings_of((await browser.get("/graphql")).text)["tabs"]
-    assert [tab["query"] for tab in tabs] == [example.document for example in examples()]
-    asked = {False: {"X-Viewer": "1"}, True: {"Authorization": "Bearer a-token"}}
-    assert [orjson.loads(tab["headers"]) for tab in tabs] == [
-        asked[example.as_service] for example in examples()
+    settings = settings_of((await browser.get("/graphql")).text)
+    offered = {viewer["id"]: viewer["about"] for viewer in settings["viewers"]}
+    assert offered == {str(user): about for user, about in DESCRIPTIONS.items()}
+    assert settings["serviceToken"] == "a-token"
+
+
+async def test_outside_development_the_page_knows_no_viewer_and_no_token(bundle: Path) -> None:
+    async with client_of(Playground(bundle=bundle)) as client:
+        settings = settings_of((await client.get("/graphql")).text)
+    assert settings["viewers"] is None
+    assert settings["serviceToken"] is None
+
+
+async def test_the_page_holds_every_example_with_its_topic(browser: httpx.AsyncClient) -> None:
+    shown = settings_of((await browser.get("/graphql")).text)["examples"]
+    assert shown == [
+        {"topic": one.topic, "query": one.document, "asService": one.as_service}
+        for one in examples()
     ]
-    assert {example.as_service for example in examples()} == {True, False}
+    assert {one.as_service for one in examples()} == {True, False}
+
+
+async def test_the_page_names_the_bits_of_a_mask_as_the_documentation_does(
+    browser: httpx.AsyncClient,
+) -> None:
+    rows = re.findall(r"^\| (\d+) \| \d+ \| (\w+) \|", MASK_PAGE.read_text(), re.MULTILINE)
+    flags = settings_of((await browser.get("/graphql")).text)["flags"]
+    assert rows == [(str(bit), flag) for bit, flag in enumerate(flags)]
 
 
 async def test_nothing_in_the_settings_can_end_their_script_element(bundle: Path) -> None:
     endpoint = "</script><script>alert(1)</script>"
     async with client_of(Playground(endpoint=endpoint, bundle=bundle)) as client:
-        response = await client.get("/graphql", headers={"accept": BROWSER})
+        response = await client.get("/graphql")
     assert settings_of(response.text)["endpoint"] == endpoint
-
-
-async def test_outside_development_the_tabs_name_no_viewer(bundle: Path) -> None:
-    async with client_of(Playground(bundle=bundle)) as client:
-        response = await client.get("/graphql", headers={"accept": BROWSER})
-    assert all("headers" not in tab for tab in settings_of(response.text)["tabs"])
 
 
 def test_an_examples_operations_have_names_and_it_says_first_what_it_is_for() -> None:
     names = []
-    for document, _ in examples():
-        assert document.startswith("# ")
-        for operation in parse(document).definitions:
+    for example in examples():
+        assert example.document.startswith("# ")
+        for operation in parse(example.document).definitions:
             assert isinstance(operation, OperationDefinitionNode)
             assert operation.name is not None
             names.append(operation.name.value)
     assert len(set(names)) == len(names)
 
 
-async def test_without_the_bundle_the_page_is_strawberrys(tmp_path: Path) -> None:
-    playground = Playground(bundle=tmp_path)
-    assert playground.routes() == []
-    async with client_of(playground) as client:
-        response = await client.get("/graphql", headers={"accept": BROWSER})
-    assert "Strawberry GraphiQL" in response.text
-    assert "content-security-policy" not in response.headers
+async def test_without_the_bundle_a_plain_page_says_what_to_do(early: httpx.AsyncClient) -> None:
+    response = await early.get("/graphql")
+    assert response.status_code == 200
+    assert "Run `make playground`, which needs npm." in response.text
+    assert settings_of(response.text)["viewers"]
 
 
-async def test_files_outside_the_bundle_are_not_served(browser: httpx.AsyncClient) -> None:
-    for path in ("/playground/nothing.js", "/playground/%2e%2e/%2e%2e/etc/passwd"):
-        assert (await browser.get(path)).status_code == 404
+async def test_the_plain_page_loads_nothing_and_its_policy_allows_its_own_script_alone(
+    early: httpx.AsyncClient,
+) -> None:
+    response = await early.get("/graphql")
+    assert re.findall(r'(?:src|href)="([^"]+)"', response.text) == ["data:,"]
+    policy = response.headers["content-security-policy"]
+    for kind in ("script", "style"):
+        (text,) = re.findall(rf"<{kind}>(.*?)</{kind}>", response.text, re.DOTALL)
+        digest = b64encode(sha256(text.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+
+
+async def test_the_plain_page_says_that_the_bundle_is_being_built(
+    early: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / ".building").touch()
+    assert "The playground is being built." in (await early.get("/graphql")).text
+    assert (await early.get(STATUS_PATH)).json()["state"] == "building"
+
+
+async def test_a_build_that_was_killed_is_not_waited_for(
+    early: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    marker = tmp_path / "bundle" / ".building"
+    marker.parent.mkdir()
+    marker.touch()
+    long_ago = marker.stat().st_mtime - BUILD_S_MAX - 1
+    os.utime(marker, (long_ago, long_ago))
+    assert (await early.get(STATUS_PATH)).json()["state"] == "missing"
+
+
+async def test_the_plain_page_says_why_a_build_failed(
+    early: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    (tmp_path / "bundle").mkdir()
+    reason = "npm is <not> installed"
+    (tmp_path / "bundle" / ".failed").write_text(f"{reason}\n")
+    assert "npm is &lt;not&gt; installed" in (await early.get("/graphql")).text
+    status = (await early.get(STATUS_PATH)).json()
+    assert status == {"state": "failed", "message": f"The playground could not be built: {reason}"}
+
+
+async def test_a_reason_of_any_length_and_bytes_is_cut(
+    early: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / ".failed").write_bytes(b"\xff{failure}" * 10_000)
+    message = (await early.get(STATUS_PATH)).json()["message"]
+    assert len(message) < REASON_CHARS_MAX + 100
+
+
+async def test_the_bundle_is_served_as_soon_as_it_is_built(
+    early: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    assert (await early.get("/playground/playground.js")).status_code == 404
+    (tmp_path / "bundle").mkdir()
+    (tmp_path / "bundle" / ".building").touch()
+    (tmp_path / "bundle" / "playground.js").write_text("/* GraphiQL */")
+    assert (await early.get(STATUS_PATH)).json()["state"] == "ready"
+    assert '<script src="/playground/playground.js">' in (await early.get("/graphql")).text
+    script = await early.get("/playground/playground.js")
+    assert script.text == "/* GraphiQL */"
+    assert script.headers["cache-control"] == "no-cache"
+
+
+@pytest.mark.parametrize("path", ["nothing.js", "%2e%2e/%2e%2e/etc/passwd", ".failed/../x"])
+async def test_files_outside_the_bundle_are_not_served(
+    browser: httpx.AsyncClient, path: str
+) -> None:
+    assert (await browser.get(f"/playground/{path}")).status_code == 404

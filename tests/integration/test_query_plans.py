@@ -326,7 +326,7 @@ async def test_an_owners_list_reads_a_page_of_each_of_its_kinds(
 
 @pytest.mark.parametrize("order", ["older", "newer"])
 async def test_flagged_lists_are_read_from_their_own_indexes(planner: Planner, order: str) -> None:
-    for name, index in (("specials", "special"), ("muted", "flags")):
+    for name, index in (("close_follows", "special"), ("muted", "flags")):
         steps = await planner.steps("lists", f"{name}_{order}", [OWNER], *HEAD, SIZE)
         assert_by_index(steps)
         assert_one_partition(steps, "following")

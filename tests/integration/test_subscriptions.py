@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway import authentication, load, verify
+from gateway import load, verify
 from gateway.authentication import DEVELOPMENT_SECRET, mint
 from gateway.config import Config
 from gateway.connections import EXPIRED, StreamLimits
@@ -20,7 +20,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.gateway import DEVELOPMENT
 from tests.graphs import as_pair, drain_all, follows, unfollows
-from tests.live import LiveGateway, Socket, has_feed, live_gateway
+from tests.live import LiveGateway, Socket, has_feed, live_gateway, parsed
 from tests.loads import execute, write_edges
 from tests.waiting import until
 
@@ -33,6 +33,7 @@ subscription ($types: [RelationshipEventType!], $after: String) {
 """
 RELATIONS = "subscription ($ids: [ID!]!) { relationChanged(ids: $ids) { to { id } state } }"
 FOLLOW = 'mutation { followUser(input: { userId: "7" }) { outcome } }'
+EXACT = replace(DEVELOPMENT, leeway_s=0)
 COUNTS = "subscription { countsChanged(userId: 7) { id followerCount followingCount } }"
 
 
@@ -278,31 +279,39 @@ async def test_the_token_of_the_first_message_says_who_asks(
         assert (await socket.data())["viewer"]["user"]["id"] == "5"
 
 
-@pytest.mark.parametrize("authorization", ["Bearer nonsense", "Basic x", "Bearer \u2605", 7])
+@pytest.mark.parametrize(
+    "authorization", ["Bearer nonsense", f"Bearer {'x' * 100_000}", "Basic x", "Bearer \u2605", 7]
+)
 async def test_a_wrong_token_is_forbidden(live: LiveGateway, authorization: object) -> None:
     async with live.raw_socket() as raw:
         socket = Socket(raw)
         await socket.send(type="connection_init", payload={"authorization": authorization})
-        assert await socket.closed() == (4403, "Forbidden")
+        code, reason = await socket.closed()
+        assert code == 4403
+        assert reason.startswith("Forbidden")
 
 
 async def test_a_socket_ends_with_its_token(
-    live: LiveGateway, monkeypatch: pytest.MonkeyPatch
+    storage_settings: StorageSettings,
 ) -> None:
-    monkeypatch.setattr(authentication, "LEEWAY_S", 0)
     payload = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, 5, ttl_s=3)}"}
-    async with live.socket(payload=payload) as socket:
+    async with (
+        live_gateway(storage_settings, authentication=EXACT) as live,
+        live.socket(payload=payload) as socket,
+    ):
         await socket.subscribe(COUNTS)
         await socket.data()
         assert (await socket.closed())[0] == EXPIRED.code == 4403
 
 
 async def test_an_event_stream_ends_with_its_token_and_is_not_complete(
-    live: LiveGateway, monkeypatch: pytest.MonkeyPatch
+    storage_settings: StorageSettings,
 ) -> None:
-    monkeypatch.setattr(authentication, "LEEWAY_S", 0)
     token = f"Bearer {mint(DEVELOPMENT_SECRET, 5, ttl_s=3)}"
-    async with live.events(COUNTS, authorization=token) as events:
+    async with (
+        live_gateway(storage_settings, authentication=EXACT) as live,
+        live.events(COUNTS, authorization=token) as events,
+    ):
         names = [name async for name, _ in events]
     assert names == ["next"]
 
@@ -417,6 +426,62 @@ async def test_an_event_stream_of_a_query_is_complete(live: LiveGateway) -> None
     assert (name, last) == ("next", ("complete", None))
     assert answer["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
     assert "data" not in answer
+
+
+URQL = (
+    "application/graphql-response+json, application/graphql+json, application/json,"
+    " text/event-stream, multipart/mixed"
+)
+
+
+@pytest.mark.parametrize("accept", [URQL, "*/*", "text/event-stream;q=0.1, application/json"])
+async def test_one_header_gets_json_for_a_query_and_a_stream_for_a_subscription(
+    live: LiveGateway, accept: str
+) -> None:
+    async with httpx.AsyncClient(headers={"accept": accept, "x-viewer": "1"}) as client:
+        for document in ("{ viewer { user { id } } }", FOLLOW):
+            response = await client.post(live.http, json={"query": document})
+            assert "json" in response.headers["content-type"]
+            assert "data" in response.json()
+        async with client.stream("POST", live.http, json={"query": COUNTS}) as response:
+            assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+            name, answer = await anext(parsed(response.aiter_lines()))
+        assert name == "next"
+        assert answer["data"]["countsChanged"]["id"] == "7"
+        wrong = await client.post(live.http, json={"query": "subscription { nothing }"})
+        assert wrong.json()["errors"][0]["extensions"]["code"] == "GRAPHQL_VALIDATION_FAILED"
+
+
+async def test_several_accept_headers_are_one_list(live: LiveGateway) -> None:
+    headers = [("accept", "text/plain"), ("accept", "text/event-stream;q=0.1")]
+    async with (
+        httpx.AsyncClient(headers=headers) as client,
+        client.stream("POST", live.http, json={"query": "{ __typename }"}) as response,
+    ):
+        assert await anext(parsed(response.aiter_lines())) == (
+            "next",
+            {"data": {"__typename": "Query"}},
+        )
+
+
+@pytest.mark.parametrize(
+    ("accept", "query"),
+    [
+        ("application/json", COUNTS),
+        ("multipart/mixed;subscriptionSpec=1.0, application/json", COUNTS),
+        ("*/*, text/event-stream;q=0", COUNTS),
+        ("image/png", "{ __typename }"),
+        ("application/json," * 600, "{ __typename }"),
+    ],
+)
+async def test_what_a_caller_does_not_read_is_not_acceptable(
+    live: LiveGateway, accept: str, query: str
+) -> None:
+    async with httpx.AsyncClient(headers={"accept": accept}) as client:
+        response = await client.post(live.http, json={"query": query})
+    assert response.status_code == 406
+    (error,) = response.json()["errors"]
+    assert error["extensions"]["code"] == "NOT_ACCEPTABLE"
 
 
 async def test_an_event_stream_by_get_reads_and_never_writes(live: LiveGateway) -> None:

@@ -92,9 +92,9 @@ async def test_an_empty_graph_is_clean(storage_settings: StorageSettings) -> Non
 
 
 OF_EVERY_KIND: Edges = {
-    (20, 21): (Kind.WHISPER, Flags.SPECIAL | Flags.MUTED),
+    (20, 21): (Kind.WHISPER, Flags.CLOSE_FOLLOW | Flags.MUTED),
     (21, 20): Kind.FOLLOW,
-    (20, 22): (Kind.FOLLOW, Flags.SPECIAL),
+    (20, 22): (Kind.FOLLOW, Flags.CLOSE_FOLLOW),
     (22, 20): Kind.FOLLOW,
     (20, 23): Kind.REQUEST,
     (24, 20): Kind.REQUEST,
@@ -109,7 +109,7 @@ COUNTS = {
     DriftKind.WHISPER_COUNT: ("following_count", "whispers"),
     DriftKind.OUTGOING_REQUEST_COUNT: ("following_count", "requests"),
     DriftKind.BLOCK_COUNT: ("following_count", "blocks"),
-    DriftKind.SPECIAL_COUNT: ("following_count", "specials"),
+    DriftKind.CLOSE_FOLLOW_COUNT: ("following_count", "specials"),
     DriftKind.MUTE_COUNT: ("following_count", "mutes"),
     DriftKind.WHISPERED_COUNT: ("follower_count", "whispers"),
     DriftKind.INCOMING_REQUEST_COUNT: ("follower_count", "requests"),
@@ -139,7 +139,7 @@ async def test_counts_of_every_kind_are_compared_and_mended(
     assert (await verify(of_every_kind)).clean
     whole = await all_counts(of_every_kind)
     table, column = COUNTS[kind]
-    right = 2 if kind in (DriftKind.SPECIAL_COUNT, DriftKind.MUTE_COUNT) else 1
+    right = 2 if kind in (DriftKind.CLOSE_FOLLOW_COUNT, DriftKind.MUTE_COUNT) else 1
     await execute(of_every_kind, f"UPDATE {table} SET {column} = 9 WHERE user_id = 20")
     ((drift),) = (await verify(of_every_kind)).drifts
     assert (drift.kind, drift.count) == (kind, 1)

@@ -24,9 +24,9 @@ from tests.property.inputs import Draw, Request
 from tests.property.operations import Operations
 
 UNSTEADY = {
-    ("Freshness", "asOf"): "the time of the question",
-    ("Freshness", "lagMs"): "how long ago that was",
-    ("Freshness", "degraded"): "whether the caches had a part in it: they may be passed by",
+    ("ListFreshness", "asOf"): "the time of the question",
+    ("ListFreshness", "lagMs"): "how long ago that was",
+    ("ListFreshness", "degraded"): "whether the caches had a part in it: they may be passed by",
 }
 """The fields that are left out, and why: asked twice, they say two things. (Tokens to undo with,
 and the like, are of mutations alone.)"""

@@ -56,7 +56,7 @@ query ($ids: [ID!]!, $requests: [ID!]!, $signedIn: Boolean!{WITH}) {{
   requests: nodes(ids: $requests) {{ __typename ... on FollowRequest {{ message }} }}
 }}
 fragment all on Relation {{
-  state following followedBy whispering requested requestedBy blocking muted special
+  state following followedBy whispering requested requestedBy blocking muted closeFollow
   followedAt followedByAt requestedAt requestedByAt blockedAt mutedUntil friendsSince
 }}
 """

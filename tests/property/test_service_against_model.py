@@ -63,16 +63,20 @@ LIMITS = Limits(following_max=4, blocks_max=2)
 WHISPER = {"visibility": "WHISPER"}
 ACTIONS: Mapping[str, tuple[str, Mapping[str, Any], Action]] = {
     "follow": ("followUser", {}, actions.follow(LIMITS)),
-    "follow closely": ("followUser", {"special": True}, actions.follow(LIMITS, special=True)),
+    "follow closely": (
+        "followUser",
+        {"closeFollow": True},
+        actions.follow(LIMITS, close_follow=True),
+    ),
     "whisper": ("followUser", WHISPER, actions.follow(LIMITS, Kind.WHISPER)),
     "speak up": (
         "updateFollow",
-        {"visibility": "PUBLIC", "special": True},
+        {"visibility": "PUBLIC", "closeFollow": True},
         actions.update_follow(Kind.FOLLOW, True),
     ),
     "hush": (
         "updateFollow",
-        {**WHISPER, "special": False},
+        {**WHISPER, "closeFollow": False},
         actions.update_follow(Kind.WHISPER, False),
     ),
     "unfollow": ("unfollowUser", {}, actions.unfollow(LIMITS)),
@@ -123,10 +127,10 @@ query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
     }
   }
   viewer @include(if: $signedIn) {
-    specialFollows(first: 100) { totalCount edges { since: followedAt node { id } } }
+    closeFollows(first: 100) { totalCount edges { since: followedAt node { id } } }
     blockedUsers(first: 100) { totalCount edges { since: blockedAt node { id } } }
     mutedUsers(first: 100) { totalCount edges { node { id } } }
-    oldestSpecials: specialFollows(first: 100, orderBy: {direction: ASC}) { nodes { id } }
+    oldestCloseFollows: closeFollows(first: 100, orderBy: {direction: ASC}) { nodes { id } }
     oldestBlocked: blockedUsers(first: 100, orderBy: {direction: ASC}) { nodes { id } }
     oldestMuted: mutedUsers(first: 100, orderBy: {direction: ASC}) { nodes { id } }
     outgoingFollowRequests(first: 100) {
@@ -140,18 +144,18 @@ query ($ids: [ID!]!, $others: [ID!]!, $signedIn: Boolean!) {
 fragment relation on Relation {
   from { id } to { id } state following followedBy followedAt followedByAt friendsSince
   requestedAt requestedByAt blockedAt mutedUntil whispering requested requestedBy blocking muted
-  special
+  closeFollow
 }
 """
 
 OLDEST_FIRST = {
-    "specialFollows": "oldestSpecials",
+    "closeFollows": "oldestCloseFollows",
     "blockedUsers": "oldestBlocked",
     "mutedUsers": "oldestMuted",
 }
 
 SETTINGS = """
-mutation ($protected: Boolean!, $following: Audience!, $followers: Audience!) {
+mutation ($protected: Boolean!, $following: ListAudience!, $followers: ListAudience!) {
   updateRelationshipSettings(input: {
     protected: $protected, followingAudience: $following, followersAudience: $followers
   }) { settings { protected followingAudience followersAudience } }
@@ -175,7 +179,7 @@ MARKS = {
     "requestedBy": 1 << 5,
     "blocking": 1 << 6,
     "muted": 1 << 7,
-    "special": 1 << 8,
+    "closeFollow": 1 << 8,
 }
 STATES = {"FRIENDS": 1 << 2, "SELF": 1 << 9}
 """What a mask says, bit by bit: the contract, said once more."""
@@ -320,7 +324,7 @@ class Service(RuleBasedStateMachine):
         )
         if asker != undo.arrow.source:
             refused = self.world.run(answer)
-            assert (refused["outcome"], refused["relation"]) == ("REFUSED", None)
+            assert (refused["outcome"], refused["relation"]) == ("REJECTED", None)
             return
         action = actions.undo(LIMITS, uuid4(), undo.taken)
         decision = self.model.decided(undo.arrow, action.rule)
@@ -549,7 +553,7 @@ class Service(RuleBasedStateMachine):
 def check_outcome(payload: Any, decision: Decision) -> None:
     """The outcome is what the rule says, or the reason why not."""
     refused = decision.outcome in REFUSALS
-    assert payload["outcome"] == ("REFUSED" if refused else decision.outcome.name)
+    assert payload["outcome"] == ("REJECTED" if refused else decision.outcome.name)
     assert payload["changed"] == (decision.outcome in CHANGES)
     codes = [error["code"] for error in payload["userErrors"]]
     assert codes == ([decision.outcome.name] if refused else [])
@@ -583,8 +587,8 @@ def compare_known(onlooker: Onlooker, user: int, page: Any) -> None:
 
 def compare_own_lists(onlooker: Onlooker, shown: Any) -> None:
     lists = {
-        "specialFollows": onlooker.own(
-            lambda edge: edge.kind in FOLLOWS and Flags.SPECIAL in edge.flags
+        "closeFollows": onlooker.own(
+            lambda edge: edge.kind in FOLLOWS and Flags.CLOSE_FOLLOW in edge.flags
         ),
         "blockedUsers": onlooker.noted(lambda edge: edge.kind is Kind.BLOCK),
         "mutedUsers": onlooker.noted(lambda edge: Flags.MUTED in edge.flags),
@@ -645,7 +649,7 @@ def face(edge: Edge, back: Edge) -> dict[str, Any]:
         "requestedBy": asked,
         "blocking": edge.kind is Kind.BLOCK,
         "muted": Flags.MUTED in edge.flags,
-        "special": edge.kind in FOLLOWS and Flags.SPECIAL in edge.flags,
+        "closeFollow": edge.kind in FOLLOWS and Flags.CLOSE_FOLLOW in edge.flags,
     }
 
 

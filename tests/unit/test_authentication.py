@@ -1,6 +1,7 @@
 """Who is asking: tokens that hold, and tokens that do not."""
 
 import time
+import warnings
 from typing import Any
 
 import jwt
@@ -8,14 +9,15 @@ import pytest
 
 from gateway.authentication import (
     ANONYMOUS,
-    LEEWAY_S,
     Authentication,
     AuthenticationSettings,
     Identity,
     mint,
 )
+from gateway.bearer import TOKEN_CHARS_MAX
 from gateway.headers import Headers
 from gateway.http_refusal import HttpRefusal
+from gateway.token_claims import ClaimMapping
 
 SECRET = "a secret of at least thirty-two bytes"
 
@@ -37,7 +39,7 @@ def bearer(token: str) -> Headers:
 
 
 def with_secret(**changes: Any) -> Authentication:
-    return Authentication(AuthenticationSettings(secret=SECRET, **changes))
+    return Authentication(AuthenticationSettings(secrets=(SECRET,), **changes))
 
 
 def refusal(authentication: Authentication, headers: Headers) -> HttpRefusal:
@@ -108,26 +110,88 @@ def test_a_subject_that_is_no_user_id_is_refused(sub: str) -> None:
     [
         {"sub": "42"},
         claims(exp="soon"),
-        claims(sub=42),
+        claims(sub=42.0),
+        claims(sub=True),
         claims(sub=None),
         {"exp": int(time.time()) + 3_600},
-        claims(scope=["service"]),
+        claims(scope={"service": True}),
+        claims(scope=["service", 7]),
         claims(exp=int(time.time()) - 31),
+        claims(exp=None),
+        claims(exp=float("inf")),
+        claims(exp=[]),
+        claims(iat=int(time.time()) + 3_600),
         claims(nbf=int(time.time()) + 3_600),
     ],
     ids=[
         "no exp",
         "exp of words",
-        "sub of digits",
+        "sub of a fraction",
+        "sub of a truth",
         "sub of nothing",
         "no sub",
-        "scope of a list",
+        "scope of an object",
+        "scope of a mixed list",
         "expired",
+        "exp of nothing",
+        "exp of infinity",
+        "exp of a list",
+        "issued in the future",
         "not yet valid",
     ],
 )
 def test_claims_that_do_not_hold_are_refused(payload: dict[str, Any]) -> None:
     refusal(with_secret(), bearer(signed(payload)))
+
+
+@pytest.mark.parametrize("sub", [1, 2**63 - 1])
+def test_a_user_id_may_be_a_number(sub: int) -> None:
+    assert with_secret().identify(bearer(signed(claims(sub=sub)))) == Identity(sub)
+
+
+@pytest.mark.parametrize("scope", ["read service", ["read", "service"], ["service"]])
+def test_scopes_are_words_or_a_list(scope: object) -> None:
+    token = signed(claims(scope=scope))
+    assert with_secret().identify(bearer(token)) == Identity(42, service=True)
+
+
+def test_any_of_several_secrets_signs_tokens() -> None:
+    new, old = "the new secret of thirty-two bytes!!!", SECRET
+    authentication = Authentication(AuthenticationSettings(secrets=(new, old)))
+    for secret in (new, old):
+        assert authentication.identify(bearer(signed(claims(), secret))) == Identity(42)
+    refusal(authentication, bearer(signed(claims(), "another secret of thirty-two bytes!")))
+
+
+def test_a_longer_hash_needs_a_longer_secret() -> None:
+    for algorithm, least in (("HS384", 48), ("HS512", 64)):
+        for length in (least - 1, least):
+            secret = SECRET.ljust(length, "x")
+            settings = AuthenticationSettings(secrets=(secret,))
+            token = bearer(_hmac_token(secret, algorithm))
+            if length < least:
+                assert "its algorithm must be" in refusal(Authentication(settings), token).message
+            else:
+                assert Authentication(settings).identify(token) == Identity(42)
+
+
+def _hmac_token(secret: str, algorithm: str) -> str:
+    with warnings.catch_warnings(action="ignore", category=jwt.InsecureKeyLengthWarning):
+        return jwt.encode(claims(), secret, algorithm)
+
+
+@pytest.mark.parametrize("leeway_s", [0, 300])
+def test_how_much_clocks_may_differ_is_set(leeway_s: int) -> None:
+    authentication = with_secret(leeway_s=leeway_s)
+    now = int(time.time())
+    token = bearer(signed(claims(exp=now + 1 - leeway_s)))
+    assert authentication.identify(token).expires_at == now + 1
+    refusal(authentication, bearer(signed(claims(exp=now - leeway_s - 1))))
+
+
+def test_a_token_with_an_unknown_critical_header_is_refused() -> None:
+    token = jwt.encode(claims(), SECRET, headers={"crit": ["x"], "x": 1})
+    assert "critical" in refusal(with_secret(), bearer(token)).message
 
 
 def test_clocks_may_differ_by_half_a_minute() -> None:
@@ -146,7 +210,8 @@ def test_clocks_may_differ_by_half_a_minute() -> None:
         signed(claims(), "another secret of thirty-two bytes!!"),
         jwt.encode(claims(), "", algorithm="none"),
         jwt.encode(claims(), SECRET.ljust(64), algorithm="HS512"),
-        signed(claims(padding="x" * 9_000)),
+        signed(claims(padding="x" * 13_000)),
+        "x" * 100_000,
         jwt.utils.base64url_encode(b"[" * 5_000).decode() + ".e30.x",
     ],
     ids=[
@@ -158,6 +223,7 @@ def test_clocks_may_differ_by_half_a_minute() -> None:
         "no algorithm",
         "another algorithm",
         "too long",
+        "much too long",
         "nested",
     ],
 )
@@ -167,23 +233,42 @@ def test_a_token_that_does_not_hold_is_never_anonymous(token: str) -> None:
 
 @pytest.mark.parametrize("authorization", ["", "Basic eDp5", "Bearer", "Token x"])
 def test_other_credentials_are_never_anonymous(authorization: str) -> None:
-    refusal(with_secret(), sent({"authorization": authorization}))
+    with pytest.raises(HttpRefusal, match="401 UNAUTHENTICATED"):
+        with_secret().identify(sent({"authorization": authorization}))
 
 
-def test_a_good_token_under_another_scheme_is_refused() -> None:
-    refusal(with_secret(), sent({"authorization": f"Basic {signed(claims())}"}))
+def test_a_good_token_under_another_scheme_is_rejected_without_an_error_code() -> None:
+    with pytest.raises(HttpRefusal, match="401 UNAUTHENTICATED") as caught:
+        with_secret().identify(sent({"authorization": f"Basic {signed(claims())}"}))
+    assert caught.value.headers == {"www-authenticate": "Bearer"}
 
 
-def test_two_authorization_headers_are_refused() -> None:
+def test_two_authorization_headers_are_a_bad_request() -> None:
     header = (b"authorization", f"Bearer {signed(claims())}".encode())
-    refusal(with_secret(), Headers([header, header]))
+    with pytest.raises(HttpRefusal, match="400 BAD_REQUEST") as caught:
+        with_secret().identify(Headers([header, header]))
+    assert caught.value.headers["www-authenticate"].startswith('Bearer error="invalid_request"')
+
+
+def test_the_longest_token_is_read_and_nothing_of_a_longer_one() -> None:
+    token = signed(claims())
+    padded = Headers([(b"authorization", b"Bearer " + token.encode() + b" " * 17_000 + b"x")])
+    assert "at most 16384 characters" in refusal(with_secret(), padded).message
+    overhead = len(signed(claims(padding="")))
+    longest = signed(claims(padding="x" * ((TOKEN_CHARS_MAX - overhead) * 3 // 4 - 3)))
+    assert TOKEN_CHARS_MAX - 10 < len(longest) <= TOKEN_CHARS_MAX
+    assert with_secret().identify(bearer(longest)) == Identity(42)
 
 
 def test_audience_and_issuer_are_checked_where_they_are_set() -> None:
-    authentication = with_secret(audience="kith", issuer="platform")
+    authentication = with_secret(audiences=("other", "kith"), issuers=("old", "platform"))
     good = signed(claims(aud="kith", iss="platform"))
     assert authentication.identify(bearer(good)) == Identity(42)
-    for wrong in (claims(aud="other", iss="platform"), claims(aud="kith", iss="x"), claims()):
+    for wrong in (
+        claims(aud="another", iss="platform"),
+        claims(aud="kith", iss="x"),
+        claims(),
+    ):
         refusal(authentication, bearer(signed(wrong)))
 
 
@@ -201,6 +286,17 @@ def test_the_viewer_header_counts_only_where_it_is_allowed() -> None:
 def test_a_token_outranks_the_viewer_header() -> None:
     headers = sent({"x-viewer": "7", "authorization": f"Bearer {signed(claims())}"})
     assert with_secret(allow_x_viewer=True).identify(headers) == Identity(42)
+
+
+def test_a_minted_token_has_the_claims_that_are_configured() -> None:
+    settings = AuthenticationSettings(
+        secrets=(SECRET,),
+        audiences=("kith",),
+        issuers=("platform",),
+        claims=ClaimMapping('$["https://app.example"].user', "$.access.roles", "back-end"),
+    )
+    headers = bearer(mint(SECRET, 42, "read back-end", settings=settings))
+    assert Authentication(settings).identify(headers) == Identity(42, service=True)
 
 
 def test_no_token_is_minted_for_what_is_no_user_id() -> None:
@@ -234,11 +330,11 @@ def test_a_token_is_verified_anew_once_it_has_expired(
 ) -> None:
     expiry = int(time.time()) + 100
     authentication, token = with_secret(), signed(claims(exp=expiry))
-    monkeypatch.setattr(time, "time", lambda: expiry + LEEWAY_S - 0.1)
+    monkeypatch.setattr(time, "time", lambda: expiry + 29.9)
     for _ in range(2):
         authentication.identify(bearer(token))
     assert verified == [token]
-    monkeypatch.setattr(time, "time", lambda: float(expiry + LEEWAY_S))
+    monkeypatch.setattr(time, "time", lambda: expiry + 30.0)
     authentication.identify(bearer(token))
     # PyJWT has a clock of its own and may still let it pass: it is the one to say.
     assert verified == [token, token]

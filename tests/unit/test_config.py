@@ -4,8 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from gateway.authentication import DEVELOPMENT_SECRET, Authentication
-from gateway.config import ConfigurationError, database_url, read_config, signing_secret
+from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
+from gateway.browsers import BrowserSettings
+from gateway.config import (
+    ConfigurationError,
+    DocumentSettings,
+    database_url,
+    read_config,
+    signing,
+)
+from gateway.remote_keys import JwksUrl
+from gateway.token_claims import ClaimMapping
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace
 from resolvers.scope import Limits
@@ -82,7 +91,7 @@ def test_a_value_may_come_from_a_file(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_named() -> None:
     with pytest.raises(ConfigurationError, match="KITH_JWT_SECRET_FILE is /nonexistent"):
-        signing_secret({"KITH_JWT_SECRET_FILE": "/nonexistent"})
+        signing({"KITH_JWT_SECRET_FILE": "/nonexistent"})
 
 
 @pytest.mark.parametrize(
@@ -100,6 +109,9 @@ def test_a_file_that_cannot_be_read_is_named() -> None:
         ("KITH_HOT_TTL_MS", "60001"),
         ("KITH_HOT_MB", "0"),
         ("KITH_CACHE_TTL_S", "1.5"),
+        ("KITH_JWT_LEEWAY_S", "301"),
+        ("KITH_JWKS_REFRESH_S", "9"),
+        ("KITH_JWKS_WAIT_MS", "9001"),
     ],
 )
 def test_a_wrong_number_stops_the_start_with_its_name(name: str, value: str) -> None:
@@ -144,11 +156,61 @@ def test_a_space_has_a_plain_name(space: str) -> None:
 
 def test_the_development_secret_is_for_development_alone() -> None:
     development = read_config(NOWHERE, "public", development=True, environ=SERVERS)
-    assert development.authentication.secret == DEVELOPMENT_SECRET
+    assert development.authentication.secrets == (DEVELOPMENT_SECRET,)
     Authentication(development.authentication)
     for environ in (SERVERS, {**SERVERS, "KITH_JWT_SECRET": DEVELOPMENT_SECRET}):
         with pytest.raises(ValueError, match="KITH_JWT"):
             Authentication(read_config(NOWHERE, "public", environ=environ).authentication)
+
+
+def test_how_tokens_are_checked_is_configured(tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets"
+    secrets.write_text("the new secret\n\nthe old secret\n")
+    environ = {
+        "KITH_JWT_SECRET_FILE": str(secrets),
+        "KITH_JWT_PUBLIC_KEY_FILE": "new.pem, old.pem",
+        "KITH_JWKS_FILE": "jwks.json",
+        "KITH_JWKS_URL": "https://login.example/jwks",
+        "KITH_JWKS_REFRESH_S": "60",
+        "KITH_JWKS_WAIT_MS": "0",
+        "KITH_JWT_ISSUER": "https://login.example,https://old.example",
+        "KITH_JWT_AUDIENCE": "kith,",
+        "KITH_JWT_LEEWAY_S": "0",
+        "KITH_JWT_USER_CLAIM": "$.app.user",
+        "KITH_JWT_SCOPE_CLAIM": "roles",
+        "KITH_JWT_SERVICE_SCOPE": "back-end",
+    }
+    settings = read_config(NOWHERE, "public", environ={**SERVERS, **environ}).authentication
+    assert settings == AuthenticationSettings(
+        secrets=("the new secret", "the old secret"),
+        public_key_files=(Path("new.pem"), Path("old.pem")),
+        jwks_file=Path("jwks.json"),
+        jwks_url=JwksUrl("https://login.example/jwks", 60, 0),
+        audiences=("kith",),
+        issuers=("https://login.example", "https://old.example"),
+        leeway_s=0,
+        claims=ClaimMapping("$.app.user", "roles", "back-end"),
+    )
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"KITH_JWT_SECRET": "a secret of at least thirty-two bytes"},
+        {"KITH_JWKS_URL": "https://login.example/jwks"},
+        {"KITH_JWT_PUBLIC_KEY_FILE": "key.pem"},
+    ],
+)
+def test_the_development_secret_is_not_added_to_keys_that_are_set(environ: dict[str, str]) -> None:
+    config = read_config(NOWHERE, "public", development=True, environ={**SERVERS, **environ})
+    assert DEVELOPMENT_SECRET not in config.authentication.secrets
+
+
+def test_a_token_needs_a_secret_to_be_signed_with() -> None:
+    assert signing({})[0] == DEVELOPMENT_SECRET
+    assert signing({"KITH_JWT_SECRET": "new\nold"})[0] == "new"
+    with pytest.raises(ConfigurationError, match="KITH_JWT_SECRET is not set"):
+        signing({"KITH_JWKS_FILE": "jwks.json"})
 
 
 def test_the_servers_of_two_graphs_are_not_mixed() -> None:
@@ -184,3 +246,81 @@ def test_a_switch_is_on_or_off() -> None:
     environ = {**SERVERS, "KITH_MUTUAL_APPROVAL": "yes"}
     with pytest.raises(ConfigurationError, match="KITH_MUTUAL_APPROVAL is 'yes'; it must be on"):
         read_config(NOWHERE, "public", environ=environ)
+
+
+def test_the_origins_of_pages_are_listed_as_browsers_spell_them() -> None:
+    environ = {
+        **SERVERS,
+        "KITH_CORS_ORIGINS": "https://App.example:443, http://localhost:5173,capacitor://localhost,"
+        "http://[::1]:80,",
+        "KITH_CORS_HEADERS": "X-Tenant",
+        "KITH_CORS_CREDENTIALS": "on",
+    }
+    assert read_config(NOWHERE, "public", environ=environ).browsers == BrowserSettings(
+        frozenset(
+            {
+                "https://app.example",
+                "http://localhost:5173",
+                "capacitor://localhost",
+                "http://[::1]",
+            }
+        ),
+        credentials=True,
+        headers=frozenset({"x-tenant"}),
+    )
+    assert read_config(NOWHERE, "public", environ=SERVERS).browsers == BrowserSettings()
+    development = read_config(NOWHERE, "public", development=True, environ=SERVERS).browsers
+    assert development == BrowserSettings(headers=frozenset({"x-viewer"}), local=True)
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "app.example",
+        "https://",
+        "https://app.example/",
+        "https://app.example/path",
+        "https://app.example?x",
+        "https://user@app.example",
+        "https://*.example",
+        "https://bücher.example",
+        "https://app.example:99999",
+        "https://app.example:x",
+        "https://app.example https://other.example",
+        "null",
+        "//app.example",
+        "x" * 5_000,
+    ],
+)
+def test_what_is_no_origin_stops_the_start_with_what_is_one(origin: str) -> None:
+    environ = {**SERVERS, "KITH_CORS_ORIGINS": f"https://other.example,{origin}"}
+    with pytest.raises(
+        ConfigurationError, match=r"KITH_CORS_ORIGINS holds .* http://localhost:5173"
+    ):
+        read_config(NOWHERE, "public", environ=environ)
+
+
+def test_any_origin_with_credentials_stops_the_start() -> None:
+    environ = {**SERVERS, "KITH_CORS_ORIGINS": "*"}
+    assert read_config(NOWHERE, "public", environ=environ).browsers.origins == {"*"}
+    with pytest.raises(ConfigurationError, match=r"KITH_CORS_ORIGINS is \*, but KITH_CORS_CREDENT"):
+        read_config(NOWHERE, "public", environ={**environ, "KITH_CORS_CREDENTIALS": "on"})
+
+
+def test_too_many_origins_and_wrong_headers_stop_the_start() -> None:
+    many = ",".join(f"https://app{number}.example" for number in range(101))
+    for name, value in (
+        ("KITH_CORS_ORIGINS", many),
+        ("KITH_CORS_HEADERS", "x y"),
+        ("KITH_CORS_HEADERS", "x" * 101),
+        ("KITH_CORS_CREDENTIALS", "yes"),
+        ("KITH_PERSISTED_QUERIES", "yes"),
+    ):
+        with pytest.raises(ConfigurationError, match=name):
+            read_config(NOWHERE, "public", environ={**SERVERS, name: value})
+
+
+def test_persisted_queries_are_on_and_may_be_switched_off() -> None:
+    assert read_config(NOWHERE, "public", environ=SERVERS).documents == DocumentSettings()
+    environ = {**SERVERS, "KITH_PERSISTED_QUERIES": "off"}
+    assert not read_config(NOWHERE, "public", environ=environ).documents.automatic

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from graphql import OperationDefinitionNode, parse
 
-from gateway.playground import examples
+from gateway.playground_examples import examples
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
@@ -46,14 +46,14 @@ def test_the_index_names_every_page() -> None:
     assert linked >= set((ROOT / "docs").glob("*.md")) - {INDEX}
 
 
-def test_the_index_names_every_tab() -> None:
+def test_the_index_names_every_example() -> None:
     rows = [row.split("|")[3] for row in prose(INDEX).splitlines() if row.count("|") == 4]
-    told = {tab.strip() for row in rows[2:] for tab in row.split(",")}
-    assert told == {_title(example.document) for example in examples()}
+    named = {title.strip() for row in rows[2:] for title in row.split(",")}
+    assert named == {_title(example.document) for example in examples()}
 
 
 def _title(document: str) -> str:
-    """What a tab is called: as its first operation."""
+    """The title of an example: the name of its first operation."""
     first = parse(document).definitions[0]
     assert isinstance(first, OperationDefinitionNode)
     assert first.name is not None

@@ -108,8 +108,8 @@ def test_a_change_that_is_seen_is_told(
         (Flags.PLAIN, Flags.MUTED, "MUTED"),
         (Flags.MUTED, Flags.MUTED, "MUTED"),
         (Flags.MUTED | Flags.DISMISSED, Flags.DISMISSED, "UNMUTED"),
-        (Flags.PLAIN, Flags.SPECIAL, "FOLLOW_CHANGED"),
-        (Flags.SPECIAL | Flags.MUTED, Flags.MUTED, "FOLLOW_CHANGED"),
+        (Flags.PLAIN, Flags.CLOSE_FOLLOW, "FOLLOW_CHANGED"),
+        (Flags.CLOSE_FOLLOW | Flags.MUTED, Flags.MUTED, "FOLLOW_CHANGED"),
         (Flags.PLAIN, Flags.DISMISSED, "SUGGESTION_DISMISSED"),
         (Flags.MUTED, Flags.MUTED | Flags.DISMISSED, "SUGGESTION_DISMISSED"),
         (Flags.DISMISSED, Flags.PLAIN, None),
@@ -132,7 +132,7 @@ def test_of_a_note_nobody_hears_but_who_made_it(
 def test_a_note_is_told_as_what_it_has_become(kind: Kind) -> None:
     """Of several changes at once one is told, and never one that was not."""
     tells: dict[EventType, Callable[[Flags, Flags], bool]] = {
-        EventType.FOLLOW_CHANGED: lambda was, now: Flags.SPECIAL in was ^ now,
+        EventType.FOLLOW_CHANGED: lambda was, now: Flags.CLOSE_FOLLOW in was ^ now,
         EventType.SUGGESTION_DISMISSED: lambda was, now: Flags.DISMISSED in now & ~was,
         EventType.MUTED: lambda was, now: (
             Flags.MUTED in now and (was == now or Flags.MUTED not in was)

@@ -11,8 +11,8 @@ from graph.relation_mask import Mark, marks_of, write_mask
 def test_every_bit_says_one_thing() -> None:
     """The contract names them by number."""
     names = (
-        "FOLLOWING FOLLOWED_BY FRIENDS WHISPERING REQUESTED REQUESTED_BY BLOCKING MUTED SPECIAL "
-        "SELF"
+        "FOLLOWING FOLLOWED_BY FRIENDS WHISPERING REQUESTED REQUESTED_BY BLOCKING MUTED "
+        "CLOSE_FOLLOW SELF"
     )
     assert " ".join(str(mark.name) for mark in Mark) == names
     assert [mark.value for mark in Mark] == [1 << bit for bit in range(len(Mark))]
@@ -29,16 +29,16 @@ def test_the_bits_of_kinds_and_flags() -> None:
     assert marks_of(kinds_of(request, request)) == Mark.REQUESTED | Mark.REQUESTED_BY
     assert marks_of(kinds_of(block, Kind.NONE, Flags.MUTED)) == Mark.BLOCKING | Mark.MUTED
     assert marks_of(kinds_of(Kind.NONE, block)) == Mark(0), "nobody is told who blocks them"
-    assert marks_of(kinds_of(whisper, Kind.NONE, Flags.SPECIAL)) == (
-        Mark.FOLLOWING | Mark.WHISPERING | Mark.SPECIAL
+    assert marks_of(kinds_of(whisper, Kind.NONE, Flags.CLOSE_FOLLOW)) == (
+        Mark.FOLLOWING | Mark.WHISPERING | Mark.CLOSE_FOLLOW
     )
-    assert marks_of(kinds_of(request, Kind.NONE, Flags.SPECIAL)) == Mark.REQUESTED
+    assert marks_of(kinds_of(request, Kind.NONE, Flags.CLOSE_FOLLOW)) == Mark.REQUESTED
 
 
 def test_a_mask_is_little_endian_and_in_order() -> None:
-    special = kinds_of(Kind.FOLLOW, Kind.NONE, Flags.SPECIAL)
-    mask = write_mask([special, STRANGERS.kinds, SELF.kinds])
+    close_follow = kinds_of(Kind.FOLLOW, Kind.NONE, Flags.CLOSE_FOLLOW)
+    mask = write_mask([close_follow, STRANGERS.kinds, SELF.kinds])
     assert b64decode(mask) == bytes([1, 1, 0, 0, 0, 2])
-    assert unpack("<3H", b64decode(mask)) == (Mark.FOLLOWING | Mark.SPECIAL, 0, Mark.SELF)
+    assert unpack("<3H", b64decode(mask)) == (Mark.FOLLOWING | Mark.CLOSE_FOLLOW, 0, Mark.SELF)
     assert write_mask([]) == ""
-    assert len(write_mask([special] * 1000)) == 2668
+    assert len(write_mask([close_follow] * 1000)) == 2668

@@ -2,12 +2,11 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from jwt.algorithms import RSAAlgorithm
 
 from gateway.authentication import (
@@ -18,35 +17,94 @@ from gateway.authentication import (
     mint,
 )
 from gateway.headers import Headers
+from gateway.remote_keys import JwksUrl
+from gateway.token_claims import ClaimMapping
+from tests.jwks import PrivateKey, jwk
 from tests.unit.test_authentication import SECRET, bearer, claims, refusal
 
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 OTHER_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
-def public_pem(key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> bytes:
+KEYS: dict[str, PrivateKey] = {
+    "RS256": RSA_KEY,
+    "RS384": RSA_KEY,
+    "RS512": RSA_KEY,
+    "PS256": RSA_KEY,
+    "ES256": ec.generate_private_key(ec.SECP256R1()),
+    "ES384": ec.generate_private_key(ec.SECP384R1()),
+    "ES512": ec.generate_private_key(ec.SECP521R1()),
+    "EdDSA": ed25519.Ed25519PrivateKey.generate(),
+}
+
+
+def public_pem(key: PrivateKey) -> bytes:
     return key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
 
 
-def jwk(key: rsa.RSAPrivateKey, **members: str) -> dict[str, Any]:
-    return {**RSAAlgorithm.to_jwk(key.public_key(), as_dict=True), **members}
-
-
 def test_a_public_key_checks_tokens(tmp_path: Path) -> None:
     path = tmp_path / "key.pem"
     path.write_bytes(public_pem(RSA_KEY))
-    authentication = Authentication(AuthenticationSettings(public_key_file=path))
+    authentication = Authentication(AuthenticationSettings(public_key_files=(path,)))
     good = jwt.encode(claims(), RSA_KEY, algorithm="RS256", headers={"kid": "any"})
     assert authentication.identify(bearer(good)) == Identity(42)
     refusal(authentication, bearer(jwt.encode(claims(), OTHER_KEY, algorithm="RS256")))
 
 
+@pytest.mark.parametrize("algorithm", KEYS)
+def test_each_kind_of_key_checks_tokens_of_its_algorithms_alone(
+    tmp_path: Path, algorithm: str
+) -> None:
+    key = KEYS[algorithm]
+    pem, jwks = tmp_path / "key.pem", tmp_path / "jwks.json"
+    pem.write_bytes(public_pem(key))
+    jwks.write_text(json.dumps({"keys": [jwk(key, kid="one", use="sig")]}))
+    for settings in (
+        AuthenticationSettings(public_key_files=(pem,)),
+        AuthenticationSettings(jwks_file=jwks),
+    ):
+        authentication = Authentication(settings)
+        for other, signer in KEYS.items():
+            token = bearer(jwt.encode(claims(), signer, other, headers={"kid": "one"}))
+            if signer is key:
+                assert authentication.identify(token) == Identity(42)
+            else:
+                assert "its algorithm must be one of" in refusal(authentication, token).message
+
+
+def test_a_key_of_a_set_may_name_its_only_algorithm(tmp_path: Path) -> None:
+    path = tmp_path / "jwks.json"
+    path.write_text(json.dumps({"keys": [jwk(RSA_KEY, kid="one", alg="RS512")]}))
+    authentication = Authentication(AuthenticationSettings(jwks_file=path))
+    good = jwt.encode(claims(), RSA_KEY, "RS512", headers={"kid": "one"})
+    assert authentication.identify(bearer(good)) == Identity(42)
+    refusal(authentication, bearer(jwt.encode(claims(), RSA_KEY, "RS256", headers={"kid": "one"})))
+
+
+def test_secrets_and_several_public_keys_check_tokens_side_by_side(tmp_path: Path) -> None:
+    paths = tmp_path / "one.pem", tmp_path / "two.pem"
+    for path, key in zip(paths, (RSA_KEY, OTHER_KEY), strict=True):
+        path.write_bytes(public_pem(key))
+    jwks = tmp_path / "jwks.json"
+    jwks.write_text(json.dumps({"keys": [jwk(KEYS["ES256"], kid="three")]}))
+    authentication = Authentication(AuthenticationSettings((SECRET,), paths, jwks))
+    for token in (
+        mint(SECRET, 42),
+        jwt.encode(claims(), RSA_KEY, "RS256"),
+        jwt.encode(claims(), OTHER_KEY, "RS256", headers={"kid": "any"}),
+        jwt.encode(claims(), KEYS["ES256"], "ES256", headers={"kid": "three"}),
+    ):
+        assert authentication.identify(bearer(token)) == Identity(42)
+    stranger = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    refusal(authentication, bearer(jwt.encode(claims(), stranger, "RS256")))
+
+
 def test_a_public_key_is_never_taken_for_a_secret(tmp_path: Path) -> None:
     path = tmp_path / "key.pem"
     path.write_bytes(public_pem(RSA_KEY))
-    authentication = Authentication(AuthenticationSettings(public_key_file=path))
+    authentication = Authentication(AuthenticationSettings(public_key_files=(path,)))
     # PyJWT itself refuses to sign with a PEM as the secret: an attacker would not ask it.
     signer = jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256)
     encode = jwt.utils.base64url_encode
@@ -82,13 +140,30 @@ def test_a_key_set_of_one_key_needs_no_key_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        (AuthenticationSettings(), "Exactly one of KITH_JWT_SECRET"),
-        (AuthenticationSettings(SECRET, Path("x")), "not 2"),
-        (AuthenticationSettings("short"), "KITH_JWT_SECRET has 5 bytes; at least 32"),
-        (AuthenticationSettings(""), "KITH_JWT_SECRET has 0 bytes"),
-        (AuthenticationSettings(DEVELOPMENT_SECRET), "KITH_JWT_SECRET is the development secret"),
+        (AuthenticationSettings(), "At least one of KITH_JWT_SECRET"),
+        (AuthenticationSettings(("short",)), "KITH_JWT_SECRET has 5 bytes; at least 32"),
+        (AuthenticationSettings((SECRET, "")), "KITH_JWT_SECRET has 0 bytes"),
+        (AuthenticationSettings((SECRET,) * 11), "KITH_JWT_SECRET names 11 keys; at most 10"),
         (
-            AuthenticationSettings(public_key_file=Path("/nowhere/key.pem")),
+            AuthenticationSettings((SECRET, DEVELOPMENT_SECRET)),
+            "KITH_JWT_SECRET is the development secret",
+        ),
+        (
+            AuthenticationSettings(jwks_url=JwksUrl("https://login.example/jwks")),
+            "KITH_JWKS_URL needs KITH_JWT_ISSUER or KITH_JWT_AUDIENCE",
+        ),
+        (
+            AuthenticationSettings(
+                jwks_url=JwksUrl("http://login.example/jwks"), issuers=("https://login.example",)
+            ),
+            "KITH_JWKS_URL must begin with https://",
+        ),
+        (
+            AuthenticationSettings((SECRET,), claims=ClaimMapping(scope="realm_access.roles")),
+            "KITH_JWT_SCOPE_CLAIM is 'realm_access.roles', which can be read in two ways",
+        ),
+        (
+            AuthenticationSettings(public_key_files=(Path("/nowhere/key.pem"),)),
             "KITH_JWT_PUBLIC_KEY_FILE is /nowhere/key.pem, which cannot be read",
         ),
         (
@@ -105,7 +180,7 @@ def test_settings_that_cannot_be_right_stop_the_start(
 
 
 def test_the_development_secret_is_accepted_on_a_laptop() -> None:
-    settings = AuthenticationSettings(DEVELOPMENT_SECRET, development=True)
+    settings = AuthenticationSettings((DEVELOPMENT_SECRET,), development=True)
     token = bearer(mint(DEVELOPMENT_SECRET, 1))
     assert Authentication(settings).identify(token) == Identity(1)
 
@@ -120,17 +195,17 @@ def test_the_development_secret_is_accepted_on_a_laptop() -> None:
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         ),
-        public_pem(ec.generate_private_key(ec.SECP256R1())),
+        public_pem(ec.generate_private_key(ec.SECP256K1())),
         public_pem(rsa.generate_private_key(public_exponent=65537, key_size=1024)),
         public_pem(RSA_KEY).ljust((1 << 20) + 1, b"\n"),
     ],
-    ids=["empty", "words", "a private key", "another kind", "a weak key", "too large"],
+    ids=["empty", "words", "a private key", "another curve", "a weak key", "too large"],
 )
 def test_a_file_without_a_strong_public_key_stops_the_start(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "key.pem"
     path.write_bytes(content)
     with pytest.raises(ValueError, match="KITH_JWT_PUBLIC_KEY_FILE is"):
-        Authentication(AuthenticationSettings(public_key_file=path))
+        Authentication(AuthenticationSettings(public_key_files=(path,)))
 
 
 @pytest.mark.parametrize(
@@ -144,6 +219,14 @@ def test_a_file_without_a_strong_public_key_stops_the_start(tmp_path: Path, cont
         '{"keys": [7]}',
         '{"keys": [{"kty": "oct", "k": "eA", "kid": "a"}]}',
         '{"keys": [{"kty": "RSA", "kid": "a"}]}',
+        '{"keys": [{"kty": ["RSA"], "kid": "a"}]}',
+        '{"keys": [{"kty": "EC", "crv": "P-256", "x": 1, "y": 2}]}',
+        json.dumps({"keys": [jwk(RSA_KEY, kid="a", alg="ES256")]}),
+        json.dumps({"keys": [jwk(RSA_KEY, kid="a", key_ops=["encrypt"])]}),
+        json.dumps({"keys": [jwk(RSA_KEY, kid="a", n="A" * 5_000)]}),
+        json.dumps({"keys": [jwk(RSA_KEY, kid=7)]}),
+        json.dumps({"keys": [jwk(RSA_KEY, kid="a")] * 101}),
+        RSAAlgorithm.to_jwk(RSA_KEY).join(['{"keys": [', "]}"]),
         json.dumps({"keys": [jwk(RSA_KEY), jwk(OTHER_KEY, kid="a")]}),
         json.dumps({"keys": [jwk(RSA_KEY, use="enc", kid="a")]}),
     ],
@@ -156,6 +239,14 @@ def test_a_file_without_a_strong_public_key_stops_the_start(tmp_path: Path, cont
         "a key of a number",
         "a shared secret",
         "half a key",
+        "a kind of a list",
+        "coordinates of numbers",
+        "an algorithm of another kind",
+        "a key to encrypt with",
+        "a number that is too long",
+        "a kid of a number",
+        "too many keys",
+        "a private key",
         "a nameless key",
         "a key for encryption",
     ],

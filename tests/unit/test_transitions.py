@@ -162,7 +162,7 @@ TABLES: dict[str, tuple[Rule, Outcome, bool, str]] = {
         """,
     ),
     "make it close": (
-        update_follow(special=True),
+        update_follow(close_follow=True),
         Outcome.UPDATED,
         False,
         """
@@ -339,7 +339,7 @@ _before = st.builds(
     edge=st.builds(
         Edge,
         kind=st.sampled_from(Kind),
-        flags=st.sampled_from([*Flags, Flags.SPECIAL | Flags.MUTED]),
+        flags=st.sampled_from([*Flags, Flags.CLOSE_FOLLOW | Flags.MUTED]),
         since=st.integers(0, 2**41).map(Millis),
         version=st.integers(0, 2**52).map(Version),
     ),
@@ -439,7 +439,7 @@ SECRET_ACTS: dict[str, tuple[Rule, ...]] = {
     "mute": (mute(),),
     "mute and unmute": (mute(), unmute()),
     "dismiss": (dismiss(),),
-    "make it close": (update_follow(special=True),),
+    "make it close": (update_follow(close_follow=True),),
 }
 
 
@@ -535,7 +535,7 @@ def test_a_newer_change_is_never_undone() -> None:
 @pytest.mark.parametrize("kind", sorted(FOLLOWS))
 @pytest.mark.parametrize("then", [False, True])
 def test_an_undo_passes_by_no_approval(taking: Rule, kind: Kind, then: bool) -> None:
-    before = Before(edge(kind, Flags.SPECIAL), NO_EDGE, 1, NOW, protected=then)
+    before = Before(edge(kind, Flags.CLOSE_FOLLOW), NO_EDGE, 1, NOW, protected=then)
     done = taking(before)
     after, taken = _after(before, done), taken_by(before, done)
     undone = undo(PLENTY, taken)(replace(after, protected=True))
@@ -545,7 +545,7 @@ def test_an_undo_passes_by_no_approval(taking: Rule, kind: Kind, then: bool) -> 
     else:
         secret = Flags.SECRET if kind is Kind.WHISPER else Flags.PLAIN
         assert undone.edge.kind is Kind.REQUEST
-        assert undone.edge.flags == Flags.SPECIAL | secret
+        assert undone.edge.flags == Flags.CLOSE_FOLLOW | secret
 
 
 def test_an_undo_lifts_nobody_over_their_limit() -> None:
@@ -618,7 +618,7 @@ def test_what_there_was_with_an_account_that_is_not_here_looks_as_if_it_had_neve
         for rule in (follow(3), follow(3, Kind.WHISPER)):
             for protected in (True, False):
                 assert rule(replace(gone, protected=protected)).outcome is told
-        assert update_follow(special=True)(gone).outcome is Outcome.NOT_FOLLOWING
+        assert update_follow(close_follow=True)(gone).outcome is Outcome.NOT_FOLLOWING
         assert accept_request(3)(gone).outcome is Outcome.NO_REQUEST
 
 
@@ -655,7 +655,7 @@ def test_with_a_deleted_account_things_only_end() -> None:
 
 def test_an_erasure_leaves_nothing_but_what_the_other_has_noted() -> None:
     noted = Flags.MUTED | Flags.DISMISSED
-    for kind, back_kind, flags in product(Kind, Kind, (Flags.PLAIN, noted, Flags.SPECIAL)):
+    for kind, back_kind, flags in product(Kind, Kind, (Flags.PLAIN, noted, Flags.CLOSE_FOLLOW)):
         before = Before(edge(kind, flags), edge(back_kind, flags), 1, NOW, muted_until=Millis(5))
         decision = erase()(before)
         assert (decision.edge.kind, decision.edge.flags) == (Kind.NONE, Flags.PLAIN)

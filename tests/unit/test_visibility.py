@@ -88,7 +88,7 @@ def test_what_a_viewer_is_to_an_owner(kind: Kind, back_kind: Kind) -> None:
 
 
 def _relation(kind: Kind, back_kind: Kind) -> Relation:
-    return relation(kind, THEN, back_kind, LATER, Flags.SPECIAL)
+    return relation(kind, THEN, back_kind, LATER, Flags.CLOSE_FOLLOW)
 
 
 @pytest.mark.parametrize(("kind", "back_kind", "whispers"), every(Kind, Kind, (True, False)))

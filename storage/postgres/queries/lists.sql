@@ -79,7 +79,7 @@ SELECT f.to_user_id, f.since, f.from_user_id
 FROM following f
 WHERE f.from_user_id = $8 AND f.to_user_id = ANY ($1) AND f.kind = ANY ($7)
 
--- name: specials_{older,newer}
+-- name: close_follows_{older,newer}
 -- One range of a small index a user: it holds close follows alone.
 SELECT c.user_id, p.since, p.id
 FROM following_count c

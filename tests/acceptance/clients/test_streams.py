@@ -1,8 +1,7 @@
-"""The npm clients graphql-ws and graphql-sse against this server: `make clients-test`."""
+"""graphql-ws and graphql-sse with their default settings."""
 
 import asyncio
 import json
-import shutil
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,21 +10,17 @@ from typing import Any
 
 import pytest
 
-from gateway.authentication import DEVELOPMENT_SECRET, mint
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.acceptance.clients.running import given, needs_node, run
 from tests.graphs import drain_all, follows
 from tests.live import DEADLINE_S, LiveGateway, has_feed, live_gateway
 from tests.waiting import until
 
-CLIENTS = Path(__file__).parent / "clients"
 EVENTS = "subscription { relationshipEvents { type from { id } relation { state } } }"
 COUNTS = 'subscription { countsChanged(userId: "7") { followerCount } }'
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("node") is None or not (CLIENTS / "node_modules").is_dir(),
-    reason="the clients are not installed: make clients-test",
-)
+pytestmark = needs_node
 
 
 class Client:
@@ -52,10 +47,14 @@ class Client:
 
 
 @asynccontextmanager
-async def client(way: str, live: LiveGateway, query: str, count: int) -> AsyncIterator[Client]:
-    token = mint(DEVELOPMENT_SECRET, 7)
-    command = ("node", "follow.mjs", way, live.http, token, query, str(count))
-    process = await asyncio.create_subprocess_exec(*command, cwd=CLIENTS, stdout=PIPE, stderr=PIPE)
+async def client(
+    folder: Path, way: str, live: LiveGateway, query: str, count: int
+) -> AsyncIterator[Client]:
+    """A script that prints `count` results of a query, and then "done"."""
+    about = given(live, [7], way=way, viewer="7", query=query, count=count)
+    process = await asyncio.create_subprocess_exec(
+        *("node", "streams.mjs", about), cwd=folder, stdout=PIPE, stderr=PIPE
+    )
     try:
         yield Client(process)
     finally:
@@ -66,9 +65,12 @@ async def client(way: str, live: LiveGateway, query: str, count: int) -> AsyncIt
 
 @pytest.mark.parametrize("way", ["ws", "sse"])
 async def test_a_client_hears_the_viewers_events(
-    storage_settings: StorageSettings, stores: Stores, way: str
+    workspace: Path, storage_settings: StorageSettings, stores: Stores, way: str
 ) -> None:
-    async with live_gateway(storage_settings) as live, client(way, live, EVENTS, 2) as listener:
+    async with (
+        live_gateway(storage_settings) as live,
+        client(workspace, way, live, EVENTS, 2) as listener,
+    ):
         await until(lambda: has_feed(stores, 7))
         await follows(stores, (1, 7))
         await drain_all(stores)
@@ -82,31 +84,41 @@ async def test_a_client_hears_the_viewers_events(
         await drain_all(stores)
         second = (await listener.data())["relationshipEvents"]
         assert (second["from"], second["relation"]) == ({"id": "7"}, {"state": "FRIENDS"})
-        assert await listener.line() == "done"
+        assert await listener.line() == '"done"'
 
 
 @pytest.mark.parametrize("way", ["ws", "sse"])
 async def test_a_client_runs_a_query_to_its_end(
-    storage_settings: StorageSettings, way: str
+    workspace: Path, storage_settings: StorageSettings, way: str
 ) -> None:
     query = "{ viewer { user { id } } }"
-    async with live_gateway(storage_settings) as live, client(way, live, query, 0) as asker:
+    async with (
+        live_gateway(storage_settings) as live,
+        client(workspace, way, live, query, 0) as asker,
+    ):
         assert (await asker.data()) == {"viewer": {"user": {"id": "7"}}}
-        assert await asker.line() == "done"
+        assert await asker.line() == '"done"'
 
 
 @pytest.mark.parametrize("way", ["ws", "sse"])
 async def test_a_client_comes_back_to_a_server_that_was_started_again(
-    storage_settings: StorageSettings, way: str
+    workspace: Path, storage_settings: StorageSettings, way: str
 ) -> None:
     async with live_gateway(storage_settings) as live:
         port = live.port
-        listening = client(way, live, COUNTS, 2)
+        listening = client(workspace, way, live, COUNTS, 2)
         listener = await listening.__aenter__()
         assert (await listener.data())["countsChanged"]["followerCount"] == 0
     try:
         async with live_gateway(storage_settings, port=port):
             assert (await listener.data())["countsChanged"]["followerCount"] == 0
-            assert await listener.line() == "done"
+            assert await listener.line() == '"done"'
     finally:
         await listening.__aexit__(None, None, None)
+
+
+async def test_graphql_sse_is_refused_its_single_connection_mode(
+    workspace: Path, live: LiveGateway
+) -> None:
+    about = given(live, [7], way="sse-single", viewer="7", query=COUNTS, count=1)
+    assert await run(workspace, "node", "streams.mjs", about) == [{"status": 405}]

@@ -1,0 +1,1 @@
+"""A back end beside Kith: checks relations, keeps an inbox by the change feed, exports lists."""

@@ -1,0 +1,109 @@
+"""The change feed: read Kith's Redis streams as one member of a consumer group."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from redis.asyncio import Redis
+from redis.exceptions import ResponseError
+
+from backend.event import Event, event_of
+from backend.settings import FeedSettings
+
+LANES = 8
+"""Streams a space; all changes towards one user are in one of them."""
+BATCH_MAX = 100
+"""Entries a stream that one call reads or takes over."""
+BLOCK_MS = 1_000
+"""How long a read waits for news; so long a stop waits at most."""
+
+RawEntries: TypeAlias = Sequence[tuple[str, dict[str, str]]]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A delivered entry; `event` is None if it cannot be read."""
+
+    stream: str
+    id: str
+    event: Event | None
+
+
+class Feed:
+    """One consumer. Whatever it was given stays pending until `acknowledge`."""
+
+    def __init__(self, redis: Redis, settings: FeedSettings) -> None:
+        self._redis = redis
+        self._group = settings.group
+        self._consumer = settings.consumer
+        self._idle_ms = settings.idle_ms
+        self._streams = [f"kith:{settings.space}:events:{lane}" for lane in range(LANES)]
+
+    async def join(self) -> None:
+        """Make the group on every stream where it is missing; it begins with whatever is kept."""
+        for stream in self._streams:
+            try:
+                await self._redis.xgroup_create(stream, self._group, id="0", mkstream=True)
+            except ResponseError as error:
+                if "BUSYGROUP" not in str(error):  # the group is there
+                    raise
+            if await self._has_lost(stream):
+                log.error("%s was trimmed beyond what this group has read: export anew", stream)
+
+    async def read(self) -> list[Entry]:
+        """Return new entries of all streams; wait `BLOCK_MS` if there are none."""
+        delivered = await self._redis.xreadgroup(
+            self._group,
+            self._consumer,
+            dict.fromkeys(self._streams, ">"),
+            count=BATCH_MAX,
+            block=BLOCK_MS,
+        )
+        # redis-py declares the answers of all its protocols; ours is that of RESP2.
+        streams = cast("Sequence[tuple[str, RawEntries]]", delivered)
+        return [entry for stream, raw in streams for entry in _entries(stream, raw)]
+
+    async def reclaim(self) -> list[Entry]:
+        """Take over entries that another consumer, or this one before a crash, has left pending."""
+        taken = await asyncio.gather(*map(self._reclaim, self._streams))
+        return [entry for entries in taken for entry in entries]
+
+    async def acknowledge(self, entries: Iterable[Entry]) -> None:
+        """Tell Redis that these are done: nobody is given them again."""
+        async with self._redis.pipeline(transaction=False) as pipe:
+            for entry in entries:
+                pipe.xack(entry.stream, self._group, entry.id)
+            await pipe.execute()
+
+    async def _reclaim(self, stream: str) -> list[Entry]:
+        # Always from the stream's beginning: what was taken is no longer idle, so the next call
+        # finds the next entries.
+        _, raw, trimmed = await self._redis.xautoclaim(
+            stream, self._group, self._consumer, min_idle_time=self._idle_ms, count=BATCH_MAX
+        )
+        if trimmed:
+            log.error("%d pending entries of %s were trimmed: export anew", len(trimmed), stream)
+        return _entries(stream, raw)
+
+    async def _has_lost(self, stream: str) -> bool:
+        """Whether the entry that this group was given last is gone, and newer ones with it."""
+        groups = await self._redis.xinfo_groups(stream)
+        (last,) = (g["last-delivered-id"] for g in groups if g["name"] == self._group)
+        return last != "0-0" and not await self._redis.xrange(stream, last, last)
+
+
+def _entries(stream: str, raw: RawEntries) -> list[Entry]:
+    return [Entry(stream, at, _readable(stream, at, fields)) for at, fields in raw]
+
+
+def _readable(stream: str, at: str, fields: dict[str, str]) -> Event | None:
+    # One entry of a newer Kith must not stop the feed: it is logged, acknowledged and left out.
+    try:
+        return event_of(fields)
+    except (KeyError, ValueError) as error:
+        log.error("entry %s of %s cannot be read: %r", at, stream, error)
+        return None

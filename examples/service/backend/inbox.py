@@ -1,0 +1,112 @@
+"""The service's own data: notifications and an unread count for each user, in SQLite."""
+
+import sqlite3
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from backend.event import Event, Kind
+
+REMEMBERED_S = 2 * 86_400
+"""How long applied ids are kept: longer than Kith keeps events (KITH_EVENTS_KEPT_S, a day)."""
+LOCK_WAIT_S = 60
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS applied (event_id TEXT PRIMARY KEY, at_s INTEGER NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS applied_at ON applied (at_s);
+CREATE TABLE IF NOT EXISTS notification (
+    event_id TEXT PRIMARY KEY, user_id INTEGER NOT NULL, topic TEXT NOT NULL,
+    about_id INTEGER NOT NULL, at_us INTEGER NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS newest ON notification (user_id, at_us);
+CREATE TABLE IF NOT EXISTS unread (user_id INTEGER PRIMARY KEY, count INTEGER NOT NULL) STRICT;
+"""
+
+
+class Topic(StrEnum):
+    """What a notification says about the other user."""
+
+    NEW_FOLLOWER = "NEW_FOLLOWER"
+    FOLLOW_REQUEST = "FOLLOW_REQUEST"
+    REQUEST_ACCEPTED = "REQUEST_ACCEPTED"
+
+
+@dataclass(frozen=True, slots=True)
+class Notification:
+    """News for `user_id` about `about_id`."""
+
+    user_id: int
+    topic: Topic
+    about_id: int
+
+
+def notification_of(event: Event) -> Notification | None:
+    """Return what an event is news for; None for most. Whispers and blocks are nobody's news."""
+    match event.before, event.after:
+        case Kind.REQUEST, Kind.FOLLOW:
+            return Notification(event.source, Topic.REQUEST_ACCEPTED, event.target)
+        case ((Kind.NONE | Kind.WHISPER), Kind.FOLLOW):
+            return Notification(event.target, Topic.NEW_FOLLOWER, event.source)
+        case Kind.NONE, Kind.REQUEST:
+            return Notification(event.target, Topic.FOLLOW_REQUEST, event.source)
+    return None
+
+
+class Inbox:
+    """The file. An event that was applied once changes nothing when it comes again."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        with closing(self._open()) as database:
+            database.executescript(_SCHEMA)
+
+    def apply(self, events: Iterable[Event]) -> int:
+        """Apply events in one transaction; return how many were new.
+
+        The id is remembered in the transaction of its effect. So a crash leaves either both or
+        neither, and the events that Redis delivers again are known.
+        """
+        now = int(time.time())
+        with closing(self._open()) as database:
+            database.execute("BEGIN IMMEDIATE")
+            new = sum(self._apply(database, event, now) for event in events)
+            database.execute("DELETE FROM applied WHERE at_s < ?", (now - REMEMBERED_S,))
+            database.execute("COMMIT")
+        return new
+
+    def of(self, user: int, most: int = 20) -> tuple[int, list[tuple[Topic, int]]]:
+        """Return how many notifications a user has not read, and the newest `most`.
+
+        Each is what it says and whom it is about.
+        """
+        with closing(self._open()) as database:
+            unread = database.execute("SELECT count FROM unread WHERE user_id = ?", (user,))
+            count = unread.fetchone()
+            rows = database.execute(
+                "SELECT topic, about_id FROM notification WHERE user_id = ? "
+                "ORDER BY at_us DESC LIMIT ?",
+                (user, most),
+            )
+            return (count[0] if count else 0), [(Topic(topic), about) for topic, about in rows]
+
+    def _apply(self, database: sqlite3.Connection, event: Event, now: int) -> bool:
+        known = database.execute(
+            "INSERT INTO applied VALUES (?, ?) ON CONFLICT DO NOTHING", (event.id, now)
+        )
+        if not known.rowcount:
+            return False
+        if news := notification_of(event):
+            database.execute(
+                "INSERT INTO notification VALUES (?, ?, ?, ?, ?)",
+                (event.id, news.user_id, news.topic, news.about_id, event.version),
+            )
+            database.execute(
+                "INSERT INTO unread VALUES (?, 1) ON CONFLICT DO UPDATE SET count = count + 1",
+                (news.user_id,),
+            )
+        return True
+
+    def _open(self) -> sqlite3.Connection:
+        return sqlite3.connect(self._file, timeout=LOCK_WAIT_S, isolation_level=None)

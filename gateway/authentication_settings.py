@@ -1,0 +1,50 @@
+"""How tokens are checked: the settings, and the keys that they name."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gateway.key_sources import key_set, public_keys, secret_keys
+from gateway.remote_keys import JwksUrl
+from gateway.token_claims import ClaimMapping
+from gateway.token_keys import TokenKey
+
+
+@dataclass(frozen=True, slots=True)
+class AuthenticationSettings:
+    """How tokens are checked. At least one of the first four is set.
+
+    `development` accepts the well-known secret, `allow_x_viewer` the header `X-Viewer: 42`; both
+    are for a laptop alone.
+    """
+
+    secrets: tuple[str, ...] = ()
+    public_key_files: tuple[Path, ...] = ()
+    jwks_file: Path | None = None
+    jwks_url: JwksUrl | None = None
+    audiences: tuple[str, ...] = ()
+    issuers: tuple[str, ...] = ()
+    leeway_s: int = 30
+    """How much the clocks of the issuer and of this machine may differ."""
+    claims: ClaimMapping = field(default_factory=ClaimMapping)
+    allow_x_viewer: bool = False
+    development: bool = False
+
+    def local_keys(self) -> tuple[TokenKey, ...]:
+        """The keys that need no fetch. Raises ValueError for settings that cannot be right."""
+        self.claims.check()
+        if self.jwks_url is not None and not (self.audiences or self.issuers):
+            raise ValueError(
+                "KITH_JWKS_URL needs KITH_JWT_ISSUER or KITH_JWT_AUDIENCE: the keys of some"
+                " providers sign the tokens of all their customers."
+            )
+        keys = (
+            *secret_keys(self.secrets, self.development),
+            *public_keys(self.public_key_files),
+            *(() if self.jwks_file is None else key_set(self.jwks_file)),
+        )
+        if not keys and self.jwks_url is None:
+            raise ValueError(
+                "At least one of KITH_JWT_SECRET, KITH_JWT_PUBLIC_KEY_FILE, KITH_JWKS_FILE and"
+                " KITH_JWKS_URL must be set."
+            )
+        return keys

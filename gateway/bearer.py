@@ -1,0 +1,49 @@
+"""Bearer tokens in HTTP (RFC 6750): where the token is, and how one is rejected."""
+
+import re
+
+from gateway.http_refusal import HttpRefusal
+
+# A token is sent with each request; those of the usual providers have 500 to 3,000 characters.
+TOKEN_CHARS_MAX = 16_384
+RETRY_AFTER_S = 5
+_ONE_TOKEN = "Authorization must be one `Bearer` token."  # noqa: S105
+
+
+def token_in(credentials: bytes) -> str:
+    """The token of an Authorization header. Raises HttpRefusal 401."""
+    # Before anything is decoded, and without cutting anything off.
+    if len(credentials) > TOKEN_CHARS_MAX + len("Bearer "):
+        raise rejected(f"A token must have at most {TOKEN_CHARS_MAX} characters.")
+    scheme, _, token = credentials.decode("latin-1").strip().partition(" ")
+    if scheme.lower() != "bearer":
+        # RFC 6750 section 3.1: no error code where another scheme was tried.
+        raise HttpRefusal(401, "UNAUTHENTICATED", _ONE_TOKEN, {"www-authenticate": "Bearer"})
+    return token.strip()
+
+
+def rejected(message: str) -> HttpRefusal:
+    """The token is not valid, for the reason in `message`."""
+    return HttpRefusal(401, "UNAUTHENTICATED", message, _challenge("invalid_token", message))
+
+
+def several_tokens() -> HttpRefusal:
+    """The request has more than one Authorization header."""
+    headers = _challenge("invalid_request", _ONE_TOKEN)
+    return HttpRefusal(400, "BAD_REQUEST", _ONE_TOKEN, headers)
+
+
+def provider_unavailable() -> HttpRefusal:
+    """The token's key is not here, and cannot be fetched at the moment."""
+    message = (
+        "The token cannot be checked at the moment, because the identity provider does not give"
+        " its keys; try again."
+    )
+    retry = {"retry-after": str(RETRY_AFTER_S)}
+    return HttpRefusal(503, "IDENTITY_PROVIDER_UNAVAILABLE", message, retry)
+
+
+def _challenge(error: str, message: str) -> dict[str, str]:
+    # A quote or a line break in the reason would end the header's own quoting.
+    reason = re.sub(r"[^ !#-\[\]-~]", "", message)
+    return {"www-authenticate": f'Bearer error="{error}", error_description="{reason}"'}

@@ -1,0 +1,139 @@
+"""Persisted documents: which document an id means, and which documents are run.
+
+Three ways: none (`NoDocuments`), automatic persisted queries as Apollo's links speak them, and
+trusted documents, where nothing else is answered. `gateway.graphql_request.Documents` is the port.
+"""
+
+import re
+from collections.abc import Callable
+from hashlib import sha256
+
+from graphql import GraphQLError
+
+from engine import Engine, Refused, Stage
+from engine.cache import LruCache
+from gateway.graphql_request import GraphQLRequest, RequestRefused
+from gateway.trusted_documents import ManifestError, TrustedDocuments
+from storage.ports import DocumentStore
+
+LOCAL_ENTRIES_MAX = 2_000
+LOCAL_CHARS_MAX = 8_000_000
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class NoDocuments:
+    """No document is persisted."""
+
+    takes_any = True
+
+    async def found(self, request: GraphQLRequest) -> GraphQLRequest:
+        raise _refused("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED", 200)
+
+
+class AutomaticDocuments:
+    """Automatic persisted queries: a client sends a document once with its hash, then the hash.
+
+    The process keeps the documents that were used last; `store` keeps them for all processes, and
+    is asked when this one does not know a hash. `check` raises RequestRefused for a request whose
+    document must not be kept: one that does not parse, is too large, or is not valid.
+    """
+
+    takes_any = True
+
+    def __init__(self, store: DocumentStore, check: Callable[[GraphQLRequest], object]) -> None:
+        self._store = store
+        self._check = check
+        self._known: LruCache[str, str] = LruCache(
+            entries=LOCAL_ENTRIES_MAX, weight=LOCAL_CHARS_MAX
+        )
+
+    async def found(self, request: GraphQLRequest) -> GraphQLRequest:
+        digest = request.document_id
+        assert digest is not None, "all others are taken"
+        if request.query:
+            await self._register(digest, request)
+            return request._replace(document_id=None)
+        document = self._known.get(digest)
+        if document is None:
+            document = await self._stored(digest)
+        return request._replace(query=document, document_id=None)
+
+    async def _register(self, digest: str, request: GraphQLRequest) -> None:
+        if self._known.get(digest) == request.query:
+            return
+        _must_match(digest, request.query)
+        self._check(request)
+        self._keep(digest, request.query)
+        await self._store.put(digest, request.query)
+
+    async def _stored(self, digest: str) -> str:
+        # A hash of another kind names nothing here, and is not worth a round trip.
+        document = await self._store.get(digest) if _SHA256.fullmatch(digest) else None
+        if document is None:
+            raise _not_found()
+        self._keep(digest, document)
+        return document
+
+    def _keep(self, digest: str, document: str) -> None:
+        self._known.put(digest, document, len(document))
+
+
+class OnlyTrustedDocuments:
+    """Nothing is run but the documents of the manifests."""
+
+    takes_any = False
+
+    def __init__(self, trusted: TrustedDocuments) -> None:
+        self._trusted = trusted
+
+    async def found(self, request: GraphQLRequest) -> GraphQLRequest:
+        if request.query:
+            return self._sent(request)
+        document = self._trusted.by_id.get(request.document_id or "")
+        if document is None:
+            raise _not_found()
+        return request._replace(query=document, document_id=None)
+
+    def _sent(self, request: GraphQLRequest) -> GraphQLRequest:
+        """A request that brings its document, which then is one of ours, and that of its id."""
+        if request.query not in self._trusted.texts:
+            message = (
+                "This server runs trusted documents only, and this is none of them: send the id of"
+                " a document in its manifest."
+            )
+            raise _refused(message, "TRUSTED_DOCUMENT_REQUIRED", 400)
+        named = request.document_id
+        if named is not None and self._trusted.by_id.get(named) != request.query:
+            raise _mismatch()
+        return request._replace(document_id=None)
+
+
+def require_valid(trusted: TrustedDocuments, engine: Engine) -> None:
+    """Raises ManifestError for the first document that the schema does not allow."""
+    for document in trusted.documents:
+        try:
+            engine.prepare(document.text, document.operation_name)
+        except Refused as refused:
+            # Of several operations without a name the client chooses one later.
+            if refused.stage is not Stage.OPERATION or document.operation_name is not None:
+                message = refused.errors[0].message[:500]
+                raise ManifestError(f"{document} cannot be run: {message}") from None
+
+
+def _must_match(digest: str, document: str) -> None:
+    if sha256(document.encode()).hexdigest() != digest:
+        raise _mismatch()
+
+
+def _not_found() -> RequestRefused:
+    """Apollo's links react by sending the document, so this is no failure: the status is 200."""
+    return _refused("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND", 200)
+
+
+def _mismatch() -> RequestRefused:
+    message = "The id is not that of the document: it must be the SHA-256 of its text, in hex."
+    return _refused(message, "PERSISTED_QUERY_MISMATCH", 400)
+
+
+def _refused(message: str, code: str, status: int) -> RequestRefused:
+    return RequestRefused(code, [GraphQLError(message)], status)

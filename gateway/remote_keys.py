@@ -1,0 +1,254 @@
+"""The keys of a JWKS URL: fetched at the start, refreshed in the background, kept when it is down.
+
+One task makes all requests, one at a time, so that any number of callers share a fetch.
+"""
+
+import asyncio
+import contextlib
+import logging
+import random
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+import httpx
+from prometheus_client import Counter, Gauge
+
+from gateway.token_keys import KEY_SET_BYTES_MAX, KeySet, TokenKey, parse_key_set
+from graph.errors import Unavailable
+
+log = logging.getLogger(__name__)
+
+_fetches = Counter("kith_jwks_fetches", "Fetches of KITH_JWKS_URL, by how they ended.", ["outcome"])
+_fetched_at = Gauge("kith_jwks_fetched_timestamp_seconds", "When the last fetch succeeded.")
+_held = Gauge("kith_jwks_keys", "Keys of KITH_JWKS_URL in use.")
+
+RETRY_FIRST_S, RETRY_MOST_S = 1.0, 60.0
+WAITING_MAX = 1_000
+"""Requests that wait for a fetch at a time. More are answered at once, with a 503."""
+
+
+@dataclass(frozen=True, slots=True)
+class JwksUrl:
+    """Where keys are fetched, and how often. `wait_ms` is how long one request waits for them."""
+
+    url: str
+    refresh_s: float = 300
+    wait_ms: int = 2_000
+    fetch_deadline_ms: int = 5_000
+    unknown_key_every_s: float = 60
+    """How often a token with an unknown `kid` may cause a fetch."""
+
+
+class FetchFailed(Exception):
+    """The URL gave no usable keys; the text has no address in it and may be shown."""
+
+
+def check_jwks_url(url: str) -> None:
+    """Raises ValueError for an address from which keys must not be fetched."""
+    try:
+        address = urlsplit(url)
+        host = address.hostname
+        _ = address.port  # raises where it is none
+    except ValueError:
+        raise ValueError("KITH_JWKS_URL cannot be read as an address.") from None
+    if not host or address.username is not None or address.fragment:
+        raise ValueError(
+            "KITH_JWKS_URL must look like https://login.example/.well-known/jwks.json,"
+            " without a user name and without a fragment."
+        )
+    if address.scheme != "https" and not (address.scheme == "http" and _is_loopback(host)):
+        raise ValueError(
+            "KITH_JWKS_URL must begin with https://, because whoever can change the answer on its"
+            " way can sign any token. http:// is allowed for this machine alone (localhost)."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class RemoteKeys:
+    """The last good keys of a JWKS URL. `on_change` is called when others have taken their place.
+
+    Used by one event loop, within `refreshing`.
+    """
+
+    def __init__(self, settings: JwksUrl, on_change: Callable[[], None]) -> None:
+        check_jwks_url(settings.url)
+        self._settings = settings
+        self._on_change = on_change
+        self.keys: tuple[TokenKey, ...] = ()
+        self._content = b""
+        self._failure: str | None = "no keys have been fetched yet"
+        self._failures = 0
+        self._fetching = False
+        self._waiting = 0
+        self._wanted = asyncio.Event()
+        self._wanted_at = -float("inf")
+        self._attempt: asyncio.Future[None] | None = None
+        """Ends with the attempt that is under way, or else with the next one."""
+
+    @contextlib.asynccontextmanager
+    async def refreshing(self) -> AsyncIterator[None]:
+        """Keep the keys fresh while the block runs, which begins after the first attempt."""
+        # httpx logs each request with its address.
+        logging.getLogger("httpx").setLevel(logging.WARNING)
+        self._wanted = asyncio.Event()
+        self._attempt = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._refresh())
+        try:
+            await asyncio.wait([self._attempt])
+            yield
+        finally:
+            self._attempt = None
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    @property
+    def uncertain(self) -> bool:
+        """Whether a key that is not here may exist: the URL was not reached, or is being asked."""
+        return self._failure is not None or self._fetching or self._wanted.is_set()
+
+    async def wait(self) -> None:
+        """Wait for the attempt that is under way or asked for, at most `wait_ms`."""
+        if self._attempt is None or self._waiting >= WAITING_MAX:
+            return
+        self._waiting += 1
+        try:
+            await asyncio.wait([self._attempt], timeout=self._settings.wait_ms / 1000)
+        finally:
+            self._waiting -= 1
+
+    def want(self) -> bool:
+        """Ask for a fetch because of an unknown `kid`. Whether there is now one to wait for."""
+        if self._attempt is None:
+            return False
+        if not self._fetching and not self._wanted.is_set():
+            now = asyncio.get_running_loop().time()
+            if now < self._wanted_at + self._settings.unknown_key_every_s:
+                return False
+            self._wanted_at = now
+            self._wanted.set()
+        return True
+
+    async def probe_keys(self) -> None:
+        """Raises Unavailable while there are no keys at all."""
+        if not self.keys:
+            raise self._unavailable()
+
+    async def probe_provider(self) -> None:
+        """Raises Unavailable if the last fetch failed."""
+        if self._failure is not None:
+            raise self._unavailable()
+
+    def _unavailable(self) -> Unavailable:
+        return Unavailable("identity provider", f"KITH_JWKS_URL: {self._failure}")
+
+    async def _refresh(self) -> None:
+        # A proxy of the environment cannot reach this machine, for which http:// alone is allowed.
+        outside = urlsplit(self._settings.url).scheme == "https"
+        limits = httpx.Limits(max_connections=1, max_keepalive_connections=0)
+        # For one read or write; the deadline of a whole fetch comes first.
+        timeout_s = 2 * self._settings.fetch_deadline_ms / 1000
+        async with httpx.AsyncClient(trust_env=outside, limits=limits, timeout=timeout_s) as client:
+            while True:
+                self._fetching = True
+                self._wanted.clear()
+                await self._try_once(client)
+                self._fetching = False
+                self._end_attempt()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(self._pause_s()):
+                        await self._wanted.wait()
+
+    def _end_attempt(self) -> None:
+        ended, self._attempt = self._attempt, asyncio.get_running_loop().create_future()
+        if ended is not None:
+            ended.set_result(None)
+
+    def _pause_s(self) -> float:
+        # The processes of a deployment start together, and must not ask together for ever.
+        jitter = random.uniform(0.8, 1.0)
+        if self._failure is None:
+            return self._settings.refresh_s * jitter
+        pause_s = min(RETRY_FIRST_S * 2.0 ** min(self._failures - 1, 10), RETRY_MOST_S)
+        return min(pause_s, self._settings.refresh_s) * jitter
+
+    async def _try_once(self, client: httpx.AsyncClient) -> None:
+        try:
+            changed = await self._fetch(client)
+        except FetchFailed as failure:
+            self._failed(str(failure))
+        except Exception:
+            log.exception("a fetch of KITH_JWKS_URL ended with a bug")
+            self._failed("the fetch failed")
+        else:
+            self._failure, self._failures = None, 0
+            _fetches.labels("changed" if changed else "unchanged").inc()
+            _fetched_at.set(time.time())
+
+    def _failed(self, reason: str) -> None:
+        self._failure = reason
+        self._failures += 1
+        _fetches.labels("failed").inc()
+        kept = f"the last {len(self.keys)} stay in use" if self.keys else "there are none yet"
+        log.warning("KITH_JWKS_URL gave no keys: %s; %s", reason, kept)
+
+    async def _fetch(self, client: httpx.AsyncClient) -> bool:
+        """Whether other keys came than there were. Raises FetchFailed."""
+        deadline_ms = self._settings.fetch_deadline_ms
+        try:
+            async with asyncio.timeout(deadline_ms / 1000):
+                content = await _download(client, self._settings.url)
+        except TimeoutError:
+            raise FetchFailed(f"there was no whole answer within {deadline_ms} ms") from None
+        except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
+            log.info("KITH_JWKS_URL: %s", error)
+            raise FetchFailed(f"the request failed with {type(error).__name__}") from None
+        if content == self._content:
+            return False
+        try:
+            # A hundred RSA keys take long enough to hold up requests.
+            found = await asyncio.to_thread(parse_key_set, content)
+        except ValueError as error:
+            raise FetchFailed(f"the answer {error}".rstrip(".")) from None
+        self._take(content, found)
+        return True
+
+    def _take(self, content: bytes, found: KeySet) -> None:
+        for problem in found.problems[:10]:
+            log.warning("KITH_JWKS_URL: %s", problem)
+        log.info("KITH_JWKS_URL gave %s keys", len(found.keys))
+        self.keys, self._content = found.keys, content
+        _held.set(len(found.keys))
+        self._on_change()
+
+
+async def _download(client: httpx.AsyncClient, url: str) -> bytes:
+    """The body of a 200, never more than may be. Raises FetchFailed for any other answer."""
+    # Compressed, a small answer could become a large one.
+    headers = {
+        "accept": "application/jwk-set+json, application/json",
+        "accept-encoding": "identity",
+    }
+    async with client.stream("GET", url, headers=headers) as response:
+        if response.is_redirect:
+            raise FetchFailed("the answer is a redirect, which is not followed")
+        if response.status_code != 200:
+            raise FetchFailed(f"the answer has the status {response.status_code}, not 200")
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise FetchFailed("the answer is compressed, although it must not be")
+        body = bytearray()
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > KEY_SET_BYTES_MAX:
+                raise FetchFailed(f"the answer is larger than {KEY_SET_BYTES_MAX} bytes")
+        return bytes(body)

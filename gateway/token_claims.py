@@ -1,0 +1,161 @@
+"""Whom a token's claims name: where the user id and the scopes are found, and what they mean."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from graph.edge import MAX_USER_ID, UserId, user_id_of
+
+PATH_CHARS_MAX = 500
+_STEP = re.compile(
+    r"""\.(?P<plain>[^\W\d][\w-]*) | \["(?P<double>[^"\\]+)"\] | \['(?P<single>[^'\\]+)'\]""", re.X
+)
+_DOTTED_WORDS = re.compile(r"\w+(\.\w+)+")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+class ClaimError(ValueError):
+    """The claims name nobody; the text is for the caller."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who asks: a user, a trusted service (perhaps for a user), or nobody."""
+
+    user_id: int | None = None
+    service: bool = False
+    expires_at: int | None = field(default=None, compare=False)
+    """Until when that holds, in seconds since 1970: for clients that stay connected."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimPath:
+    """Where a claim is in a token: the names of nested objects, and of the claim itself."""
+
+    names: tuple[str, ...]
+    text: str = field(compare=False)
+
+    def value_in(self, claims: Mapping[str, Any]) -> Any:
+        """The claim's value; None where it is missing."""
+        value: Any = claims
+        for name in self.names:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    def put(self, claims: dict[str, Any], value: object) -> None:
+        """Set the claim, and the objects around it that are missing."""
+        for name in self.names[:-1]:
+            claims = claims.setdefault(name, {})
+        claims[self.names[-1]] = value
+
+
+def parse_claim_path(text: str) -> ClaimPath:
+    """The path that `text` names.
+
+    `$.realm_access.roles` and `$["https://app.example/claims"]["user"]` lead through nested
+    objects, as JSONPath (RFC 9535) writes it; of which nothing else is read. Text without a `$` at
+    its beginning is the name of one claim. Raises ValueError with the end of a sentence.
+    """
+    if not text or len(text) > PATH_CHARS_MAX:
+        raise ValueError(f"must have 1 to {PATH_CHARS_MAX} characters.")
+    if not text.startswith("$"):
+        if _DOTTED_WORDS.fullmatch(text):
+            raise ValueError(
+                f"is {text!r}, which can be read in two ways: write '$.{text}' for a claim in an"
+                f""" object, or '$["{text}"]' for a claim whose name has a dot."""
+            )
+        return ClaimPath((text,), text)
+    names, at = [], 1
+    while step := _STEP.match(text, at):
+        names.append(next(filter(None, step.groups())))
+        at = step.end()
+    if at != len(text) or not names:
+        raise ValueError(
+            f"""is {text!r}, which cannot be read from character {at + 1} on;"""
+            """ it must look like $.realm_access.roles or $["https://app.example/claims"].user."""
+        )
+    return ClaimPath(tuple(names), text)
+
+
+@dataclass(frozen=True)
+class ClaimMapping:
+    """Which claims name the user and the scopes, and which scope makes a service."""
+
+    user: str = "sub"
+    scope: str = "scope"
+    service_scope: str = "service"
+
+    @cached_property
+    def user_path(self) -> ClaimPath:
+        return _path("KITH_JWT_USER_CLAIM", self.user)
+
+    @cached_property
+    def scope_path(self) -> ClaimPath:
+        return _path("KITH_JWT_SCOPE_CLAIM", self.scope)
+
+    def check(self) -> None:
+        """Raises ValueError, which names the variable, for a path that cannot be read."""
+        both = zip(self.user_path.names, self.scope_path.names, strict=False)
+        if all(one == other for one, other in both):
+            raise ValueError(
+                "KITH_JWT_USER_CLAIM and KITH_JWT_SCOPE_CLAIM must be two claims, neither of them"
+                " in the other."
+            )
+        if not self.service_scope or self.service_scope.split() != [self.service_scope]:
+            raise ValueError(
+                f"KITH_JWT_SERVICE_SCOPE is {self.service_scope!r}; it must be one word."
+            )
+
+    def identity(self, claims: Mapping[str, Any], expires_at: int) -> Identity:
+        """The identity that verified claims name. Raises ClaimError."""
+        service = self.service_scope in self._scopes(claims)
+        value = self.user_path.value_in(claims)
+        # RFC 9068 section 2.2: where no user is involved, the subject is the client itself.
+        own = value is not None and value in (claims.get("client_id"), claims.get("azp"))
+        if value is not None and not own:
+            return Identity(self._user_id(value), service, expires_at)
+        if service:
+            return Identity(None, True, expires_at)
+        raise ClaimError(
+            f"The token names no user: it needs the claim `{self.user}` with a user's id, or"
+            f" `{self.service_scope}` in the claim `{self.scope}` if it is a service's."
+        )
+
+    def _scopes(self, claims: Mapping[str, Any]) -> list[str]:
+        value = self.scope_path.value_in(claims)
+        if value is None:
+            return []
+        if isinstance(value, str):
+            return value.split()
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return value
+        raise ClaimError(
+            f"The token's `{self.scope}` must be a string of words with spaces between, or a list"
+            " of strings."
+        )
+
+    def _user_id(self, value: object) -> UserId:
+        text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        found = user_id_of(text) if isinstance(text, str) else None
+        if found is not None:
+            return found
+        message = (
+            f"The token's `{self.user}` must be a user's id: a decimal number from 1 to"
+            f" {MAX_USER_ID}."
+        )
+        if isinstance(text, str) and not text.isdecimal():
+            kind = "a UUID" if _UUID.fullmatch(text) else "another text"
+            message += (
+                f" It is {kind}: set KITH_JWT_USER_CLAIM to the claim of your tokens that holds"
+                " the number."
+            )
+        raise ClaimError(message)
+
+
+def _path(variable: str, text: str) -> ClaimPath:
+    try:
+        return parse_claim_path(text)
+    except ValueError as error:
+        raise ValueError(f"{variable} {error}") from None

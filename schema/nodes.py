@@ -1,0 +1,85 @@
+"""Fetches objects by their ids: users, relations, follow requests, suggestions and the viewer."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from engine import Outcome
+from graph.edge import Pair, UserId
+from graph.errors import BadInput
+from resolvers import relations
+from resolvers.scope import Scope
+from resolvers.suggestions import suggestions_among
+from schema import arguments
+from schema.node import (
+    RELATION_PREFIX,
+    REQUEST_PREFIX,
+    SUGGESTION_PREFIX,
+    VIEWER_PREFIX,
+    parsed_id,
+)
+from schema.request import requests_of
+from schema.rows import ViewerRow, relation_row
+
+Users: TypeAlias = Sequence[UserId]
+"""The user ids that an object's id holds."""
+
+FetchRows: TypeAlias = Callable[[Scope, Sequence[Users]], Awaitable[Sequence[object | None]]]
+"""Fetches one row, or None, for each object of one prefix."""
+
+
+async def nodes_of(scope: Scope, argument: str, ids: Sequence[str]) -> list[Outcome[object | None]]:
+    """One row for each id, in order. None where there is no such object, or the viewer may not see
+    it; a BadInput where the text is no id at all.
+    """
+    asked: dict[str, dict[str, Users]] = {}
+    for text in ids:
+        if found := parsed_id(text):
+            prefix, users = found
+            asked.setdefault(prefix, {})[text] = users
+    rows: dict[str, object | None] = {}
+    for prefix, objects in asked.items():
+        fetched = await _FETCHERS[prefix](scope, list(objects.values()))
+        rows.update(zip(objects, fetched, strict=True))
+    return [rows[text] if text in rows else _user(argument, text) for text in ids]
+
+
+def _user(argument: str, text: str) -> Outcome[UserId]:
+    try:
+        return arguments.user_id(argument, text)
+    except BadInput as error:
+        if ":" not in text:
+            return error
+        prefixes = ", ".join(f"`{prefix}:`" for prefix in _FETCHERS)
+        return BadInput(
+            argument,
+            f'"{arguments.shown(text)}" is not an id: use a user\'s decimal number, or one of the '
+            f"prefixes {prefixes} with the user ids behind it, separated by colons.",
+        )
+
+
+async def _relations(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+    pairs = [Pair(*users) for users in objects]
+    found = await relations.of_pairs(scope, pairs)
+    return list(map(relation_row, pairs, found))
+
+
+async def _requests(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+    return await requests_of(scope, [Pair(*users) for users in objects])
+
+
+async def _viewers(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+    return [ViewerRow(user) if user == scope.viewer else None for (user,) in objects]
+
+
+async def _suggestions(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+    own = {user for viewer, user in objects if viewer == scope.viewer}
+    found = await suggestions_among(scope, own) if own else {}
+    return [found.get(user) if viewer == scope.viewer else None for viewer, user in objects]
+
+
+_FETCHERS: Mapping[str, FetchRows] = {
+    RELATION_PREFIX: _relations,
+    REQUEST_PREFIX: _requests,
+    SUGGESTION_PREFIX: _suggestions,
+    VIEWER_PREFIX: _viewers,
+}

@@ -1,0 +1,47 @@
+// What every module here begins with: where the gateway is, who asks, and what is printed.
+// Usage: node MODULE '{"url": "http://…/graphql", "tokens": {"1": "…"}, …}'
+import assert from "node:assert/strict";
+import { WebSocket } from "ws";
+
+// Browsers, and Node from 22 on, have one.
+globalThis.WebSocket ??= WebSocket;
+
+export const given = JSON.parse(process.argv[2]);
+
+/** Print a result: one line of JSON, which the test reads. */
+export const print = (result) => console.log(JSON.stringify(result));
+
+/** Ask as another user would, past the client under test. */
+export async function ask(user, query, variables = {}) {
+  const response = await fetch(given.url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      authorization: `Bearer ${given.tokens[user]}`,
+    },
+    body: JSON.stringify({ query, variables }),
+  });
+  const { data, errors } = await response.json();
+  assert.equal(errors, undefined);
+  return data;
+}
+
+const FOLLOW = "mutation ($id: ID!) { followUser(input: { userId: $id }) { outcome } }";
+
+/** One user follows another, somewhere else. */
+export const follow = (from, to) => ask(from, FOLLOW, { id: to });
+
+const DEADLINE_MS = 20_000;
+
+/** Wait until `value()` is as expected. */
+export async function until(value, expected) {
+  const deadline = Date.now() + DEADLINE_MS;
+  for (;;) {
+    try {
+      return assert.deepEqual(value(), expected);
+    } catch (different) {
+      if (Date.now() > deadline) throw different;
+    }
+    await new Promise((resume) => setTimeout(resume, 5));
+  }
+}

@@ -1,0 +1,73 @@
+// A screen is shown; then mutations and subscriptions change it by id alone. Each client plays it.
+import { follow, given, print, until } from "./kith.mjs";
+
+const { viewer, other, third } = given;
+
+export const DOCUMENTS = {
+  Shown: `
+    query Shown($id: ID!) {
+      user(id: $id) { id followerCount viewerRelation { id state closeFollow } }
+      viewer { id user { id followingCount } relationshipSettings { protected } }
+    }`,
+  Follow: `
+    mutation Follow($input: FollowUserInput!) {
+      followUser(input: $input) {
+        outcome
+        relation { id state }
+        user { id followerCount }
+        viewer { id user { id followingCount } }
+      }
+    }`,
+  Settings: `
+    mutation Settings($input: UpdateRelationshipSettingsInput!) {
+      updateRelationshipSettings(input: $input) {
+        outcome
+        viewer { id relationshipSettings { protected } }
+      }
+    }`,
+  Relation: "subscription Relation($ids: [ID!]!) { relationChanged(ids: $ids) { id state } }",
+  Counts: "subscription Counts($id: ID!) { countsChanged(userId: $id) { id followerCount } }",
+};
+
+/**
+ * Play the scenario, and print what is shown after each step.
+ *
+ * @param shown what the client shows now, as the data of `Shown`
+ * @param mutate runs a mutation: its name in DOCUMENTS, and its input
+ * @param subscribe starts a subscription: its name, its variables, and what to call for each event
+ */
+export async function play({ shown, mutate, subscribe }) {
+  const seen = () => ({
+    state: shown().user.viewerRelation.state,
+    followers: shown().user.followerCount,
+    following: shown().viewer.user.followingCount,
+    protected: shown().viewer.relationshipSettings.protected,
+  });
+  const step = (name) => print({ step: name, ...seen() });
+  step("loaded");
+  await mutate("Follow", { userId: other });
+  step("followed");
+  await mutate("Settings", { protected: true });
+  step("protected");
+  await mutate("Settings", { protected: false });
+
+  const heard = new Set();
+  const listen = (name, variables) => subscribe(name, variables, () => heard.add(name));
+  listen("Relation", { ids: [other] });
+  listen("Counts", { id: other });
+  await until(() => heard.size, 2);
+
+  await follow(other, viewer);
+  await until(() => seen().state, "FRIENDS");
+  step("relationChanged");
+  await follow(third, other);
+  await until(() => seen().followers, 2);
+  step("countsChanged");
+  process.exit(0);
+}
+
+/** End the process with an error that nobody expects. */
+export function fail(error) {
+  console.error(error);
+  process.exit(1);
+}

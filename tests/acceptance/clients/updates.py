@@ -1,0 +1,36 @@
+"""What each client with a normalised cache must show after each step of `scenario.mjs`."""
+
+from typing import Any
+
+from tests.acceptance.clients.running import given
+from tests.live import LiveGateway
+
+VIEWER, OTHER, THIRD = "1", "7", "8"
+
+
+def scenario(live: LiveGateway, **more: Any) -> str:
+    """What the scripts that play the scenario are given."""
+    users = {"viewer": VIEWER, "other": OTHER, "third": THIRD}
+    return given(live, map(int, users.values()), **users, **more)
+
+
+def _step(
+    name: str, state: str, followers: int, following: int, *, protected: bool = False
+) -> dict[str, Any]:
+    """The state towards the other user, whose followers these are; whom the viewer follows."""
+    return {
+        "step": name,
+        "state": state,
+        "followers": followers,
+        "following": following,
+        "protected": protected,
+    }
+
+
+STEPS = [
+    _step("loaded", "NONE", 0, 0),
+    _step("followed", "FOLLOWING", 1, 1),
+    _step("protected", "FOLLOWING", 1, 1, protected=True),
+    _step("relationChanged", "FRIENDS", 1, 1),
+    _step("countsChanged", "FRIENDS", 2, 1),
+]

@@ -1,0 +1,184 @@
+"""Pages of other origins in a real browser: what an allowed one may ask, and another may not."""
+
+import json
+from asyncio import to_thread
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.responses import HTMLResponse
+from starlette.types import Receive, Scope, Send
+
+from gateway.authentication import DEVELOPMENT_SECRET, mint
+from gateway.browsers import BrowserSettings
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.acceptance.chromium import Page, browser_page, chromium_path
+from tests.graphs import drain_all, follows
+from tests.live import LiveGateway, live_gateway
+from tests.served import served
+
+pytestmark = pytest.mark.skipif(chromium_path() is None, reason="chromium is not installed")
+
+WHO = "{ viewer { user { id } } }"
+FOLLOW = 'mutation { followUser(input: { userId: "2" }) { outcome } }'
+COUNTS = 'subscription { countsChanged(userId: "7") { followerCount } }'
+REFUSED = "refused"
+
+ASK = """
+async function ask(url, init) {
+  try {
+    const response = await fetch(url, init);
+    return {status: response.status, body: await response.json(),
+            retry: response.headers.get("www-authenticate")};
+  } catch (error) { return "refused"; }
+}
+function post(url, query, headers = {}) {
+  const types = {"content-type": "application/json"};
+  const body = JSON.stringify({query});
+  return ask(url, {method: "POST", body, headers: {...types, ...headers}});
+}
+async function stream(url, query) {
+  try {
+    const headers = {"content-type": "application/json", accept: "text/event-stream"};
+    const response = await fetch(url, {method: "POST", body: JSON.stringify({query}), headers});
+    const {value} = await response.body.getReader().read();
+    return JSON.parse(new TextDecoder().decode(value).match(/data: (.*)/)[1]);
+  } catch (error) { return "refused"; }
+}
+function listen(url, token, query) {
+  return new Promise(resolve => {
+    const socket = new WebSocket(url, "graphql-transport-ws");
+    socket.onerror = () => resolve("refused");
+    socket.onopen = () => socket.send(JSON.stringify(
+      {type: "connection_init", payload: {authorization: token}}));
+    socket.onmessage = ({data}) => {
+      const message = JSON.parse(data);
+      if (message.type === "connection_ack")
+        socket.send(JSON.stringify({type: "subscribe", id: "1", payload: {query}}));
+      else { socket.close(); resolve(message.payload); }
+    };
+  });
+}
+"""
+
+
+async def page(scope: Scope, receive: Receive, send: Send) -> None:
+    """The page of an application, on a server of its own."""
+    html = f"<!doctype html><title>an application</title><script>{ASK}</script>"
+    await HTMLResponse(html)(scope, receive, send)
+
+
+@pytest.fixture
+def origin() -> Iterator[str]:
+    with served(page) as url:
+        yield url
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Page]:
+    with browser_page(tmp_path / "browser") as page:
+        yield page
+
+
+@pytest.fixture
+async def live(storage_settings: StorageSettings, origin: str) -> AsyncIterator[LiveGateway]:
+    """A gateway in production's way, which lets in the page's origin."""
+    settings = BrowserSettings(frozenset({origin}))
+    async with live_gateway(storage_settings, browsers=settings) as live:
+        yield live
+
+
+class Application:
+    """The page, and what it does at a gateway."""
+
+    def __init__(self, page: Page, live: LiveGateway) -> None:
+        self._page = page
+        self._live = live
+        self.token = f"Bearer {mint(DEVELOPMENT_SECRET, 1)}"
+
+    def open(self, url: str) -> None:
+        self._page.open(url)
+        self._page.wait_for("document.title === 'an application' && typeof listen === 'function'")
+
+    def _call(self, call: str) -> Any:
+        self._page.evaluate(f"window.answer = undefined; {call}.then(told => window.answer = told)")
+        return self._page.wait_for("window.answer")
+
+    def post(self, query: str, **headers: str) -> Any:
+        return self._call(f"post('{self._live.http}', {json.dumps(query)}, {json.dumps(headers)})")
+
+    def get(self, query: str) -> Any:
+        return self._call(f"ask('{self._live.http}?query=' + encodeURIComponent('{query}'))")
+
+    def simple(self, query: str) -> Any:
+        """A POST that a browser sends without a preflight."""
+        body = json.dumps(json.dumps({"query": query}))
+        return self._call(f"ask('{self._live.http}', {{method: 'POST', body: {body}}})")
+
+    def stream(self, query: str) -> Any:
+        return self._call(f"stream('{self._live.http}', {json.dumps(query)})")
+
+    def listen(self, query: str) -> Any:
+        return self._call(f"listen('{self._live.ws}', '{self.token}', {json.dumps(query)})")
+
+
+async def test_a_page_of_an_allowed_origin_reads_writes_and_listens(
+    live: LiveGateway, origin: str, browser: Page, stores: Stores
+) -> None:
+    await follows(stores, (1, 7))
+    await drain_all(stores)
+
+    def visit() -> None:
+        app = Application(browser, live)
+        app.open(origin)
+        assert app.post(WHO)["body"] == {"data": {"viewer": None}}
+        assert app.get(WHO)["body"] == {"data": {"viewer": None}}
+        who = app.post(WHO, authorization=app.token)
+        assert who["body"] == {"data": {"viewer": {"user": {"id": "1"}}}}
+        followed = app.post(FOLLOW, authorization=app.token, **{"x-consistency-token": "x"})
+        assert followed["status"] == 200
+        done = app.post(FOLLOW, authorization=app.token)
+        assert "outcome" in done["body"]["data"]["followUser"]
+        wrong = app.post(WHO, authorization="Bearer x")
+        assert wrong["status"] == 401
+        assert wrong["retry"].startswith("Bearer")
+        assert wrong["body"]["errors"][0]["extensions"]["code"] == "UNAUTHENTICATED"
+        assert app.post(WHO, **{"x-secret": "1"}) == REFUSED
+        counts = {"data": {"countsChanged": {"followerCount": 1}}}
+        assert app.stream(COUNTS) == counts
+        assert app.listen(COUNTS) == counts
+
+    await to_thread(visit)
+
+
+async def test_a_page_of_another_origin_can_do_nothing(
+    live: LiveGateway, origin: str, browser: Page
+) -> None:
+    elsewhere = origin.replace("127.0.0.1", "localhost")  # another origin at the same server
+
+    def visit() -> None:
+        app = Application(browser, live)
+        app.open(elsewhere)
+        assert app.post(WHO) == REFUSED
+        assert app.post(FOLLOW, authorization=app.token) == REFUSED
+        assert app.get(WHO) == REFUSED
+        assert app.simple(FOLLOW) == REFUSED
+        assert app.stream(COUNTS) == REFUSED
+        assert app.listen(COUNTS) == REFUSED
+
+    await to_thread(visit)
+
+
+async def test_a_page_that_the_gateway_serves_itself_may_listen(
+    live: LiveGateway, browser: Page
+) -> None:
+    def visit() -> None:
+        app = Application(browser, live)
+        browser.open(f"{live.http}?query={{__typename}}")
+        browser.wait_for("document.readyState === 'complete'")
+        browser.evaluate(f"{ASK}; window.listen = listen")
+        assert app.listen(COUNTS) == {"data": {"countsChanged": {"followerCount": 0}}}
+
+    await to_thread(visit)

@@ -1,0 +1,115 @@
+"""Cursors and page info, alike in all lists."""
+
+from typing import Any
+
+import pytest
+
+from graph.edge import Flags, Kind
+from storage.stores import Stores
+from tests.edges import edges
+from tests.gateway import Gateway
+from tests.graphs import drain_all
+
+USER_LISTS = {
+    "following": "following(%s)",
+    "followers": "followers(%s)",
+    "followers, oldest first": "followers(%s orderBy: {direction: ASC})",
+    "followers whom the viewer follows": "followers(%s filter: {viewerFollows: true})",
+    "followers whom the viewer does not follow": "followers(%s filter: {viewerFollows: false})",
+    "followers since": 'followers(%s filter: {since: "2020-01-01T00:00:00Z"})',
+    "friends": "friends(%s)",
+    "followers you know": "followersYouKnow(%s)",
+    "common following": 'commonFollowing(%s with: "3")',
+}
+VIEWER_LISTS = {
+    "close follows": "closeFollows(%s)",
+    "muted": "mutedUsers(%s)",
+    "blocked": "blockedUsers(%s)",
+    "incoming requests": "incomingFollowRequests(%s)",
+    "outgoing requests": "outgoingFollowRequests(%s)",
+    "suggestions": "suggestions(%s)",
+    "closest friends": "user { page: friends(%s orderBy: {field: AFFINITY}) { ...page } }",
+}
+LISTS = {**USER_LISTS, **VIEWER_LISTS}
+PAGE = "totalCount edges { cursor } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }"
+OWNERS = (1, 2)
+
+
+@pytest.fixture(autouse=True)
+async def graph(stores: Stores) -> None:
+    """Every list of 1 and of 2 has at least three entries, the same in both."""
+    said: dict[tuple[int, int], Any] = {(3, friend): Kind.FOLLOW for friend in range(10, 14)}
+    for owner in OWNERS:
+        for friend in range(10, 14):
+            said[owner, friend] = Kind.FOLLOW, Flags.CLOSE_FOLLOW
+            said[friend, owner] = Kind.FOLLOW
+        for place in range(4):
+            said[owner, 20 + place] = Kind.NONE, Flags.MUTED
+            said[owner, 30 + place] = Kind.BLOCK
+            said[owner, 40 + place] = Kind.REQUEST
+            said[50 + place, owner] = Kind.REQUEST
+            said[60 + place, owner] = Kind.FOLLOW
+    await edges(stores, said)
+    await drain_all(stores)
+
+
+def query(name: str, owner: int, window: str) -> str:
+    field = LISTS[name] % window
+    if "page:" not in field:
+        field = f"page: {field} {{ {PAGE} }}"
+    field = field.replace("...page", PAGE)
+    return (
+        f'{{ user(id: "{owner}") {{ {field} }} }}'
+        if name in USER_LISTS
+        else (f"{{ viewer {{ {field} }} }}")
+    )
+
+
+async def page(gateway: Gateway, name: str, owner: int, window: str) -> Any:
+    """A page of one of the owner's lists, as user 1 sees it, or the owner where it is theirs."""
+    viewer = 1 if name in USER_LISTS else owner
+    data = await gateway.data(query(name, owner, window), viewer)
+    found = data["user" if name in USER_LISTS else "viewer"]
+    return found["page"] if "page" in found else found["user"]["page"]
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_a_cursor_is_bound_to_the_owner_of_its_list(gateway: Gateway, name: str) -> None:
+    cursor = (await page(gateway, name, 1, "first: 2"))["edges"][0]["cursor"]
+    assert len((await page(gateway, name, 1, f'first: 2 after: "{cursor}"'))["edges"]) == 2
+    for window in (f'first: 2 after: "{cursor}"', f'last: 2 before: "{cursor}"'):
+        viewer = 1 if name in USER_LISTS else 2
+        error = await gateway.error(query(name, 2, window), viewer)
+        assert error["extensions"]["code"] == "BAD_USER_INPUT"
+        assert error["extensions"]["argument"] in ("after", "before")
+        assert "does not belong" in error["message"]
+
+
+def info(page: Any) -> tuple[bool, bool, str | None, str | None]:
+    found = page["pageInfo"]
+    return (
+        found["hasPreviousPage"],
+        found["hasNextPage"],
+        found["startCursor"],
+        found["endCursor"],
+    )
+
+
+@pytest.mark.parametrize("name", LISTS)
+async def test_paging_goes_on_from_a_page_of_no_entries(gateway: Gateway, name: str) -> None:
+    whole = await page(gateway, name, 1, "first: 100")
+    cursors = [edge["cursor"] for edge in whole["edges"]]
+    assert len(cursors) >= 3
+    first, last = cursors[0], cursors[-1]
+    for window, expected in {
+        "first: 0": (False, True, None, None),
+        f'first: 0 after: "{first}"': (True, True, None, first),
+        f'first: 2 after: "{last}"': (True, False, None, last),
+        "last: 0": (True, False, None, None),
+        f'last: 0 before: "{last}"': (True, True, last, None),
+        f'last: 2 before: "{first}"': (False, True, first, None),
+    }.items():
+        empty = await page(gateway, name, 1, window)
+        assert empty["edges"] == []
+        assert empty["totalCount"] == whole["totalCount"]
+        assert info(empty) == expected, window

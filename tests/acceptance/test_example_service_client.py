@@ -1,0 +1,214 @@
+"""The generated client of the example service: checks, masks and exports on a served gateway."""
+
+import asyncio
+import csv
+import json
+import re
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
+from gateway.embedded.state import State
+from graph.edge import Flags, Kind
+from storage.stores import Stores
+from tests.acceptance.test_dev import running
+from tests.edges import edges
+from tests.example_service import DEADLINE_S, FOLDER, HAS_CLIENT, backend, output
+from tests.graphs import drain_all, follows
+from tests.live import LiveGateway
+from tests.served import listener
+from tests.terminal import Terminal
+from tests.waiting import until
+
+FANS = range(2, 352)
+"""More than three pages of followers."""
+
+SHOWN = re.compile(r"```sh\n(.*?)```(?:\n\n```\n(.*?)```)?", re.DOTALL)
+
+pytestmark = pytest.mark.skipif(
+    not HAS_CLIENT, reason="the example's client is not generated: make example-service"
+)
+
+
+@pytest.fixture
+def asking(live: LiveGateway) -> dict[str, str]:
+    """The environment of a command that asks the gateway as a service."""
+    return {"KITH_URL": live.http, "KITH_TOKEN": mint(DEVELOPMENT_SECRET, None, SERVICE)}
+
+
+@pytest.fixture
+async def star(stores: Stores) -> int:
+    """A user with many followers."""
+    await edges(stores, {(fan, 1): Kind.FOLLOW for fan in FANS})
+    await drain_all(stores)
+    return 1
+
+
+async def test_more_pairs_than_a_call_takes_are_answered_in_their_order(
+    stores: Stores, asking: dict[str, str]
+) -> None:
+    await follows(stores, (1, 2), (2, 1), (3, 1))
+    await edges(stores, {(1, 4): Kind.BLOCK})
+    await drain_all(stores)
+    pairs = [(1, 2), (1, 3), (1, 4), *((user, 1) for user in range(10, 2_500))]
+    code, out, err = await output("check", *(f"{a}:{b}" for a, b in pairs), **asking)
+    assert code == 0, err
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [(one["source"], one["target"]) for one in found] == pairs
+    assert [one["state"] for one in found[:4]] == ["FRIENDS", "FOLLOWED_BY", "NONE", "NONE"]
+    assert [one["blocking"] for one in found[:4]] == [False, False, True, False]
+    assert found[0]["followed_at"]
+
+
+async def test_the_mask_of_a_screen_is_decoded(stores: Stores, asking: dict[str, str]) -> None:
+    muted = (Kind.FOLLOW, Flags.MUTED)
+    await edges(stores, {(1, 2): muted, (2, 1): Kind.FOLLOW, (1, 3): Kind.WHISPER})
+    await drain_all(stores)
+    many = [str(user) for user in range(100, 1_200)]
+    code, out, err = await output("mask", "1", "2", "3", "1", "9", *many, **asking)
+    assert code == 0, err
+    lines = out.splitlines()
+    assert lines[:4] == [
+        "2 FOLLOWING FOLLOWED_BY FRIENDS MUTED",
+        "3 FOLLOWING WHISPERING",
+        "1 SELF",
+        "9",
+    ]
+    assert lines[4:] == many
+
+
+@pytest.mark.parametrize("suffix", ["csv", "ndjson"])
+async def test_an_export_holds_every_follower(
+    asking: dict[str, str], star: int, tmp_path: Path, suffix: str
+) -> None:
+    file = tmp_path / f"followers.{suffix}"
+    code, _, err = await output("export", str(star), str(file), **asking)
+    assert code == 0, err
+    assert sorted(exported(file)) == list(FANS)
+    assert names_in(tmp_path) == [file.name]
+
+
+async def test_a_killed_export_goes_on_where_it_was(
+    live: LiveGateway, asking: dict[str, str], star: int, tmp_path: Path
+) -> None:
+    file, part = tmp_path / "followers.csv", tmp_path / "followers.csv.part"
+    await killed_export(live.port, 2, star, file, asking)
+    assert len(exported(part)) == 200
+    with part.open("a") as half:  # a page whose position was not written any more
+        half.write("1,2,2026-01-01T00:00:00+00:00\n1,3,20")
+    code, _, err = await output("export", str(star), str(file), **asking)
+    assert code == 0, err
+    assert sorted(exported(file)) == list(FANS)
+    assert names_in(tmp_path) == [file.name]
+
+
+async def test_an_export_does_not_go_on_in_anothers_file(
+    live: LiveGateway, asking: dict[str, str], star: int, tmp_path: Path
+) -> None:
+    file = tmp_path / "followers.csv"
+    await killed_export(live.port, 1, star, file, asking)
+    code, _, err = await output("export", "2", str(file), **asking)
+    assert code == 1
+    assert "is of user 1" in err
+    await asyncio.to_thread(Path(f"{file}.part").unlink)
+    code, _, err = await output("export", str(star), str(file), **asking)
+    assert code == 1
+    assert "remove both to begin anew" in err
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+async def test_the_commands_of_its_page_print_what_it_shows(state: State, tmp_path: Path) -> None:
+    install, prepare, *shown = SHOWN.findall((FOLDER / "README.md").read_text(encoding="utf-8"))
+    assert install[0] == "make example-service\n"  # that is done already
+    async with running(state) as dev:
+        terminal = Terminal(
+            {
+                ".venv/bin/kith": f"{sys.executable} -m gateway",
+                ".kith/run.json": str(state.run_file),
+                "http://localhost:8000": dev.url,
+                "followers.csv": str(tmp_path / "followers.csv"),
+            },
+            {"KITH_URL": f"{dev.url}/graphql", "INBOX_FILE": str(tmp_path / "inbox.sqlite")},
+        )
+        (check, mask, export, consume, follow) = [(prepare[0] + run, out) for run, out in shown]
+        for command, printed in (check, mask):
+            assert await terminal.run(command) == printed
+        assert (await terminal.run(export[0])).splitlines()[1] == "user_id,follower_id,followed_at"
+        write, look = follow[0].rsplit("\n", 2)[0], follow[0].splitlines()[-1]
+
+        async def shows_the_notification() -> bool:
+            return (await terminal.run(prepare[0] + look)) in follow[1]
+
+        async with terminal.started(consume[0]):
+            assert await terminal.run(write) in follow[1]
+            await until(shows_the_notification)
+
+
+async def test_a_token_that_does_not_hold_is_named(asking: dict[str, str]) -> None:
+    code, _, err = await output("check", "1:2", **asking | {"KITH_TOKEN": "x.y.z"})
+    assert code == 1
+    assert "401" in err
+    assert "UNAUTHENTICATED" in err
+    code, _, err = await output("check", "1:2", **asking | {"KITH_TOKEN": ""})
+    assert code == 2
+    assert "KITH_TOKEN is not set" in err
+
+
+async def killed_export(
+    port: int, pages: int, user: int, file: Path, asking: dict[str, str]
+) -> None:
+    """Kill an export that has written so many pages and waits for the next one."""
+    async with (
+        stalling(port, pages) as (url, stalled),
+        backend("export", str(user), str(file), **asking | {"KITH_URL": url}) as export,
+    ):
+        async with asyncio.timeout(DEADLINE_S):
+            await stalled.wait()
+        export.kill()
+        await export.wait()
+
+
+def names_in(folder: Path) -> list[str]:
+    return [file.name for file in folder.iterdir()]
+
+
+def exported(file: Path) -> list[int]:
+    """The followers in an export."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    if "ndjson" in file.name:
+        return [json.loads(line)["follower_id"] for line in lines]
+    return [int(row["follower_id"]) for row in csv.DictReader(lines)]
+
+
+@asynccontextmanager
+async def stalling(port: int, answers: int) -> AsyncIterator[tuple[str, asyncio.Event]]:
+    """A relay to the gateway that lets so many requests through, and holds the next one."""
+    stalled, seen = asyncio.Event(), 0
+
+    async def relayed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal seen
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+
+        async def back() -> None:
+            while data := await far_reader.read(65_536):
+                writer.write(data)
+
+        answering = asyncio.create_task(back())
+        while data := await reader.read(65_536):
+            seen += data.count(b"POST /graphql")
+            if seen > answers:
+                stalled.set()
+            else:
+                far_writer.write(data)
+        answering.cancel()
+        far_writer.close()
+        writer.close()
+
+    with listener() as bound:
+        async with await asyncio.start_server(relayed, sock=bound):
+            yield f"http://127.0.0.1:{bound.getsockname()[1]}/graphql", stalled

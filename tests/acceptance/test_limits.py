@@ -1,0 +1,54 @@
+"""The limits that a viewer can read before they are reached."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from graph.pace import Pace
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from tests.gateway import Gateway, running_gateway
+
+LIMITS = """{ viewer { limits {
+  following { limit used remaining } blocks { limit used remaining }
+  changes { limit remaining resetAt } } } }"""
+HOUR_US = 3_600_000_000
+
+
+async def limits(gateway: Gateway, viewer: int) -> Any:
+    return (await gateway.data(LIMITS, viewer))["viewer"]["limits"]
+
+
+async def change(gateway: Gateway, field: str, target: int) -> Any:
+    query = f'mutation {{ {field}(input: {{userId: "{target}"}}) {{ outcome }} }}'
+    return (await gateway.data(query, 1))[field]["outcome"]
+
+
+async def test_every_change_uses_what_the_limits_say(storage_settings: StorageSettings) -> None:
+    chosen = Limits(following_max=2, blocks_max=1, pace=Pace(HOUR_US, 4))
+    async with running_gateway(storage_settings, chosen) as gateway:
+        assert await limits(gateway, 1) == {
+            "following": {"limit": 2, "used": 0, "remaining": 2},
+            "blocks": {"limit": 1, "used": 0, "remaining": 1},
+            "changes": {"limit": 4, "remaining": 4, "resetAt": None},
+        }
+        assert await change(gateway, "followUser", 2) == "FOLLOWED"
+        assert await change(gateway, "followUser", 2) == "ALREADY_FOLLOWING"
+        assert await change(gateway, "followUser", 3) == "FOLLOWED"
+        assert await change(gateway, "blockUser", 4) == "BLOCKED"
+        found = await limits(gateway, 1)
+        assert found["following"] == {"limit": 2, "used": 2, "remaining": 0}
+        assert found["blocks"] == {"limit": 1, "used": 1, "remaining": 0}
+        assert (found["changes"]["limit"], found["changes"]["remaining"]) == (4, 1)
+        away = datetime.fromisoformat(found["changes"]["resetAt"]) - datetime.now(UTC)
+        assert timedelta(hours=2, minutes=50) < away < timedelta(hours=3, minutes=10)
+        assert await change(gateway, "muteUser", 5) == "MUTED"
+        assert (await limits(gateway, 1))["changes"]["remaining"] == 0
+        assert await change(gateway, "muteUser", 6) == "REJECTED"
+
+
+async def test_a_lowered_limit_leaves_nothing_and_never_less(gateway: Gateway) -> None:
+    for target in (2, 3):
+        await change(gateway, "followUser", target)
+    query = """mutation { setFollowingLimit(input: {userId: "1", limit: 1}) { outcome } }"""
+    await gateway.as_service.data(query)
+    assert (await limits(gateway, 1))["following"] == {"limit": 1, "used": 2, "remaining": 0}

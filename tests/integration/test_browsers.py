@@ -1,0 +1,254 @@
+"""Pages of other origins, as a server meets them: preflights, answers and web sockets."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from gateway.browsers import REQUEST_HEADERS, BrowserSettings
+from gateway.config import DocumentSettings
+from storage.settings import StorageSettings
+from tests.gateway import Gateway, running_gateway
+from tests.live import live_gateway
+
+APP = "https://app.example"
+ELSEWHERE = "https://elsewhere.example"
+SETTINGS = BrowserSettings(frozenset({APP, "capacitor://localhost"}))
+QUERY = {"query": "{ viewer { user { id } } }"}
+FOLLOW = 'mutation { followUser(input: { userId: "2" }) { outcome } }'
+FOLLOWED = '{ user(id: "1") { followingCount } }'
+
+
+@pytest.fixture
+async def app(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
+    async with running_gateway(storage_settings, browsers=SETTINGS) as gateway:
+        yield gateway
+
+
+def code(response: httpx.Response) -> str:
+    (error,) = response.json()["errors"]
+    assert error["message"]
+    return str(error["extensions"]["code"])
+
+
+def names(response: httpx.Response, header: str) -> set[str]:
+    return {name.strip().lower() for name in response.headers.get(header, "").split(",")}
+
+
+async def preflight(
+    gateway: Gateway, origin: str = APP, method: str = "POST", headers: str | None = None
+) -> httpx.Response:
+    asked = {"origin": origin, "access-control-request-method": method}
+    if headers is not None:
+        asked["access-control-request-headers"] = headers
+    return await gateway.http.options("/graphql", headers=asked)
+
+
+@pytest.mark.parametrize("origin", [APP, "capacitor://localhost"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_preflight_of_an_allowed_origin_is_answered_and_remembered(
+    app: Gateway, origin: str, method: str
+) -> None:
+    response = await preflight(app, origin, method, "authorization,content-type")
+    assert response.status_code == 204
+    assert response.content == b""
+    assert "content-type" not in response.headers
+    assert response.headers["access-control-allow-origin"] == origin
+    assert names(response, "access-control-allow-methods") == {"get", "post"}
+    assert names(response, "access-control-allow-headers") >= set(REQUEST_HEADERS)
+    assert int(response.headers["access-control-max-age"]) >= 600
+    assert "origin" in names(response, "vary")
+    assert "access-control-allow-credentials" not in response.headers
+
+
+async def test_every_header_that_clients_send_is_allowed(app: Gateway) -> None:
+    response = await preflight(app, headers=", ".join(REQUEST_HEADERS).title())
+    assert response.status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("origin", "method", "headers", "expected"),
+    [
+        (ELSEWHERE, "POST", "content-type", "ORIGIN_NOT_ALLOWED"),
+        ("null", "POST", None, "ORIGIN_NOT_ALLOWED"),
+        ("", "POST", None, "ORIGIN_NOT_ALLOWED"),
+        ("http://app.example", "POST", None, "ORIGIN_NOT_ALLOWED"),
+        ("https://app.example:8443", "POST", None, "ORIGIN_NOT_ALLOWED"),
+        ("https://app.example.evil.example", "POST", None, "ORIGIN_NOT_ALLOWED"),
+        ("http://localhost:5173", "POST", None, "ORIGIN_NOT_ALLOWED"),
+        (APP, "DELETE", None, "METHOD_NOT_ALLOWED"),
+        (APP, "", None, "METHOD_NOT_ALLOWED"),
+        (APP, "X" * 5_000, None, "METHOD_NOT_ALLOWED"),
+        (APP, "POST", "x-viewer", "HEADER_NOT_ALLOWED"),
+        (APP, "POST", "content-type, x-secret", "HEADER_NOT_ALLOWED"),
+        (APP, "POST", "", "HEADER_NOT_ALLOWED"),
+        (APP, "POST", ",,", "HEADER_NOT_ALLOWED"),
+        (APP, "POST", "*", "HEADER_NOT_ALLOWED"),
+        (APP, "POST", "content-type\x00", "HEADER_NOT_ALLOWED"),
+        (APP, "POST", "content-type," * 800 + "content-type", "HEADER_NOT_ALLOWED"),
+    ],
+)
+async def test_a_wrong_preflight_is_refused_with_a_code(
+    storage_settings: StorageSettings, origin: str, method: str, headers: str | None, expected: str
+) -> None:
+    production = BrowserSettings(SETTINGS.origins)
+    async with running_gateway(storage_settings, browsers=production) as gateway:
+        response = await preflight(gateway, origin, method, headers)
+    assert response.status_code == 403
+    assert code(response) == expected
+    assert len(response.content) < 1_000
+    is_allowed = expected != "ORIGIN_NOT_ALLOWED"
+    assert ("access-control-allow-origin" in response.headers) is is_allowed
+
+
+async def test_without_origins_no_page_of_another_origin_may_ask(
+    storage_settings: StorageSettings,
+) -> None:
+    async with running_gateway(storage_settings) as gateway:
+        assert code(await preflight(gateway)) == "ORIGIN_NOT_ALLOWED"
+        answer = await gateway.http.post("/graphql", json=QUERY, headers={"origin": APP})
+    assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({}, QUERY, 200),
+        ({"accept": "text/event-stream"}, QUERY, 200),
+        ({"accept": "text/plain"}, QUERY, 406),
+        ({"authorization": "Bearer x"}, QUERY, 401),
+        ({"accept": "text/event-stream", "authorization": "Bearer x"}, QUERY, 401),
+        ({}, {"query": "{"}, 400),
+        ({}, [], 400),
+        ({"content-type": "text/plain"}, QUERY, 415),
+        ({"content-encoding": "gzip"}, QUERY, 415),
+    ],
+)
+async def test_every_answer_can_be_read_by_an_allowed_page(
+    app: Gateway, headers: dict[str, str], body: Any, status: int
+) -> None:
+    asked = {"origin": APP, **headers}
+    response = await app.http.post("/graphql", json=body, headers=asked)
+    assert response.status_code == status
+    assert response.headers["access-control-allow-origin"] == APP
+    assert names(response, "access-control-expose-headers") >= {"retry-after", "www-authenticate"}
+    assert names(response, "vary") == {"accept", "origin"}
+
+
+async def test_an_answer_to_a_page_that_is_not_allowed_does_not_say_that_it_is(
+    app: Gateway,
+) -> None:
+    for origin in (ELSEWHERE, "null"):
+        response = await app.http.post("/graphql", json=QUERY, headers={"origin": origin})
+        assert response.status_code == 200
+        assert "access-control-allow-origin" not in response.headers
+        assert "origin" in names(response, "vary")
+
+
+async def test_without_an_origin_there_is_no_cors(app: Gateway) -> None:
+    response = await app.http.post("/graphql", json=QUERY)
+    assert [name for name in response.headers if name.startswith("access-control")] == []
+    assert response.headers["vary"] == "accept"
+
+
+async def test_any_origin_may_be_allowed_and_credentials_by_name(
+    storage_settings: StorageSettings,
+) -> None:
+    anybody = BrowserSettings(frozenset({"*"}))
+    async with running_gateway(storage_settings, browsers=anybody) as gateway:
+        for response in (
+            await preflight(gateway, ELSEWHERE),
+            await gateway.http.post("/graphql", json=QUERY, headers={"origin": ELSEWHERE}),
+        ):
+            assert response.headers["access-control-allow-origin"] == "*"
+            assert "access-control-allow-credentials" not in response.headers
+    named = BrowserSettings(frozenset({APP}), credentials=True)
+    async with running_gateway(storage_settings, browsers=named) as gateway:
+        for response in (
+            await preflight(gateway),
+            await gateway.http.post("/graphql", json=QUERY, headers={"origin": APP}),
+        ):
+            assert response.headers["access-control-allow-origin"] == APP
+            assert response.headers["access-control-allow-credentials"] == "true"
+
+
+async def test_in_development_every_port_of_this_machine_may_ask(
+    storage_settings: StorageSettings,
+) -> None:
+    local = BrowserSettings(headers=frozenset({"x-viewer"}), local=True)
+    async with running_gateway(storage_settings, browsers=local) as gateway:
+        for origin in ("http://localhost:5173", "https://127.0.0.1", "http://[::1]:3000"):
+            response = await preflight(gateway, origin, headers="x-viewer")
+            assert response.status_code == 204
+            assert response.headers["access-control-allow-origin"] == origin
+        for origin in ("http://localhost.evil.example", "http://127.0.0.1.evil.example", "null"):
+            assert code(await preflight(gateway, origin)) == "ORIGIN_NOT_ALLOWED"
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", None],
+)
+async def test_what_a_page_can_send_without_a_preflight_changes_nothing(
+    app: Gateway, content_type: str | None
+) -> None:
+    headers = {"origin": ELSEWHERE, "x-viewer": "1"}
+    if content_type is not None:
+        headers["content-type"] = content_type
+    body = b'{"query": %s}' % FOLLOW.encode().replace(b'"', b'\\"').join([b'"', b'"'])
+    posted = await app.http.post("/graphql", content=body, headers=headers)
+    assert (posted.status_code, code(posted)) == (415, "UNSUPPORTED_MEDIA_TYPE")
+    got = await app.http.get("/graphql", params={"query": FOLLOW}, headers=headers)
+    assert (got.status_code, code(got)) == (405, "METHOD_NOT_ALLOWED")
+    streamed = await app.http.get(
+        "/graphql", params={"query": FOLLOW}, headers={**headers, "accept": "text/event-stream"}
+    )
+    assert "METHOD_NOT_ALLOWED" in streamed.text
+    assert (await app.data(FOLLOWED))["user"]["followingCount"] == 0
+    sent_right = {**headers, "content-type": "application/json"}
+    posted = await app.http.post("/graphql", content=body, headers=sent_right)
+    assert posted.json()["data"]["followUser"]["outcome"] == "FOLLOWED"
+
+
+@pytest.mark.parametrize(
+    ("origins", "is_open"),
+    [
+        ([], True),
+        ([APP], True),
+        (["{own}"], True),
+        ([ELSEWHERE], False),
+        (["null"], False),
+        ([""], False),
+        (["{own}.evil.example"], False),
+    ],
+)
+async def test_the_same_origins_may_open_web_sockets(
+    storage_settings: StorageSettings, origins: list[str], is_open: bool
+) -> None:
+    async with live_gateway(storage_settings, browsers=SETTINGS) as live:
+        own = live.http.removesuffix("/graphql")
+        sent = [origin.format(own=own) for origin in origins]
+        if is_open:
+            async with live.socket(origins=sent) as socket:
+                await socket.subscribe("{ __typename }")
+                assert await socket.data() == {"__typename": "Query"}
+            return
+        with pytest.raises(InvalidStatus) as refused:
+            await live.raw_socket(origins=sent).__aenter__()
+    response = refused.value.response
+    assert response.status_code == 403
+    assert b'"ORIGIN_NOT_ALLOWED"' in (response.body or b"")
+
+
+async def test_a_page_may_send_persisted_documents(storage_settings: StorageSettings) -> None:
+    async with running_gateway(
+        storage_settings, browsers=SETTINGS, documents=DocumentSettings(automatic=False)
+    ) as gateway:
+        extensions = {"persistedQuery": {"version": 1, "sha256Hash": "0" * 64}}
+        response = await gateway.http.post(
+            "/graphql", json={"extensions": extensions}, headers={"origin": APP}
+        )
+    assert code(response) == "PERSISTED_QUERY_NOT_SUPPORTED"
+    assert response.headers["access-control-allow-origin"] == APP

@@ -1,0 +1,173 @@
+"""The Accept header by RFC 9110, section 12.5.1."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.accept import HEADER_CHARS_MAX, UNSTATED, MediaRange, accepted, media_ranges
+from gateway.http_refusal import HttpRefusal
+from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, HTML, PLAIN_JSON
+
+URQL = (
+    "application/graphql-response+json, application/graphql+json, application/json,"
+    " text/event-stream, multipart/mixed"
+)
+APOLLO = "application/graphql-response+json,application/json;q=0.9"
+APOLLO_SUBSCRIPTION = f'multipart/mixed;boundary="graphql";subscriptionSpec="1.0",{APOLLO}'
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
+
+
+def single(accept: str | None) -> str | None:
+    """The type of the answer to a query."""
+    reads = accepted(None if accept is None else accept.encode())
+    if not reads.anything:
+        return None
+    return EVENT_STREAM if reads.prefers_streams else reads.json
+
+
+def streams(accept: str) -> bool:
+    return accepted(accept.encode()).streams
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        # whole headers of clients
+        (URQL, GRAPHQL_JSON),
+        (APOLLO, GRAPHQL_JSON),
+        (APOLLO_SUBSCRIPTION, GRAPHQL_JSON),
+        ("application/json, application/graphql-response+json, multipart/mixed", PLAIN_JSON),
+        ("text/event-stream, multipart/mixed", EVENT_STREAM),
+        ("text/event-stream", EVENT_STREAM),
+        ("*/*", GRAPHQL_JSON),
+        (None, GRAPHQL_JSON),
+        ("", GRAPHQL_JSON),
+        (" , ,", GRAPHQL_JSON),
+        # weights
+        ("text/event-stream, application/json", PLAIN_JSON),
+        ("text/event-stream;q=0.9, application/json;q=0.8", EVENT_STREAM),
+        ("text/event-stream, application/json;q=0.999", EVENT_STREAM),
+        ("application/json;q=0.5, application/graphql-response+json;q=0.6", GRAPHQL_JSON),
+        ("application/json;q=0.000, text/event-stream;q=0", None),
+        ("application/json; q=1.000", PLAIN_JSON),
+        ("application/json;Q=0.3, */*;q=0.2", PLAIN_JSON),
+        # the most specific range decides
+        ("*/*;q=0", None),
+        ("*/*, application/*;q=0", EVENT_STREAM),
+        ("application/json;q=0, */*;q=0.1", GRAPHQL_JSON),
+        ("application/*;q=0.5, text/*", EVENT_STREAM),
+        ("*/*;q=0.9, application/graphql-response+json;q=0.1", PLAIN_JSON),
+        ("application/json;charset=utf-8;q=0, application/json", None),  # ours is UTF-8
+        # parameters
+        ("application/json; charset=UTF-8", PLAIN_JSON),
+        ('application/json;charset="utf-8"', PLAIN_JSON),
+        ("application/json;version=2", PLAIN_JSON),
+        ("application/json;version=2;q=0, */*", GRAPHQL_JSON),
+        ("application/json;q=0.4;extension=1, text/event-stream;q=0.3", PLAIN_JSON),
+        ('text/x;a="application/json, text/event-stream"', None),
+        (r'text/x;a="\",", application/json', PLAIN_JSON),
+        # malformed entries are as if they were not there
+        ("application/json;q=nan, */*;q=0.1", GRAPHQL_JSON),
+        ("application/json;q=1.1", None),
+        ("application/json;q=-0", None),
+        ("application/json;q=", None),
+        ("json, */json, application/, /json, application", None),
+        ("a/b/c, text/event-stream", EVENT_STREAM),
+        (';;;, "', None),
+        ('application/json, "', PLAIN_JSON),
+        ("image/png", None),
+    ],
+)
+def test_the_answer_to_a_query_has_the_type_that_is_wanted_most(
+    accept: str | None, expected: str | None
+) -> None:
+    assert single(accept) == expected
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        (URQL, True),
+        ("text/event-stream", True),
+        ("application/json, text/event-stream;q=0.1", True),
+        ("*/*", True),
+        ("text/*;q=0.1", True),
+        (APOLLO, False),
+        (APOLLO_SUBSCRIPTION, False),
+        ("*/*, text/event-stream;q=0", False),
+    ],
+)
+def test_a_subscription_streams_where_event_streams_are_read_at_all(
+    accept: str, expected: bool
+) -> None:
+    assert streams(accept) is expected
+
+
+@pytest.mark.parametrize(
+    ("accept", "expected"),
+    [
+        (BROWSER, True),
+        ("text/html", True),
+        ("text/html;q=0.5, */*", False),
+        ("text/html;q=0", False),
+        ("text/*", False),
+        ("*/*", False),
+        ("application/json, text/html", False),
+    ],
+)
+def test_a_browser_that_opens_a_page_says_so(accept: str, expected: bool) -> None:
+    assert accepted(accept.encode()).page is expected
+
+
+def test_a_header_of_ten_kilobytes_is_refused() -> None:
+    for entry in (b"application/json,", b'"', b"a/b;", b" ", b"*/*;q=0.1,"):
+        with pytest.raises(HttpRefusal, match="at most 1000 characters, got 10240") as refused:
+            accepted((entry * 10_240)[: 10_240 - 3] + b"*/*")
+        assert (refused.value.status, refused.value.code) == (406, "NOT_ACCEPTABLE")
+
+
+def test_the_longest_header_is_read() -> None:
+    assert single("application/json".ljust(HEADER_CHARS_MAX)) == PLAIN_JSON
+    assert single('"\\' * (HEADER_CHARS_MAX // 2)) is None
+    assert single("a/b;  " * (HEADER_CHARS_MAX // 6)) is None
+
+
+TYPES = (GRAPHQL_JSON, PLAIN_JSON, EVENT_STREAM, HTML)
+NAMES = st.sampled_from([*TYPES, "application/*", "text/*", "*/*", "image/png"])
+THOUSANDTHS = st.integers(0, 1000)
+SPACE = st.sampled_from(["", " ", "\t"])
+
+
+@given(st.lists(st.tuples(NAMES, THOUSANDTHS, SPACE), min_size=1, max_size=8))
+def test_weights_are_those_of_the_most_specific_ranges(
+    entries: list[tuple[str, int, str]],
+) -> None:
+    header = ",".join(f"{space}{name}{space};{space}q={q / 1000:.3f}" for name, q, space in entries)
+
+    def weight(name: str) -> int:
+        """By the rule's own words; of equal ranges the first counts."""
+        for named in (name, name.split("/")[0] + "/*", "*/*"):
+            for entry, q, _ in entries:
+                if entry == named:
+                    return q
+        return 0
+
+    best = max(weight(GRAPHQL_JSON), weight(PLAIN_JSON))
+    reads = accepted(header.encode())
+    assert weight(reads.json) == best
+    assert reads.streams == (weight(EVENT_STREAM) > 0)
+    assert reads.prefers_streams == (weight(EVENT_STREAM) > best)
+    assert reads.anything == (max(best, weight(EVENT_STREAM)) > 0)
+
+
+@given(st.text(st.characters(max_codepoint=255), max_size=100))
+def test_no_header_fails(header: str) -> None:
+    reads = accepted(header.encode("latin-1"))
+    assert reads.anything or reads != UNSTATED
+
+
+def test_a_range_knows_its_parameters() -> None:
+    assert list(media_ranges("text/x ; a=1 ;q=0.5, b/*")) == [
+        MediaRange("text/x", 0.5, True),
+        MediaRange("b/*", 1.0, False),
+    ]

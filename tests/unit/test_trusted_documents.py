@@ -1,0 +1,151 @@
+"""The manifests of trusted documents: what is read, and what stops the start."""
+
+import json
+from hashlib import md5, sha1, sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import Engine
+from gateway.config import ConfigurationError, read_config
+from gateway.documents import require_valid
+from gateway.trusted_documents import ManifestError, read_trusted_documents
+from tests.small_graph import schema
+
+WHO = "query Who {\n  who\n}"
+FOLLOW = "mutation Follow {\n  follow\n}"
+ADDRESSES = {"DATABASE_URL": "postgresql://db/kith", "REDIS_URL": "redis://cache"}
+
+
+def written(path: Path, manifest: object) -> Path:
+    text = manifest if isinstance(manifest, str) else json.dumps(manifest)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def hashed(*documents: str, by: Any = sha256) -> dict[str, str]:
+    return {by(text.encode()).hexdigest(): text for text in documents}
+
+
+def apollo(*documents: tuple[str, str], **others: object) -> dict[str, object]:
+    operations = [
+        {"id": sha256(body.encode()).hexdigest(), "name": name, "type": "query", "body": body}
+        for name, body in documents
+    ]
+    manifest = {"format": "apollo-persisted-query-manifest", "version": 1}
+    return {**manifest, "operations": operations, **others}
+
+
+@pytest.mark.parametrize("by", [md5, sha1, sha256])
+def test_the_files_of_relay_and_graphql_codegen_are_read(tmp_path: Path, by: Any) -> None:
+    file = written(tmp_path / "persisted.json", hashed(WHO, FOLLOW, by=by))
+    trusted = read_trusted_documents(file)
+    assert trusted.texts == {WHO, FOLLOW}
+    for digest in (by, sha256):
+        assert trusted.by_id[digest(WHO.encode()).hexdigest()] == WHO
+    require_valid(trusted, Engine(schema))
+
+
+def test_the_manifest_of_apollo_is_read(tmp_path: Path) -> None:
+    manifest = apollo(("Who", WHO), ("Follow", FOLLOW))
+    trusted = read_trusted_documents(written(tmp_path / "manifest.json", manifest))
+    assert set(trusted.by_id.values()) == {WHO, FOLLOW}
+    require_valid(trusted, Engine(schema))
+
+
+def test_all_manifests_of_a_folder_are_read_and_may_repeat_each_other(tmp_path: Path) -> None:
+    written(tmp_path / "web.json", hashed(WHO, by=md5))
+    written(tmp_path / "web-before.json", hashed("query Who { who __typename }", WHO, by=md5))
+    written(tmp_path / "ios.json", apollo(("Follow", FOLLOW)))
+    written(tmp_path / "notes.txt", "not a manifest")
+    assert len(read_trusted_documents(tmp_path).texts) == 3
+
+
+def test_an_id_of_the_applications_own_making_is_read(tmp_path: Path) -> None:
+    trusted = read_trusted_documents(written(tmp_path / "a.json", {"web/who@1": WHO}))
+    assert trusted.by_id["web/who@1"] == WHO
+
+
+def test_a_document_of_several_operations_is_one_document(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.json", hashed(WHO + FOLLOW))
+    require_valid(read_trusted_documents(file), Engine(schema))
+
+
+WRONG: dict[str, tuple[object, str]] = {
+    "no JSON": ("{", "a.json is not JSON"),
+    "not UTF-8": ('"\udcff"', "a.json is not JSON"),
+    "deeply nested": ("[" * 100_000, "a.json is not JSON"),
+    "no object": ([], "a.json is no manifest that is known"),
+    "another format": ({"format": "x", "version": 1, "operations": []}, "no manifest that is"),
+    "another version": (apollo(version=2), "no manifest that is known"),
+    "no list": (apollo(operations={}), "no manifest that is known"),
+    "no operation": (apollo(operations=[7]), "an operation that is no object, or has no name"),
+    "no name": (apollo(operations=[{"id": "a", "body": WHO}]), "has no name"),
+    "nothing": ({}, "holds no document"),
+    "no text": ({"a": 7}, "holds no document under the id 'a'"),
+    "an empty text": ({"a": " "}, "holds no document under the id 'a'"),
+    "a long id": ({"a" * 257: WHO}, "an id has 1 to 256 characters"),
+    "an empty id": ({"": WHO}, "an id has 1 to 256 characters"),
+    "a wrong MD5": ({"0" * 32: WHO}, "a.json: the operation Who .* md5 of that is"),
+    "a wrong SHA-1": ({"0" * 40: WHO}, "a.json: the operation Who .* sha1 of that is"),
+    "a wrong SHA-256": ({"0" * 64: WHO}, "a.json: the operation Who .* sha256 of that is"),
+    "a wrong prefixed hash": ({"sha256:" + "0" * 64: WHO}, "sha256 of that is"),
+    "an id twice": (f'{{"a": {json.dumps(WHO)}, "a": {json.dumps(FOLLOW)}}}', "the id 'a'"),
+    "a name twice": (
+        apollo(("Who", WHO), ("Who", "query Who { who __typename }")),
+        "two different operations of the name 'Who'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_manifest_stops_the_start_with_its_name(tmp_path: Path, name: str) -> None:
+    manifest, message = WRONG[name]
+    file = tmp_path / "a.json"
+    if isinstance(manifest, str):
+        file.write_bytes(manifest.encode("utf-8", "surrogateescape"))
+    else:
+        written(file, manifest)
+    for environ, path in (
+        ({**ADDRESSES, "KITH_TRUSTED_DOCUMENTS": str(file)}, None),
+        (ADDRESSES, file),
+    ):
+        with pytest.raises(ConfigurationError, match=f"^The trusted documents .*{message}"):
+            read_config(tmp_path, "public", trusted_documents=path, environ=environ)
+
+
+def test_an_id_of_two_documents_stops_the_start_with_both_files(tmp_path: Path) -> None:
+    written(tmp_path / "a.json", {"one": WHO})
+    written(tmp_path / "b.json", {"one": FOLLOW})
+    with pytest.raises(ManifestError, match=r"b\.json: the operation Follow .*a\.json: .* Who"):
+        read_trusted_documents(tmp_path)
+
+
+def test_a_file_that_is_not_there_or_too_large_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError, match=r"none\.json cannot be read: No such file"):
+        read_trusted_documents(tmp_path / "none.json")
+    with pytest.raises(ManifestError, match=r"is a folder without \*\.json files"):
+        read_trusted_documents(tmp_path)
+    large = tmp_path / "large.json"
+    with large.open("wb") as file:
+        file.truncate(20_000_001)
+    with pytest.raises(ManifestError, match=r"large\.json has 20000001 bytes"):
+        read_trusted_documents(large)
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        (hashed("query Other { stranger }"), "Other .*Cannot query field 'stranger'"),
+        (hashed("query Other {"), "Other .*Syntax Error"),
+        (hashed("fragment F on User { id }"), "without a name .*F"),
+        (apollo(("Other", WHO)), "Other .*Unknown operation named 'Other'"),
+    ],
+)
+def test_a_document_that_the_schema_does_not_allow_is_named(
+    tmp_path: Path, manifest: object, message: str
+) -> None:
+    trusted = read_trusted_documents(written(tmp_path / "a.json", manifest))
+    with pytest.raises(ManifestError, match=rf"a\.json: the operation {message}"):
+        require_valid(trusted, Engine(schema))
