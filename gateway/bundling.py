@@ -18,12 +18,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NoReturn
 
-from gateway.playground_bundle import BUILDING, FAILED, SCRIPT
-
 HERE = Path(__file__).parent
 SOURCES = HERE / "playground"
 BUNDLE = HERE / "playground_assets"
-BUILT_FROM = ".built-from"
+SCRIPT = "playground.js"
+BUILDING, FAILED, BUILT_FROM = ".building", ".failed", ".built-from"
 COMMANDS = (
     ("npm", "ci", "--no-audit", "--no-fund", "--loglevel=error"),
     ("npm", "run", "--silent", "build"),

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway import bundling
-from gateway.bundling import BundlingFailed, bundle
-from gateway.playground_bundle import BUILDING, FAILED
+from gateway.bundling import BUILDING, FAILED, BundlingFailed, bundle
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
