@@ -8,6 +8,7 @@ VENV := .venv
 BIN  := $(VENV)/bin
 PIP   := $(BIN)/pip install --quiet --disable-pip-version-check
 RUNS  := $(VENV)/.runs
+EXAMPLE := cd examples/web &&
 READY := $(VENV)/.installed
 
 # The clients of Python have environments of their own: no version of graphql-core suits them all.
@@ -17,12 +18,17 @@ CLIENTS_VENV := .venv-clients
 PYTHON_CLIENTS := gql ariadne-codegen
 CLIENTS_READY := $(PYTHON_CLIENTS:%=$(CLIENTS_VENV)/%/.installed)
 
+NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
+  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; } \
+  || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
+
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-long check format playground browser-test clients-test \
-  identity-test bench schema-lint lock sdl states clean
+  identity-test example example-test example-install example-service example-service-test \
+  example-service-lock bench schema-lint lock sdl states clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(READY) ## Create the virtual environment with the locked dependencies and the command kith
 
@@ -56,9 +62,7 @@ playground: $(RUNS) ## Bundle the playground, unless that was done (needs npm); 
 	$(BIN)/python -m gateway.bundling
 
 browser-test: $(READY) playground ## Try the playground in a real browser (needs npm; root installs chromium)
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
-	  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y chromium; } \
-	  || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
+	@$(NEEDS_CHROMIUM)
 	$(BIN)/pytest tests/acceptance/test_playground_browser.py tests/acceptance/test_browser_origins.py
 
 clients-test: $(READY) $(CLIENTS_READY) ## Try the GraphQL clients of JavaScript and Python (needs Node and npm)
@@ -75,7 +79,6 @@ identity-test: $(READY) ## Try tokens of a real OpenID Connect server (needs npm
 	$(BIN)/pytest tests/acceptance/test_identity_provider.py
 
 SERVICE := examples/service
-.PHONY: example-service example-service-test example-service-lock
 
 example-service: $(SERVICE)/.venv/.installed ## Install the example service and generate its typed client
 	cd $(SERVICE) && .venv/bin/ariadne-codegen >/dev/null
@@ -93,6 +96,17 @@ example-service-lock: $(READY) ## Resolve the example service's dependencies ane
 	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv
 	cd $(SERVICE) && $(abspath $(BIN))/python -m uv pip compile --quiet --universal --python-version 3.11 \
 	  --no-header --no-emit-index-url --generate-hashes requirements.in -o requirements.txt
+
+example: $(READY) example-install ## Start a small social app on the sample graph (needs npm; WEB_PORT=5173); Ctrl-C stops it
+	@$(EXAMPLE) exec node start.mjs
+
+example-test: $(READY) example-install ## Drive the example in a real browser (needs npm; root installs chromium)
+	@$(NEEDS_CHROMIUM)
+	$(EXAMPLE) npm run lint && $(EXAMPLE) npm test
+
+example-install:
+	@command -v npm >/dev/null || { echo "The example needs Node.js 20.19 or newer with npm."; exit 1; }
+	$(EXAMPLE) npm ci --no-audit --no-fund --loglevel=error
 
 bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
 	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \

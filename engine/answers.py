@@ -62,7 +62,10 @@ class Answers:
         except TimeoutError:
             if not scope.expired():
                 raise
-            late = coded("The answer was not ready by its deadline.", Code.DEADLINE_EXCEEDED)
+            late = coded(
+                "The request was not finished before its deadline. Request less, or try again.",
+                Code.DEADLINE_EXCEEDED,
+            )
             return Result(Stage.EXECUTION, errors=[late], rows=run.rows)
 
     async def of(self, run: Run) -> Result:

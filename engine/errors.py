@@ -34,7 +34,10 @@ class CostLimitExceeded(Interrupt):
     @property
     def error(self) -> GraphQLError:
         """The one error of the response."""
-        return coded(f"The answer has more than {self.max_rows} rows.", Code.COST_LIMIT_EXCEEDED)
+        return coded(
+            f"The response must have at most {self.max_rows:,} objects and list items.",
+            Code.COST_LIMIT_EXCEEDED,
+        )
 
 
 class BailOut(Interrupt):

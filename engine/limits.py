@@ -14,19 +14,19 @@ def excess(
     found = measure.spread_out
     operations = sum(isinstance(node, OperationDefinitionNode) for node in document.definitions)
     bounds = [
-        ("nests fields {} deep", found.depth, settings.max_depth),
-        ("asks for {} fields", max(found.fields, measure.fields), settings.max_fields),
-        ("uses {} aliases", found.aliases, settings.max_aliases),
+        ("nests fields in {} levels", found.depth, settings.max_depth),
+        ("has {} fields", max(found.fields, measure.fields), settings.max_fields),
+        ("has {} aliases", found.aliases, settings.max_aliases),
         ("spreads {} fragments", measure.spreads, settings.max_spreads),
-        ("holds {} operations", operations, settings.max_operations),
-        ("asks {} times for the schema", found.introspections, settings.max_introspections),
+        ("has {} operations", operations, settings.max_operations),
+        ("requests the schema {} times", found.introspections, settings.max_introspections),
         ("repeats field names in {} pairs", measure.comparisons, settings.max_comparisons),
     ]
     return [refusal(what.format(_shown(size)), most) for what, size, most in bounds if size > most]
 
 
 def refusal(what: str, allowed: int) -> GraphQLError:
-    """One sentence: what the document does, and what is allowed."""
+    """Return the error that says what the document does and how much is allowed."""
     message = f"The document {what}; at most {allowed:,} are allowed."
     return coded(message, Code.DOCUMENT_LIMIT_EXCEEDED)
 

@@ -48,7 +48,7 @@ class OneOfRule(OneOfInputValidationRule):
 
 
 _TOO_MUCH_WORK = (
-    "The document repeats fields or fragments too often to be validated: ask for less at once."
+    "The document repeats fields or fragments too often to be validated. Request less at once."
 )
 
 RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidationRule, OneOfRule)

@@ -44,10 +44,10 @@ A_YEAR_S = 366 * 86_400
 """No connection lasts as long as that, and no timer need."""
 
 GONE = Ending(None)
-GOING_AWAY = Ending(1001, "This server stops; connect again")
+GOING_AWAY = Ending(1001, "This server is shutting down; connect again")
 INTERNAL = Ending(4500, "Internal error")
 EXPIRED = Ending(4403, "Forbidden: the token has expired")
-SLOW = Ending(4413, "Too slow: what was sent has not been read in time")
+SLOW = Ending(4413, "Too slow: messages were not read in time")
 
 
 class Connection:
@@ -120,7 +120,7 @@ class Connections:
     def opened(self, transport: str, send: Send) -> Iterator[Connection]:
         """A connection for as long as the block runs. Raises HttpRefusal 503 if all are taken."""
         if self._stopped or len(self._open) >= self.limits.connections_max:
-            message = "Too many clients listen to this server; try again."
+            message = "This server has too many open streams. Try again later."
             raise HttpRefusal(503, "OVERLOADED", message, {"retry-after": "1"})
         connection = Connection(send, self.limits)
         self._open.add(connection)

@@ -51,7 +51,7 @@ class EngineExecutor:
         except Refused as refused:
             raise RequestRefused(_CODES[refused.stage], refused.errors) from None
         if request.read_only and operation.kind is OperationType.MUTATION:
-            error = GraphQLError("A GET request reads: send mutations by POST.")
+            error = GraphQLError("A GET request cannot run a mutation. Use POST.")
             raise RequestRefused("METHOD_NOT_ALLOWED", [error], status=405)
         return operation
 

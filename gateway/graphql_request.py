@@ -74,12 +74,12 @@ def from_body(body: bytes) -> GraphQLRequest:
     try:
         parameters = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise _bad(f"The body is not JSON in UTF-8: {error}") from None
+        raise _bad(f"The body must be JSON in UTF-8: {error}") from None
     if isinstance(parameters, dict):
         return request_of(parameters)
     if isinstance(parameters, list):
-        raise _bad("The body is one request, not a list: batches are not supported.")
-    raise _bad("The body is a JSON object with at least a `query`.")
+        raise _bad("The body must be one request, not a list: batches are not supported.")
+    raise _bad("The body must be a JSON object with the field `query`.")
 
 
 def from_query_string(query_string: bytes) -> GraphQLRequest:
@@ -87,7 +87,7 @@ def from_query_string(query_string: bytes) -> GraphQLRequest:
     try:
         pairs = parse_qsl(query_string.decode("ascii"), True, errors="strict", max_num_fields=20)
     except ValueError:
-        raise _bad("The parameters are URL-encoded UTF-8, and fewer than 20.") from None
+        raise _bad("The URL must have at most 20 parameters, URL-encoded in UTF-8.") from None
     parameters: dict[str, Any] = dict(pairs)
     for name in ("variables", "extensions"):
         if parameters.get(name):
@@ -101,7 +101,7 @@ def _json_parameter(name: str, text: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        raise _bad(f"`{name}` is not JSON: {error}") from None
+        raise _bad(f"`{name}` must be JSON: {error}") from None
 
 
 def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRequest:

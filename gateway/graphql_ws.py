@@ -35,8 +35,8 @@ from gateway.ws_messages import read_message
 
 log = logging.getLogger(__name__)
 
-NOT_ACCEPTABLE = Ending(4406, "Subprotocol not acceptable: speak graphql-transport-ws")
-FULL = Ending(1013, "Too many clients listen to this server; try again")
+NOT_ACCEPTABLE = Ending(4406, "Subprotocol not acceptable: use graphql-transport-ws")
+FULL = Ending(1013, "This server has too many open streams; try again later")
 INVALID = Ending(4400, "Invalid message")
 
 _CREDENTIALS = ("authorization", "x-viewer")

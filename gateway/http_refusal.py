@@ -1,4 +1,4 @@
-"""A request that HTTP itself turns away. Knows status codes and headers, nothing of GraphQL."""
+"""Rejections of requests at the HTTP level: the status, a public error and headers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,7 +7,7 @@ from types import MappingProxyType
 class HttpRefusal(Exception):
     """Answer `status` with one public error: `message` for people, `code` for programs.
 
-    No frozen dataclass: whoever lets an exception pass sets its traceback.
+    Not a frozen dataclass, because Python sets the traceback of an exception that propagates.
     """
 
     def __init__(
@@ -25,19 +25,19 @@ class HttpRefusal(Exception):
 
 
 class ClientGone(Exception):
-    """The caller hung up. Nobody reads an answer any more."""
+    """The client has closed the connection."""
 
 
 class BodyLate(Exception):
-    """The body took longer to arrive than it may."""
+    """The body did not arrive before its deadline."""
 
 
 class DeadlineExceeded(Exception):
-    """The work took longer than a request may."""
+    """The request was not finished before its deadline."""
 
 
 def body_late(deadline_ms: int) -> HttpRefusal:
-    """What the caller of a late body is told."""
-    message = f"The body did not arrive within {deadline_ms} ms."
-    # What is left of the body would be read as the next request of this connection.
+    """Return the rejection of a request whose body did not arrive in time."""
+    message = f"The body must arrive within {deadline_ms} ms."
+    # The connection closes, because the server would read the rest of the body as a new request.
     return HttpRefusal(408, "REQUEST_TIMEOUT", message, {"connection": "close"})

@@ -43,9 +43,9 @@ def _refuse_announced(length: bytes, bytes_max: int) -> None:
 
 def _refuse_encoded(encoding: bytes) -> None:
     if encoding.strip().lower() not in (b"", b"identity"):
-        message = "Bodies are not compressed here: leave Content-Encoding out."
+        message = "Compressed bodies are not supported. Omit the header Content-Encoding."
         raise HttpRefusal(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept-encoding": "identity"})
 
 
 def _too_large(bytes_max: int) -> HttpRefusal:
-    return HttpRefusal(413, "PAYLOAD_TOO_LARGE", f"A body has at most {bytes_max} bytes.")
+    return HttpRefusal(413, "PAYLOAD_TOO_LARGE", f"The body must have at most {bytes_max} bytes.")

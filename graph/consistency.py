@@ -82,7 +82,9 @@ def _moment(argument: str, text: str) -> Moment:
     # base64 has several spellings of the same bytes: only ours is a token.
     if moment is None or write_token(moment) != text:
         raise BadToken(
-            argument, "not a consistency token of this API; give one back exactly as you got it."
+            argument,
+            "is not a valid consistency token. Send a `consistencyToken` exactly as a mutation "
+            "returned it.",
         )
     return moment
 

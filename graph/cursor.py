@@ -19,6 +19,7 @@ LENGTH = _CHECKED.size // 3 * 4
 """Version, since, id and check are 21 bytes: 28 characters, and no padding."""
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+NOT_A_CURSOR = "is not a valid cursor. Send a cursor exactly as the API returned it."
 
 
 def list_seed(list_of: ListOf) -> int:
@@ -69,11 +70,14 @@ def read_cursor(argument: str, cursor: str, list_of: ListOf) -> Position:
         raw = b""
     body, check = _CHECKED.unpack(raw) if len(raw) == _CHECKED.size else (b"\0", 0)
     if body[0] != VERSION:
-        raise BadCursor(argument, "not a cursor of this API; give one back exactly as you got it.")
+        raise BadCursor(argument, NOT_A_CURSOR)
     if crc32(body, list_seed(list_of)) != check:
-        name = list_of.kind.name.lower()
-        raise BadCursor(argument, f"this cursor does not belong to this {name} list.")
+        name = list_of.kind.name.lower().replace("_", " ")
+        raise BadCursor(
+            argument,
+            f"does not belong to this {name} list. Use a cursor of the same list and order.",
+        )
     _, since, user_id = _POSITION.unpack(body)
     if not (0 <= since <= MAX_SINCE and 0 < user_id <= MAX_USER_ID):
-        raise BadCursor(argument, "this cursor points nowhere.")
+        raise BadCursor(argument, "has an invalid position. Use a cursor that the API returned.")
     return Position(Millis(since), UserId(user_id))

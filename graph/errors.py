@@ -1,28 +1,30 @@
-"""Everything that Kith itself says no to. What is not in this tree is a bug, and masked as one.
+"""The errors that Kith raises on purpose. Of any other exception clients see only an id.
 
 KithError
-├── BadInput             the caller's words are wrong: say which argument, and what is allowed
-│   ├── BadCursor        a cursor that is broken, of another version or of another list
-│   └── BadToken         a consistency token that is broken, or of another version
-├── Unauthenticated      nobody is asking, and somebody must
-├── Forbidden            somebody is asking, but it is for others to ask: for services
-├── Stale                the answer would be older than it may be; soon it will not
-└── Unavailable          a part is down or too slow; the same call may work again soon
-    └── Overloaded       a bound was reached: the queue in front of a part is full
+├── BadInput             an argument is invalid; the message says what is allowed
+│   ├── BadCursor        a cursor is damaged, or belongs to another version or list
+│   └── BadToken         a consistency token is damaged, or belongs to another version
+├── Unauthenticated      the request has no viewer and needs one
+├── Forbidden            the request needs the scope `service`
+├── Stale                the data is older than the request requires; a retry can succeed
+└── Unavailable          a part is down or too slow; a retry can succeed
+    └── Overloaded       a bound is reached, for example the queue of a part is full
 """
 
 
 class KithError(Exception):
-    """The root. `code` is what `extensions.code` says; the message is written for the caller."""
+    """The base class. `code` becomes `extensions.code`; clients see the message."""
 
     code = "INTERNAL"
 
 
 class BadInput(KithError):
+    """An argument is invalid. `message` continues the sentence that it begins: "must be …"."""
+
     code = "BAD_USER_INPUT"
 
     def __init__(self, argument: str, message: str) -> None:
-        super().__init__(f"{argument}: {message}")
+        super().__init__(f"`{argument}` {message}")
         self.argument = argument
 
 
@@ -43,24 +45,25 @@ class Forbidden(KithError):
 
 
 class Stale(KithError):
-    """What was written has not arrived yet; in `retry_after_ms` the same call may work."""
+    """A change is not visible yet. The request can succeed after `retry_after_ms`."""
 
     code = "STALE"
 
     def __init__(self, retry_after_ms: int) -> None:
         super().__init__(
-            "What this answer has to be as fresh as has not arrived yet; please try again."
+            "The changes of the consistency token are not visible yet. Repeat the request after "
+            f"{retry_after_ms} ms, or send it without the token."
         )
         self.retry_after_ms = retry_after_ms
 
 
 class Unavailable(KithError):
-    """A part is down. `part` names it for operators and for the caller."""
+    """A part is down. `part` is its name, for operators and clients."""
 
     code = "UNAVAILABLE"
 
     def __init__(self, part: str, message: str | None = None) -> None:
-        super().__init__(message or f"{part} is unavailable at the moment; please try again.")
+        super().__init__(message or f"{part} is unavailable. Try again later.")
         self.part = part
 
 

@@ -73,7 +73,7 @@ def freshness_of(scope: Scope, lists: Sequence[ListOf]) -> list[Freshness]:
     """
     arrival = scope.arrival
     if arrival is None:
-        raise Unavailable(PART, "How fresh this is could not be looked up; please try again.")
+        raise Unavailable(PART, "The freshness could not be determined. Try again later.")
     is_degraded = (
         scope.stores is scope.stores.rows or scope.stores.redis.failures > arrival.redis_failures
     )

@@ -197,13 +197,13 @@ class Scope:
             Unauthenticated: nobody does.
         """
         if self.viewer is None:
-            raise Unauthenticated("Sign in first: this needs a viewer.")
+            raise Unauthenticated("This requires a signed-in user. Send the credentials of one.")
         return self.viewer
 
     def must_be_service(self) -> None:
         """Raises Forbidden unless a trusted service asks, perhaps for a user."""
         if not self.is_service:
-            raise Forbidden("This is for services: it needs a token with the scope `service`.")
+            raise Forbidden("This is only for services. Send a token with the scope `service`.")
 
 
 async def _read_profiles(

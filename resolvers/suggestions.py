@@ -127,7 +127,7 @@ def _place(argument: str, user: UserId, candidates: Sequence[Suggestion]) -> int
         if candidate.user == user:
             return place
     raise BadCursor(
-        argument, "the user of this cursor is not suggested any more; start without a cursor."
+        argument, "is the cursor of a user who is no longer suggested. Start without a cursor."
     )
 
 

@@ -1,4 +1,4 @@
-"""Where an account is, as types: for services. Decides nothing."""
+"""The state of accounts as GraphQL types, for services."""
 
 from datetime import datetime
 from enum import Enum
@@ -19,33 +19,38 @@ LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
 
 class AccountRow(NamedTuple):
-    """A user, and where their account is."""
+    """A user and the state of their account."""
 
     user: UserId
     status: AccountStatus
 
 
-@strawberry.enum(description="Where an account is.")
+@strawberry.enum(description="The state of an account.")
 class UserAccountState(Enum):
-    ACTIVE = strawberry.enum_value("ACTIVE", description="Here, as nearly all are.")
+    ACTIVE = strawberry.enum_value(
+        "ACTIVE", description="The account is active. This is the default."
+    )
     DEACTIVATED = strawberry.enum_value(
         "DEACTIVATED",
-        description="Switched off: nobody sees it, and it comes back whole when it is reactivated.",
+        description="The account is deactivated: other users see neither it nor its "
+        "relationships. `reactivateAccount` restores it.",
     )
     DELETED = strawberry.enum_value(
-        "DELETED", description="Deleted for good: its edges are being removed, or gone."
+        "DELETED",
+        description="The account is deleted permanently. Its relationships are being removed, "
+        "or are already removed.",
     )
 
 
 DeletionRow: TypeAlias = account_state.Deletion
 
 
-@strawberry.type(description="How far the removal of a deleted account's edges is.")
+@strawberry.type(description="The progress of removing a deleted account's relationships.")
 @of_rows(account_state.Deletion)
 class UserAccountDeletion:
     @batched(
-        description="How many edges are counted still, from the account and towards it; 0 when "
-        "it is finished."
+        description="The number of follows, requests and blocks, in both directions, that are "
+        "still to be removed. 0 when the removal is finished."
     )
     def edges_left(rows: Parents[DeletionRow]) -> list[int]:
         return [row.edges_left for row in rows]
@@ -54,21 +59,21 @@ class UserAccountDeletion:
     def started_at(rows: Parents[DeletionRow]) -> list[datetime]:
         return [date(row.started_at) for row in rows]
 
-    @batched(description="When nothing of it was left; null until then.")
+    @batched(description="When the removal was finished. Null until then.")
     def finished_at(rows: Parents[DeletionRow]) -> list[datetime | None]:
         return [None if row.finished_at is None else date(row.finished_at) for row in rows]
 
 
-@strawberry.type(description="Where an account is. For services.")
+@strawberry.type(description="The state of a user's account. Only services can read it.")
 class UserAccount:
-    @batched(description="The user whose account it is.")
+    @batched(description="The user who owns the account.")
     def user(rows: Parents[AccountRow]) -> list[LazyUser]:
         return cast("list[LazyUser]", [row.user for row in rows])
 
-    @batched(description="Where it is.")
+    @batched(description="The state of the account.")
     def state(rows: Parents[AccountRow]) -> list[UserAccountState]:
         return [UserAccountState[row.status.state.name] for row in rows]
 
-    @batched(description="How far its deletion is; null of an account that is not deleted.")
+    @batched(description="The progress of the deletion. Null if the account is not deleted.")
     def deletion(rows: Parents[AccountRow]) -> list[UserAccountDeletion | None]:
         return cast("list[UserAccountDeletion | None]", [row.status.deletion for row in rows])

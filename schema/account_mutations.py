@@ -1,4 +1,4 @@
-"""Switching accounts off and on, and deleting them: for services. Decides nothing."""
+"""The mutations that deactivate, reactivate and delete accounts, for services."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -13,33 +13,31 @@ from schema import arguments
 from schema.account import AccountRow, UserAccount
 from schema.context import Info, scope_of
 from schema.inputs import RepeatableInput
-from schema.payload import AS_FRESH, CHANGED, CLIENT_MUTATION_ID, OUTCOME, USER_ERRORS
+from schema.payload import CHANGED, CLIENT_MUTATION_ID, CONSISTENCY, OUTCOME, USER_ERRORS
 from schema.requests import idempotency_key
-from schema.told import account_outcome_of, refusal_of
+from schema.results import account_result_fields, rejection_fields
 from schema.user_error import UserError
 
-_FOR_SERVICES = "For services; others get `FORBIDDEN`."
-_REJECTED = "Nothing was changed; `userErrors` gives the reason."
+_FOR_SERVICES = "Only for services: other callers get the error `FORBIDDEN`."
+_REJECTED = "Nothing changed. `userErrors` gives the reason."
 
 
 @strawberry.enum(description="The outcome of `deactivateAccount`.")
 class DeactivateAccountOutcome(Enum):
     DEACTIVATED = strawberry.enum_value(
-        "DEACTIVATED", description="The account is switched off now."
+        "DEACTIVATED", description="The account is now deactivated."
     )
     ALREADY_DEACTIVATED = strawberry.enum_value(
-        "ALREADY_DEACTIVATED", description="It was already; nothing was changed."
+        "ALREADY_DEACTIVATED", description="The account was already deactivated. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
 @strawberry.enum(description="The outcome of `reactivateAccount`.")
 class ReactivateAccountOutcome(Enum):
-    REACTIVATED = strawberry.enum_value(
-        "REACTIVATED", description="The account is here again, with all that it was."
-    )
+    REACTIVATED = strawberry.enum_value("REACTIVATED", description="The account is active again.")
     ALREADY_ACTIVE = strawberry.enum_value(
-        "ALREADY_ACTIVE", description="It was here; nothing was changed."
+        "ALREADY_ACTIVE", description="The account was already active. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
@@ -48,46 +46,47 @@ class ReactivateAccountOutcome(Enum):
 class DeleteAccountOutcome(Enum):
     DELETED = strawberry.enum_value(
         "DELETED",
-        description="Nobody sees the account any more, and its edges are being removed.",
+        description="The account is now deleted. Its relationships are being removed in the "
+        "background.",
     )
     ALREADY_DELETED = strawberry.enum_value(
-        "ALREADY_DELETED", description="It was already; nothing was changed."
+        "ALREADY_DELETED", description="The account was already deleted. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
 @strawberry.input
 class AccountInput(RepeatableInput):
-    """What all inputs have in common; no type of the API itself."""
+    """The fields of all inputs; not a type of the API."""
 
     user_id: strawberry.ID = strawberry.field(description="The id of the user.")
 
 
-@strawberry.input(description="Which account to switch off.")
+@strawberry.input(description="Input of `deactivateAccount`.")
 class DeactivateAccountInput(AccountInput):
     pass
 
 
-@strawberry.input(description="Which account to switch on again.")
+@strawberry.input(description="Input of `reactivateAccount`.")
 class ReactivateAccountInput(AccountInput):
     pass
 
 
-@strawberry.input(description="Which account to delete.")
+@strawberry.input(description="Input of `deleteAccount`.")
 class DeleteAccountInput(AccountInput):
     pass
 
 
 @strawberry.type
 class AccountPayload:
-    """What all payloads have in common; no type of the API itself."""
+    """The fields of all payloads; not a type of the API."""
 
     changed: bool = strawberry.field(description=CHANGED)
     account: UserAccount | None = strawberry.field(
-        description="The account after this mutation. Null if the user id is invalid."
+        description="The account after this mutation. Null if the input is invalid."
     )
     user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
-    consistency_token: str | None = strawberry.field(default=None, description=AS_FRESH)
+    consistency_token: str | None = strawberry.field(default=None, description=CONSISTENCY)
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
@@ -106,18 +105,18 @@ class DeleteAccountPayload(AccountPayload):
     outcome: DeleteAccountOutcome = strawberry.field(description=OUTCOME)
 
 
-_INPUT = strawberry.argument(description="Which account, and what to give back.")
+_INPUT = strawberry.argument(description="The account, and options.")
 
 P = TypeVar("P", bound=AccountPayload)
 
 
 @strawberry.type
 class AccountMutations:
-    """A part of `Mutation`; no type of the API itself."""
+    """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
-        description="Switches an account off: until it is reactivated, nobody else sees it or any "
-        f"of its edges, and it changes nothing. {_FOR_SERVICES}"
+        description="Deactivates an account: until it is reactivated, other users see neither it "
+        f"nor its relationships, and it can make no changes. {_FOR_SERVICES}"
     )
     async def deactivate_account(
         self,
@@ -128,8 +127,8 @@ class AccountMutations:
         return await _changed(info, input, state, DeactivateAccountPayload, outcomes)
 
     @strawberry.mutation(
-        description="Switches an account on again: all of it is as it was, but for what others "
-        f"have changed since. {_FOR_SERVICES}"
+        description="Reactivates a deactivated account. Its relationships are as before, except "
+        f"for changes that other users have made since. {_FOR_SERVICES}"
     )
     async def reactivate_account(
         self,
@@ -140,8 +139,8 @@ class AccountMutations:
         return await _changed(info, input, state, ReactivateAccountPayload, outcomes)
 
     @strawberry.mutation(
-        description="Deletes an account for good: nobody else sees it from now on, and the workers "
-        f"remove every edge from it and towards it. {_FOR_SERVICES}"
+        description="Deletes an account permanently. Other users stop seeing it immediately; its "
+        f"relationships are removed in the background. {_FOR_SERVICES}"
     )
     async def delete_account(
         self,
@@ -161,14 +160,14 @@ async def _changed(
 ) -> P:
     scope = scope_of(info)
     scope.must_be_service()
-    told: dict[str, Any]
+    fields: dict[str, Any]
     try:
         user = arguments.user_id("userId", given.user_id)
         key = idempotency_key(given.idempotency_key)
     except BadInput as bad:
-        told = {"account": None, **refusal_of(bad, outcomes)}
+        fields = {"account": None, **rejection_fields(bad, outcomes)}
     else:
         result = await accounts.change_state(scope, user, state, key)
         account = cast("UserAccount", AccountRow(user, result.status))
-        told = {"account": account, **await account_outcome_of(scope, result, outcomes)}
-    return payload(client_mutation_id=arguments.given(given.client_mutation_id), **told)
+        fields = {"account": account, **await account_result_fields(scope, result, outcomes)}
+    return payload(client_mutation_id=arguments.given(given.client_mutation_id), **fields)

@@ -1,4 +1,4 @@
-"""From what a caller wrote to what the use cases take. Bad input is named, never cut."""
+"""Converts arguments into what the use cases take. Invalid input is an error, never cut."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,7 +21,7 @@ GivenT = TypeVar("GivenT")
 SequenceT = TypeVar("SequenceT", bound=Sequence[str])
 
 WINDOWS_HELD = 256
-"""Every size, from either end, in the usual order; 100 bytes each."""
+"""All page sizes, from either end, in the default order; 100 bytes each."""
 
 
 class PairOfIds(Protocol):
@@ -32,7 +32,7 @@ class PairOfIds(Protocol):
 
 
 class Paging(NamedTuple):
-    """Relay's four arguments; what was not given is None."""
+    """Relay's four arguments; None for an omitted one."""
 
     first: int | None
     after: str | None
@@ -41,21 +41,26 @@ class Paging(NamedTuple):
 
 
 def user_id(argument: str, text: str) -> UserId:
-    """The user id that `text` is.
+    """Return the user id in `text`.
 
     Raises:
-        BadInput: it is none.
+        BadInput: `text` is not a user id.
     """
     found = user_id_of(text)
     if found is None:
         raise BadInput(
-            argument, f'"{shown(text)}" is not a user id: use a decimal number from 1 to 2^63-1.'
+            argument,
+            f'accepts only user ids (decimal numbers from 1 to 2^63-1), got "{shown(text)}".',
         )
     return found
 
 
 def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
-    """As many user ids as `texts`, in their order, at most `most`."""
+    """Return the user ids in `texts`, in order.
+
+    Raises:
+        BadInput: a text is not a user id, or there are more than `most`.
+    """
     if len(texts) > most:
         raise too_many(argument, len(texts), most)
     if len(texts) > 1 and (numbers := _plain_ids(texts)):
@@ -64,19 +69,19 @@ def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
 
 
 def at_most(argument: str, texts: SequenceT, most: int) -> SequenceT:
-    """The same texts, if they are not too many."""
+    """Return `texts`. Raises BadInput if there are more than `most`."""
     if len(texts) > most:
         raise too_many(argument, len(texts), most)
     return texts
 
 
 def too_many(argument: str, count: int, most: int) -> BadInput:
-    """What is said of more than `most` ids."""
-    return BadInput(argument, f"{count} ids are too many: ask for at most {most} at once.")
+    """Return the error for a list of `count` entries where at most `most` are allowed."""
+    return BadInput(argument, f"must have at most {most} entries, got {count}.")
 
 
 def each_user_id(argument: str, texts: Sequence[str], most: int) -> list[Outcome[UserId]]:
-    """One user id, or the BadInput that says why there is none, for each text.
+    """Return one user id, or one BadInput, for each text.
 
     Raises:
         BadInput: there are more than `most`.
@@ -90,15 +95,13 @@ def each_user_id(argument: str, texts: Sequence[str], most: int) -> list[Outcome
 
 
 def each_user_pair(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[Outcome[Pair]]:
-    """One pair, or the BadInput that says why there is none, for each that was given.
+    """Return one pair of user ids, or one BadInput, for each pair.
 
     Raises:
         BadInput: there are more than `most`.
     """
     if len(pairs) > most:
-        raise BadInput(
-            argument, f"{len(pairs)} pairs are too many: ask for at most {most} at once."
-        )
+        raise too_many(argument, len(pairs), most)
     return [_outcome(_pair, argument, pair) for pair in pairs]
 
 
@@ -114,22 +117,22 @@ def _outcome(read: Callable[[str, GivenT], T], argument: str, given: GivenT) -> 
 
 
 def _plain_ids(texts: Sequence[str]) -> list[UserId]:
-    """All the ids, if all are, by a few looks at all instead of many at each; else nothing."""
+    """Return all ids if every text is one, else nothing. Checks all texts at once, for speed."""
     joined = ",".join(texts)
-    # Bytes tell in a tenth of the time that a text takes whether they are digits.
+    # On bytes, the check for digits takes a tenth of the time that it takes on text.
     if joined.encode(errors="replace").translate(None, b"0123456789") != b"," * (len(texts) - 1):
         return []
     try:
-        # JSON spells a number as an id is spelled, without leading zeros: twice as fast as int().
+        # JSON numbers look like ids (no leading zeros). orjson is twice as fast as int().
         numbers: list[UserId] = orjson.loads(f"[{joined}]")
     except orjson.JSONDecodeError:
         return []
-    # A number of too many digits arrives as a float.
+    # orjson returns a float for a number with too many digits.
     return numbers if all(numbers) and max(numbers, default=0) <= MAX_USER_ID else []
 
 
 def window(list_of: ListOf, limits: Limits, paging: Paging) -> Window:
-    """The part of a list that Relay's four arguments mean: of its dates, whatever the order."""
+    """Return the window of a list for Relay's four arguments, as positions from new to old."""
     first, after, last, before = paging
     oldest_first = list_of.oldest_first
     whole = _window(first, last, oldest_first, limits.page_default, limits.page_max)
@@ -141,7 +144,7 @@ def window(list_of: ListOf, limits: Limits, paging: Paging) -> Window:
     return _bounded((whole.size, newer or NEWEST, older or OLDEST, whole.backward))
 
 
-# Not by name: that would take half of what reading a cursor does.
+# The constructor with names takes half as long as reading a cursor.
 _bounded: Callable[[tuple[int, Position, Position, bool]], Window] = partial(tuple.__new__, Window)
 
 
@@ -149,9 +152,9 @@ _bounded: Callable[[tuple[int, Position, Position, bool]], Window] = partial(tup
 def _window(
     first: int | None, last: int | None, oldest_first: bool, default: int, most: int
 ) -> Window:
-    """The same where no cursor is given: all pages of one size ask for one window."""
+    """The same without cursors. All pages of one size share one window."""
     if first is not None and last is not None:
-        raise BadInput("first", "give either `first` or `last`, not both.")
+        raise BadInput("first", "cannot be combined with `last`. Use only one of them.")
     argument, size = ("first", first) if last is None else ("last", last)
     return Window(
         _size(argument, size, default, most), backward=(last is not None) is not oldest_first
@@ -159,26 +162,26 @@ def _window(
 
 
 def page_size(argument: str, size: int | None, limits: Limits) -> int:
-    """How many entries were asked for."""
+    """Return the requested page size. Raises BadInput if it is out of range."""
     return _size(argument, size, limits.page_default, limits.page_max)
 
 
 def _size(argument: str, size: int | None, default: int, most: int) -> int:
     size = default if size is None else size
     if not 0 <= size <= most:
-        raise BadInput(argument, f"{size} is out of range: use 0 to {most}.")
+        raise BadInput(argument, f"must be between 0 and {most}, got {size}.")
     return size
 
 
 def zoned(argument: str, date: datetime) -> datetime:
-    """The same date, if it has its time zone: nobody guesses it."""
+    """Return `date`. Raises BadInput if it has no time zone."""
     if date.tzinfo is None:
-        raise BadInput(argument, "it has no time zone; end it with Z, or with an offset.")
+        raise BadInput(argument, "must have a time zone: end it with `Z` or an offset.")
     return date
 
 
 def moment(argument: str, date: datetime) -> Millis:
-    """The first whole millisecond that is not before a date."""
+    """Return the first whole millisecond that is not before `date`."""
     millis = -((_EPOCH - zoned(argument, date)) // timedelta(milliseconds=1))
     return Millis(min(max(millis, 0), MAX_SINCE))
 
@@ -187,10 +190,10 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def given(value: T | None) -> T | None:
-    """What was given; None for what was not."""
+    """Return `value`, or None if the argument was omitted."""
     return None if value is UNSET else value
 
 
 def shown(text: str) -> str:
-    """As much of what was given as an error repeats."""
+    """Return `text`, shortened for an error message."""
     return text if len(text) <= 40 else text[:40] + "…"

@@ -1,4 +1,4 @@
-"""The mutations of blocks and of notes. Decides nothing."""
+"""The mutations of blocks, mutes and dismissed suggestions."""
 
 from typing import Annotated
 
@@ -29,16 +29,17 @@ from schema.payload import (
     UnmuteUserPayload,
 )
 
-_INPUT = strawberry.argument(description="To whom, how, and what to give back.")
+_INPUT = strawberry.argument(description="The other user, and options.")
 
 
 @strawberry.type
 class BlockMutations:
-    """A part of the mutation root; no type of the API itself."""
+    """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
-        description="The viewer blocks a user: all follows and requests between the two end, and "
-        "neither shows to the other. It can be undone for some minutes."
+        description="Blocks a user. Ends all follows and requests between the viewer and the "
+        "user; neither can open the other's lists or sees the other in lists. Can be undone with "
+        "the `undoToken`."
     )
     async def block_user(
         self,
@@ -50,7 +51,7 @@ class BlockMutations:
         )
 
     @strawberry.mutation(
-        description="The viewer ends a block. The follows that it took do not come back."
+        description="Unblocks a user. The follows that the block ended stay ended."
     )
     async def unblock_user(
         self,
@@ -62,8 +63,8 @@ class BlockMutations:
         )
 
     @strawberry.mutation(
-        description="The viewer hears nothing of a user, whom they need not follow; perhaps until a"
-        " date. Nobody else knows."
+        description="Mutes a user, permanently or until a date. The viewer need not follow the "
+        "user, and other users do not see the mute."
     )
     async def mute_user(
         self,
@@ -72,7 +73,7 @@ class BlockMutations:
     ) -> MuteUserPayload | None:
         return await changed(info, input, RelationshipAction.MUTE, MuteUserPayload, MuteUserOutcome)
 
-    @strawberry.mutation(description="The viewer ends a mute.")
+    @strawberry.mutation(description="Unmutes a user.")
     async def unmute_user(
         self,
         info: Info,
@@ -82,7 +83,7 @@ class BlockMutations:
             info, input, RelationshipAction.UNMUTE, UnmuteUserPayload, UnmuteUserOutcome
         )
 
-    @strawberry.mutation(description="A user is not to be suggested to the viewer again.")
+    @strawberry.mutation(description="Excludes a user from the viewer's suggestions permanently.")
     async def dismiss_suggestion(
         self,
         info: Info,

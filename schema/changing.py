@@ -1,4 +1,4 @@
-"""From an input to a use case, and from its result to a payload. Decides nothing."""
+"""Runs the use case of a mutation and converts its result into a payload."""
 
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -34,9 +34,9 @@ from schema.payload import (
     UndoRelationshipChangePayload,
 )
 from schema.requests import action_of, idempotency_key
+from schema.results import INPUT, rejection_fields, result_fields
 from schema.rows import ViewerRow, relation_rows
-from schema.told import INPUT, outcome_of, refusal_of
-from schema.user_error import UserError, invalid_input, refusals
+from schema.user_error import UserError, invalid_input, rejections
 from schema.viewer import Viewer
 
 P = TypeVar("P", bound=RelationshipPayload)
@@ -49,48 +49,47 @@ async def changed(
     payload: Callable[..., P],
     outcomes: type[Enum],
 ) -> P:
-    """The payload of a mutation that does one thing to one user."""
+    """Return the payload of a mutation that applies one action to one user."""
     scope = scope_of(info)
     viewer = scope.must_have_viewer()
-    told: dict[str, Any]
+    fields: dict[str, Any]
     try:
         change = _change(scope, given, action)
         key = idempotency_key(given.idempotency_key)
     except BadInput as bad:
-        told = _refused(bad, INPUT, outcomes)
+        fields = _rejection_fields(bad, INPUT, outcomes)
     else:
         result = await relationship.change(scope, *change, key)
-        told = {**_told(viewer, result, INPUT, outcomes), "consistency_token": _token([result])}
+        fields = _result_fields(viewer, result, INPUT, outcomes)
+        fields["consistency_token"] = _token([result])
     return payload(
         viewer=ViewerRow(viewer),
         client_mutation_id=arguments.given(given.client_mutation_id),
-        **told,
+        **fields,
     )
 
 
 async def undone(info: Info, given: UndoRelationshipChangeInput) -> UndoRelationshipChangePayload:
-    """The payload of `undoRelationshipChange`."""
+    """Return the payload of `undoRelationshipChange`."""
     scope = scope_of(info)
     viewer = scope.must_have_viewer()
     try:
         key = idempotency_key(given.idempotency_key)
     except BadInput as bad:
-        told = _refused(bad, INPUT, UndoRelationshipChangeOutcome)
+        fields = _rejection_fields(bad, INPUT, UndoRelationshipChangeOutcome)
     else:
         result = await relationship.undo(scope, given.undo_token, key)
-        told = {
-            **_told(viewer, result, INPUT, UndoRelationshipChangeOutcome),
-            "consistency_token": _token([result]),
-        }
+        fields = _result_fields(viewer, result, INPUT, UndoRelationshipChangeOutcome)
+        fields["consistency_token"] = _token([result])
     return UndoRelationshipChangePayload(
         viewer=cast("Viewer", ViewerRow(viewer)),
         client_mutation_id=arguments.given(given.client_mutation_id),
-        **told,
+        **fields,
     )
 
 
 async def changed_many(info: Info, given: ChangeRelationshipsInput) -> ChangeRelationshipsPayload:
-    """The payload of `changeRelationships`."""
+    """Return the payload of `changeRelationships`."""
     scope = scope_of(info)
     viewer = scope.must_have_viewer()
     changes: list[Any] = []
@@ -99,14 +98,15 @@ async def changed_many(info: Info, given: ChangeRelationshipsInput) -> ChangeRel
         key = idempotency_key(given.idempotency_key)
         if len(given.changes) > scope.limits.changes_max:
             most = scope.limits.changes_max
-            raise BadInput("changes", f"{len(given.changes)} are too many: use at most {most}.")
+            count = len(given.changes)
+            raise BadInput("changes", f"must have at most {most} entries, got {count}.")
     except BadInput as bad:
         errors = [invalid_input(bad, INPUT)]
     else:
         try:
             changes, token = await _changed_each(scope, viewer, given.changes, key)
         except KeyReused:
-            errors = refusals(Result(Outcome.IDEMPOTENCY_KEY_REUSED), INPUT)
+            errors = rejections(Result(Outcome.IDEMPOTENCY_KEY_REUSED), INPUT)
     return ChangeRelationshipsPayload(
         outcome=_outcome_of_all(changes, errors),
         changed=any(isinstance(one, RelationshipChange) and one.changed for one in changes),
@@ -131,26 +131,30 @@ def _outcome_of_all(
 async def _changed_each(
     scope: Scope, viewer: UserId, given: Sequence[RelationshipChangeInput], key: str | None
 ) -> tuple[list[RelationshipChange | KithError], str | None]:
-    """What became of each: those whose input is bad are refused, and the others made. With them one
-    token for all that were. Raises KeyReused.
+    """Make each change, except those with invalid input, which are rejected.
+
+    Returns one result, or one error, for each change; and one consistency token for all changes.
+
+    Raises:
+        KeyReused: the idempotency key was used with other changes.
     """
-    told: list[RelationshipChange | KithError | None] = [None] * len(given)
+    outcomes: list[RelationshipChange | KithError | None] = [None] * len(given)
     changes: dict[int, Change] = {}
     for place, one in enumerate(given):
         try:
             changes[place] = _change(scope, one, one.action)
         except BadInput as bad:
-            refused = _refused(bad, _path(place), RelationshipOutcome)
-            told[place] = RelationshipChange(**refused)
+            fields = _rejection_fields(bad, _path(place), RelationshipOutcome)
+            outcomes[place] = RelationshipChange(**fields)
     results = await relationship.change_many(scope, changes, key)
     for place, result in results.items():
-        told[place] = (
-            result
-            if isinstance(result, KithError)
-            else RelationshipChange(**_told(viewer, result, _path(place), RelationshipOutcome))
-        )
+        if isinstance(result, KithError):
+            outcomes[place] = result
+        else:
+            fields = _result_fields(viewer, result, _path(place), RelationshipOutcome)
+            outcomes[place] = RelationshipChange(**fields)
     made = [result for result in results.values() if not isinstance(result, KithError)]
-    return [one for one in told if one is not None], _token(made)
+    return [one for one in outcomes if one is not None], _token(made)
 
 
 def _token(results: Sequence[Result]) -> str | None:
@@ -163,24 +167,29 @@ def _path(place: int) -> tuple[str, ...]:
 
 
 def _change(scope: Scope, given: Any, action: RelationshipAction) -> Change:
-    """Whom an input means, and what is to be done to them. Raises BadInput."""
+    """Return the target and the action of an input. Raises BadInput."""
     target = arguments.user_id("userId", given.user_id)
     return Change(target, action_of(action, scope.limits, given))
 
 
-def _told(
+def _result_fields(
     viewer: UserId, result: Result, path: Sequence[str], outcomes: type[Enum]
 ) -> dict[str, Any]:
     target, rows = result.target, None
     if target is not None and result.relation is not None:
         rows = relation_rows(viewer, [target], column_of([result.relation]))
     return {
-        **outcome_of(result, outcomes, path),
+        **result_fields(result, outcomes, path),
         "relation": rows and rows[0],
         "user": target,
         "undo_token": result.undo_token,
     }
 
 
-def _refused(bad: BadInput, path: Sequence[str], outcomes: type[Enum]) -> dict[str, Any]:
-    return {**refusal_of(bad, outcomes, path), "relation": None, "user": None, "undo_token": None}
+def _rejection_fields(bad: BadInput, path: Sequence[str], outcomes: type[Enum]) -> dict[str, Any]:
+    return {
+        **rejection_fields(bad, outcomes, path),
+        "relation": None,
+        "user": None,
+        "undo_token": None,
+    }

@@ -1,4 +1,4 @@
-"""Pages of lists as Relay connections, with keyset cursors. Knows nothing of how pages are read."""
+"""Pages of lists as Relay connections with keyset cursors."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -25,44 +25,44 @@ if TYPE_CHECKING:
 
 LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
-EDGES = "The page's entries with their cursors and dates, in order."
+EDGES = "The entries of this page with their cursors and dates, in order."
 
 
-@strawberry.enum(description="Whether the viewer may open a list; if not, why.")
+@strawberry.enum(description="Whether the viewer can open a list, and if not, why.")
 class ListAccess(Enum):
-    VISIBLE = strawberry.enum_value("VISIBLE", description="The viewer may.")
+    VISIBLE = strawberry.enum_value("VISIBLE", description="The viewer can open the list.")
     HIDDEN_BY_OWNER = strawberry.enum_value(
-        "HIDDEN_BY_OWNER", description="The owner shows it to others, or to nobody."
+        "HIDDEN_BY_OWNER", description="The owner does not show the list to the viewer."
     )
     PROTECTED = strawberry.enum_value(
-        "PROTECTED", description="The owner shows it to those whose follows were approved."
+        "PROTECTED", description="The owner is protected, and the viewer does not follow them."
     )
     HIDDEN_BY_BLOCK = strawberry.enum_value(
         "HIDDEN_BY_BLOCK", description="The viewer has blocked the owner."
     )
 
 
-@strawberry.type(description="Where a page lies in its list.")
+@strawberry.type(description="The position of a page in its list.")
 class PageInfo:
     @batched(
-        description="Whether more comes after this page. Exact with `first`; with `last`, whether "
-        "a `before` was given.",
+        description="Whether there are entries after this page. Exact with `first`; with `last`, "
+        "true if `before` was given.",
         ready=True,
     )
     def has_next_page(rows: Parents[ConnectionRow]) -> list[bool]:
         return [row.page.more if row.from_start else row.bounds[1] is not None for row in rows]
 
     @batched(
-        description="Whether more comes before this page. Exact with `last`; with `first`, "
-        "whether an `after` was given.",
+        description="Whether there are entries before this page. Exact with `last`; with `first`, "
+        "true if `after` was given.",
         ready=True,
     )
     def has_previous_page(rows: Parents[ConnectionRow]) -> list[bool]:
         return [row.bounds[0] is not None if row.from_start else row.page.more for row in rows]
 
     @batched(
-        description="The cursor of the first edge of this page. Of an empty page read with `last`: "
-        "the given `before`, so that paging continues from there.",
+        description="The cursor of the first edge. On an empty page, the argument `before` if the "
+        "page was requested with `last`, otherwise null.",
         ready=True,
     )
     def start_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
@@ -74,8 +74,8 @@ class PageInfo:
         ]
 
     @batched(
-        description="The cursor of the last edge of this page. Of an empty page read with "
-        "`first`: the given `after`, so that paging continues from there.",
+        description="The cursor of the last edge. On an empty page, the argument `after` if the "
+        "page was requested with `first`, otherwise null.",
         ready=True,
     )
     def end_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
@@ -89,69 +89,80 @@ class PageInfo:
 
 @strawberry.type
 class Edge:
-    """What the edges of all lists have in common; no type of the API itself."""
+    """The fields of the edges of all lists; not a type of the API."""
 
-    @batched(description="Where this edge is, for `after` and `before`. Opaque.", ready=True)
+    @batched(
+        description="The position of this edge, for `after` and `before`. An opaque string that "
+        "is valid only for this list in this order.",
+        ready=True,
+    )
     def cursor(rows: Parents[EntryRow]) -> list[str]:
         return write_cursors(places(rows, POSITION), places(rows, LIST))
 
 
-@strawberry.interface(description="A user in a list, whichever list it is.")
+@strawberry.interface(
+    description="An entry of a list of users. The edges of all lists of users implement it."
+)
 class UserEdge(Edge):
-    @batched(graphql_type=LazyUser, description="The user at the other end.")
+    @batched(graphql_type=LazyUser, description="The user in the list.")
     def node(rows: Parents[EntryRow]) -> list[UserRow]:
         return [user for _, user in places(rows, POSITION)]
 
 
 @strawberry.type
 class FollowEdge(UserEdge):
-    """What the edges of follows have in common; no type of the API itself."""
+    """The fields of the edges of follows; not a type of the API."""
 
-    @batched(description="Since when.", ready=True)
+    @batched(description="When the follow began.", ready=True)
     def followed_at(rows: Parents[EntryRow]) -> list[datetime]:
         return dates(rows)
 
 
-@strawberry.type(description="A user in a list of whom somebody follows.")
+@strawberry.type(description="An entry of a list of users whom a user follows.")
 @of_rows(tuple)
 class FollowingEdge(FollowEdge):
     pass
 
 
-@strawberry.type(description="A user in a list of somebody's followers.")
+@strawberry.type(description="An entry of a list of a user's followers.")
 @of_rows(tuple)
 class FollowerEdge(FollowEdge):
     pass
 
 
-@strawberry.type(description="A user in a list of somebody's friends: both follow each other.")
+@strawberry.type(description="An entry of a list of a user's friends.")
 @of_rows(tuple)
 class FriendEdge(UserEdge):
-    @batched(description="Since when both have followed each other.", ready=True)
+    @batched(
+        description="When the two users became friends: the date of the later of their two "
+        "follows.",
+        ready=True,
+    )
     def friends_since(rows: Parents[EntryRow]) -> list[datetime]:
         return dates(rows)
 
 
 @strawberry.type
 class Connection:
-    """What the pages of all lists have in common; no type of the API itself."""
+    """The fields of the pages of all lists; not a type of the API."""
 
-    @batched(graphql_type=PageInfo, description="Where this page lies in the list.")
+    @batched(graphql_type=PageInfo, description="The position of this page in the list.")
     def page_info(rows: Parents[ConnectionRow]) -> list[ConnectionRow]:
         return list(rows)
 
     @batched(
-        description="How many entries the viewer can page through: 0 where they may not open the "
-        "list. Of followers since a date at most 10,000 are counted, and of the viewer's blocks "
-        "at most 10,000 a direction are left out."
+        description="The number of entries that the viewer can page through. 0 if the viewer "
+        "cannot open the list. With the filter `since`, counting stops at 10,000. Can be too high "
+        "for a viewer with more than 10,000 blocks."
     )
     def total_count(rows: Parents[ConnectionRow], info: Info) -> Soon[list[int]]:
         known = [row.total for row in rows if isinstance(row.total, int)]
         return known if len(known) == len(rows) else _totals(scope_of(info), rows)
 
     @batched(
-        description="How fresh this page is. Asking for it costs one look for the whole request; "
-        "null, with an error, where even that is not possible."
+        description="How fresh this page is. Costs one database query for the whole request, "
+        "however many lists ask for it. Null beside an error if the freshness cannot be "
+        "determined."
     )
     def freshness(rows: Parents[ConnectionRow], info: Info) -> list[ListFreshness | None]:
         found = freshness_of(scope_of(info), [row.list_of for row in rows])
@@ -159,8 +170,8 @@ class Connection:
 
 
 @strawberry.interface(
-    description="A page of a list of users, whichever list it is: write a fragment on it once, and "
-    "use it for all lists."
+    description="A page of a list of users. The connections of all lists of users implement it, "
+    "so one fragment serves all lists."
 )
 class UserConnection(Connection):
     @batched(graphql_type=list[UserEdge], description=EDGES)
@@ -169,20 +180,17 @@ class UserConnection(Connection):
 
     @batched(
         graphql_type=list[LazyUser],
-        description="The page's users, in order: for those who need no cursors or dates.",
+        description="The users of this page, in order. Use `edges` for cursors and dates.",
     )
     def nodes(rows: Parents[ConnectionRow]) -> list[list[UserRow]]:
         return [[user for _, user in row.page.entries] for row in rows]
 
-    @batched(
-        description="Whether the viewer may open this list. If not, it is empty, and so is every "
-        "page of it."
-    )
+    @batched(description="Whether the viewer can open this list. If not, all pages are empty.")
     def access(rows: Parents[ConnectionRow]) -> list[ListAccess]:
         return [ListAccess[row.access.name] for row in rows]
 
 
-@strawberry.type(description="A page of whom a user follows.")
+@strawberry.type(description="A page of a list of users whom a user follows.")
 @of_rows(ConnectionRow)
 class FollowingConnection(UserConnection):
     @batched(graphql_type=list[FollowingEdge], description=EDGES)
@@ -190,7 +198,7 @@ class FollowingConnection(UserConnection):
         return list(map(entries, rows))
 
 
-@strawberry.type(description="A page of a user's followers.")
+@strawberry.type(description="A page of a list of a user's followers.")
 @of_rows(ConnectionRow)
 class FollowerConnection(UserConnection):
     @batched(graphql_type=list[FollowerEdge], description=EDGES)
@@ -198,7 +206,7 @@ class FollowerConnection(UserConnection):
         return list(map(entries, rows))
 
 
-@strawberry.type(description="A page of a user's friends.")
+@strawberry.type(description="A page of a list of a user's friends.")
 @of_rows(ConnectionRow)
 class FriendConnection(UserConnection):
     @batched(graphql_type=list[FriendEdge], description=EDGES)
@@ -207,25 +215,25 @@ class FriendConnection(UserConnection):
 
 
 def entries(row: ConnectionRow) -> Zipped[EntryRow]:
-    """The page's entries, each with the list that it is of."""
+    """Return the entries of the page, each with its list."""
     found = row.page.entries
     return Zipped(found, [row.list_of] * len(found))
 
 
 def dates(rows: Iterable[EntryRow]) -> list[datetime]:
-    """When what the entries tell of began."""
-    at = datetime.fromtimestamp  # `date`, but for the call: a page shows twenty
+    """Return the date of each entry."""
+    at = datetime.fromtimestamp  # not `date`, to save one call per entry
     return [at(since / 1000, UTC) for since, _ in places(rows, POSITION)]
 
 
 async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:
-    """The totals of lists; those of one kind, filtered in one way, are read at once."""
+    """Return the totals of lists. Lists of one kind with one filter are read together."""
     asked: dict[_Counted, dict[UserId, None]] = {}
     for list_of, *_, known in rows:
         if not isinstance(known, int):
             asked.setdefault((list_of.kind, known), {})[list_of.owner] = None
     reads = [_read(scope, of, list(owners)) for of, owners in asked.items()]
-    # A task costs as much as a small column.
+    # A single read needs no task, which costs as much as a small column.
     columns = [await reads[0]] if len(reads) == 1 else await asyncio.gather(*reads)
     found = dict(zip(asked, columns, strict=True))
     return [
@@ -240,7 +248,7 @@ _Counted: TypeAlias = tuple[ListKind | OwnListKind | Ranking, Filter | None]
 async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[UserId, int]:
     kind, chosen = counted
     if isinstance(kind, Ranking):
-        kind = ListKind.FRIENDS  # in another order; suggestions have no total
+        kind = ListKind.FRIENDS  # the same list in another order; suggestions do not come here
     found: Sequence[int | None]
     if isinstance(kind, OwnListKind):
         found = await own_totals(scope, kind, owners)

@@ -1,4 +1,4 @@
-"""What every field is given besides its parent. Knows nothing of HTTP."""
+"""The context that every resolver receives."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,11 +9,11 @@ from resolvers.scope import Scope
 
 
 class Context(NamedTuple):
-    """One request, to a field. A tuple, for it is made as often as requests come."""
+    """The context of one request. A tuple, because one is made for each request."""
 
     scope: Scope
     tokens: Sequence[str] = ()
-    """What the request's own header says that the answer has to be as fresh as."""
+    """The consistency tokens in the request's header."""
 
 
 Info = strawberry.Info[Context, None]

@@ -1,4 +1,4 @@
-"""The `DateTime` scalar: a moment as RFC 3339 writes it."""
+"""The scalar `DateTime`: a date and time in the format of RFC 3339."""
 
 from dataclasses import replace
 
@@ -6,7 +6,8 @@ from strawberry.schema.types.base_scalars import DateTimeDefinition
 
 DATE_TIME = replace(
     DateTimeDefinition,
-    description="A moment as RFC 3339 writes it, with a time zone: `2026-01-31T12:00:00.123Z`. "
-    "Answers are in UTC, to the millisecond; `Z` and `+00:00` mean the same.",
+    description="A date and time with a time zone as defined by RFC 3339, for example "
+    "`2026-01-31T12:00:00.123Z`. Results are in UTC with a precision of milliseconds; they may "
+    "end with `Z` or `+00:00`.",
     specified_by_url="https://www.rfc-editor.org/rfc/rfc3339",
 )

@@ -1,6 +1,7 @@
-"""From errors to what callers read. The only place that turns the error tree into codes.
+"""Converts exceptions into GraphQL errors with codes. The only module that maps them to codes.
 
-What is not in the tree is a bug: it is logged under an id, and only the id is told.
+An exception that is not a `KithError` is a bug: it is logged with an id, and the client receives
+only the id.
 """
 
 import logging
@@ -31,7 +32,7 @@ def formatted(error: GraphQLError) -> dict[str, Any]:
 
 
 def _cause(error: GraphQLError) -> Exception | None:
-    """What lies below all of graphql-core's wrapping; None if the words are its own."""
+    """The exception that graphql-core has wrapped; None if the error is graphql-core's own."""
     cause = error.original_error
     while isinstance(cause, GraphQLError):
         cause = cause.original_error
@@ -51,9 +52,9 @@ def _extensions(cause: KithError) -> dict[str, Any]:
 
 
 def _logged(error: GraphQLError, cause: Exception) -> str:
-    """The id under which the log has the cause.
+    """Log the cause and return the id of the log entry.
 
-    A batch that failed gives one exception to all who waited for it: it is logged once.
+    A failed batch raises the same exception in all its fields: it is logged once.
     """
     for note in getattr(cause, "__notes__", ()):
         if note.startswith(_NOTE):

@@ -1,4 +1,4 @@
-"""An event as its viewer hears it, as a type. Decides nothing: `graph.event` does."""
+"""A relationship event as a GraphQL type. `graph.event` decides what the viewer sees of it."""
 
 from datetime import datetime
 from enum import Enum
@@ -18,78 +18,98 @@ from schema.user import User
 from storage.ports import Check
 
 
-@strawberry.enum(description="What happened between two users, as far as the viewer may know.")
+@strawberry.enum(description="The type of a relationship event.")
 class RelationshipEventType(Enum):
-    FOLLOWED = strawberry.enum_value("FOLLOWED", description="`from` follows `to` now.")
+    FOLLOWED = strawberry.enum_value("FOLLOWED", description="`from` now follows `to`.")
     UNFOLLOWED = strawberry.enum_value(
         "UNFOLLOWED",
-        description="`from` does not follow `to` any more, whoever of the two ended it.",
+        description="`from` no longer follows `to`. Either user can have ended the follow.",
     )
     FOLLOW_CHANGED = strawberry.enum_value(
         "FOLLOW_CHANGED",
-        description="A follow became a whisper, or a whisper a follow; or the viewer's own follow "
-        "became close, or is so no longer.",
+        description="A public follow became a whisper or the reverse, or the viewer's own follow "
+        "became or stopped being a close follow.",
     )
     FOLLOWER_REMOVED = strawberry.enum_value(
-        "FOLLOWER_REMOVED", description="The viewer, who is `to`, removed the follower `from`."
+        "FOLLOWER_REMOVED",
+        description="The viewer, who is `to`, removed `from` from their followers.",
     )
-    REQUESTED = strawberry.enum_value("REQUESTED", description="`from` asks to follow `to`.")
+    REQUESTED = strawberry.enum_value(
+        "REQUESTED", description="`from` sent a follow request to `to`."
+    )
     REQUEST_ACCEPTED = strawberry.enum_value(
-        "REQUEST_ACCEPTED", description="`to` accepted the request of `from`."
+        "REQUEST_ACCEPTED", description="`to` accepted the follow request of `from`."
     )
     REQUEST_DECLINED = strawberry.enum_value(
         "REQUEST_DECLINED",
-        description="The request of `from` is gone, and it was not `from` who took it back.",
+        description="The follow request of `from` ended without being accepted, and `from` did "
+        "not cancel it.",
     )
     REQUEST_CANCELLED = strawberry.enum_value(
-        "REQUEST_CANCELLED", description="`from` took their request back."
+        "REQUEST_CANCELLED", description="`from` cancelled their follow request."
     )
     BLOCKED = strawberry.enum_value("BLOCKED", description="The viewer blocked `to`.")
     UNBLOCKED = strawberry.enum_value("UNBLOCKED", description="The viewer unblocked `to`.")
-    MUTED = strawberry.enum_value("MUTED", description="The viewer muted `to`, or said until when.")
+    MUTED = strawberry.enum_value(
+        "MUTED", description="The viewer muted `to`, or changed the end of the mute."
+    )
     UNMUTED = strawberry.enum_value(
-        "UNMUTED", description="The viewer's mute of `to` ended, perhaps by itself."
+        "UNMUTED", description="The viewer's mute of `to` ended, by the viewer or at its end date."
     )
     SUGGESTION_DISMISSED = strawberry.enum_value(
-        "SUGGESTION_DISMISSED", description="The viewer wants no suggestion of `to` again."
+        "SUGGESTION_DISMISSED", description="The viewer dismissed the suggestion of `to`."
     )
     RESYNC = strawberry.enum_value(
         "RESYNC",
-        description="Events were lost, because the viewer was away for too long or too much "
-        "happened: ask anew for whatever is shown. Sent whichever `types` are asked for.",
+        description="Events were lost, for example because the client was disconnected for too "
+        "long. Fetch everything that is shown again. Sent even if `types` does not name it.",
     )
 
 
 @strawberry.type(
-    description="Something that happened between the viewer and another user. It may come more "
-    "than once: two events with one `id` are the same."
+    description="A change of the relationship between the viewer and another user. An event can "
+    "be delivered more than once; duplicates have the same `id`."
 )
 class RelationshipEvent:
-    @batched(description="What is the same however often the event comes; null for a RESYNC.")
+    @batched(
+        description="The id of the event. Duplicates of an event have the same id. Null for RESYNC."
+    )
     def id(rows: Parents[Heard]) -> list[strawberry.ID | None]:
         return [strawberry.ID(row.event.id) if row.event else None for row in rows]
 
-    @batched(description="What happened.")
+    @batched(description="The type of the event.")
     def type(rows: Parents[Heard]) -> list[RelationshipEventType]:
         return [RelationshipEventType[row.type.name if row.type else "RESYNC"] for row in rows]
 
-    @batched(description="Give this as `after` to hear what came behind this event.")
+    @batched(
+        description="The position of this event. Pass it as `after` to resume after this event."
+    )
     def cursor(rows: Parents[Heard]) -> list[str]:
         return [row.cursor for row in rows]
 
-    @batched(description="When it happened; null for a RESYNC.")
+    @batched(description="When the change was made. Null for RESYNC.")
     def at(rows: Parents[Heard]) -> list[datetime | None]:
         return [date(Millis(row.event.version // 1000)) if row.event else None for row in rows]
 
-    @batched(name="from", description="Whose follow, request or block it is; null for a RESYNC.")
+    @batched(
+        name="from",
+        description="The user whose follow, request, block, mute or dismissal changed. Null for "
+        "RESYNC.",
+    )
     def from_(rows: Parents[Heard]) -> list[User | None]:
         return cast("list[User | None]", [row.event and row.event.source for row in rows])
 
-    @batched(description="Towards whom; null for a RESYNC.")
+    @batched(
+        description="The other user of the follow, request, block, mute or dismissal. Null for "
+        "RESYNC."
+    )
     def to(rows: Parents[Heard]) -> list[User | None]:
         return cast("list[User | None]", [row.event and row.event.target for row in rows])
 
-    @batched(description="How the viewer stands to the other one by now; null for a RESYNC.")
+    @batched(
+        description="The current relationship between the viewer and the other user, which can be "
+        "newer than the event. Null for RESYNC."
+    )
     async def relation(rows: Parents[Heard], info: Info) -> list[Relation | None]:
         scope = scope_of(info)
         viewer = scope.must_have_viewer()
@@ -104,4 +124,4 @@ def _other(event: Event, viewer: UserId) -> UserId:
 
 
 TYPES = {RelationshipEventType[kind.name]: kind for kind in EventType}
-"""From what a caller asks for to what the rules know; RESYNC is none of these."""
+"""The types of `graph.event` by GraphQL value. RESYNC has none."""

@@ -1,7 +1,4 @@
-"""What a router asks a subgraph: its contract, and the users whom other subgraphs name by id.
-
-As Apollo Federation 2 has it. Knows nothing of stores, and of no other subgraph.
-"""
+"""The fields of an Apollo Federation 2 subgraph: its schema, and users by reference."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +30,7 @@ Representation = NewType("Representation", object)
 
 REPRESENTATION = strawberry.scalar(
     name="_Any",
-    description="An object of another subgraph's: its `__typename`, and the fields of its key.",
+    description="A reference to an entity: its `__typename` and the fields of its key.",
     serialize=lambda value: value,
     parse_value=lambda value: value,
 )
@@ -41,28 +38,27 @@ REPRESENTATION = strawberry.scalar(
 Representations = Annotated[
     list[Representation],
     strawberry.argument(
-        description='Up to 10,000 users, each as `{ __typename: "User", id: "7" }`. Repeats are '
-        "allowed."
+        description='Up to 10,000 references to users, each like `{ __typename: "User", id: "7" '
+        "}`. Duplicates are allowed."
     ),
 ]
 
 Entity = Annotated[
-    User, strawberry.union(name="_Entity", description="What other subgraphs may refer to.")
+    User,
+    strawberry.union(name="_Entity", description="The types that other subgraphs can reference."),
 ]
 
 
-@strawberry.type(name="_Service", description="What this subgraph is.")
+@strawberry.type(name="_Service", description="This subgraph, for a federation router.")
 class Service:
-    sdl: str = strawberry.field(
-        description="The contract with its keys, as a router composes it with others."
-    )
+    sdl: str = strawberry.field(description="The schema with its federation directives.")
 
 
 def users_of(representations: Sequence[Representation], most: int) -> list[Outcome[UserId]]:
-    """Whom they mean, in their order, each for itself: a router asks for many users at once.
+    """Return one user id, or one BadInput, for each reference.
 
     Raises:
-        BadInput: they are too many.
+        BadInput: there are more than `most`.
     """
     if len(representations) > most:
         raise arguments.too_many("representations", len(representations), most)
@@ -81,7 +77,8 @@ def _id_of(representation: object) -> str:
         found = representation.get("id")
         if type(found) is str or type(found) is int:
             return str(found)
-    raise BadInput("representations", 'each is like { __typename: "User", id: "7" }.')
+    message = 'must contain only references like { __typename: "User", id: "7" }.'
+    raise BadInput("representations", message)
 
 
 _LINK = """
@@ -99,17 +96,17 @@ _MARKS = {
     if isinstance(one, ObjectTypeDefinitionNode)
 }
 SCHEMA_TEXTS = frozenset({"sdl"})
-"""The fields that answer with the whole contract."""
+"""The fields that return the whole schema."""
 
 _ROUTERS_OWN = {"_Any", "_Entity", "_Service", "_entities", "_service"}
 
 
 _NODES = {"node", "nodes"}
-"""Root fields that other subgraphs have, too, each for its own objects: none can answer for all."""
+"""Root fields that several subgraphs have. Each can resolve only its own objects."""
 
 
 class _ForRouters(Visitor):
-    """Takes out what only a router asks and what no router can share, and puts the marks in."""
+    """Removes `node`, `nodes` and the fields for routers, and adds the federation directives."""
 
     def enter_object_type_definition(
         self, node: ObjectTypeDefinitionNode, *_: object
@@ -132,5 +129,5 @@ class _ForRouters(Visitor):
 
 @cache
 def subgraph(schema: BaseSchema) -> str:
-    """The contract as a router composes it with others: some 50 ms, once a process."""
+    """Return the schema with its federation directives. Takes about 50 ms, once per process."""
     return print_ast(visit(parse(_LINK + schema.as_str()), _ForRouters()))

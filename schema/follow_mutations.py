@@ -1,4 +1,4 @@
-"""The mutations of follows. Decides nothing."""
+"""The mutations of follows."""
 
 from typing import Annotated
 
@@ -26,15 +26,16 @@ from schema.payload import (
     UpdateFollowPayload,
 )
 
-_INPUT = strawberry.argument(description="To whom, how, and what to give back.")
+_INPUT = strawberry.argument(description="The other user, and options.")
 
 
 @strawberry.type
 class FollowMutations:
-    """A part of the mutation root; no type of the API itself."""
+    """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
-        description="The viewer follows a user, or asks to: at once seen by the viewer, everywhere."
+        description="Follows a user, or sends a follow request if the user approves their "
+        "followers. The viewer sees the change immediately."
     )
     async def follow_user(
         self,
@@ -45,9 +46,7 @@ class FollowMutations:
             info, input, RelationshipAction.FOLLOW, FollowUserPayload, FollowUserOutcome
         )
 
-    @strawberry.mutation(
-        description="The viewer stops following a user. It can be undone for some minutes."
-    )
+    @strawberry.mutation(description="Unfollows a user. Can be undone with the `undoToken`.")
     async def unfollow_user(
         self,
         info: Info,
@@ -58,7 +57,8 @@ class FollowMutations:
         )
 
     @strawberry.mutation(
-        description="The viewer's follow becomes open or a whisper, close or not. Its date stays."
+        description="Changes the viewer's follow: its visibility, and whether it is a close "
+        "follow. The date of the follow stays the same."
     )
     async def update_follow(
         self,
@@ -70,8 +70,8 @@ class FollowMutations:
         )
 
     @strawberry.mutation(
-        description="A user stops following the viewer, and is not told why. It can be undone for "
-        "some minutes."
+        description="Removes a follower of the viewer, without giving the follower a reason. Can "
+        "be undone with the `undoToken`."
     )
     async def remove_follower(
         self,

@@ -1,7 +1,4 @@
-"""How fresh an answer is, as a type; and how fresh it has to be, before anything is run.
-
-Knows nothing of lanes.
-"""
+"""The freshness of a list as a GraphQL type, and the wait for consistency tokens."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,37 +21,40 @@ LAG_MAX = 2**31 - 1
 AtLeastAsFresh = Annotated[
     str | None,
     strawberry.argument(
-        description="A `consistencyToken`: the whole answer is at least as fresh as its change. If "
-        "it cannot be so in time, the error is `STALE`."
+        description="A `consistencyToken`. The whole response includes the change that the token "
+        "is from, or the request fails with the error `STALE` if that takes too long."
     ),
 ]
-"""Declared by the fields of the root, and read before they are: it holds for all of them."""
+"""An argument of root fields. It is read before execution and applies to the whole request."""
 
 
-@strawberry.type(description="How fresh a page is.")
+@strawberry.type(description="How fresh a page of a list is.")
 class ListFreshness:
     as_of: datetime = strawberry.field(
-        description="All changes of the list that were acknowledged by then are in this page; "
-        "later ones may be."
+        description="The page includes all changes of the list that were acknowledged by this "
+        "time. It can also include later ones."
     )
     lag_ms: int = strawberry.field(
-        description="How long ago that was when the answer was begun, in milliseconds."
+        description="The time from `asOf` to the start of the request, in milliseconds. 0 if the "
+        "page is completely up to date."
     )
     degraded: bool = strawberry.field(
-        description="Whether the caches were out of order: the answer is right, and was dear."
+        description="Whether the caches were unavailable. The page is correct, but was expensive "
+        "to read."
     )
 
 
 async def begin(
     scope: Scope, *, header: Sequence[str], arguments: Sequence[str], looks: bool
 ) -> None:
-    """Before anything is read: waits until the answer can be as fresh as it has to be, by tokens in
-    a header and in arguments, and looks how fresh that is, if somebody asks.
+    """Wait, before anything is read, until the response can include the changes of all tokens.
+
+    With `looks`, also determine how fresh the lists are, for their field `freshness`.
 
     Raises:
-        BadInput: a token is none, or there are too many.
-        Stale: it was not so in time.
-        Unavailable: PostgreSQL is.
+        BadInput: a token is invalid, or there are too many.
+        Stale: the changes did not arrive in time.
+        Unavailable: PostgreSQL is unavailable.
     """
     moments = [*_moments(HEADER, header), *_moments(ARGUMENT, arguments)]
     if moments:
@@ -64,7 +64,7 @@ async def begin(
 
 
 async def token_of_accounts(scope: Scope) -> str | None:
-    """The `consistencyToken` of what has just been said of an account, or found to be so."""
+    """Return the `consistencyToken` for a change of an account; None if none can be made now."""
     moment = await freshness.accounts_now(scope)
     return None if moment is None else write_token(moment)
 
@@ -77,5 +77,6 @@ def shown(found: freshness.Freshness) -> ListFreshness:
 
 def _moments(argument: str, tokens: Sequence[str]) -> list[Moment]:
     if len(tokens) > TOKENS_MAX:
-        raise BadInput(argument, f"{len(tokens)} tokens are too many: use at most {TOKENS_MAX}.")
+        message = f"must have at most {TOKENS_MAX} tokens in one request, got {len(tokens)}."
+        raise BadInput(argument, message)
     return read_tokens(argument, tokens)

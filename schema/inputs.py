@@ -1,6 +1,6 @@
-"""What writes take. Decides nothing, and reads nothing.
+"""The inputs of mutations.
 
-What may be left out is UNSET then, and not null: each value that is there costs its conversion.
+Optional fields default to UNSET, not to None, because each present value costs a conversion.
 """
 
 from datetime import datetime
@@ -10,162 +10,183 @@ import strawberry
 from strawberry import UNSET
 
 _KEY = (
-    "Up to 64 characters, new for every request. Who repeats a request with its key, within a day, "
-    "gets the first answer, and nothing is done again."
+    "A key of up to 64 characters that is unique to this request. Repeating the request with the "
+    "same key within 24 hours returns the first result and changes nothing. A rejected request can "
+    "be repeated with its key."
 )
 
 
-@strawberry.enum(description="Who sees a follow.")
+@strawberry.enum(description="Who can see a follow.")
 class FollowVisibility(Enum):
-    PUBLIC = strawberry.enum_value("PUBLIC", description="Everybody who may see the list.")
-    WHISPER = strawberry.enum_value("WHISPER", description="Its two ends, and nobody else.")
+    PUBLIC = strawberry.enum_value(
+        "PUBLIC", description="Everyone who can open a list that contains the follow."
+    )
+    WHISPER = strawberry.enum_value(
+        "WHISPER",
+        description="Only the follower and the followed user. A deployment can hide it from the "
+        "followed user too.",
+    )
 
 
-@strawberry.enum(description="What can be done to another user.")
+@strawberry.enum(description="An action of `changeRelationships`.")
 class RelationshipAction(Enum):
-    FOLLOW = strawberry.enum_value("FOLLOW", description="As `followUser`.")
-    UNFOLLOW = strawberry.enum_value("UNFOLLOW", description="As `unfollowUser`.")
-    UPDATE_FOLLOW = strawberry.enum_value("UPDATE_FOLLOW", description="As `updateFollow`.")
-    REMOVE_FOLLOWER = strawberry.enum_value("REMOVE_FOLLOWER", description="As `removeFollower`.")
-    BLOCK = strawberry.enum_value("BLOCK", description="As `blockUser`.")
-    UNBLOCK = strawberry.enum_value("UNBLOCK", description="As `unblockUser`.")
-    MUTE = strawberry.enum_value("MUTE", description="As `muteUser`.")
-    UNMUTE = strawberry.enum_value("UNMUTE", description="As `unmuteUser`.")
+    FOLLOW = strawberry.enum_value("FOLLOW", description="The same as `followUser`.")
+    UNFOLLOW = strawberry.enum_value("UNFOLLOW", description="The same as `unfollowUser`.")
+    UPDATE_FOLLOW = strawberry.enum_value(
+        "UPDATE_FOLLOW", description="The same as `updateFollow`."
+    )
+    REMOVE_FOLLOWER = strawberry.enum_value(
+        "REMOVE_FOLLOWER", description="The same as `removeFollower`."
+    )
+    BLOCK = strawberry.enum_value("BLOCK", description="The same as `blockUser`.")
+    UNBLOCK = strawberry.enum_value("UNBLOCK", description="The same as `unblockUser`.")
+    MUTE = strawberry.enum_value("MUTE", description="The same as `muteUser`.")
+    UNMUTE = strawberry.enum_value("UNMUTE", description="The same as `unmuteUser`.")
     ACCEPT_REQUEST = strawberry.enum_value(
-        "ACCEPT_REQUEST", description="As `acceptFollowRequest`."
+        "ACCEPT_REQUEST", description="The same as `acceptFollowRequest`."
     )
     DECLINE_REQUEST = strawberry.enum_value(
-        "DECLINE_REQUEST", description="As `declineFollowRequest`."
+        "DECLINE_REQUEST", description="The same as `declineFollowRequest`."
     )
     CANCEL_REQUEST = strawberry.enum_value(
-        "CANCEL_REQUEST", description="As `cancelFollowRequest`."
+        "CANCEL_REQUEST", description="The same as `cancelFollowRequest`."
     )
     DISMISS_SUGGESTION = strawberry.enum_value(
-        "DISMISS_SUGGESTION", description="As `dismissSuggestion`."
+        "DISMISS_SUGGESTION", description="The same as `dismissSuggestion`."
     )
 
 
 @strawberry.input
 class RepeatableInput:
-    """What all inputs have in common; no type of the API itself."""
+    """The fields of all inputs; not a type of the API."""
 
     idempotency_key: str | None = strawberry.field(default=UNSET, description=_KEY)
     client_mutation_id: str | None = strawberry.field(
-        default=UNSET, description="Anything; the payload gives it back."
+        default=UNSET, description="Any text. The payload returns it unchanged."
     )
 
 
 @strawberry.input
 class UserInput(RepeatableInput):
-    """The same, for what is done to one user."""
+    """The fields of all inputs about one user; not a type of the API."""
 
-    user_id: strawberry.ID = strawberry.field(description="The id of the user whom this is about.")
+    user_id: strawberry.ID = strawberry.field(description="The id of the other user.")
 
 
-@strawberry.input(description="Whom to follow, and how.")
+@strawberry.input(description="Input of `followUser`.")
 class FollowUserInput(UserInput):
     visibility: FollowVisibility | None = strawberry.field(
         default=UNSET,
-        description="Who sees the follow: PUBLIC by default. A follow that there is already stays "
-        "as it is: `updateFollow` changes it.",
+        description="Who can see the follow; PUBLIC by default. Ignored if the viewer already "
+        "follows the user: use `updateFollow`.",
     )
     close_follow: bool | None = strawberry.field(
         default=UNSET,
-        description="Whether it is a close follow, which only the viewer sees; by default not.",
+        description="Whether this is a close follow; false by default. Other users do not see it.",
     )
     message: str | None = strawberry.field(
-        default=UNSET, description="Up to 500 characters for whoever approves who follows them."
+        default=UNSET,
+        description="A message of up to 500 characters, which the follow request shows if one "
+        "is sent.",
     )
 
 
-@strawberry.input(description="Whom to stop following.")
+@strawberry.input(description="Input of `unfollowUser`.")
 class UnfollowUserInput(UserInput):
     pass
 
 
-@strawberry.input(description="Which follow to change, and how. What is left out stays.")
+@strawberry.input(description="Input of `updateFollow`. Fields that are omitted keep their values.")
 class UpdateFollowInput(UserInput):
     visibility: FollowVisibility | None = strawberry.field(
-        default=UNSET, description="Who is to see the follow."
+        default=UNSET, description="Who can see the follow."
     )
     close_follow: bool | None = strawberry.field(
-        default=UNSET, description="Whether it is to be a close follow."
+        default=UNSET, description="Whether this is a close follow."
     )
 
 
-@strawberry.input(description="Whom not to be followed by.")
+@strawberry.input(description="Input of `removeFollower`.")
 class RemoveFollowerInput(UserInput):
     pass
 
 
-@strawberry.input(description="Whom to block.")
+@strawberry.input(description="Input of `blockUser`.")
 class BlockUserInput(UserInput):
     pass
 
 
-@strawberry.input(description="Whom to block no longer.")
+@strawberry.input(description="Input of `unblockUser`.")
 class UnblockUserInput(UserInput):
     pass
 
 
-@strawberry.input(description="Whom to mute, and for how long.")
+@strawberry.input(description="Input of `muteUser`.")
 class MuteUserInput(UserInput):
     until: datetime | None = strawberry.field(
         default=UNSET,
-        description="When the mute ends by itself, with a time zone; without it, it does not.",
+        description="When the mute ends; it must be in the future. If omitted, the mute does not "
+        "end.",
     )
 
 
-@strawberry.input(description="Whom to mute no longer.")
+@strawberry.input(description="Input of `unmuteUser`.")
 class UnmuteUserInput(UserInput):
     pass
 
 
-@strawberry.input(description="Whose request to accept.")
+@strawberry.input(description="Input of `acceptFollowRequest`.")
 class AcceptFollowRequestInput(UserInput):
     pass
 
 
-@strawberry.input(description="Whose request to decline.")
+@strawberry.input(description="Input of `declineFollowRequest`.")
 class DeclineFollowRequestInput(UserInput):
     pass
 
 
-@strawberry.input(description="Whom not to ask any longer.")
+@strawberry.input(description="Input of `cancelFollowRequest`.")
 class CancelFollowRequestInput(UserInput):
     pass
 
 
-@strawberry.input(description="Whom not to suggest any longer.")
+@strawberry.input(description="Input of `dismissSuggestion`.")
 class DismissSuggestionInput(UserInput):
     pass
 
 
-@strawberry.input(description="What to undo.")
+@strawberry.input(description="Input of `undoRelationshipChange`.")
 class UndoRelationshipChangeInput(RepeatableInput):
-    undo_token: str = strawberry.field(description="The `undoToken` of the change.")
+    undo_token: str = strawberry.field(description="The `undoToken` that the change returned.")
 
 
-@strawberry.input(description="One of many changes. What does not belong to its action is ignored.")
+@strawberry.input(
+    description="One change of `changeRelationships`. Fields that its action does not use are "
+    "ignored."
+)
 class RelationshipChangeInput:
-    action: RelationshipAction = strawberry.field(description="What to do.")
-    user_id: strawberry.ID = strawberry.field(description="The id of the user to do it to.")
+    action: RelationshipAction = strawberry.field(description="The action.")
+    user_id: strawberry.ID = strawberry.field(description="The id of the other user.")
     visibility: FollowVisibility | None = strawberry.field(
-        default=UNSET, description="Who is to see a follow."
+        default=UNSET, description="Who can see the follow. Used by FOLLOW and UPDATE_FOLLOW."
     )
     close_follow: bool | None = strawberry.field(
-        default=UNSET, description="Whether it is to be a close follow."
+        default=UNSET,
+        description="Whether this is a close follow. Used by FOLLOW and UPDATE_FOLLOW.",
     )
     message: str | None = strawberry.field(
-        default=UNSET, description="Up to 500 characters that a request says."
+        default=UNSET,
+        description="A message of up to 500 characters, which the follow request shows. Used "
+        "by FOLLOW.",
     )
     until: datetime | None = strawberry.field(
-        default=UNSET, description="When a mute ends, with a time zone."
+        default=UNSET, description="When the mute ends; it must be in the future. Used by MUTE."
     )
 
 
-@strawberry.input(description="Many changes at once, each for itself.")
+@strawberry.input(description="Input of `changeRelationships`.")
 class ChangeRelationshipsInput(RepeatableInput):
     changes: list[RelationshipChangeInput] = strawberry.field(
-        description="Up to 50. Those to one user are made in their order, all others side by side."
+        description="Up to 50 changes. Changes with the same user are made in the given order, "
+        "others in parallel."
     )

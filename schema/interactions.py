@@ -1,4 +1,4 @@
-"""Recording what users do to each other: a mutation for services. Knows no weights."""
+"""The mutation that records interactions between users, for services."""
 
 import time
 from collections.abc import Sequence
@@ -18,43 +18,51 @@ from schema.context import Info, scope_of
 from schema.inputs import RepeatableInput
 from schema.payload import CLIENT_MUTATION_ID, OUTCOME, USER_ERRORS
 from schema.requests import idempotency_key
-from schema.told import outcome_of, refusal_of
+from schema.results import rejection_fields, result_fields
 from schema.user_error import UserError
 
 COUNT_MAX = 1_000
-"""More of one kind at one moment is a mistake of the caller's."""
+"""More interactions of one kind at one time are a mistake of the caller."""
 CLOCKS_APART_MS = 300_000
-"""How far a service's clock may be ahead: a date in the future would outweigh all that comes."""
+"""How far a service's clock may be ahead. A later date would outweigh all later interactions."""
 
 
-@strawberry.enum(description="What one user did to another.")
+@strawberry.enum(description="The kind of an interaction.")
 class InteractionKind(Enum):
-    VIEWED_PROFILE = strawberry.enum_value("VIEWED_PROFILE", description="Looked at who they are.")
-    LIKED = strawberry.enum_value("LIKED", description="Liked something of theirs.")
-    COMMENTED = strawberry.enum_value("COMMENTED", description="Wrote about something of theirs.")
-    MENTIONED = strawberry.enum_value("MENTIONED", description="Named them in something.")
-    SHARED = strawberry.enum_value("SHARED", description="Passed something of theirs on.")
-    MESSAGED = strawberry.enum_value("MESSAGED", description="Wrote to them alone.")
+    VIEWED_PROFILE = strawberry.enum_value(
+        "VIEWED_PROFILE", description="Viewed the profile of the other user."
+    )
+    LIKED = strawberry.enum_value("LIKED", description="Liked content of the other user.")
+    COMMENTED = strawberry.enum_value(
+        "COMMENTED", description="Commented on content of the other user."
+    )
+    MENTIONED = strawberry.enum_value("MENTIONED", description="Mentioned the other user.")
+    SHARED = strawberry.enum_value("SHARED", description="Shared content of the other user.")
+    MESSAGED = strawberry.enum_value(
+        "MESSAGED", description="Sent a direct message to the other user."
+    )
 
 
-@strawberry.input(description="That one user did something to another.")
+@strawberry.input(description="An interaction between two users.")
 class InteractionInput:
     from_: strawberry.ID = strawberry.field(
-        name="from", description="The id of the user who did it."
+        name="from", description="The id of the user who interacted."
     )
     to: strawberry.ID = strawberry.field(
-        description="The id of the user to whom; who did it to themselves is passed over."
+        description="The id of the other user. Interactions of a user with themselves are ignored."
     )
-    kind: InteractionKind = strawberry.field(description="What it was.")
+    kind: InteractionKind = strawberry.field(description="The kind of the interaction.")
     at: datetime | None = strawberry.field(
         default=None,
-        description="When, with a time zone, at most five minutes from now; if it is not given, "
-        "now.",
+        description="When it happened; now by default. It must not be before 1970 or more than "
+        "five minutes in the future.",
     )
-    count: int = strawberry.field(default=1, description="How often: 1 to 1,000.")
+    count: int = strawberry.field(
+        default=1, description="How many times it happened: between 1 and 1,000."
+    )
 
 
-@strawberry.input(description="What users did to others.")
+@strawberry.input(description="Input of `recordInteractions`.")
 class RecordInteractionsInput(RepeatableInput):
     interactions: list[InteractionInput] = strawberry.field(
         description="Up to 500 interactions, in any order."
@@ -65,7 +73,7 @@ class RecordInteractionsInput(RepeatableInput):
 class RecordInteractionsOutcome(Enum):
     RECORDED = strawberry.enum_value("RECORDED", description="The interactions are recorded.")
     REJECTED = strawberry.enum_value(
-        "REJECTED", description="Nothing was recorded; `userErrors` gives the reason."
+        "REJECTED", description="Nothing was recorded. `userErrors` gives the reason."
     )
 
 
@@ -74,9 +82,9 @@ class RecordInteractionsPayload:
     outcome: RecordInteractionsOutcome = strawberry.field(description=OUTCOME)
     changed: bool = strawberry.field(description="Whether this request recorded anything.")
     recorded: int = strawberry.field(
-        description="How many interactions count: all but those of users with themselves and "
-        "those of deleted accounts. A repeat with the same idempotency key returns the number of "
-        "the first request."
+        description="The number of recorded interactions. Interactions of users with themselves "
+        "and of deleted accounts are not recorded. A repeated request with the same idempotency "
+        "key returns the number of the first one."
     )
     user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
@@ -84,18 +92,20 @@ class RecordInteractionsPayload:
 
 @strawberry.type
 class InteractionMutations:
-    """The part of `Mutation` that is about interactions; no type of the API itself."""
+    """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
-        description="For services: users did something to others. It orders what they are shown, "
-        "and can never be read. All of it is recorded, or nothing; what is recorded twice counts "
-        "twice, unless it is a repeat with the same idempotency key."
+        description="Records interactions between users, all or none. They influence the order of "
+        "suggestions and of closest friends, and cannot be read. Without an idempotency key, a "
+        "repeated request is recorded again. Only for services: other callers get the error "
+        "`FORBIDDEN`."
     )
     async def record_interactions(
         self,
         info: Info,
         input: Annotated[  # noqa: A002
-            RecordInteractionsInput, strawberry.argument(description="Who did what to whom.")
+            RecordInteractionsInput,
+            strawberry.argument(description="The interactions, and options."),
         ],
     ) -> RecordInteractionsPayload | None:
         scope = scope_of(info)
@@ -104,27 +114,28 @@ class InteractionMutations:
             key = idempotency_key(input.idempotency_key)
             given = _interactions(input.interactions, scope.limits.interactions_max)
         except BadInput as bad:
-            recorded, told = 0, refusal_of(bad, RecordInteractionsOutcome)
+            recorded, fields = 0, rejection_fields(bad, RecordInteractionsOutcome)
         else:
             result = await record_interactions(scope, given, key, said=input.interactions)
-            recorded, told = result.recorded, outcome_of(result, RecordInteractionsOutcome)
+            recorded, fields = result.recorded, result_fields(result, RecordInteractionsOutcome)
         return RecordInteractionsPayload(
             recorded=recorded,
             client_mutation_id=arguments.given(input.client_mutation_id),
-            **{**told, "changed": recorded > 0},
+            **{**fields, "changed": recorded > 0},
         )
 
 
 def _interactions(given: Sequence[InteractionInput], most: int) -> list[Interaction]:
     if len(given) > most:
-        raise BadInput("interactions", f"{len(given)} are too many: at most {most} at once.")
+        raise arguments.too_many("interactions", len(given), most)
     now = Millis(int(time.time() * 1000))
     return [_interaction(f"interactions.{i}", one, now) for i, one in enumerate(given)]
 
 
 def _interaction(argument: str, given: InteractionInput, now: Millis) -> Interaction:
     if not 1 <= given.count <= COUNT_MAX:
-        raise BadInput(f"{argument}.count", f"{given.count} is out of range: 1 to {COUNT_MAX}.")
+        message = f"must be between 1 and {COUNT_MAX}, got {given.count}."
+        raise BadInput(f"{argument}.count", message)
     pair = Pair(
         arguments.user_id(f"{argument}.from", given.from_),
         arguments.user_id(f"{argument}.to", given.to),
@@ -136,5 +147,5 @@ def _interaction(argument: str, given: InteractionInput, now: Millis) -> Interac
 def _millis(argument: str, at: datetime, now: Millis) -> Millis:
     millis = Millis(int(arguments.zoned(argument, at).timestamp() * 1000))
     if not 0 <= millis <= now + CLOCKS_APART_MS:
-        raise BadInput(argument, "this date is before 1970, or still to come.")
+        raise BadInput(argument, "must not be before 1970 or more than five minutes in the future.")
     return millis

@@ -1,4 +1,4 @@
-"""The viewer's limits and what is left of them, as types."""
+"""The viewer's limits and what is left of them, as GraphQL types."""
 
 from datetime import datetime
 
@@ -10,58 +10,60 @@ from resolvers.limits import Quota, RemainingLimits
 from schema.rows import date
 
 
-@strawberry.type(description="A number of users that the viewer may follow or block.")
+@strawberry.type(description="A limit on the number of users that the viewer follows or blocks.")
 @of_rows(Quota)
 class RelationshipQuota:
-    @batched(description="How many the viewer may have.")
+    @batched(description="The maximum number of users.")
     def limit(quotas: Parents[Quota]) -> list[int]:
         return [quota.limit for quota in quotas]
 
-    @batched(description="How many the viewer has.")
+    @batched(description="The current number of users.")
     def used(quotas: Parents[Quota]) -> list[int]:
         return [quota.used for quota in quotas]
 
-    @batched(description="How many more the viewer may have: 0 if the limit is reached.")
+    @batched(description="How many more users are allowed. 0 if the limit is reached.")
     def remaining(quotas: Parents[Quota]) -> list[int]:
         return [quota.remaining for quota in quotas]
 
 
 @strawberry.type(
-    description="How many changes the viewer may make in a short time. A change that was made uses "
-    "one; unused ones come back at a constant rate."
+    description="A limit on how fast the viewer can make changes. Each change that takes effect "
+    "uses one of `remaining`, which grows back at a constant rate."
 )
 @of_rows(Budget)
 class ChangeQuota:
-    @batched(description="How many changes the viewer may make at once when none are used.")
+    @batched(description="The maximum number of changes that the viewer can make at once.")
     def limit(budgets: Parents[Budget]) -> list[int]:
         return [budget.limit for budget in budgets]
 
-    @batched(description="How many changes the viewer may make now.")
+    @batched(description="The number of changes that the viewer can make now.")
     def remaining(budgets: Parents[Budget]) -> list[int]:
         return [budget.remaining for budget in budgets]
 
-    @batched(description="When `remaining` is equal to `limit` again. Null if it is now.")
+    @batched(description="When `remaining` equals `limit` again. Null if it does now.")
     def reset_at(budgets: Parents[Budget]) -> list[datetime | None]:
         return [None if budget.reset_at is None else date(budget.reset_at) for budget in budgets]
 
 
-@strawberry.type(description="The limits on what the viewer may change, and what is left of them.")
+@strawberry.type(description="The limits of the viewer, and how much of them is left.")
 @of_rows(RemainingLimits)
 class RelationshipLimits:
     @batched(
         graphql_type=RelationshipQuota,
-        description="How many users the viewer may follow. Requests to follow count as well.",
+        description="The limit on users that the viewer follows. Pending requests count too.",
     )
     def following(rows: Parents[RemainingLimits]) -> list[Quota]:
         return [row.following for row in rows]
 
-    @batched(graphql_type=RelationshipQuota, description="How many users the viewer may block.")
+    @batched(
+        graphql_type=RelationshipQuota, description="The limit on users that the viewer blocks."
+    )
     def blocks(rows: Parents[RemainingLimits]) -> list[Quota]:
         return [row.blocks for row in rows]
 
     @batched(
         graphql_type=ChangeQuota,
-        description="How many changes of relationships and settings the viewer may make.",
+        description="The limit on changes of relationships and settings.",
     )
     def changes(rows: Parents[RemainingLimits]) -> list[Budget]:
         return [row.changes for row in rows]

@@ -1,6 +1,7 @@
-"""From what a caller wrote to pages of lists, for all connections alike. Knows no GraphQL type.
+"""Reads the pages of lists for all connections.
 
-A cursor is of one user's list: with several users, the others' fields say so as errors.
+A cursor belongs to one user's list. If a query uses it for several users, the fields of the other
+users fail.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -36,7 +37,7 @@ def pages(
     paging: Paging,
     order: ListOrder | FriendOrder | None,
 ) -> Awaitable[Rows]:
-    """A page of every user's list."""
+    """Return a page of each user's list."""
     scope = scope_of(info)
     lists = _lists(kind, users, order)
     return _rows(scope.limits, lists, paging, partial(pages_of, scope, kind))
@@ -49,7 +50,7 @@ def filtered(
     order: ListOrder | None,
     chosen: Filter,
 ) -> Awaitable[Rows]:
-    """A page of those of every user's followers who are chosen."""
+    """Return a page of each user's followers that match the filter."""
     scope = scope_of(info)
     lists = _lists(ListKind.FOLLOWERS, users, order)
     read = partial(overlap.filtered_followers, scope, chosen=chosen)
@@ -63,7 +64,7 @@ def own_pages(
     paging: Paging,
     order: ListOrder | None,
 ) -> Awaitable[Rows]:
-    """A page of a list that is the viewer's alone."""
+    """Return a page of a list that only the viewer can open."""
     scope = scope_of(info)
     lists = _lists(kind, [user for (user,) in viewers], order)
     return _rows(scope.limits, lists, paging, partial(own_pages_of, scope, kind))
@@ -72,7 +73,7 @@ def own_pages(
 def known_followers(
     info: Info, users: Parents[UserRow], paging: Paging, order: ListOrder | None
 ) -> Awaitable[Rows]:
-    """A page of whom the viewer follows among each user's followers."""
+    """Return a page of each user's followers whom the viewer follows."""
     scope = scope_of(info)
 
     async def read(owners: Sequence[UserId], window: Window) -> Opened:
@@ -88,7 +89,7 @@ def common_following(
     paging: Paging,
     order: ListOrder | None,
 ) -> Awaitable[Rows]:
-    """A page of whom each user and another one follow."""
+    """Return a page of the users whom both each user and `other` follow."""
     scope = scope_of(info)
 
     async def read(owners: Sequence[UserId], window: Window) -> Opened:
@@ -100,19 +101,19 @@ def common_following(
 async def closest_friends(
     info: Info, users: Parents[UserRow], paging: Paging, order: FriendOrder
 ) -> Rows:
-    """A page of the viewer's friends in the order of closeness, which nobody else's are put in."""
+    """Return a page of the viewer's friends, closest first. An error for other users."""
     scope = scope_of(info)
     viewer = scope.must_have_viewer()
-    refusal = BadInput("orderBy", "AFFINITY orders your own friends only.")
+    not_own = BadInput("orderBy", "can be AFFINITY only for the viewer's own friends. Use DATE.")
     if viewer not in users:
-        return [refusal] * len(users)
+        return [not_own] * len(users)
 
     async def read(_: Sequence[UserId], window: Window) -> Opened:
         return Opened([Access.VISIBLE], [await closest.closest_friends(scope, window)], [None])
 
     list_of = ListOf(Ranking.FRIENDS, viewer, is_oldest_first(order))
     (row,) = await _rows(scope.limits, [list_of], paging, read)
-    return [row if user == viewer else refusal for user in users]
+    return [row if user == viewer else not_own for user in users]
 
 
 def _lists(
@@ -139,7 +140,7 @@ async def _rows(
         try:
             asked_for = window(lists[0], limits, paging)
         except BadCursor as error:
-            return [error]  # of the only list
+            return [error]  # there is one list
         opened = await read(list(map(_OWNER, lists)), asked_for)
         return _opened_rows(lists, paging, opened, chosen)
     windows = [_window_or_error(list_of, limits, paging) for list_of in lists]
@@ -147,7 +148,9 @@ async def _rows(
     rows: Iterator[ConnectionRow] = iter(())
     if good:
         lists = [list_of for list_of, _ in good]
-        opened = await read(list(map(_OWNER, lists)), good[0][1])  # a cursor is of one list
+        opened = await read(
+            list(map(_OWNER, lists)), good[0][1]
+        )  # the cursor matches one list only
         rows = iter(_opened_rows(lists, paging, opened, chosen))
     return [next(rows) if isinstance(asked, Window) else asked for asked in windows]
 
@@ -165,13 +168,13 @@ _OWNER = attrgetter("owner")
 def _opened_rows(
     lists: Sequence[ListOf], paging: Paging, opened: Opened, chosen: Filter | None
 ) -> list[ConnectionRow]:
-    """The connections of lists that are all read in one order."""
+    """Return the connections of lists that are all read in one order."""
     accesses, pages, totals = opened
     if lists[0].oldest_first:
         pages = [Page(page.entries[::-1], page.more) for page in pages]
     _, after, last, before = paging
-    told = totals if chosen is None else repeat(chosen)
-    rows = zip(lists, pages, repeat(last is None), repeat((after, before)), accesses, told)
+    known = totals if chosen is None else repeat(chosen)
+    rows = zip(lists, pages, repeat(last is None), repeat((after, before)), accesses, known)
     return list(map(_connection_row, rows))
 
 

@@ -1,4 +1,4 @@
-"""Where writes begin: the mutation root, of all its parts, and what is about any change."""
+"""The mutation root, with the mutations that apply to any change."""
 
 from typing import Annotated
 
@@ -15,12 +15,13 @@ from schema.payload import ChangeRelationshipsPayload, UndoRelationshipChangePay
 from schema.request_mutations import RequestMutations
 from schema.settings_mutation import SettingsMutations
 
-_INPUT = strawberry.argument(description="To whom, how, and what to give back.")
+_CHANGES = strawberry.argument(description="The changes, and options.")
+_UNDO = strawberry.argument(description="The change to undo, and options.")
 
 
 @strawberry.type(
-    description="Everything that can be changed. All of it is safe to repeat, unless it says "
-    "otherwise, and whoever changes something sees it at once."
+    description="The entry points for writing. Repeating a mutation is safe unless its "
+    "description says otherwise. The user who makes a change sees it immediately."
 )
 class Mutation(
     FollowMutations,
@@ -31,26 +32,25 @@ class Mutation(
     InteractionMutations,
 ):
     @strawberry.mutation(
-        description="What an unfollow, a block or a removal took, or a request that was declined "
-        "or cancelled, is there again, with its date: for some minutes, and only if nothing that "
-        "the viewer may know of has taken its place. Whoever approves of their followers only "
-        "since is asked."
+        description="Undoes an unfollow, a block, the removal of a follower, or a declined or "
+        "cancelled request: restores what it removed, with the original dates. Possible for 15 "
+        "minutes by default, unless the relationship has changed since. If the user now approves "
+        "their followers, a follow request is sent instead of a follow."
     )
     async def undo_relationship_change(
         self,
         info: Info,
-        input: Annotated[UndoRelationshipChangeInput, _INPUT],  # noqa: A002
+        input: Annotated[UndoRelationshipChangeInput, _UNDO],  # noqa: A002
     ) -> UndoRelationshipChangePayload | None:
         return await undone(info, input)
 
     @strawberry.mutation(
-        description="Many changes at once. Each is made or refused for itself: a bad one spoils no "
-        "other. With an idempotency key, each has its own by its place; where one is another than "
-        "the key was used for, none is made."
+        description="Makes up to 50 changes. Each change succeeds or fails independently. If the "
+        "idempotency key was used with other changes, no change is made."
     )
     async def change_relationships(
         self,
         info: Info,
-        input: Annotated[ChangeRelationshipsInput, _INPUT],  # noqa: A002
+        input: Annotated[ChangeRelationshipsInput, _CHANGES],  # noqa: A002
     ) -> ChangeRelationshipsPayload | None:
         return await changed_many(info, input)

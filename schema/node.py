@@ -13,7 +13,7 @@ RELATION_PREFIX = "relation"
 REQUEST_PREFIX = "request"
 SUGGESTION_PREFIX = "suggestion"
 VIEWER_PREFIX = "viewer"
-"""What the ids of objects begin with; a user's id has no prefix."""
+"""The prefixes of ids. A user's id has no prefix."""
 
 USERS_IN_ID = {RELATION_PREFIX: 2, REQUEST_PREFIX: 2, SUGGESTION_PREFIX: 2, VIEWER_PREFIX: 1}
 """How many user ids follow each prefix, separated by colons."""
@@ -23,17 +23,17 @@ USERS_IN_ID = {RELATION_PREFIX: 2, REQUEST_PREFIX: 2, SUGGESTION_PREFIX: 2, VIEW
 class Node:
     @batched(
         graphql_type=strawberry.ID,
-        description="The id, unique among all objects. A user's id is the platform's own 64-bit "
-        "user id as a decimal number; the ids of other objects begin with a word and a colon.",
+        description="The globally unique id. The id of a user is the platform's 64-bit user id as "
+        "a decimal number; other ids begin with a prefix and a colon.",
         ready=True,
     )
     def id(rows: Parents[UserRow]) -> list[str]:
-        # orjson writes a column of numbers in less than half of the time that str takes.
+        # orjson formats a column of numbers in less than half of the time of str.
         return orjson.dumps(list(rows))[1:-1].decode().split(",")
 
 
 def parsed_id(text: str) -> tuple[str, Sequence[UserId]] | None:
-    """The prefix and the user ids of an object's id; None if it is not such an id."""
+    """Return the prefix and the user ids of an object's id; None if it has no such form."""
     prefix, *parts = text.split(":", 3)
     users = [user for user in map(user_id_of, parts) if user is not None]
     if len(users) != len(parts) or len(users) != USERS_IN_ID.get(prefix):

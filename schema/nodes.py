@@ -28,8 +28,10 @@ FetchRows: TypeAlias = Callable[[Scope, Sequence[Users]], Awaitable[Sequence[obj
 
 
 async def nodes_of(scope: Scope, argument: str, ids: Sequence[str]) -> list[Outcome[object | None]]:
-    """One row for each id, in order. None where there is no such object, or the viewer may not see
-    it; a BadInput where the text is no id at all.
+    """Return one row for each id, in order.
+
+    It is None if there is no such object or the viewer may not see it, and a BadInput if the text
+    is not an id.
     """
     asked: dict[str, dict[str, Users]] = {}
     for text in ids:
@@ -52,8 +54,8 @@ def _user(argument: str, text: str) -> Outcome[UserId]:
         prefixes = ", ".join(f"`{prefix}:`" for prefix in _FETCHERS)
         return BadInput(
             argument,
-            f'"{arguments.shown(text)}" is not an id: use a user\'s decimal number, or one of the '
-            f"prefixes {prefixes} with the user ids behind it, separated by colons.",
+            f"accepts only user ids, or a prefix ({prefixes}) followed by user ids with colons "
+            f'between them, got "{arguments.shown(text)}".',
         )
 
 

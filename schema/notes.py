@@ -1,4 +1,4 @@
-"""What is written beside edges, for the fields of several types. Knows no type of the API."""
+"""Reads the notes on edges (the end of a mute, the message of a request) for several types."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,5 +8,5 @@ from storage.ports import Remark
 
 
 async def notes_of(scope: Scope, pairs: Sequence[Pair]) -> Mapping[Pair, Remark]:
-    """What is written beside these edges."""
+    """Return the notes on these edges."""
     return await scope.stores.remarks.of(pairs)

@@ -1,4 +1,4 @@
-"""In which order lists are read, and which of their entries. Knows nothing of how."""
+"""The orders and filters of lists."""
 
 from datetime import datetime
 from enum import Enum
@@ -10,69 +10,79 @@ from resolvers.overlap import Filter
 from schema.arguments import moment
 
 
-@strawberry.enum(description="Which way round a list is read.")
+@strawberry.enum(description="The direction of an order.")
 class OrderDirection(Enum):
-    ASC = strawberry.enum_value("ASC", description="What is least comes first: the oldest.")
-    DESC = strawberry.enum_value("DESC", description="What is most comes first: the newest.")
-
-
-@strawberry.enum(description="By what a list is ordered.")
-class ListOrderField(Enum):
-    DATE = strawberry.enum_value("DATE", description="By when each of its entries began.")
-
-
-@strawberry.enum(description="By what a list of friends is ordered.")
-class FriendOrderField(Enum):
-    DATE = strawberry.enum_value("DATE", description="By when each friendship began.")
-    AFFINITY = strawberry.enum_value(
-        "AFFINITY",
-        description="By how much the viewer has to do with each of them, most first. Of the "
-        "viewer's own friends only: of anybody else's it is an error.",
+    ASC = strawberry.enum_value(
+        "ASC", description="Ascending: the oldest first, or the least close friend first."
+    )
+    DESC = strawberry.enum_value(
+        "DESC", description="Descending: the newest first, or the closest friend first."
     )
 
 
-@strawberry.input(description="In which order a list is read.")
+@strawberry.enum(description="The value by which a list is ordered.")
+class ListOrderField(Enum):
+    DATE = strawberry.enum_value("DATE", description="The date of each entry.")
+
+
+@strawberry.enum(description="The value by which a list of friends is ordered.")
+class FriendOrderField(Enum):
+    DATE = strawberry.enum_value("DATE", description="The date on which each friendship began.")
+    AFFINITY = strawberry.enum_value(
+        "AFFINITY",
+        description="The closeness of each friend, computed from the viewer's recorded "
+        "interactions. Only for the viewer's own friends; otherwise the error is `BAD_USER_INPUT`.",
+    )
+
+
+@strawberry.input(description="The order of a list.")
 class ListOrder:
-    field: ListOrderField = strawberry.field(default=ListOrderField.DATE, description="By what.")
+    field: ListOrderField = strawberry.field(
+        default=ListOrderField.DATE, description="The value to order by."
+    )
     direction: OrderDirection = strawberry.field(
-        default=OrderDirection.DESC, description="Which way round."
+        default=OrderDirection.DESC, description="The direction of the order."
     )
 
 
 Order = Annotated[
-    ListOrder | None, strawberry.argument(description="The newest first, if nothing is said.")
+    ListOrder | None,
+    strawberry.argument(description="The order of the list: newest first by default."),
 ]
 
 
-@strawberry.input(description="In which order a list of friends is read.")
+@strawberry.input(description="The order of a list of friends.")
 class FriendOrder:
     field: FriendOrderField = strawberry.field(
-        default=FriendOrderField.DATE, description="By what."
+        default=FriendOrderField.DATE, description="The value to order by."
     )
     direction: OrderDirection = strawberry.field(
-        default=OrderDirection.DESC, description="Which way round."
+        default=OrderDirection.DESC, description="The direction of the order."
     )
 
 
-@strawberry.input(description="Which followers are shown: those of whom all holds that is given.")
+@strawberry.input(
+    description="A filter for followers. If several fields are given, all of them apply."
+)
 class FollowerFilter:
     viewer_follows: bool | None = strawberry.field(
         default=None,
-        description="Whether the viewer follows them, openly or by a whisper. Somebody has to be "
-        "signed in for this: the error is `UNAUTHENTICATED`, and the user is null.",
+        description="True: only followers whom the viewer follows. False: only followers whom the "
+        "viewer does not follow. If nobody is signed in, the error is `UNAUTHENTICATED` and the "
+        "`User` is null.",
     )
     since: datetime | None = strawberry.field(
-        default=None, description="Only who has followed since then: a date with a time zone."
+        default=None, description="Only followers who have followed since this date."
     )
 
     @property
     def chosen(self) -> Filter:
-        """The filter as a use case takes it."""
+        """The filter as the use cases take it."""
         return Filter(
             self.viewer_follows, None if self.since is None else moment("filter.since", self.since)
         )
 
 
 def is_oldest_first(order: ListOrder | FriendOrder | None) -> bool:
-    """Whether the oldest entries come first; they do not, if nothing is said."""
+    """Whether the oldest entries come first. By default they do not."""
     return order is not None and order.direction is OrderDirection.ASC

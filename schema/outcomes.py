@@ -5,20 +5,20 @@ from typing import cast
 
 import strawberry
 
-_REJECTED = "Nothing was changed; `userErrors` gives the reason."
+_REJECTED = "Nothing changed. `userErrors` gives the reason."
 
 
 @strawberry.enum(description="The outcome of `followUser`.")
 class FollowUserOutcome(Enum):
-    FOLLOWED = strawberry.enum_value("FOLLOWED", description="The viewer follows the user now.")
+    FOLLOWED = strawberry.enum_value("FOLLOWED", description="The viewer now follows the user.")
     REQUESTED = strawberry.enum_value(
-        "REQUESTED", description="The user approves who follows them, and has been asked."
+        "REQUESTED", description="The user approves their followers: a follow request was sent."
     )
     ALREADY_FOLLOWING = strawberry.enum_value(
-        "ALREADY_FOLLOWING", description="The viewer did already; nothing was changed."
+        "ALREADY_FOLLOWING", description="The viewer already follows the user. Nothing changed."
     )
     ALREADY_REQUESTED = strawberry.enum_value(
-        "ALREADY_REQUESTED", description="The user has been asked already; nothing was changed."
+        "ALREADY_REQUESTED", description="A follow request is already pending. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
@@ -26,22 +26,22 @@ class FollowUserOutcome(Enum):
 @strawberry.enum(description="The outcome of `unfollowUser`.")
 class UnfollowUserOutcome(Enum):
     UNFOLLOWED = strawberry.enum_value(
-        "UNFOLLOWED", description="The viewer does not follow the user any more."
+        "UNFOLLOWED", description="The viewer no longer follows the user."
     )
     NOT_FOLLOWING = strawberry.enum_value(
-        "NOT_FOLLOWING", description="The viewer did not anyway; nothing was changed."
+        "NOT_FOLLOWING", description="The viewer does not follow the user. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
 @strawberry.enum(description="The outcome of `updateFollow`.")
 class UpdateFollowOutcome(Enum):
-    UPDATED = strawberry.enum_value("UPDATED", description="The follow is now as it was asked for.")
+    UPDATED = strawberry.enum_value("UPDATED", description="The follow was changed.")
     UNCHANGED = strawberry.enum_value(
-        "UNCHANGED", description="It was so already; nothing was changed."
+        "UNCHANGED", description="The follow already has these values. Nothing changed."
     )
     NOT_FOLLOWING = strawberry.enum_value(
-        "NOT_FOLLOWING", description="The viewer does not follow the user; nothing was changed."
+        "NOT_FOLLOWING", description="The viewer does not follow the user. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
@@ -49,19 +49,19 @@ class UpdateFollowOutcome(Enum):
 @strawberry.enum(description="The outcome of `removeFollower`.")
 class RemoveFollowerOutcome(Enum):
     FOLLOWER_REMOVED = strawberry.enum_value(
-        "FOLLOWER_REMOVED", description="The user does not follow the viewer any more."
+        "FOLLOWER_REMOVED", description="The user no longer follows the viewer."
     )
     NOT_FOLLOWED = strawberry.enum_value(
-        "NOT_FOLLOWED", description="The user did not anyway; nothing was changed."
+        "NOT_FOLLOWED", description="The user does not follow the viewer. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
 @strawberry.enum(description="The outcome of `blockUser`.")
 class BlockUserOutcome(Enum):
-    BLOCKED = strawberry.enum_value("BLOCKED", description="The viewer blocks the user now.")
+    BLOCKED = strawberry.enum_value("BLOCKED", description="The viewer now blocks the user.")
     ALREADY_BLOCKED = strawberry.enum_value(
-        "ALREADY_BLOCKED", description="The viewer did already; nothing was changed."
+        "ALREADY_BLOCKED", description="The viewer already blocks the user. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
@@ -69,10 +69,10 @@ class BlockUserOutcome(Enum):
 @strawberry.enum(description="The outcome of `unblockUser`.")
 class UnblockUserOutcome(Enum):
     UNBLOCKED = strawberry.enum_value(
-        "UNBLOCKED", description="The viewer does not block the user any more."
+        "UNBLOCKED", description="The viewer no longer blocks the user."
     )
     NOT_BLOCKED = strawberry.enum_value(
-        "NOT_BLOCKED", description="The viewer did not anyway; nothing was changed."
+        "NOT_BLOCKED", description="The viewer does not block the user. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
@@ -80,22 +80,20 @@ class UnblockUserOutcome(Enum):
 @strawberry.enum(description="The outcome of `muteUser`.")
 class MuteUserOutcome(Enum):
     MUTED = strawberry.enum_value(
-        "MUTED", description="The viewer mutes the user now, until the date that was asked for."
+        "MUTED", description="The viewer now mutes the user, with the requested end."
     )
     ALREADY_MUTED = strawberry.enum_value(
         "ALREADY_MUTED",
-        description="The viewer did already, until the same date; nothing was changed.",
+        description="The viewer already mutes the user with the same end. Nothing changed.",
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
 @strawberry.enum(description="The outcome of `unmuteUser`.")
 class UnmuteUserOutcome(Enum):
-    UNMUTED = strawberry.enum_value(
-        "UNMUTED", description="The viewer does not mute the user any more."
-    )
+    UNMUTED = strawberry.enum_value("UNMUTED", description="The viewer no longer mutes the user.")
     NOT_MUTED = strawberry.enum_value(
-        "NOT_MUTED", description="The viewer did not anyway; nothing was changed."
+        "NOT_MUTED", description="The viewer does not mute the user. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
@@ -103,19 +101,21 @@ class UnmuteUserOutcome(Enum):
 @strawberry.enum(description="The outcome of `acceptFollowRequest`.")
 class AcceptFollowRequestOutcome(Enum):
     REQUEST_ACCEPTED = strawberry.enum_value(
-        "REQUEST_ACCEPTED", description="The user follows the viewer now."
+        "REQUEST_ACCEPTED", description="The user now follows the viewer."
     )
     NO_REQUEST = strawberry.enum_value(
-        "NO_REQUEST", description="There is no such request; nothing was changed."
+        "NO_REQUEST", description="There is no pending request. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
 @strawberry.enum(description="The outcome of `declineFollowRequest`.")
 class DeclineFollowRequestOutcome(Enum):
-    REQUEST_DECLINED = strawberry.enum_value("REQUEST_DECLINED", description="The request is gone.")
+    REQUEST_DECLINED = strawberry.enum_value(
+        "REQUEST_DECLINED", description="The request was declined."
+    )
     NO_REQUEST = strawberry.enum_value(
-        "NO_REQUEST", description="There is no such request; nothing was changed."
+        "NO_REQUEST", description="There is no pending request. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
@@ -123,10 +123,10 @@ class DeclineFollowRequestOutcome(Enum):
 @strawberry.enum(description="The outcome of `cancelFollowRequest`.")
 class CancelFollowRequestOutcome(Enum):
     REQUEST_CANCELLED = strawberry.enum_value(
-        "REQUEST_CANCELLED", description="The request is taken back."
+        "REQUEST_CANCELLED", description="The request was cancelled."
     )
     NO_REQUEST = strawberry.enum_value(
-        "NO_REQUEST", description="There is no such request; nothing was changed."
+        "NO_REQUEST", description="There is no pending request. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
@@ -137,7 +137,7 @@ class DismissSuggestionOutcome(Enum):
         "DISMISSED", description="The user will not be suggested to the viewer again."
     )
     ALREADY_DISMISSED = strawberry.enum_value(
-        "ALREADY_DISMISSED", description="The user was dismissed already; nothing was changed."
+        "ALREADY_DISMISSED", description="The suggestion was already dismissed. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
@@ -146,19 +146,17 @@ class DismissSuggestionOutcome(Enum):
 class UndoRelationshipChangeOutcome(Enum):
     RESTORED = strawberry.enum_value(
         "RESTORED",
-        description="What the change took is there again, with its date; or is asked for, where "
-        "that has become necessary.",
+        description="The change was undone. If the user now approves their followers, a follow "
+        "request was sent instead of a follow.",
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
 
-@strawberry.enum(description="The outcome of a change of settings.")
+@strawberry.enum(description="The outcome of `updateRelationshipSettings` or `setFollowingLimit`.")
 class SettingsOutcome(Enum):
-    UPDATED = strawberry.enum_value(
-        "UPDATED", description="The settings are now as they were asked for."
-    )
+    UPDATED = strawberry.enum_value("UPDATED", description="The settings were changed.")
     UNCHANGED = strawberry.enum_value(
-        "UNCHANGED", description="They were so already; nothing was changed."
+        "UNCHANGED", description="The settings already have these values. Nothing changed."
     )
     REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
 
@@ -170,12 +168,12 @@ class ChangeRelationshipsOutcome(Enum):
     )
     PARTIALLY_COMPLETED = strawberry.enum_value(
         "PARTIALLY_COMPLETED",
-        description="At least one change was rejected or could not be made; see each entry of "
-        "`changes`.",
+        description="At least one change was rejected or failed. The entries of `changes` give "
+        "the reasons.",
     )
     REJECTED = strawberry.enum_value(
         "REJECTED",
-        description="No change was made, because the input as a whole is invalid; `userErrors` "
+        description="No change was made because the input as a whole is invalid. `userErrors` "
         "gives the reason.",
     )
 
@@ -194,7 +192,7 @@ OUTCOMES: tuple[type[Enum], ...] = (
     CancelFollowRequestOutcome,
     DismissSuggestionOutcome,
 )
-"""Those of one change among many."""
+"""The outcomes that one change of `changeRelationships` can have."""
 
 _VALUES = {
     value.name: strawberry.enum_value(value.value, description=value.description)

@@ -1,4 +1,4 @@
-"""Relay's four arguments, written once for all lists. Knows nothing of lists."""
+"""Relay's four arguments, declared once for all lists."""
 
 import inspect
 from collections.abc import Callable
@@ -13,20 +13,24 @@ from schema.arguments import Paging
 First = Annotated[
     int | None,
     strawberry.argument(
-        description="How many from the list's beginning: 20 by default, at most 100."
+        description="Returns the first entries of the list: between 0 and 100, by default 20. "
+        "Cannot be combined with `last`."
     ),
 ]
 After = Annotated[
     str | None,
-    strawberry.argument(description="Only what comes after the edge with this cursor."),
+    strawberry.argument(description="Returns only entries after this cursor."),
 ]
 Last = Annotated[
     int | None,
-    strawberry.argument(description="How many from the list's end, instead of `first`."),
+    strawberry.argument(
+        description="Returns the last entries of the list: between 0 and 100. Cannot be combined "
+        "with `first`."
+    ),
 ]
 Before = Annotated[
     str | None,
-    strawberry.argument(description="Only what comes before the edge with this cursor."),
+    strawberry.argument(description="Returns only entries before this cursor."),
 ]
 
 _ARGUMENTS = {"first": First, "after": After, "last": Last, "before": Before}
@@ -39,10 +43,10 @@ T = TypeVar("T")
 
 
 def paged(resolver: Callable[..., T]) -> Callable[..., T]:
-    """A resolver that takes a `paging` becomes one that takes the four arguments in its place.
+    """Return a resolver that takes the four arguments in place of the parameter `paging`.
 
-    Strawberry reads a field's arguments off the signature: so that is what is changed. What is not
-    given is None to the resolver, and has no default in the schema.
+    Strawberry reads the arguments of a field from the signature, so the signature is changed. An
+    omitted argument is None in the resolver and has no default in the schema.
     """
     signature = inspect.signature(resolver)
 

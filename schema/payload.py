@@ -1,4 +1,4 @@
-"""The results of mutations that change relationships, as types."""
+"""The results of mutations that change relationships, as GraphQL types."""
 
 from enum import Enum
 
@@ -26,42 +26,45 @@ from schema.user import User
 from schema.user_error import UserError
 from schema.viewer import Viewer
 
-OUTCOME = "What the mutation did, or found to be in effect already."
+OUTCOME = "What the mutation did, or which state was already in effect."
 CHANGED = "Whether the mutation changed anything."
-USER_ERRORS = "Why the change was rejected; empty if it was not."
+USER_ERRORS = "Why the mutation was rejected. Empty if it was not."
 CLIENT_MUTATION_ID = "The `clientMutationId` of the input."
-AS_FRESH = (
-    "A token for `atLeastAsFresh` or the header `X-Consistency-Token`: an answer to a request with "
-    "it includes this change. Null if the change was rejected. Not secret: other users may use it."
+CONSISTENCY = (
+    "A token for the argument `atLeastAsFresh` or the header `X-Consistency-Token`: the response "
+    "to a request with this token includes the change. Other users can use the token too. Null if "
+    "the mutation was rejected, or no token is available."
 )
 
 
 @strawberry.type
 class ChangeResult:
-    """The fields of every result of a change; not a type of the API."""
+    """The fields of the result of every change; not a type of the API."""
 
     changed: bool = strawberry.field(description=CHANGED)
     relation: Relation | None = strawberry.field(
-        description="The relation between the viewer and the user after this mutation. Null if "
-        "the user id is invalid."
+        description="The relationship between the viewer and the user after this mutation. Null "
+        "if the input is invalid."
     )
     user: User | None = strawberry.field(
-        description="The other user. Null if the user id is invalid."
+        description="The other user. Null if the input is invalid."
     )
     user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
     undo_token: str | None = strawberry.field(
-        description="A token for `undoRelationshipChange`, which restores what this change "
-        "removed. Null if there is nothing to undo. Valid for some minutes, for the viewer only."
+        description="A token for `undoRelationshipChange`. Null if there is nothing to undo. Only "
+        "the viewer can use it, for 15 minutes by default."
     )
 
 
 @strawberry.interface(
-    description="The result of a mutation that changes what the viewer and one other user are to "
-    "each other. Each result also has an `outcome`, whose values depend on the mutation."
+    description="The result of a mutation that changes the relationship between the viewer and "
+    "another user. Each implementation also has an `outcome`, whose values depend on the mutation."
 )
 class RelationshipPayload(ChangeResult):
-    viewer: Viewer | None = strawberry.field(description="The user who made the request.")
-    consistency_token: str | None = strawberry.field(default=None, description=AS_FRESH)
+    viewer: Viewer | None = strawberry.field(
+        description="The user who makes the request. Null only beside an error."
+    )
+    consistency_token: str | None = strawberry.field(default=None, description=CONSISTENCY)
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
@@ -127,6 +130,13 @@ class DismissSuggestionPayload(RelationshipPayload):
 
 @strawberry.type(description="The result of `undoRelationshipChange`.")
 class UndoRelationshipChangePayload(RelationshipPayload):
+    relation: Relation | None = strawberry.field(
+        description="The relationship between the viewer and the user after this mutation. Null "
+        "if the input is invalid or `undoToken` is unknown."
+    )
+    user: User | None = strawberry.field(
+        description="The other user. Null if the input is invalid or `undoToken` is unknown."
+    )
     outcome: UndoRelationshipChangeOutcome = strawberry.field(description=OUTCOME)
 
 
@@ -138,18 +148,22 @@ class RelationshipChange(ChangeResult):
 @strawberry.type(description="The result of `changeRelationships`.")
 class ChangeRelationshipsPayload:
     outcome: ChangeRelationshipsOutcome = strawberry.field(
-        description="Whether all changes, some or none were made or already in effect."
+        description="Whether all changes succeeded."
     )
-    changed: bool = strawberry.field(description="Whether at least one change changed anything.")
+    changed: bool = strawberry.field(description="Whether at least one change had an effect.")
     changes: list[RelationshipChange | None] = strawberry.field(
-        description="One result for each change of the input, in order. Null, beside an error, "
-        "where a part of the service was unavailable: send that change again."
+        description="One result for each change of the input, in order. An entry is null beside "
+        "an error if the service was unavailable: send that change again. Empty if the input as a "
+        "whole was rejected."
     )
-    viewer: Viewer | None = strawberry.field(description="The user who made the request.")
+    viewer: Viewer | None = strawberry.field(
+        description="The user who makes the request. Null only beside an error."
+    )
     user_errors: list[UserError] = strawberry.field(
-        description="Why the input as a whole was rejected; empty if it was not."
+        description="Why the input as a whole was rejected. Empty if it was not. The errors of "
+        "one change are in its entry of `changes`."
     )
     consistency_token: str | None = strawberry.field(
-        default=None, description=f"{AS_FRESH} One for all changes."
+        default=None, description=f"{CONSISTENCY} The token is for all changes."
     )
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)

@@ -1,4 +1,4 @@
-"""The query root: every field that a read can start with."""
+"""The query root."""
 
 from collections.abc import Sequence
 from typing import Annotated, cast
@@ -22,41 +22,48 @@ from schema.user import User
 from schema.viewer import Viewer
 
 UserIdArgument = Annotated[
-    strawberry.ID, strawberry.argument(description="A user id: a decimal number.")
+    strawberry.ID, strawberry.argument(description="The id of a user: a decimal number.")
 ]
-NodeId = Annotated[strawberry.ID, strawberry.argument(description="The id of any object.")]
+NodeId = Annotated[
+    strawberry.ID, strawberry.argument(description="The id of an object of any type.")
+]
 UserIds = Annotated[
-    list[strawberry.ID], strawberry.argument(description="Up to 100 user ids, repeats allowed.")
+    list[strawberry.ID],
+    strawberry.argument(description="The ids of up to 100 users. Duplicates are allowed."),
 ]
 NodeIds = Annotated[
-    list[strawberry.ID], strawberry.argument(description="Up to 100 ids of any objects.")
+    list[strawberry.ID],
+    strawberry.argument(
+        description="The ids of up to 100 objects of any type. Duplicates are allowed."
+    ),
 ]
 
 
-_NEVER = "Null only beside an error: every valid id is a user's."
+_NEVER = "Null only beside an error, because every valid id is a user."
 
 
-@strawberry.input(description="Two users, in order.")
+@strawberry.input(description="An ordered pair of users.")
 class UserPair:
-    from_: strawberry.ID = strawberry.field(name="from", description="The id of the first.")
-    to: strawberry.ID = strawberry.field(description="The id of the second.")
+    from_: strawberry.ID = strawberry.field(name="from", description="The id of the first user.")
+    to: strawberry.ID = strawberry.field(description="The id of the second user.")
 
 
 UserPairs = Annotated[
     list[UserPair],
-    strawberry.argument(description="Up to 500 pairs of users. Repeats are allowed."),
+    strawberry.argument(description="Up to 500 pairs of users. Duplicates are allowed."),
 ]
 
 
 @strawberry.type(
-    description="The entry points for reading. Each field fails on its own: where one is "
-    "forbidden or has invalid arguments, it is null beside an error, and the others are answered."
+    description="The entry points for reading. Each field fails independently: if a field is "
+    "forbidden or has invalid arguments, it is null beside an error, and the other fields are "
+    "answered."
 )
 class Query:
     @batched(
-        description="The object with this id: a user, a relation, a follow request that the "
-        "viewer sent or received, one of the viewer's suggestions, or the viewer. Null if there "
-        "is no such object, or the viewer may not see it."
+        description="The object with this id: a `User`, `Relation`, `FollowRequest`, "
+        "`FollowSuggestion` or `Viewer`. Null if there is no such object, or the viewer may not "
+        "see it."
     )
     async def node(
         roots: Parents[None],
@@ -68,8 +75,9 @@ class Query:
 
     @batched(
         graphql_type=list[Node | None] | None,
-        description="The objects with these ids, in their order. An entry is null where `node` "
-        "is null; an invalid id is null beside an error of its own.",
+        description="The objects with these ids, in the order of `ids`. An entry is null if there "
+        "is no such object or the viewer may not see it, and null beside an error if the id is "
+        "invalid.",
     )
     async def nodes(
         roots: Parents[None], info: Info, ids: NodeIds
@@ -88,8 +96,8 @@ class Query:
 
     @batched(
         graphql_type=list[User | None] | None,
-        description="The users with these ids, in their order. An entry is null only beside an "
-        "error: its id is invalid.",
+        description="The users with these ids, in the order of `ids`. An entry is null beside an "
+        "error if its id is invalid.",
     )
     def users(
         roots: Parents[None],
@@ -110,9 +118,9 @@ class Query:
 
     @batched(
         graphql_type=list[Relation | None] | None,
-        description="For services: the relation of each pair of users, in the order of `pairs`. "
-        "An entry is null only beside an error: a user id of its pair is invalid. Other callers "
-        "get the error `FORBIDDEN`.",
+        description="The relationship of each pair of users, in the order of `pairs`. An entry is "
+        "null beside an error if one of its ids is invalid. Only for services: other callers get "
+        "the error `FORBIDDEN`.",
     )
     async def relations_between(
         roots: Parents[None],
@@ -132,8 +140,8 @@ class Query:
 
     @batched(
         graphql_type=UserAccount | None,
-        description="For services: the state of this user's account. Other callers get the error "
-        "`FORBIDDEN`.",
+        description="The account of the user with this id. Only for services: other callers get "
+        "the error `FORBIDDEN`.",
     )
     async def account(
         roots: Parents[None],
@@ -145,9 +153,9 @@ class Query:
 
     @batched(
         graphql_type=list[UserAccount | None] | None,
-        description="For services: the states of these users' accounts, in the order of `ids`. An "
-        "entry is null only beside an error: its id is invalid. Other callers get the error "
-        "`FORBIDDEN`.",
+        description="The accounts of the users with these ids, in the order of `ids`. An entry is "
+        "null beside an error if its id is invalid. Only for services: other callers get the "
+        "error `FORBIDDEN`.",
     )
     async def accounts(
         roots: Parents[None],
@@ -159,17 +167,15 @@ class Query:
         users = arguments.each_user_id("ids", ids, scope.limits.users_max)
         return [await _accounts(scope, users)] * len(roots)
 
-    @batched(
-        name="_service", description="For a router of federated subgraphs: what this subgraph is."
-    )
+    @batched(name="_service", description="The schema of this subgraph, for a federation router.")
     def service(roots: Parents[None], info: Info) -> list[Service]:
         return [Service(sdl=subgraph(info.schema))] * len(roots)
 
     @batched(
         name="_entities",
         graphql_type=list[Entity | None],
-        description="For a router of federated subgraphs: the users whom other subgraphs mean, in "
-        "their order; null beside an error where one is no user.",
+        description="The referenced users, in the order of `representations`, for a federation "
+        "router. An entry is null beside an error if its reference is invalid.",
     )
     def entities(
         roots: Parents[None], info: Info, representations: Representations

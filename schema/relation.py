@@ -1,4 +1,4 @@
-"""How one user stands to another, as a type. Knows nothing of how it is read."""
+"""The relationship between two users as a GraphQL type."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -23,42 +23,48 @@ if TYPE_CHECKING:
 LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
 
-@strawberry.enum(description="How one user stands to another, in one word.")
+@strawberry.enum(description="The follows between two users in both directions, in one word.")
 class RelationState(Enum):
-    NONE = strawberry.enum_value("NONE", description="Neither follows the other.")
-    FOLLOWING = strawberry.enum_value("FOLLOWING", description="The first follows the second.")
-    FOLLOWED_BY = strawberry.enum_value("FOLLOWED_BY", description="The second follows the first.")
-    FRIENDS = strawberry.enum_value("FRIENDS", description="Both follow each other.")
-    SELF = strawberry.enum_value("SELF", description="They are one and the same user.")
+    NONE = strawberry.enum_value("NONE", description="Neither user follows the other.")
+    FOLLOWING = strawberry.enum_value(
+        "FOLLOWING", description="`from` follows `to`, and the two users are not friends."
+    )
+    FOLLOWED_BY = strawberry.enum_value(
+        "FOLLOWED_BY", description="`to` follows `from`, and `from` does not follow `to`."
+    )
+    FRIENDS = strawberry.enum_value(
+        "FRIENDS", description="The users follow each other, neither by a whisper."
+    )
+    SELF = strawberry.enum_value("SELF", description="`from` and `to` are the same user.")
 
 
 @strawberry.type(
-    description="The relationship between the user `from` and the user `to`, in both directions, "
-    "as far as the viewer may see it. Hidden parts look as if they did not exist."
+    description="The relationship between the users `from` and `to`, in both directions. What the "
+    "viewer may not see is returned as if it did not exist."
 )
 @of_rows(tuple)
 class Relation(Node):
     @batched(
         graphql_type=strawberry.ID,
-        description="The id: `relation:`, the id of `from`, a colon, and the id of `to`.",
+        description="The id: `relation:` and the ids of `from` and `to`, separated by a colon.",
         ready=True,
     )
     def id(rows: Parents[RelationRow]) -> list[str]:
         ends = zip(places(rows, SOURCE), places(rows, TARGET), strict=True)
         return [f"{RELATION_PREFIX}:{source}:{target}" for source, target in ends]
 
-    @batched(name="from", description="The user from whose side this is told.")
+    @batched(name="from", description="The first user.")
     def from_(rows: Parents[RelationRow]) -> list[LazyUser]:
         return cast("list[User]", places(rows, SOURCE))
 
-    @batched(description="The user whom this is about.")
+    @batched(description="The second user.")
     def to(rows: Parents[RelationRow]) -> list[LazyUser]:
         return cast("list[User]", places(rows, TARGET))
 
     state: RelationState = derived(
         KINDS,
         lambda kinds: RelationState[rules.state(kinds).name],
-        description="Both directions in one word, from the side of `from`.",
+        description="The follows between the two users in both directions, in one word.",
     )
     following: bool = derived(KINDS, rules.follows, description="Whether `from` follows `to`.")
     followed_by: bool = derived(KINDS, rules.followed, description="Whether `to` follows `from`.")
@@ -66,63 +72,76 @@ class Relation(Node):
     whispering: bool = derived(
         KINDS,
         rules.whispers,
-        description="Whether `from` follows `to` by a whisper. To all but these two: false.",
+        description="Whether `from` follows `to` by a whisper. Only these two users and services "
+        "see it; for others it is false.",
     )
     requested: bool = derived(
         KINDS,
         rules.requests,
-        description="Whether `from` has asked to follow `to`, and waits. To all but these two: "
-        "false.",
+        description="Whether a request of `from` to follow `to` is pending. Only these two users "
+        "and services see it; for others it is false.",
     )
     requested_by: bool = derived(
         KINDS,
         rules.requested,
-        description="Whether `to` has asked to follow `from`, and waits. To all but these two: "
-        "false.",
+        description="Whether a request of `to` to follow `from` is pending. Only these two users "
+        "and services see it; for others it is false.",
     )
     blocking: bool = derived(
-        KINDS, rules.blocks, description="Whether `from` blocks `to`. To all but `from`: false."
+        KINDS,
+        rules.blocks,
+        description="Whether `from` blocks `to`. Only `from` and services see it; for others "
+        "it is false.",
     )
     muted: bool = derived(
-        KINDS, rules.mutes, description="Whether `from` has muted `to`. To all but `from`: false."
+        KINDS,
+        rules.mutes,
+        description="Whether `from` mutes `to`. Only `from` and services see it; for others "
+        "it is false.",
     )
     close_follow: bool = derived(
         KINDS,
         rules.is_close_follow,
-        description="Whether `to` is a close follow of `from`. To all but `from`: false.",
+        description="Whether `to` is a close follow of `from`. Only `from` and services see it; "
+        "for others it is false.",
     )
 
-    @batched(description="Since when `from` has followed `to`; null if they do not.", ready=True)
+    @batched(
+        description="When `from` began to follow `to`. Null if `following` is false.", ready=True
+    )
     def followed_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.follows, _SINCE)
 
-    @batched(description="Since when `to` has followed `from`; null if they do not.", ready=True)
+    @batched(
+        description="When `to` began to follow `from`. Null if `followedBy` is false.", ready=True
+    )
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.followed, _BACK_SINCE)
 
     @batched(
-        description="Since when `from` has waited for approval; null if they do not.", ready=True
+        description="When `from` sent the pending request. Null if `requested` is false.",
+        ready=True,
     )
     def requested_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.requests, _SINCE)
 
     @batched(
-        description="Since when `to` has waited for approval; null if they do not.", ready=True
+        description="When `to` sent the pending request. Null if `requestedBy` is false.",
+        ready=True,
     )
     def requested_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.requested, _BACK_SINCE)
 
     @batched(
-        description="Since when `from` has blocked `to`; null if they do not. To all but `from`: "
-        "null.",
+        description="When `from` blocked `to`. Null if `blocking` is false.",
         ready=True,
     )
     def blocked_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.blocks, _SINCE)
 
     @batched(
-        description="When the mute of `to` by `from` ends by itself; null if it does not, or if "
-        "there is none. To all but `from`: null."
+        description="When the mute of `to` by `from` ends. Null if `muted` is false, or the mute "
+        "has no end."
     )
     async def muted_until(rows: Parents[RelationRow], info: Info) -> list[datetime | None]:
         pairs = [Pair(source, target) for source, target, kinds, _ in rows if rules.mutes(kinds)]
@@ -132,7 +151,8 @@ class Relation(Node):
         return [None if until is None else date(until) for until in found]
 
     @batched(
-        description="Since when both have followed each other; null if they are no friends.",
+        description="When the two users became friends: the date of the later of their two "
+        "follows. Null if they are not friends.",
         ready=True,
     )
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
@@ -148,11 +168,11 @@ def _dates(
     says: Callable[[int], bool],
     since: Callable[[rules.Relation], Millis],
 ) -> list[datetime | None]:
-    """Since when it has been so, where the kinds say that it is."""
+    """Return the date of each row for which `says` is true, else None."""
     kinds, relations = places(rows, KINDS), list(places(rows, RELATION))
     found: list[datetime | None] = [None] * len(kinds)
-    at = datetime.fromtimestamp  # `date`, but for the call
-    for place in compress(count(), kinds):  # strangers, whose kinds are 0, are most
+    at = datetime.fromtimestamp  # not `date`, to save one call per row
+    for place in compress(count(), kinds):  # skips strangers, whose kinds are 0: most rows
         if says(kinds[place]) and (began := since(relations[place])):
             found[place] = at(began / 1000, UTC)
     return found

@@ -1,4 +1,4 @@
-"""A follow that waits for approval, as a type. Knows nothing of stores."""
+"""A follow request as a GraphQL type."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -17,26 +17,26 @@ from schema.rows import RequestRow, date
 from storage.ports import Check
 
 
-@strawberry.type(description="Somebody asks to follow somebody who approves who follows them.")
+@strawberry.type(description="A pending request to follow a user who approves their followers.")
 @of_rows(RequestRow)
 class FollowRequest(Node):
-    @batched(description="The id: `request:` and both users' ids, with a colon between them.")
+    @batched(description="The id: `request:` and the ids of `from` and `to`, separated by a colon.")
     def id(rows: Parents[RequestRow]) -> list[strawberry.ID]:
         return [strawberry.ID(f"{REQUEST_PREFIX}:{row.source}:{row.target}") for row in rows]
 
-    @batched(name="from", description="Who asks.")
+    @batched(name="from", description="The user who wants to follow.")
     def from_(rows: Parents[RequestRow]) -> list[LazyUser]:
         return cast("list[LazyUser]", [row.source for row in rows])
 
-    @batched(description="Who is asked.")
+    @batched(description="The user who receives the request.")
     def to(rows: Parents[RequestRow]) -> list[LazyUser]:
         return cast("list[LazyUser]", [row.target for row in rows])
 
-    @batched(description="Since when it has waited.")
+    @batched(description="When the request was sent.")
     def requested_at(rows: Parents[RequestRow]) -> list[datetime]:
         return [date(row.since) for row in rows]
 
-    @batched(description="What who asks has written to who is asked; null if nothing.")
+    @batched(description="The message of the request. Null if it has none.")
     async def message(rows: Parents[RequestRow], info: Info) -> list[str | None]:
         pairs = [Pair(row.source, row.target) for row in rows]
         notes = await notes_of(scope_of(info), pairs)
@@ -44,7 +44,10 @@ class FollowRequest(Node):
 
 
 async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | None]:
-    """Those requests that there are, and of which the viewer is one end; a service sees all."""
+    """Return the requests among `pairs` that exist and that the viewer may see, in order.
+
+    Users see the requests that they sent or received, services see all.
+    """
     viewer = scope.viewer
     absent = await scope.absent()
     seen = [
@@ -63,6 +66,6 @@ async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | 
 
 
 def _check(pair: Pair, viewer: UserId | None) -> Check:
-    """Of the viewer's own side, which knows best; else of who asks."""
+    """Check from the viewer's side, which is written first; without a viewer, from the sender's."""
     user, other = pair.turned if pair.target == viewer else pair
     return Check(user, [other])

@@ -1,4 +1,4 @@
-"""The mutations of follow requests. Decides nothing."""
+"""The mutations of follow requests."""
 
 from typing import Annotated
 
@@ -23,14 +23,14 @@ from schema.payload import (
     DeclineFollowRequestPayload,
 )
 
-_INPUT = strawberry.argument(description="To whom, how, and what to give back.")
+_INPUT = strawberry.argument(description="The other user, and options.")
 
 
 @strawberry.type
 class RequestMutations:
-    """A part of the mutation root; no type of the API itself."""
+    """A part of `Mutation`; not a type of the API."""
 
-    @strawberry.mutation(description="The viewer lets a user follow them who has asked to.")
+    @strawberry.mutation(description="Accepts a user's request to follow the viewer.")
     async def accept_follow_request(
         self,
         info: Info,
@@ -45,8 +45,8 @@ class RequestMutations:
         )
 
     @strawberry.mutation(
-        description="The viewer drops a user's request, without telling them why. It can be undone "
-        "for some minutes."
+        description="Declines a user's request to follow the viewer, without giving the user a "
+        "reason. Can be undone with the `undoToken`."
     )
     async def decline_follow_request(
         self,
@@ -62,8 +62,8 @@ class RequestMutations:
         )
 
     @strawberry.mutation(
-        description="The viewer takes back their request to follow a user. It can be undone for "
-        "some minutes."
+        description="Cancels the viewer's request to follow a user. Can be undone with the "
+        "`undoToken`."
     )
     async def cancel_follow_request(
         self,

@@ -1,4 +1,4 @@
-"""From what a caller wrote to an action. Bad input is named, never cut."""
+"""Converts inputs into actions. Invalid input is an error, never cut."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -20,23 +20,22 @@ KINDS = {FollowVisibility.PUBLIC: Kind.FOLLOW, FollowVisibility.WHISPER: Kind.WH
 
 
 def action_of(action: RelationshipAction, limits: Limits, given: Any) -> Action:
-    """The action, with those fields of its input (of one mutation, or of one change of many) that
-    belong to it.
+    """Return the action with its fields of the input of a mutation or of `changeRelationships`.
 
     Raises:
-        BadInput: one of these cannot be so.
+        BadInput: a field is invalid.
     """
     return _ACTIONS[action](limits, given)
 
 
 def idempotency_key(key: str | None) -> str | None:
-    """The key as it was given.
+    """Return `key`.
 
     Raises:
-        BadInput: it is empty, or too long.
+        BadInput: it is empty or too long.
     """
     if key == "":
-        raise BadInput("idempotencyKey", f"it is empty; use 1 to {KEY_CHARS_MAX} characters.")
+        raise BadInput("idempotencyKey", f"must have 1 to {KEY_CHARS_MAX} characters, got 0.")
     return _text("idempotencyKey", key, KEY_CHARS_MAX) if key else None
 
 
@@ -53,7 +52,7 @@ def _update_follow(limits: Limits, given: Any) -> Action:
 
 def _kind(limits: Limits, visibility: Any) -> Kind | None:
     if visibility is FollowVisibility.WHISPER and limits.mutual_approval:
-        raise BadInput("visibility", "all follows are mutual here, and open: nobody whispers.")
+        raise BadInput("visibility", "must not be WHISPER: all follows are mutual and public here.")
     return KINDS.get(visibility)
 
 
@@ -65,21 +64,21 @@ def _end(until: datetime | None) -> Millis | None:
     if until is None:
         return None
     if arguments.zoned("until", until).timestamp() <= time.time():
-        raise BadInput("until", "it has passed already.")
+        raise BadInput("until", "must be in the future.")
     if until > _LAST:
-        raise BadInput("until", "it is too late; in UTC, use a date before the year 10000.")
+        raise BadInput("until", "must be before the year 10000 in UTC.")
     return arguments.moment("until", until)
 
 
 _LAST = datetime.max.replace(microsecond=999_000, tzinfo=UTC)
-"""In whole milliseconds, as dates are kept: a later one could not be told any more."""
+"""The latest date that `datetime` can represent in whole milliseconds, as dates are stored."""
 
 
 def _text(argument: str, text: str, most: int) -> str:
     if len(text) > most:
-        raise BadInput(argument, f"{len(text)} characters are too many: use at most {most}.")
+        raise BadInput(argument, f"must have at most {most} characters, got {len(text)}.")
     if "\0" in text or (not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text)):
-        raise BadInput(argument, "it holds what is no character.")
+        raise BadInput(argument, "must not contain null characters or surrogates.")
     return text
 
 

@@ -1,7 +1,7 @@
-"""The light rows that stand for the API's objects while a query runs. Knows no type of the API.
+"""The rows that represent the objects of the API while a query runs.
 
-A query may show thousands of users, relations and edges: a user is a bare id, the others are
-tuples, and the fields that are asked for are computed from whole columns of them.
+A query can return thousands of users, relations and edges. A user is an id, other objects are
+tuples, and fields are computed from whole columns of rows.
 """
 
 from collections.abc import Sequence
@@ -19,24 +19,24 @@ UserRow: TypeAlias = UserId
 
 
 RelationRow: TypeAlias = tuple[UserId, UserId, int, Relation]
-"""How the first user stands to the second, with the relation's `kinds` within reach."""
+"""The relation of the first user to the second. The third item is `kinds` of the fourth."""
 
 SOURCE, TARGET, KINDS, RELATION = range(4)
-"""The places of a relation's row."""
+"""The indexes of a relation's row."""
 
 
 class ConnectionRow(NamedTuple):
-    """A page of a list, its entries in the order that was asked for."""
+    """A page of a list, with its entries in the requested order."""
 
     list_of: ListOf
     page: Page
     from_start: bool
-    """Whether the page was taken from the end that the order begins with: `first`, not `last`."""
+    """Whether the page was requested with `first`, not with `last`."""
     bounds: tuple[str | None, str | None]
-    """The cursors that were given as `after` and as `before`."""
+    """The arguments `after` and `before`."""
     access: Access = Access.VISIBLE
     total: int | Filter | None = None
-    """How many entries there are, or what tells it; None: as many as the whole list has."""
+    """The number of entries, or the filter to count them by; None: the total of the whole list."""
 
 
 class ViewerRow(NamedTuple):
@@ -46,7 +46,7 @@ class ViewerRow(NamedTuple):
 
 
 class RequestRow(NamedTuple):
-    """Somebody asked to follow somebody."""
+    """A request of `source` to follow `target`."""
 
     source: UserId
     target: UserId
@@ -54,24 +54,24 @@ class RequestRow(NamedTuple):
 
 
 EntryRow: TypeAlias = tuple[Position, ListOf]
-"""One entry of a list, and which list that is."""
+"""One entry of a list, and its list."""
 
 POSITION, LIST = range(2)
-"""The places of an entry's row."""
+"""The indexes of an entry's row."""
 
 
 def relation_rows(
     source: UserId, targets: Sequence[UserId], relations: RelationColumn
 ) -> Zipped[RelationRow]:
-    """How `source` stands to each of `targets`. No row is made where only kinds are asked for."""
+    """Return the relations of `source` to each of `targets`. No row is built to read kinds."""
     return Zipped([source] * len(targets), targets, relations.kinds, relations)
 
 
 def relation_row(pair: Pair, relation: Relation) -> RelationRow:
-    """The row of one relation."""
+    """Return the row of one relation."""
     return pair.source, pair.target, relation.kinds, relation
 
 
 def date(since: Millis) -> datetime:
-    """A date of the API."""
+    """Return a stored date as a date of the API."""
     return datetime.fromtimestamp(since / 1000, UTC)

@@ -1,4 +1,4 @@
-"""The whole contract, ready to run or to print."""
+"""The GraphQL schema, to run and to print."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -16,13 +16,18 @@ from schema.subscription import Subscription
 from schema.user import User
 from schema.user_error import USER_ERRORS
 
-DESCRIPTION = """The social graph: who follows, requests, blocks and mutes whom, and who may see it.
+DESCRIPTION = """A social graph: who follows, requests, blocks and mutes whom, and who can see it.
 
-Users have the ids of the platform. `viewer` is the user who makes the request; what a field shows
-depends on them, and hidden edges look as if they did not exist. Lists are Relay connections.
-A mutation that is rejected says why in `userErrors`; every other failure is an error with
-`extensions.code`. A client that repeats a mutation with its `idempotencyKey` gets the first
-result."""
+User ids are those of the platform. The viewer is the user who makes the request. Fields return
+what the viewer may see; hidden relationships are returned as if they did not exist.
+
+Terms: friends are two users who follow each other. A whisper is a follow that other users do not
+see. A close follow is a follow that the viewer has marked, invisible to other users. A protected
+user approves their followers, so that following them begins with a follow request.
+
+Lists are Relay connections. A rejected mutation returns the reason in `userErrors`; every other
+failure is an error with `extensions.code`. A mutation can be repeated with the same
+`idempotencyKey`: the service makes the change once and returns the first result."""
 
 _ROOTS = """schema {
   query: Query
@@ -32,7 +37,7 @@ _ROOTS = """schema {
 
 
 def built(extensions: Iterable[type[SchemaExtension]] = ()) -> strawberry.Schema:
-    """The contract, to be run with `extensions` of Strawberry's own executor; ours needs none."""
+    """Build the schema. Only Strawberry's own executor, not ours, runs `extensions`."""
     made = strawberry.Schema(
         query=Query,
         mutation=Mutation,
@@ -55,6 +60,6 @@ schema = built()
 
 
 def sdl() -> str:
-    """The contract as `schema/schema.graphql` holds it."""
+    """Return the text of `schema/schema.graphql`."""
     # Strawberry prints no description of the schema itself.
     return f'"""\n{DESCRIPTION}\n"""\n{_ROOTS}\n\n{schema.as_str().rstrip()}\n'

@@ -1,4 +1,4 @@
-"""What a user says about who may see them, as types. Decides nothing."""
+"""A user's relationship settings as GraphQL types."""
 
 from enum import Enum
 
@@ -9,37 +9,40 @@ from graph.account import Account
 from schema.context import Info, scope_of
 
 
-@strawberry.enum(description="To whom a list is open; to its owner it always is.")
+@strawberry.enum(description="Who can open a list. The owner always can.")
 class ListAudience(Enum):
-    EVERYONE = strawberry.enum_value("EVERYONE", description="Everybody, signed in or not.")
-    FOLLOWERS = strawberry.enum_value("FOLLOWERS", description="Who follows the owner.")
+    EVERYONE = strawberry.enum_value("EVERYONE", description="Everyone, signed in or not.")
+    FOLLOWERS = strawberry.enum_value("FOLLOWERS", description="The followers of the owner.")
     FRIENDS = strawberry.enum_value(
-        "FRIENDS", description="Who follows the owner and is followed by them."
+        "FRIENDS", description="The followers of the owner whom the owner also follows."
     )
-    ONLY_ME = strawberry.enum_value("ONLY_ME", description="The owner alone.")
+    ONLY_ME = strawberry.enum_value("ONLY_ME", description="Only the owner.")
 
 
-@strawberry.type(description="What a user says about who may see them.")
+@strawberry.type(
+    description="A user's settings: who can follow them, who can see their lists, and how many "
+    "users they can follow."
+)
 @of_rows(Account)
 class RelationshipSettings:
     protected: bool = derived(
         "privacy.protected",
         bool,
-        description="Whether the user approves who follows them, and opens their lists to "
-        "followers only.",
+        description="Whether the user approves their followers. If true, only followers can open "
+        "the user's lists.",
     )
     following_audience: ListAudience = derived(
         "privacy.following",
         lambda audience: ListAudience[audience.name],
-        description="To whom the list of those whom the user follows is open.",
+        description="Who can open the user's list `following`.",
     )
     followers_audience: ListAudience = derived(
         "privacy.followers",
         lambda audience: ListAudience[audience.name],
-        description="To whom the list of the user's followers is open.",
+        description="Who can open the user's list `followers`.",
     )
 
-    @batched(description="How many users this user may follow.")
+    @batched(description="The maximum number of users that this user can follow.")
     def following_limit(accounts: Parents[Account], info: Info) -> list[int]:
         most = scope_of(info).limits.following_max
         return [

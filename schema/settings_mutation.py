@@ -1,4 +1,4 @@
-"""Changing what a user says about who may see them, and what a service allows them."""
+"""The mutations that change a user's settings."""
 
 from typing import Annotated, Any, cast
 
@@ -13,62 +13,64 @@ from schema import arguments
 from schema.context import Info, scope_of
 from schema.inputs import RepeatableInput
 from schema.outcomes import SettingsOutcome
-from schema.payload import AS_FRESH, CHANGED, CLIENT_MUTATION_ID, OUTCOME, USER_ERRORS
+from schema.payload import CHANGED, CLIENT_MUTATION_ID, CONSISTENCY, OUTCOME, USER_ERRORS
 from schema.requests import idempotency_key
+from schema.results import account_result_fields, rejection_fields
 from schema.rows import ViewerRow
 from schema.settings import ListAudience, RelationshipSettings
-from schema.told import account_outcome_of, refusal_of
 from schema.user import User
 from schema.user_error import UserError
 from schema.viewer import Viewer
 
-_AS_IT_WAS = "If it is not given, it stays as it is."
-
 LIMIT_MAX = 2**31 - 1
 
 
-@strawberry.input(description="What the viewer says anew about who may see them.")
+@strawberry.input(
+    description="Input of `updateRelationshipSettings`. Fields that are omitted keep their values."
+)
 class UpdateRelationshipSettingsInput(RepeatableInput):
     protected: bool | None = strawberry.field(
         default=UNSET,
-        description="Whether the viewer approves who follows them. Turned off, it accepts nobody: "
-        f"who waits for approval goes on waiting. {_AS_IT_WAS}",
+        description="Whether the viewer approves their followers. Turning it off does not accept "
+        "the pending requests.",
     )
     following_audience: ListAudience | None = strawberry.field(
-        default=UNSET, description=f"To whom `following` is open. {_AS_IT_WAS}"
+        default=UNSET, description="Who can open the viewer's list `following`."
     )
     followers_audience: ListAudience | None = strawberry.field(
-        default=UNSET, description=f"To whom `followers` is open. {_AS_IT_WAS}"
+        default=UNSET, description="Who can open the viewer's list `followers`."
     )
 
 
-@strawberry.input(description="Whom to allow how many follows.")
+@strawberry.input(description="Input of `setFollowingLimit`.")
 class SetFollowingLimitInput(RepeatableInput):
     user_id: strawberry.ID = strawberry.field(description="The id of the user.")
     limit: int | None = strawberry.field(
         default=UNSET,
-        description="How many users they may follow, from 0; null, or left out, for as many as "
-        "everybody. Who follows more already goes on following them.",
+        description="The maximum number of users that the user can follow; 0 is allowed. If null "
+        "or omitted, the default of the deployment applies. A lower limit ends no existing follow.",
     )
 
 
 @strawberry.type
 class SettingsPayload:
-    """What both payloads have in common; no type of the API itself."""
+    """The fields of both payloads; not a type of the API."""
 
     outcome: SettingsOutcome = strawberry.field(description=OUTCOME)
     changed: bool = strawberry.field(description=CHANGED)
     user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
-    consistency_token: str | None = strawberry.field(default=None, description=AS_FRESH)
+    consistency_token: str | None = strawberry.field(default=None, description=CONSISTENCY)
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
 @strawberry.type(description="The result of `updateRelationshipSettings`.")
 class UpdateRelationshipSettingsPayload(SettingsPayload):
     settings: RelationshipSettings | None = strawberry.field(
-        description="The viewer's settings after this mutation."
+        description="The viewer's settings after this mutation. Null only beside an error."
     )
-    viewer: Viewer | None = strawberry.field(description="The user who made the request.")
+    viewer: Viewer | None = strawberry.field(
+        description="The user who makes the request. Null only beside an error."
+    )
 
 
 @strawberry.type(description="The result of `setFollowingLimit`.")
@@ -81,16 +83,17 @@ class SetFollowingLimitPayload(SettingsPayload):
     )
 
 
-_SETTINGS = strawberry.argument(description="What to change, and what to give back.")
-_LIMIT = strawberry.argument(description="Whom, how many, and what to give back.")
+_SETTINGS = strawberry.argument(description="The settings to change, and options.")
+_LIMIT = strawberry.argument(description="The user, the limit, and options.")
 
 
 @strawberry.type
 class SettingsMutations:
-    """A part of `Mutation`; no type of the API itself."""
+    """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
-        description="The viewer says who may see them. It holds at once, everywhere."
+        description="Changes who can follow the viewer and who can see their lists. Takes effect "
+        "immediately."
     )
     async def update_relationship_settings(
         self,
@@ -108,21 +111,21 @@ class SettingsMutations:
             key = idempotency_key(input.idempotency_key)
         except BadInput as bad:
             account = await settings.settings_of(scope, viewer)
-            told = refusal_of(bad, SettingsOutcome)
+            fields = rejection_fields(bad, SettingsOutcome)
         else:
             result = await settings.change_privacy(scope, change, key)
             account = result.account
-            told = await account_outcome_of(scope, result, SettingsOutcome)
+            fields = await account_result_fields(scope, result, SettingsOutcome)
         return UpdateRelationshipSettingsPayload(
             settings=cast("RelationshipSettings", account),
             viewer=cast("Viewer", ViewerRow(viewer)),
             client_mutation_id=arguments.given(input.client_mutation_id),
-            **told,
+            **fields,
         )
 
     @strawberry.mutation(
-        description="For services: how many users somebody may follow, instead of as many as "
-        "everybody. Others get `FORBIDDEN`."
+        description="Sets how many users a user can follow. Only for services: other callers get "
+        "the error `FORBIDDEN`."
     )
     async def set_following_limit(
         self,
@@ -131,28 +134,28 @@ class SettingsMutations:
     ) -> SetFollowingLimitPayload | None:
         scope = scope_of(info)
         scope.must_be_service()
-        told: dict[str, Any]
+        fields: dict[str, Any]
         try:
             user = arguments.user_id("userId", input.user_id)
             limit = _limit(arguments.given(input.limit))
             key = idempotency_key(input.idempotency_key)
         except BadInput as bad:
-            told = {"user": None, "settings": None, **refusal_of(bad, SettingsOutcome)}
+            fields = {"user": None, "settings": None, **rejection_fields(bad, SettingsOutcome)}
         else:
             result = await settings.set_following_limit(scope, user, limit, key)
-            told = await account_outcome_of(scope, result, SettingsOutcome)
-            told |= {"user": user, "settings": result.account}
+            fields = await account_result_fields(scope, result, SettingsOutcome)
+            fields |= {"user": user, "settings": result.account}
         return SetFollowingLimitPayload(
-            client_mutation_id=arguments.given(input.client_mutation_id), **told
+            client_mutation_id=arguments.given(input.client_mutation_id), **fields
         )
 
 
 def _limit(limit: int | None) -> int | None:
     if limit is not None and limit < 0:
-        raise BadInput("limit", f"{limit} is out of range: use 0 to {LIMIT_MAX}.")
+        raise BadInput("limit", f"must be between 0 and {LIMIT_MAX}, got {limit}.")
     return limit
 
 
 def _audience(audience: ListAudience | None) -> visibility.Audience | None:
-    # UNSET is false, and so is no audience.
+    # UNSET is falsy; every audience is truthy.
     return visibility.Audience[audience.name] if audience else None

@@ -1,4 +1,4 @@
-"""Where live answers begin: each event of a subscription is answered like a query of its own."""
+"""The subscription root. Each event is executed like a separate query."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -19,13 +19,13 @@ from schema.user import User
 
 Types = Annotated[
     list[RelationshipEventType] | None,
-    strawberry.argument(description="Only these; all, if none are named."),
+    strawberry.argument(description="Only events of these types. All types if omitted or empty."),
 ]
 After = Annotated[
     str | None,
     strawberry.argument(
-        description="Resume behind the event with this cursor, if it is still kept; else a RESYNC "
-        "comes first. Without it, only what happens from now on is heard."
+        description="Resumes after the event with this cursor. If the events since then are no "
+        "longer stored, the first event is RESYNC. If omitted, only new events are sent."
     ),
 ]
 Others = Annotated[
@@ -34,13 +34,14 @@ Others = Annotated[
 
 
 @strawberry.type(
-    description="Everything that can be listened to, over graphql-transport-ws or server-sent "
-    "events."
+    description="The entry points for live updates, over WebSocket (graphql-transport-ws) or "
+    "server-sent events."
 )
 class Subscription:
     @strawberry.subscription(
-        description="What happens between the viewer and anybody else, in the order in which each "
-        "user's followers change."
+        description="The changes of relationships between the viewer and other users. Events with "
+        "the same `to` arrive in the order of the changes. The error is `UNAUTHENTICATED` if "
+        "nobody is signed in."
     )
     async def relationship_events(
         self, info: Info, types: Types = None, after: After = None
@@ -51,15 +52,16 @@ class Subscription:
                 yield cast("RelationshipEvent", heard)
 
     @strawberry.subscription(
-        description="How the viewer stands to these users: at first to all of them, then whenever "
-        "it changes to those for whom it did."
+        description="The relationships between the viewer and these users: first all of them, "
+        "then those that changed. The error is `UNAUTHENTICATED` if nobody is signed in."
     )
     async def relation_changed(
         self, info: Info, ids: Others
     ) -> AsyncGenerator[list[Relation], None]:
         scope = scope_of(info)
         if not ids:
-            raise BadInput("ids", "name at least one user: of nobody there is nothing to tell.")
+            most = scope.limits.live_relations_max
+            raise BadInput("ids", f"must have 1 to {most} entries, got 0.")
         others = arguments.user_ids("ids", ids, scope.limits.live_relations_max)
         viewer = scope.must_have_viewer()
         async with aclosing(live.relation_changed(scope, others)) as changes:
@@ -68,8 +70,8 @@ class Subscription:
                 yield cast("list[Relation]", relation_rows(viewer, users, column_of(relations)))
 
     @strawberry.subscription(
-        description="This user: at first, and then whenever a count that the viewer may see has "
-        "changed, at most once a second. What is told is read then, so it may be told twice."
+        description="The user: first immediately, then each time a count that the viewer can see "
+        "has changed, at most once per second. An event can repeat the counts of the previous one."
     )
     async def counts_changed(
         self, info: Info, user_id: UserIdArgument

@@ -1,4 +1,4 @@
-"""Whom the viewer might want to follow, as a connection. Knows nothing of how it is found out."""
+"""The viewer's suggestions as a connection."""
 
 from enum import Enum
 from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
@@ -28,70 +28,77 @@ if TYPE_CHECKING:
 LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
 KNOWN_MAX = 50
-"""No more of those whom the viewer follows are looked at."""
+"""The largest page of known followers: no more followed users are examined."""
 
 KnownFirst = Annotated[
-    int, strawberry.argument(description="How many at most: 3 by default, at most 50.")
+    int,
+    strawberry.argument(
+        description="The maximum number to return: between 0 and 50, by default 3."
+    ),
 ]
 
 
 @strawberry.enum(description="Why a user is suggested.")
 class FollowSuggestionReason(Enum):
     FOLLOWS_YOU = strawberry.enum_value(
-        "FOLLOWS_YOU", description="The user follows the viewer, who does not follow back."
+        "FOLLOWS_YOU",
+        description="The user follows the viewer, and the viewer does not follow them back.",
     )
     FRIENDS_OF_FRIENDS = strawberry.enum_value(
-        "FRIENDS_OF_FRIENDS", description="Users whom the viewer follows follow this user."
+        "FRIENDS_OF_FRIENDS", description="Users whom the viewer follows also follow this user."
     )
 
 
-@strawberry.type(description="A user whom the viewer might want to follow, and why.")
+@strawberry.type(description="A user whom the viewer might want to follow, and the reason.")
 @of_rows(SuggestionRow)
 class FollowSuggestion(Node):
     @batched(
         graphql_type=strawberry.ID,
-        description="The id: `suggestion:`, the viewer's user id, a colon, and the suggested "
-        "user's id.",
+        description="The id: `suggestion:` and the ids of the viewer and the suggested user, "
+        "separated by a colon.",
         ready=True,
     )
     def id(rows: Parents[SuggestionRow], info: Info) -> list[str]:
         viewer = scope_of(info).viewer
         return [f"{SUGGESTION_PREFIX}:{viewer}:{row.user}" for row in rows]
 
-    @batched(description="The user.")
+    @batched(description="The suggested user.")
     def user(rows: Parents[SuggestionRow]) -> list[LazyUser]:
         return cast("list[User]", [row.user for row in rows])
 
-    @batched(description="Why the user is suggested; the first reason that holds.")
+    @batched(description="Why the user is suggested. FOLLOWS_YOU if both reasons apply.")
     def reason(rows: Parents[SuggestionRow]) -> list[FollowSuggestionReason]:
         return [FollowSuggestionReason[row.reason.name] for row in rows]
 
     @batched(
-        description="Those of whom the viewer follows who follow this user, as far as was looked; "
-        "whom the viewer followed last comes first."
+        description="Users whom the viewer follows and who follow this user; the one whom the "
+        "viewer followed last comes first. Can be incomplete, like `knownFollowerCount`."
     )
     def known_followers(
         rows: Parents[SuggestionRow], first: KnownFirst = 3
     ) -> list[list[LazyUser]]:
         if not 0 <= first <= KNOWN_MAX:
-            raise BadInput("first", f"{first} is out of range: use 0 to {KNOWN_MAX}.")
+            raise BadInput("first", f"must be between 0 and {KNOWN_MAX}, got {first}.")
         return cast("list[list[User]]", [list(row.known[:first]) for row in rows])
 
     @batched(
-        description="How many of whom the viewer follows are known to follow this user. There may "
-        "be more: only the newest 100 follows of at most 50 users are looked at."
+        description="How many users whom the viewer follows are known to follow this user. There "
+        "can be more, because only the newest 100 follows of at most 50 users are examined."
     )
     def known_follower_count(rows: Parents[SuggestionRow]) -> list[int]:
         return [len(row.known) for row in rows]
 
 
 SuggestionEntry: TypeAlias = tuple[EntryRow, SuggestionRow]
-"""A suggestion, and what its cursor is made of."""
+"""The data of a suggestion's cursor, and the suggestion."""
 
 
-@strawberry.type(description="A suggestion in its list.")
+@strawberry.type(description="An entry of the list of suggestions.")
 class FollowSuggestionEdge:
-    @batched(description="Where this edge is, for `after` and `before`. Opaque.")
+    @batched(
+        description="The position of this edge, for `after` and `before`. An opaque string that "
+        "is valid only for this list in this order."
+    )
     def cursor(rows: Parents[SuggestionEntry]) -> list[str]:
         return [write_cursor(*entry) for entry, _ in rows]
 
@@ -103,29 +110,30 @@ class FollowSuggestionEdge:
 @strawberry.type(description="A page of suggestions for the viewer, best first.")
 @of_rows(SuggestionPage)
 class FollowSuggestionConnection:
-    @batched(description="The page's suggestions: for those who need no cursors.")
+    @batched(description="The suggestions of this page, in order. Use `edges` for cursors.")
     def nodes(rows: Parents[SuggestionPage]) -> list[list[FollowSuggestion]]:
         return cast("list[list[FollowSuggestion]]", [list(row.entries) for row in rows])
 
-    @batched(description="The page's suggestions with their cursors.")
+    @batched(description="The suggestions of this page with their cursors, in order.")
     def edges(rows: Parents[SuggestionPage]) -> list[list[FollowSuggestionEdge]]:
         found = [list(zip(entries(_as_list(row)), row.entries, strict=True)) for row in rows]
         return cast("list[list[FollowSuggestionEdge]]", found)
 
-    @batched(description="Where this page lies in the list.")
+    @batched(description="The position of this page in the list.")
     def page_info(rows: Parents[SuggestionPage]) -> list[PageInfo]:
         return cast("list[PageInfo]", list(map(_as_list, rows)))
 
     @batched(
-        description="How many suggestions there are now, whichever page this is. All "
-        "candidates are looked at for it, up to 5,200: ask for it once, not with every page."
+        description="The number of all suggestions, the same for every page. Examines all "
+        "candidates, up to 5,200: request it once, not with every page."
     )
     async def total_count(rows: Parents[SuggestionPage], info: Info) -> list[int]:
         return [await suggestion_total(scope_of(info))] * len(rows)
 
     @batched(
-        description="How fresh this page is: as fresh as the viewer's followers, the only list "
-        "behind it that lags. Costs as much as in any other list."
+        description="How fresh this page is: as fresh as the viewer's list of followers. Costs "
+        "one database query for the whole request. Null beside an error if the freshness cannot "
+        "be determined."
     )
     def freshness(rows: Parents[SuggestionPage], info: Info) -> list[ListFreshness | None]:
         followers = [ListOf(ListKind.FOLLOWERS, row.viewer) for row in rows]
@@ -146,7 +154,7 @@ def _list_of(viewer: UserId) -> ListOf:
 
 
 def _as_list(page: SuggestionPage) -> ConnectionRow:
-    """The page without reasons. A cursor names the user, and nothing that decides the order."""
+    """Return the page as a list of users. A cursor holds the user, not the ranking."""
     places = tuple(Position(Millis(0), suggestion.user) for suggestion in page.entries)
     list_of, window = _list_of(page.viewer), page.window
     after = write_cursor(window.after, list_of) if window.has_after else None

@@ -1,4 +1,4 @@
-"""A user, and what hangs below: counts and lists, and `Related`. Knows nothing of stores."""
+"""A user: counts, lists and the fields of `Related`."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,44 +19,48 @@ from schema.paging import paged
 from schema.rows import ConnectionRow, UserRow
 from schema.user_relations import Related
 
-With = Annotated[strawberry.ID, strawberry.argument(name="with", description="Another user's id.")]
+With = Annotated[
+    strawberry.ID, strawberry.argument(name="with", description="The id of the other user.")
+]
 FriendsOrder = Annotated[
     FriendOrder | None,
-    strawberry.argument(description="The newest friendship first, if nothing is said."),
+    strawberry.argument(description="The order of the list: newest friendship first by default."),
 ]
 Chosen = Annotated[
-    FollowerFilter | None, strawberry.argument(description="Only some of the followers.")
+    FollowerFilter | None,
+    strawberry.argument(description="Returns only followers that match the filter."),
 ]
 
 
 @strawberry.type(
-    description="A user of the platform. Every id is a user here: who exists is the platform's "
-    "business, and a user without edges has zeros and empty lists."
+    description="A user of the platform. Kith does not store which users exist: every valid id is "
+    "a user, and a user without relationships has zero counts and empty lists."
 )
 @of_rows(int)
 class User(Related, Node):
     @batched(
-        description="How many users this user follows; null if the viewer may not open that list."
+        description="The number of users whom this user follows. Null if the viewer cannot open "
+        "that list."
     )
     def following_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
         return _totals(users, info, ListKind.FOLLOWING)
 
     @batched(
-        description="How many users follow this user; null if the viewer may not open that list."
+        description="The number of followers of this user. Null if the viewer cannot open that "
+        "list."
     )
     def follower_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
         return _totals(users, info, ListKind.FOLLOWERS)
 
     @batched(
-        description="How many users this user follows and is followed by; null if the viewer may "
-        "not open that list."
+        description="The number of friends of this user. Null if the viewer cannot open that list."
     )
     def friend_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
         return _totals(users, info, ListKind.FRIENDS)
 
     @batched(
         graphql_type=FollowingConnection,
-        description="Whom this user follows, newest first.",
+        description="The users whom this user follows; the newest follow first by default.",
     )
     @paged
     def following(
@@ -66,7 +70,7 @@ class User(Related, Node):
 
     @batched(
         graphql_type=FollowerConnection,
-        description="Who follows this user, newest first.",
+        description="The followers of this user; the newest follow first by default.",
     )
     @paged
     def followers(
@@ -82,8 +86,9 @@ class User(Related, Node):
 
     @batched(
         graphql_type=FriendConnection,
-        description="Who this user follows and is followed by, newest friendship first. The "
-        "viewer's own friends can be read closest first.",
+        description="The friends of this user: users who follow each other, neither by a whisper. "
+        "The newest friendship first by default; the viewer's own friends can also be ordered by "
+        "closeness.",
     )
     @paged
     def friends(
@@ -95,8 +100,9 @@ class User(Related, Node):
 
     @batched(
         graphql_type=FollowerConnection | None,
-        description="Whom the viewer follows among this user's followers, newest follower first; "
-        "null when nobody is signed in.",
+        description="The followers of this user whom the viewer follows; the newest follower "
+        "first by default. Null if nobody is signed in. If both lists have more than 10,000 "
+        "entries, only the newest 10,000 of the shorter one are examined.",
     )
     @paged
     def followers_you_know(
@@ -108,8 +114,9 @@ class User(Related, Node):
 
     @batched(
         graphql_type=FollowingConnection,
-        description="Whom this user and another one follow, as far as the viewer may open both "
-        "lists: what this user followed last comes first.",
+        description="The users whom both this user and another user follow; this user's newest "
+        "follow first by default. Empty if the viewer cannot open both lists. If both lists have "
+        "more than 10,000 entries, only the newest 10,000 of the shorter one are examined.",
     )
     @paged
     def common_following(

@@ -1,4 +1,4 @@
-"""The fields of a user that say how they stand to others. Knows nothing of stores or rules."""
+"""The fields of a user about their relationships with other users."""
 
 from collections.abc import Sequence
 from itertools import repeat
@@ -22,17 +22,18 @@ from storage.ports import Check
 
 Others = Annotated[
     list[strawberry.ID],
-    strawberry.argument(description="The ids of up to 1,000 users. Repeats are allowed."),
+    strawberry.argument(description="The ids of up to 1,000 users. Duplicates are allowed."),
 ]
 
 
 @strawberry.type
 class Related:
-    """A part of `User`; no type of the API itself."""
+    """A part of `User`; not a type of the API."""
 
     @batched(
         graphql_type=list[Relation],
-        description="How this user stands to each of these, in the order of `ids`.",
+        description="The relationships between this user and each of these users, in the order of "
+        "`ids`.",
     )
     async def relation_with(
         users: Parents[UserRow], info: Info, ids: Others
@@ -42,7 +43,7 @@ class Related:
         found = await relations.between(scope, [Check(user, others, ids) for user in users])
         return list(map(relation_rows, users, repeat(others), found))
 
-    @batched(description="The same as `relationWith`, each as 16 flags: for whole screens.")
+    @batched(description="The same as `relationWith` in a compact form: 16 bits for each user.")
     async def relation_mask(users: Parents[UserRow], info: Info, ids: Others) -> list[RelationMask]:
         scope = scope_of(info)
         others = arguments.user_ids("ids", ids, scope.limits.relations_max)
@@ -51,7 +52,8 @@ class Related:
 
     @batched(
         graphql_type=Relation | None,
-        description="How the viewer stands to this user; null when nobody is signed in.",
+        description="The relationship between the viewer and this user. Null if nobody is signed "
+        "in.",
     )
     async def viewer_relation(users: Parents[UserRow], info: Info) -> Sequence[RelationRow | None]:
         scope = scope_of(info)
@@ -61,24 +63,32 @@ class Related:
         (found,) = await relations.between(scope, [Check(scope.viewer, others)])
         return relation_rows(scope.viewer, others, found)
 
-    @batched(description="Whether the viewer follows this user, openly or by a whisper.")
+    @batched(
+        description="Whether the viewer follows this user, publicly or by a whisper. False if "
+        "nobody is signed in."
+    )
     async def viewer_is_following(users: Parents[UserRow], info: Info) -> list[bool]:
-        ties = await of_viewer(scope_of(info), list(users))
-        return list(map(follows, ties.kinds))
-
-    @batched(description="Whether this user follows the viewer, as far as the viewer may know it.")
-    async def is_following_viewer(users: Parents[UserRow], info: Info) -> list[bool]:
-        ties = await of_viewer(scope_of(info), list(users))
-        return list(map(followed, ties.kinds))
+        own = await of_viewer(scope_of(info), list(users))
+        return list(map(follows, own.kinds))
 
     @batched(
-        description="Whether a `followUser` by the viewer would change anything: a follow, or a "
-        "request for one."
+        description="Whether this user follows the viewer, as far as the viewer may see it. False "
+        "if nobody is signed in."
+    )
+    async def is_following_viewer(users: Parents[UserRow], info: Info) -> list[bool]:
+        own = await of_viewer(scope_of(info), list(users))
+        return list(map(followed, own.kinds))
+
+    @batched(
+        description="Whether `followUser` by the viewer would follow this user or send a request."
     )
     async def viewer_can_follow(users: Parents[UserRow], info: Info) -> list[bool]:
         return [found.can_follow for found in await eligibilities(scope_of(info), list(users))]
 
-    @batched(description="What a `followUser` by the viewer would come to.")
+    @batched(
+        description="The result that `followUser` by the viewer would have. It is computed from "
+        "cached data, so the actual result can differ."
+    )
     async def viewer_follow_eligibility(
         users: Parents[UserRow], info: Info
     ) -> list[FollowEligibility]:

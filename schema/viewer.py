@@ -1,4 +1,4 @@
-"""Who is asking, and the lists that are theirs alone. Knows nothing of stores."""
+"""The viewer, with the lists that only they can open."""
 
 from datetime import datetime
 from typing import cast
@@ -35,10 +35,10 @@ from schema.suggestion import FollowSuggestionConnection, suggestion_pages
 from schema.user import User
 
 
-@strawberry.type(description="A user whom the viewer has muted.")
+@strawberry.type(description="An entry of the list of users whom the viewer mutes.")
 @of_rows(tuple)
 class MutedEdge(UserEdge):
-    @batched(description="When it ends by itself; null if it lasts until it is taken back.")
+    @batched(description="When the mute ends. Null if it has no end.")
     async def muted_until(rows: Parents[EntryRow], info: Info) -> list[datetime | None]:
         pairs = [Pair(list_of.owner, user) for (_, user), list_of in rows]
         notes = await notes_of(scope_of(info), pairs)
@@ -48,7 +48,7 @@ class MutedEdge(UserEdge):
         ]
 
 
-@strawberry.type(description="A page of whom the viewer has muted.")
+@strawberry.type(description="A page of the list of users whom the viewer mutes.")
 @of_rows(ConnectionRow)
 class MutedConnection(UserConnection):
     @batched(graphql_type=list[MutedEdge], description=EDGES)
@@ -56,15 +56,15 @@ class MutedConnection(UserConnection):
         return list(map(entries, rows))
 
 
-@strawberry.type(description="A user whom the viewer has blocked.")
+@strawberry.type(description="An entry of the list of users whom the viewer blocks.")
 @of_rows(tuple)
 class BlockedEdge(UserEdge):
-    @batched(description="Since when.")
+    @batched(description="When the viewer blocked the user.")
     def blocked_at(rows: Parents[EntryRow]) -> list[datetime]:
         return dates(rows)
 
 
-@strawberry.type(description="A page of whom the viewer has blocked.")
+@strawberry.type(description="A page of the list of users whom the viewer blocks.")
 @of_rows(ConnectionRow)
 class BlockedConnection(UserConnection):
     @batched(graphql_type=list[BlockedEdge], description=EDGES)
@@ -72,22 +72,23 @@ class BlockedConnection(UserConnection):
         return list(map(entries, rows))
 
 
-@strawberry.type(description="A request in one of the viewer's lists.")
+@strawberry.type(description="An entry of a list of follow requests.")
 class FollowRequestEdge(Edge):
-    @batched(graphql_type=FollowRequest, description="The request.")
+    @batched(graphql_type=FollowRequest, description="The follow request.")
     def node(rows: Parents[EntryRow]) -> list[RequestRow]:
         return list(map(_request, rows))
 
-    @batched(description="Since when it has waited.")
+    @batched(description="When the request was sent.")
     def requested_at(rows: Parents[EntryRow]) -> list[datetime]:
         return dates(rows)
 
 
-@strawberry.type(description="A page of requests that wait for an answer.")
+@strawberry.type(description="A page of a list of pending follow requests.")
 class FollowRequestConnection(Connection):
     @batched(
         graphql_type=list[FollowRequest],
-        description="The page's requests, in order: for those who need no cursors.",
+        description="The follow requests of this page, in order. Use `edges` for cursors and "
+        "dates.",
     )
     def nodes(rows: Parents[ConnectionRow]) -> list[list[RequestRow]]:
         return [list(map(_request, entries(row))) for row in rows]
@@ -105,7 +106,7 @@ class FollowRequestConnection(Connection):
 class Viewer(Node):
     @batched(
         graphql_type=strawberry.ID,
-        description="The id: `viewer:` and the user's id. Not the id of the user.",
+        description="The id: `viewer:` and the id of `user`.",
         ready=True,
     )
     def id(viewers: Parents[ViewerRow]) -> list[str]:
@@ -115,7 +116,9 @@ class Viewer(Node):
     def user(viewers: Parents[ViewerRow]) -> list[UserRow]:
         return _users(viewers)
 
-    @batched(description="What the viewer says about who may see them.")
+    @batched(
+        description="The settings of the viewer: who can follow them, and who can see their lists."
+    )
     async def relationship_settings(
         viewers: Parents[ViewerRow], info: Info
     ) -> list[RelationshipSettings]:
@@ -124,15 +127,15 @@ class Viewer(Node):
 
     @batched(
         graphql_type=RelationshipLimits,
-        description="The limits on what the viewer may change, and what is left of them. Costs "
-        "one look-up in the database.",
+        description="The limits of the viewer, and how much of them is left. Costs one database "
+        "query.",
     )
     async def limits(viewers: Parents[ViewerRow], info: Info) -> list[RemainingLimits]:
         return await limits_of(scope_of(info), _users(viewers))
 
     @batched(
         graphql_type=FollowingConnection,
-        description="The viewer's close follows, newest first. Visible to the viewer only.",
+        description="The close follows of the viewer; the newest follow first by default.",
     )
     @paged
     def close_follows(
@@ -142,8 +145,8 @@ class Viewer(Node):
 
     @batched(
         graphql_type=MutedConnection,
-        description="Whom the viewer has muted: of whom they follow, in the order of the follows, "
-        "and of all others in that of the mutes, newest first.",
+        description="The users whom the viewer mutes; the newest first by default. The date is "
+        "that of the follow if the viewer follows the user, otherwise that of the mute.",
     )
     @paged
     def muted_users(
@@ -153,7 +156,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=BlockedConnection,
-        description="Whom the viewer has blocked, newest first.",
+        description="The users whom the viewer blocks; the newest block first by default.",
     )
     @paged
     def blocked_users(
@@ -163,7 +166,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=FollowRequestConnection,
-        description="Who asks to follow the viewer, newest first.",
+        description="The pending requests to follow the viewer; the newest first by default.",
     )
     @paged
     def incoming_follow_requests(
@@ -173,7 +176,8 @@ class Viewer(Node):
 
     @batched(
         graphql_type=FollowRequestConnection,
-        description="Whom the viewer asks to follow, newest first.",
+        description="The pending requests of the viewer to follow other users; the newest first "
+        "by default.",
     )
     @paged
     def outgoing_follow_requests(
@@ -183,9 +187,9 @@ class Viewer(Node):
 
     @batched(
         graphql_type=FollowSuggestionConnection,
-        description="Users the viewer might want to follow, best first: followers they do not "
-        "follow back, and users followed by those they follow. Computed for each request: a page "
-        "starts after or before the user of the cursor, and the order can change between pages.",
+        description="Users whom the viewer might want to follow, best first: followers whom the "
+        "viewer does not follow back, and users followed by those whom the viewer follows. "
+        "Computed for each request, so the order can change between pages.",
     )
     @paged
     def suggestions(

@@ -127,8 +127,8 @@ def _columns(first_line: bytes) -> int:
         return 3
     raise BadInput(
         "file",
-        "the first line must be from_user_id,to_user_id or from_user_id,to_user_id,created_at_ms, "
-        f"or an edge; it is {first_line[:80].decode(errors='replace')!r}.",
+        "must begin with from_user_id,to_user_id or from_user_id,to_user_id,created_at_ms, or with "
+        f"an edge, got {first_line[:80].decode(errors='replace')!r}.",
     )
 
 

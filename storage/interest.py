@@ -62,7 +62,10 @@ class Interests:
             Overloaded: too many wait already.
         """
         if self._count >= self._most:
-            raise Overloaded(PART, f"At most {self._most} subscriptions are served at once.")
+            raise Overloaded(
+                PART,
+                f"This server has {self._most} subscriptions, the maximum. Try again later.",
+            )
         if self._listening is None or self._listening.done():
             self._listening = asyncio.ensure_future(self._listen(self))
         interest = Interest()

@@ -77,7 +77,7 @@ class Query:
 
     @strawberry.field
     async def refused(self) -> str | None:
-        raise BadInput("first", "at most 100 are allowed")
+        raise BadInput("first", "must be at most 100.")
 
     @strawberry.field
     async def down(self) -> str | None:

@@ -79,7 +79,9 @@ async def _claim(ledger: Connection, space: str) -> None:
     try:
         await ledger.execute(_SQL.claim, locks.LOAD, locks.space_key(space))
     except asyncpg.LockNotAvailableError as error:
-        raise Unavailable("bulk load", "Another load of this space is running.") from error
+        raise Unavailable(
+            "bulk load", "Another load of this space is running. Try again when it is finished."
+        ) from error
 
 
 @dataclass(slots=True, eq=False)

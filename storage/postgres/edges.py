@@ -61,7 +61,7 @@ class PostgresEdges:
                 spent = spending if decision.steps else None
                 if await _written(connection, pair, before, decision, receipt, spent):
                     return _made(before, decision, time.monotonic() - began)
-        raise Overloaded(PART, "Too many change the same at once; please try again.")
+        raise Overloaded(PART, "Too many concurrent changes of the same users. Try again later.")
 
 
 async def _before(connection: Connection, pair: Pair) -> Before:

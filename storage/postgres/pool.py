@@ -19,7 +19,7 @@ from storage.settings import StorageSettings
 Record = asyncpg.Record
 
 PART = "PostgreSQL"
-NOT_MIGRATED = "This space has no tables: run `kith migrate` for it first."
+NOT_MIGRATED = "This space has no tables. Run `kith migrate` for it first."
 
 _DOWN = (
     OSError,
@@ -118,7 +118,9 @@ class Loan:
         try:
             self._lent = await self._connections.borrow()
         except NoneFree as error:
-            raise Overloaded(PART, "Too many requests wait for PostgreSQL.") from error
+            raise Overloaded(
+                PART, "Too many requests are waiting for PostgreSQL. Try again later."
+            ) from error
         except _TOLD as error:
             _tell(error)
         return Connection(self._lent, self._on_statement)

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from struct import Struct
 
+from graph.cursor import NOT_A_CURSOR
 from graph.edge import Flags, Kind, UserId
 from graph.errors import BadCursor, Unavailable
 from graph.event import Event
@@ -189,7 +190,7 @@ def checked_cursor(argument: str, cursor: str) -> str:
         BadCursor: it cannot.
     """
     if not (_CURSOR.fullmatch(cursor) and max(map(int, cursor.split("-"))) < 2**64):
-        raise BadCursor(argument, "not a cursor of this API; give one back exactly as you got it.")
+        raise BadCursor(argument, NOT_A_CURSOR)
     return cursor
 
 

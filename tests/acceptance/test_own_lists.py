@@ -190,7 +190,7 @@ async def test_a_cancelled_request_is_gone_at_once_for_who_asked(
 async def test_what_is_no_requests_id_is_refused(gateway: Gateway, text: str) -> None:
     error = await gateway.error(NODE, 1, id=text)
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "id"}
-    assert f'"{text}" is not an id' in error["message"]
+    assert f'user ids with colons between them, got "{text}".' in error["message"]
     assert "`request:`" in error["message"]
 
 

@@ -129,7 +129,7 @@ async def test_every_subscription_hears_of_a_follow(
 
 @pytest.mark.usefixtures("sampled")
 async def test_the_readme_shows_what_can_be_asked(gateway: Gateway) -> None:
-    (example,) = readable("../README")
-    answer = await example.ask(gateway)
-    assert found(answer, "outcome") == promised(example.document)
-    assert found(answer, "id")[0] == str(ME)
+    for example in readable("../README"):
+        answer = await example.ask(gateway)
+        assert example.data in (None, answer), example.document
+        assert found(answer, "outcome") == promised(example.document)

@@ -149,7 +149,7 @@ async def test_a_cursor_of_whom_nothing_suggests_any_more_is_an_error(
     await drain_all(stores)
     error = await gateway.error(SUGGESTIONS, 1, after=cursor)
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "after"}
-    assert "start without a cursor" in error["message"]
+    assert "Start without a cursor" in error["message"]
 
 
 async def test_who_knows_nobody_is_suggested_nobody(gateway: Gateway) -> None:

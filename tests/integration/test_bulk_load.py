@@ -250,7 +250,7 @@ async def test_a_file_with_other_columns_is_no_file_of_edges(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     (tmp_path / "edges.csv").write_text("name,age\n1,2\n")
-    with pytest.raises(BadInput, match="the first line must be"):
+    with pytest.raises(BadInput, match="must begin with from_user_id"):
         await bulk_load(storage_settings, tmp_path / "edges.csv")
 
 

@@ -50,7 +50,7 @@ def test_a_schema_with_extensions_is_refused_rather_than_half_run() -> None:
 @pytest.mark.parametrize(
     ("query", "code", "message"),
     [
-        ("{ refused }", "BAD_USER_INPUT", "first: at most 100 are allowed"),
+        ("{ refused }", "BAD_USER_INPUT", "`first` must be at most 100."),
         ("{ down }", "UNAVAILABLE", "postgresql is unavailable"),
     ],
 )

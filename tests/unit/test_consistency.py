@@ -89,7 +89,9 @@ def test_each_lane_has_to_come_as_far_as_the_latest_of_its_moments() -> None:
     ],
 )
 def test_what_is_no_token_is_named(token: str) -> None:
-    with pytest.raises(BadToken, match="atLeastAsFresh: not a consistency token") as refused:
+    with pytest.raises(
+        BadToken, match="`atLeastAsFresh` is not a valid consistency token"
+    ) as refused:
         read_tokens("atLeastAsFresh", [write_token(SOME), token])
     assert refused.value.argument == "atLeastAsFresh"
     assert len(str(refused.value)) < 200

@@ -94,7 +94,7 @@ def test_a_bad_line_is_told_by_its_number_and_reason(
     "first", [b"to_user_id,from_user_id", b"1;2", b"a,b", b"1", b"1,2,3,4", b"x,2"]
 )
 def test_a_file_with_other_columns_is_refused(tmp_path: Path, first: bytes) -> None:
-    with pytest.raises(BadInput, match="the first line must be"):
+    with pytest.raises(BadInput, match="must begin with from_user_id"):
         EdgeFile(written(tmp_path, first + b"\n1,2\n"))
 
 

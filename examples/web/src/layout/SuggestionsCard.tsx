@@ -1,0 +1,27 @@
+import { useQuery } from "@apollo/client/react";
+import { Link, useLocation } from "react-router";
+import { SuggestionRow } from "../people/SuggestionRow";
+import { Suggestions } from "../people/suggestions";
+
+const SHOWN_MAX = 3;
+
+export function SuggestionsCard() {
+  const { data } = useQuery(Suggestions, { variables: { first: 20 } });
+  const { pathname } = useLocation();
+  const edges = data?.viewer?.suggestions.edges ?? [];
+  if (edges.length === 0 || pathname === "/people") return null;
+  return (
+    <section className="card" aria-labelledby="suggested">
+      <h2 id="suggested">
+        You may know <Link to="/people">See all</Link>
+      </h2>
+      <ul className="people people-narrow">
+        {edges.slice(0, SHOWN_MAX).map(({ node }) => (
+          <li key={node.user.id}>
+            <SuggestionRow suggestion={node} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}

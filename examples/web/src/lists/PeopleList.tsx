@@ -1,0 +1,72 @@
+import { useState, type ReactNode } from "react";
+import { graphql } from "../gql";
+import type { PersonFragment } from "../gql/graphql";
+import { useLiveRelations } from "../live/useLiveRelations";
+import { PersonRow } from "../people/PersonRow";
+import { NameFilter } from "./NameFilter";
+import { useInfiniteScroll } from "./useInfiniteScroll";
+
+/** A page of any list of users: all of Kith's share this interface. The pages add their edges' dates. */
+export const PeoplePageFragment = graphql(`
+  fragment PeoplePage on UserConnection {
+    access
+    totalCount
+    edges {
+      cursor
+      node {
+        ...Person
+      }
+    }
+    pageInfo {
+      hasNextPage
+      hasPreviousPage
+      startCursor
+      endCursor
+    }
+  }
+`);
+
+interface PeoplePage<E extends { node: PersonFragment }> {
+  totalCount: number;
+  edges: E[];
+  pageInfo: { hasNextPage: boolean; endCursor: string | null };
+}
+
+interface PeopleListProps<E extends { node: PersonFragment }> {
+  label: string;
+  page: PeoplePage<E>;
+  onMore: (after: string | null) => Promise<unknown>;
+  empty: ReactNode;
+  detail?: (edge: E) => ReactNode;
+}
+
+/** People below each other; the next page is loaded before its place is scrolled to. */
+export function PeopleList<E extends { node: PersonFragment }>(props: PeopleListProps<E>) {
+  const { label, page, onMore, empty, detail } = props;
+  const [name, setName] = useState("");
+  useLiveRelations(page.edges.map(({ node }) => node.id));
+  const { hasNextPage, endCursor } = page.pageInfo;
+  const end = useInfiniteScroll(hasNextPage, () => onMore(endCursor));
+
+  if (page.edges.length === 0) return <>{empty}</>;
+  const shown = page.edges.filter(({ node }) => matches(node, name));
+  return (
+    <section aria-label={label}>
+      <NameFilter value={name} onChange={setName} loaded={page.edges.length} total={page.totalCount} />
+      <ul className="people" aria-label={label}>
+        {shown.map((edge) => (
+          <li key={edge.node.id}>
+            <PersonRow person={edge.node} detail={detail?.(edge)} />
+          </li>
+        ))}
+      </ul>
+      {shown.length === 0 && <p className="hint">Nobody of the {page.edges.length} loaded is called that.</p>}
+      <div ref={end} className="list-end" role="status">
+        {hasNextPage ? "Loading more…" : ""}
+      </div>
+    </section>
+  );
+}
+
+const matches = ({ displayName, handle }: PersonFragment, name: string) =>
+  `${displayName} @${handle}`.toLowerCase().includes(name.trim().toLowerCase());

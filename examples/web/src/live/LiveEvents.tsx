@@ -1,0 +1,73 @@
+import { useApolloClient, useSubscription } from "@apollo/client/react";
+import { useContext, useEffect, useRef, useState, type ReactNode } from "react";
+import type { LiveEventsSubscription } from "../gql/graphql";
+import { useSession } from "../session/SessionContext";
+import { ActivityContext, type Activity } from "./activity";
+import { ConnectionContext } from "./connection";
+import { LiveEvents as LiveEventsDocument } from "./subscriptions";
+import { useLiveCounts } from "./useLiveCounts";
+
+const SHOWN_MAX = 20;
+
+/** The names of the queries that an event makes out of date. */
+const AFFECTED: Partial<Record<LiveEventsSubscription["event"]["type"], string[]>> = {
+  REQUESTED: ["RequestBadge", "ReceivedRequests", "SentRequests"],
+  REQUEST_CANCELLED: ["RequestBadge", "ReceivedRequests", "SentRequests"],
+  REQUEST_ACCEPTED: ["RequestBadge", "SentRequests"],
+  REQUEST_DECLINED: ["RequestBadge", "SentRequests"],
+};
+
+/**
+ * Everything that happens between the viewer and anybody else, for as long as the app is open. An
+ * event's users are written to the cache, so buttons follow by themselves; lists are asked for anew.
+ */
+export function LiveEvents({ children }: { children: ReactNode }) {
+  const client = useApolloClient();
+  const { userId } = useSession();
+  const [activity, setActivity] = useState<Activity[]>([]);
+  const { after, seen } = useResumption();
+  useLiveCounts(userId);
+
+  useSubscription(LiveEventsDocument, {
+    variables: { after },
+    ignoreResults: true,
+    onData: ({ data: { data } }) => {
+      if (!data || !seen(data.event)) return;
+      const { type, id, at, from, to } = data.event;
+      if (type === "RESYNC") return void client.refetchQueries({ include: "active" });
+      const include = AFFECTED[type];
+      if (include) void client.refetchQueries({ include: activeOf(client, include) });
+      const other = from?.id === userId ? to : from;
+      if (!other || !id) return;
+      const added = { id, type, at, byViewer: from?.id === userId, otherId: other.id };
+      setActivity((known) => [added, ...known].slice(0, SHOWN_MAX));
+    },
+  });
+  return <ActivityContext value={activity}>{children}</ActivityContext>;
+}
+
+const activeOf = (client: ReturnType<typeof useApolloClient>, names: string[]) =>
+  [...client.getObservableQueries("active")].flatMap(({ queryName }) =>
+    queryName && names.includes(queryName) ? [queryName] : [],
+  );
+
+/**
+ * Where to go on after the socket broke: behind the last event that was seen. An event may come
+ * twice, so `seen` says whether it is new.
+ */
+function useResumption() {
+  const sockets = useContext(ConnectionContext);
+  const [after, setAfter] = useState<string | null>(null);
+  const last = useRef<string | null>(null);
+  const ids = useRef(new Set<string>());
+  useEffect(() => sockets?.on("closed", () => setAfter(last.current)), [sockets]);
+
+  const seen = ({ id, cursor }: LiveEventsSubscription["event"]) => {
+    last.current = cursor;
+    if (!id) return true;
+    const isNew = !ids.current.has(id);
+    ids.current.add(id);
+    return isNew;
+  };
+  return { after, seen };
+}

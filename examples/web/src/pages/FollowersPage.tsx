@@ -1,0 +1,56 @@
+import { useQuery } from "@apollo/client/react";
+import { useState } from "react";
+import { graphql } from "../gql";
+import type { FollowerFilter } from "../gql/graphql";
+import { FollowerFilters } from "../lists/FollowerFilters";
+import { ListNotice } from "../lists/ListNotice";
+import { PeopleList } from "../lists/PeopleList";
+import { useNewcomers } from "../lists/useNewcomers";
+import { useProfileUser } from "../people/useProfileUser";
+import { Failure } from "../ui/Failure";
+import { formatWhen } from "../ui/format";
+import { RowSkeletons } from "../ui/RowSkeleton";
+
+const Followers = graphql(`
+  query Followers($id: ID!, $filter: FollowerFilter, $first: Int, $after: String, $last: Int, $before: String) {
+    user(id: $id) {
+      id
+      followers(filter: $filter, first: $first, after: $after, last: $last, before: $before) {
+        ...PeoplePage
+        edges {
+          followedAt
+        }
+      }
+    }
+  }
+`);
+
+export function FollowersPage() {
+  const { id, followerCount } = useProfileUser();
+  const [filter, setFilter] = useState<FollowerFilter | null>(null);
+  const { data, error, fetchMore, refetch } = useQuery(Followers, { variables: { id, filter, first: 20 } });
+  const list = data?.user?.followers;
+
+  useNewcomers(followerCount, list?.pageInfo.startCursor, (before) =>
+    before ? fetchMore({ variables: { first: null, last: 20, before } }) : refetch(),
+  );
+
+  if (error && !list) return <Failure error={error} onRetry={() => void refetch()} />;
+  return (
+    <>
+      <title>Followers · Kindred</title>
+      <FollowerFilters onChange={setFilter} />
+      {list ? (
+        <PeopleList
+          label="Followers"
+          page={list}
+          onMore={(after) => fetchMore({ variables: { after } })}
+          detail={({ followedAt, node }) => `@${node.handle} · since ${formatWhen(followedAt)}`}
+          empty={<ListNotice access={list.access} empty={filter ? "Nobody passes this filter." : "No followers yet."} />}
+        />
+      ) : (
+        <RowSkeletons />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,61 @@
+import { useQuery } from "@apollo/client/react";
+import { UserX } from "lucide-react";
+import { Outlet, useParams } from "react-router";
+import { graphql } from "../gql";
+import { useLiveCounts } from "../live/useLiveCounts";
+import { useLiveRelations } from "../live/useLiveRelations";
+import { ProfileHeader } from "../people/ProfileHeader";
+import { ProfileTabs } from "../people/ProfileTabs";
+import { useSession } from "../session/SessionContext";
+import { Failure } from "../ui/Failure";
+import { Notice } from "../ui/Notice";
+import { RowSkeletons } from "../ui/RowSkeleton";
+
+const Profile = graphql(`
+  query Profile($id: ID!) {
+    user(id: $id) {
+      ...Person
+      ...Counts
+      bio
+      followersYouKnow(first: 3) {
+        totalCount
+        edges {
+          cursor
+          node {
+            ...Profile
+          }
+        }
+        pageInfo {
+          hasNextPage
+          endCursor
+        }
+      }
+    }
+  }
+`);
+
+export function ProfilePage() {
+  const { id = "" } = useParams();
+  const { userId } = useSession();
+  const { data, error, loading, refetch } = useQuery(Profile, { variables: { id } });
+  useLiveCounts(id);
+  useLiveRelations(id === userId ? [] : [id]);
+
+  if (error && !data?.user) {
+    return /^[1-9]\d*$/.test(id) ? (
+      <Failure error={error} onRetry={() => void refetch()} />
+    ) : (
+      <Notice icon={<UserX />} title="There is nobody at this address." />
+    );
+  }
+  if (!data?.user) return loading ? <RowSkeletons count={3} /> : null;
+  const { user } = data;
+  return (
+    <div className="profile">
+      <title>{`${user.displayName} · Kindred`}</title>
+      <ProfileHeader user={user} known={user.followersYouKnow} />
+      <ProfileTabs user={user} />
+      <Outlet context={user} key={id} />
+    </div>
+  );
+}

@@ -1,0 +1,15 @@
+import type { RelationshipFragment } from "../gql/graphql";
+
+/** What the button does not say about how two people stand to each other. */
+export function Badges({ user: { viewerRelation: relation } }: { user: RelationshipFragment }) {
+  if (!relation) return null;
+  return (
+    <>
+      {relation.state === "SELF" && <span className="badge">You</span>}
+      {relation.followedBy && <span className="badge">Follows you</span>}
+      {relation.closeFollow && <span className="badge">Close</span>}
+      {relation.whispering && <span className="badge">Quietly</span>}
+      {relation.muted && <span className="badge">Muted</span>}
+    </>
+  );
+}

@@ -1,0 +1,50 @@
+import type { ApolloCache } from "@apollo/client";
+import { useApolloClient } from "@apollo/client/react";
+import { rememberToken } from "../apollo/freshness";
+import { failureInWords, problemInWords } from "../errors/words";
+import type { PersonFragment } from "../gql/graphql";
+import { useSession } from "../session/SessionContext";
+import { useToast } from "../toasts/ToastContext";
+import { changeOf, type ChangeInput, type ChangeName } from "./changes";
+import { optimisticChange } from "./optimisticChange";
+import { useUndo } from "./useUndo";
+
+interface Options {
+  input?: Omit<ChangeInput, "userId" | "idempotencyKey">;
+  /** Change a list in the cache, first with the guess and then with the answer. */
+  update?: (cache: ApolloCache) => void;
+}
+
+/**
+ * Change the relationship with somebody. The screen changes at once; a rejection takes that back
+ * and says why, and what can be undone gets a toast with a button.
+ */
+export function useChange() {
+  const client = useApolloClient();
+  const { userId: viewerId } = useSession();
+  const toast = useToast();
+  const undo = useUndo();
+
+  return async (name: ChangeName, user: PersonFragment, { input, update }: Options = {}) => {
+    const { mutation, payload, guess, done } = changeOf(name);
+    try {
+      const { data } = await client.mutate({
+        mutation,
+        variables: { input: { ...input, userId: user.id, idempotencyKey: crypto.randomUUID() } },
+        optimisticResponse: {
+          change: optimisticChange(client.cache, { viewerId, user, payload, guess }),
+        },
+        update: (cache, { data: answer }) => {
+          if (answer?.change?.userErrors.length === 0) update?.(cache);
+        },
+      });
+      const change = data?.change;
+      rememberToken(change?.consistencyToken);
+      const [problem] = change?.userErrors ?? [];
+      if (problem) return toast({ tone: "error", text: problemInWords(problem) });
+      if (done) toast({ text: done(user.displayName), ...undo(change?.undoToken, user) });
+    } catch (error) {
+      toast({ tone: "error", text: failureInWords(error) });
+    }
+  };
+}
