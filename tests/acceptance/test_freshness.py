@@ -208,7 +208,10 @@ async def test_a_change_of_both_edges_arrives_on_both_sides(
         assert await followers(other, user, token) == []
 
 
-STALE = "What this answer has to be as fresh as has not arrived yet; please try again."
+STALE = (
+    "The changes of the consistency token are not visible yet. Repeat the request after 1000 ms, "
+    "or send it without the token."
+)
 
 
 async def test_what_does_not_arrive_in_time_is_stale(
