@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gateway.jwks_url import JwksUrl
 from gateway.key_sources import key_set, public_keys, secret_keys
-from gateway.remote_keys import JwksUrl
 from gateway.token_claims import ClaimMapping
 from gateway.token_keys import TokenKey
 

@@ -28,24 +28,21 @@ MAX_AGE_S = 7_200
 METHODS = ("GET", "POST")
 REQUEST_HEADERS_CHARS_MAX = 4_096
 
-REQUEST_HEADERS = (
-    # what the protocol needs
-    *("accept", "authorization", "content-type", "last-event-id", "x-consistency-token"),
-    # what clients add: Apollo, graphql-yoga and those that follow them
-    *("apollo-require-preflight", "apollographql-client-name", "apollographql-client-version"),
-    *(
-        "graphql-client-name",
-        "graphql-client-version",
-        "graphql-preflight",
-        "graphql-require-preflight",
-    ),
-    *("x-apollo-operation-id", "x-apollo-operation-name", "x-graphql-client-name"),
-    *("x-graphql-client-version", "x-graphql-yoga-csrf", "x-requested-with"),
-    # what caches and tracing add: fetch, Sentry, OpenTelemetry, Zipkin, Datadog
-    *("b3", "baggage", "cache-control", "pragma", "sentry-trace", "traceparent", "tracestate"),
-    *("x-b3-parentspanid", "x-b3-sampled", "x-b3-spanid", "x-b3-traceid", "x-datadog-origin"),
-    *("x-datadog-parent-id", "x-datadog-sampling-priority", "x-datadog-trace-id", "x-request-id"),
+PROTOCOL_HEADERS = "accept authorization content-type last-event-id x-consistency-token"
+CLIENT_HEADERS = (
+    "apollo-require-preflight apollographql-client-name apollographql-client-version"
+    " graphql-client-name graphql-client-version graphql-preflight graphql-require-preflight"
+    " x-apollo-operation-id x-apollo-operation-name x-graphql-client-name"
+    " x-graphql-client-version x-graphql-yoga-csrf x-requested-with"
 )
+"""What Apollo, GraphQL Yoga, and those that follow them add."""
+TRACING_HEADERS = (
+    "b3 baggage cache-control pragma sentry-trace traceparent tracestate x-b3-parentspanid"
+    " x-b3-sampled x-b3-spanid x-b3-traceid x-datadog-origin x-datadog-parent-id"
+    " x-datadog-sampling-priority x-datadog-trace-id x-request-id"
+)
+"""What caches and tracing add: fetch, Sentry, OpenTelemetry, Zipkin, Datadog."""
+REQUEST_HEADERS = tuple(f"{PROTOCOL_HEADERS} {CLIENT_HEADERS} {TRACING_HEADERS}".split())
 RESPONSE_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate")
 
 _ORIGIN = re.compile(

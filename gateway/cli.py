@@ -66,14 +66,21 @@ def kith(
 
 @app.command()
 def dev(
-    port: Port = 8000, state: StateFolder = STATE, space: Space = SPACE, host: Host = "127.0.0.1"
+    port: Port = 8000,
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+    host: Host = "127.0.0.1",
+    bundle: Annotated[
+        bool,
+        typer.Option("--bundle/--no-bundle", help="Bundle the playground with npm meanwhile."),
+    ] = True,
 ) -> None:
     """Start everything on this machine: servers, sample graph, gateway, worker. Ctrl-C stops it."""
     typer.echo("Starting Kith on this machine; Ctrl-C stops it.")
     from gateway.dev import run
 
     with _said_plainly():
-        asyncio.run(run(host, port, state, space))
+        asyncio.run(run(host, port, state, space, bundle=bundle))
 
 
 @app.command()

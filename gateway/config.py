@@ -11,8 +11,8 @@ from gateway.authentication_settings import AuthenticationSettings
 from gateway.browsers import ANY, BrowserSettings, read_header_names, read_origins
 from gateway.connections import StreamLimits
 from gateway.embedded.state import Running, State, find_running
+from gateway.jwks_url import JwksUrl
 from gateway.key_sources import DEVELOPMENT_SECRET
-from gateway.remote_keys import JwksUrl
 from gateway.token_claims import ClaimMapping
 from gateway.trusted_documents import (
     ManifestError,

@@ -3,7 +3,6 @@
 import asyncio
 import http.client
 import shlex
-import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from gateway.embedded.command import Command
 from gateway.embedded.servers import Servers, embedded_servers
 from gateway.embedded.signals import until_signalled
 from gateway.embedded.state import State, find_running
+from gateway.listening import TcpAddress, listening
 from gateway.program import ARGV, program
 from gateway.sample import load_sample
 from gateway.steps import Steps
@@ -30,8 +30,8 @@ QUERIES = (
 """What a person may try first. The header `X-Viewer` says who asks, in `dev` alone."""
 
 
-async def run(host: str, port: int, folder: Path, space: str) -> None:
-    """Runs until a signal says stop.
+async def run(host: str, port: int, folder: Path, space: str, *, bundle: bool) -> None:
+    """Runs until a signal says stop, and bundles the playground meanwhile.
 
     Raises:
         EmbeddedError, ConfigurationError, ValueError: it cannot; the text is for a person.
@@ -41,7 +41,8 @@ async def run(host: str, port: int, folder: Path, space: str) -> None:
         typer.echo(f"Kith runs already in {state.folder}: {running.gateway_url or 'starting'}")
         return
     checked_space(space)
-    _must_be_free(host, port)
+    address = TcpAddress(host, port)
+    _must_be_free(address)
     database_url, redis_url = server_urls()
     steps = Steps()
     with until_signalled():
@@ -51,7 +52,7 @@ async def run(host: str, port: int, folder: Path, space: str) -> None:
             redis_url=redis_url,
             say=steps.say,
             step=steps.step,
-            beside=[_bundling()],
+            beside=[_bundling()] if bundle else [],
         ) as servers:
             with steps.step("Migrating the tables"):
                 await migrate(servers.database_url, space)
@@ -60,8 +61,8 @@ async def run(host: str, port: int, folder: Path, space: str) -> None:
             with steps.step("Loading the sample graph, unless there is a graph"):
                 await load_sample(config, state.folder)
             with steps.step("Starting a worker and a gateway"):
-                await _start(servers, environment, host, port, space)
-            typer.echo(welcome(f"http://{host}:{port}", steps.elapsed_s))
+                await _start(servers, environment, address, space)
+            typer.echo(welcome(f"http://{address.shown}", steps.elapsed_s))
             await servers.supervisor.watch()
 
 
@@ -83,12 +84,10 @@ def _environment(servers: Servers) -> dict[str, str]:
 
 
 async def _start(
-    servers: Servers, environment: Mapping[str, str], host: str, port: int, space: str
+    servers: Servers, environment: Mapping[str, str], address: TcpAddress, space: str
 ) -> None:
-    url = f"http://{host}:{port}"
-
     async def answers(_: int) -> bool:
-        return await asyncio.to_thread(_answers, host, port)
+        return await asyncio.to_thread(_answers, address.host, address.port)
 
     worker = (*ARGV, "worker", "--space", space)
     gateway = (*ARGV, "serve", "--development", "--space", space)
@@ -96,12 +95,12 @@ async def _start(
     await servers.supervisor.start(
         Command(
             "gateway",
-            (*gateway, "--host", host, "--port", str(port)),
+            (*gateway, "--host", address.host, "--port", str(address.port)),
             env=environment,
             is_ready=answers,
         )
     )
-    servers.announce(gateway_url=url)
+    servers.announce(gateway_url=f"http://{address.shown}")
 
 
 def welcome(url: str, elapsed_s: float) -> str:
@@ -143,13 +142,9 @@ def _answers(host: str, port: int) -> bool:
         connection.close()
 
 
-def _must_be_free(host: str, port: int) -> None:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise ConfigurationError(
-                f"cannot listen on {host}:{port}: {error.strerror}. Choose another port: "
-                "`make dev PORT=…` or `--port …`."
-            ) from None
+def _must_be_free(address: TcpAddress) -> None:
+    try:
+        with listening(address):
+            return
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{error} With make: `make dev PORT=…`.") from None

@@ -1,13 +1,12 @@
 """How a process writes its log: lines of text for a person, or of JSON for a collector."""
 
+import json
 import logging
 import sys
 import threading
 from datetime import UTC, datetime
 from enum import StrEnum
 from types import TracebackType
-
-import orjson
 
 
 class LogFormat(StrEnum):
@@ -33,7 +32,7 @@ class JsonFormatter(logging.Formatter):
             line["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack"] = record.stack_info
-        return orjson.dumps(line, default=str).decode()
+        return json.dumps(line)  # in ASCII: a message may hold half of a surrogate pair
 
 
 def set_up_logging(log_format: LogFormat) -> None:

@@ -18,14 +18,12 @@ from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
+from gateway.bundling import BUNDLE, SOURCES
 from gateway.playground_bundle import Bundle, BundleFiles, BundleState
 from gateway.playground_examples import examples, version
 from gateway.sample_cast import DESCRIPTIONS
 from graph.relation_mask import Mark
 
-HERE = Path(__file__).parent
-BUNDLE = HERE / "playground_assets"
-SOURCES = HERE / "playground"
 ASSETS_PATH = "/playground"
 STATUS_PATH = f"{ASSETS_PATH}/status"
 

@@ -9,14 +9,13 @@ import logging
 import random
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 import httpx
 from prometheus_client import Counter, Gauge
 
-from gateway.token_keys import KEY_SET_BYTES_MAX, KeySet, TokenKey, parse_key_set
+from gateway.jwks_url import FetchFailed, JwksUrl, check_jwks_url, download
+from gateway.token_keys import KeySet, TokenKey, parse_key_set
 from graph.errors import Unavailable
 
 log = logging.getLogger(__name__)
@@ -28,51 +27,6 @@ _held = Gauge("kith_jwks_keys", "Keys of KITH_JWKS_URL in use.")
 RETRY_FIRST_S, RETRY_MOST_S = 1.0, 60.0
 WAITING_MAX = 1_000
 """Requests that wait for a fetch at a time. More are answered at once, with a 503."""
-
-
-@dataclass(frozen=True, slots=True)
-class JwksUrl:
-    """Where keys are fetched, and how often. `wait_ms` is how long one request waits for them."""
-
-    url: str
-    refresh_s: float = 300
-    wait_ms: int = 2_000
-    fetch_deadline_ms: int = 5_000
-    unknown_key_every_s: float = 60
-    """How often a token with an unknown `kid` may cause a fetch."""
-
-
-class FetchFailed(Exception):
-    """The URL gave no usable keys; the text has no address in it and may be shown."""
-
-
-def check_jwks_url(url: str) -> None:
-    """Raises ValueError for an address from which keys must not be fetched."""
-    try:
-        address = urlsplit(url)
-        host = address.hostname
-        _ = address.port  # raises where it is none
-    except ValueError:
-        raise ValueError("KITH_JWKS_URL cannot be read as an address.") from None
-    if not host or address.username is not None or address.fragment:
-        raise ValueError(
-            "KITH_JWKS_URL must look like https://login.example/.well-known/jwks.json,"
-            " without a user name and without a fragment."
-        )
-    if address.scheme != "https" and not (address.scheme == "http" and _is_loopback(host)):
-        raise ValueError(
-            "KITH_JWKS_URL must begin with https://, because whoever can change the answer on its"
-            " way can sign any token. http:// is allowed for this machine alone (localhost)."
-        )
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class RemoteKeys:
@@ -98,19 +52,23 @@ class RemoteKeys:
 
     @contextlib.asynccontextmanager
     async def refreshing(self) -> AsyncIterator[None]:
-        """Keep the keys fresh while the block runs, which begins after the first attempt."""
+        """Keep the keys fresh while the block runs, which begins after the first attempt.
+
+        Raises ValueError for a proxy or certificates of the environment that cannot be used.
+        """
         # httpx logs each request with its address.
         logging.getLogger("httpx").setLevel(logging.WARNING)
         self._wanted = asyncio.Event()
         self._attempt = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._refresh())
-        try:
-            await asyncio.wait([self._attempt])
-            yield
-        finally:
-            self._attempt = None
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+        async with self._client() as client:
+            task = asyncio.create_task(self._refresh(client))
+            try:
+                await asyncio.wait([self._attempt])
+                yield
+            finally:
+                self._attempt = None
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
 
     @property
     def uncertain(self) -> bool:
@@ -152,22 +110,30 @@ class RemoteKeys:
     def _unavailable(self) -> Unavailable:
         return Unavailable("identity provider", f"KITH_JWKS_URL: {self._failure}")
 
-    async def _refresh(self) -> None:
+    def _client(self) -> httpx.AsyncClient:
         # A proxy of the environment cannot reach this machine, for which http:// alone is allowed.
         outside = urlsplit(self._settings.url).scheme == "https"
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=0)
         # For one read or write; the deadline of a whole fetch comes first.
         timeout_s = 2 * self._settings.fetch_deadline_ms / 1000
-        async with httpx.AsyncClient(trust_env=outside, limits=limits, timeout=timeout_s) as client:
-            while True:
-                self._fetching = True
-                self._wanted.clear()
-                await self._try_once(client)
-                self._fetching = False
-                self._end_attempt()
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(self._pause_s()):
-                        await self._wanted.wait()
+        try:
+            return httpx.AsyncClient(trust_env=outside, limits=limits, timeout=timeout_s)
+        except (OSError, ValueError) as error:
+            raise ValueError(
+                "KITH_JWKS_URL cannot be fetched: SSL_CERT_FILE, SSL_CERT_DIR or HTTPS_PROXY is"
+                f" wrong: {error}"
+            ) from None
+
+    async def _refresh(self, client: httpx.AsyncClient) -> None:
+        while True:
+            self._fetching = True
+            self._wanted.clear()
+            await self._try_once(client)
+            self._fetching = False
+            self._end_attempt()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(self._pause_s()):
+                    await self._wanted.wait()
 
     def _end_attempt(self) -> None:
         ended, self._attempt = self._attempt, asyncio.get_running_loop().create_future()
@@ -207,7 +173,7 @@ class RemoteKeys:
         deadline_ms = self._settings.fetch_deadline_ms
         try:
             async with asyncio.timeout(deadline_ms / 1000):
-                content = await _download(client, self._settings.url)
+                content = await download(client, self._settings.url)
         except TimeoutError:
             raise FetchFailed(f"there was no whole answer within {deadline_ms} ms") from None
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
@@ -230,25 +196,3 @@ class RemoteKeys:
         self.keys, self._content = found.keys, content
         _held.set(len(found.keys))
         self._on_change()
-
-
-async def _download(client: httpx.AsyncClient, url: str) -> bytes:
-    """The body of a 200, never more than may be. Raises FetchFailed for any other answer."""
-    # Compressed, a small answer could become a large one.
-    headers = {
-        "accept": "application/jwk-set+json, application/json",
-        "accept-encoding": "identity",
-    }
-    async with client.stream("GET", url, headers=headers) as response:
-        if response.is_redirect:
-            raise FetchFailed("the answer is a redirect, which is not followed")
-        if response.status_code != 200:
-            raise FetchFailed(f"the answer has the status {response.status_code}, not 200")
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise FetchFailed("the answer is compressed, although it must not be")
-        body = bytearray()
-        async for chunk in response.aiter_raw():
-            body += chunk
-            if len(body) > KEY_SET_BYTES_MAX:
-                raise FetchFailed(f"the answer is larger than {KEY_SET_BYTES_MAX} bytes")
-        return bytes(body)

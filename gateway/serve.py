@@ -33,6 +33,13 @@ CLOSE_S = 5
 LAST_REQUESTS_S = 0.2
 """How long the connections that were accepted last have to send their requests."""
 
+IDLE_S = 75
+"""How long a connection without requests stays open. Proxies and routers keep theirs for 60 s.
+
+If the server closes first, a request may be on its way, which a proxy does not repeat if it is a
+POST. uvicorn's own value is 5 s.
+"""
+
 SOCKET_MESSAGE_BYTES_MAX = 1 << 20
 
 STARTUP_FAILURE = 3
@@ -46,6 +53,7 @@ LEAN: dict[str, Any] = {
     "loop": "uvloop",
     "http": "httptools",
     "ws": "websockets-sansio",
+    "timeout_keep_alive": IDLE_S,
     "ws_max_size": SOCKET_MESSAGE_BYTES_MAX,
     "ws_per_message_deflate": False,  # it keeps 20 KB and more a socket, and answers are short
     "access_log": False,

@@ -113,7 +113,7 @@ class ClaimMapping:
         service = self.service_scope in self._scopes(claims)
         value = self.user_path.value_in(claims)
         # RFC 9068 section 2.2: where no user is involved, the subject is the client itself.
-        own = value is not None and value in (claims.get("client_id"), claims.get("azp"))
+        own = str(value) in (str(claims.get("client_id")), str(claims.get("azp")))
         if value is not None and not own:
             return Identity(self._user_id(value), service, expires_at)
         if service:

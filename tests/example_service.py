@@ -98,7 +98,7 @@ class Inbox:
         """Entries that the group was given and has not acknowledged."""
         return sum([group["pending"] async for _, _, group in self._groups()])
 
-    async def knows(self, consumer: str) -> bool:
+    async def is_read_by(self, consumer: str) -> bool:
         """Whether a consumer of that name has begun to read."""
         async for server, stream, _ in self._groups():
             consumers = await server.xinfo_consumers(stream, GROUP)

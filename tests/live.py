@@ -17,7 +17,7 @@ from gateway.authentication import AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.config import Config, DocumentSettings
 from gateway.connections import StreamLimits
-from gateway.serve import Server
+from gateway.serve import IDLE_S, Server
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -141,6 +141,7 @@ async def live_gateway(
                 ws="websockets-sansio",
                 ws_per_message_deflate=False,
                 timeout_graceful_shutdown=2,
+                timeout_keep_alive=IDLE_S,
             ),
             app,
         )

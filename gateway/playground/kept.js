@@ -1,4 +1,4 @@
-// What a visitor leaves in their browser. New examples begin anew: what was kept belongs to old ones.
+// What the page stores in the browser. New examples drop what was stored beside older ones.
 
 export function keptFor(version) {
   const prefix = `kith:${version}:`;

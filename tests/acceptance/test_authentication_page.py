@@ -21,7 +21,7 @@ from gateway.bearer import TOKEN_CHARS_MAX
 from gateway.config import read_config
 from gateway.headers import Headers
 from gateway.http_refusal import HttpRefusal
-from gateway.remote_keys import JwksUrl
+from gateway.jwks_url import JwksUrl
 from gateway.token_keys import RSA_BITS_MAX, RSA_BITS_MIN
 from tests.acceptance.test_identity_provider import FOLDER
 from tests.jwks import Provider, identity_provider, jwk, signed

@@ -105,7 +105,7 @@ def free_port() -> int:
 async def started(state: State, port: int) -> Dev:
     environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", "dev"),
+        *(sys.executable, "-m", "gateway", "dev", "--no-bundle"),
         *("--port", str(port), "--state", str(state.root)),
         cwd=ROOT,
         env=environment,
@@ -223,6 +223,17 @@ async def test_a_second_dev_says_that_one_runs(state: State) -> None:
         code, said = await cli(state, "dev", "--port", str(free_port()))
         assert code == 0
         assert dev.url in said
+
+
+async def test_a_port_that_is_in_use_is_said_before_anything_starts(state: State) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        code, said = await cli(state, "dev", "--no-bundle", "--port", port)
+    assert code == 2
+    assert f"cannot listen on 127.0.0.1:{port}: Address already in use." in said
+    assert "Starting PostgreSQL" not in said
 
 
 async def test_other_commands_find_the_servers_through_the_state_folder(

@@ -57,7 +57,7 @@ async def test_what_a_killed_consumer_has_not_applied_is_taken_over(
 ) -> None:
     await follows(stores, *((fan, 1) for fan in FANS))
     async with backend("consume", **inbox.environment("killed")) as consumer:
-        await until(lambda: inbox.knows("killed"))
+        await until(lambda: inbox.is_read_by("killed"))
         with inbox.locked():
             await drain_all(stores)
             await until(lambda: was_given_some(inbox))
@@ -78,7 +78,7 @@ async def test_what_was_applied_and_not_acknowledged_is_not_applied_again(
         cable_to(redis_url, tmp_path) as (cable, near),
         backend("consume", **inbox.environment("killed", near)) as consumer,
     ):
-        await until(lambda: inbox.knows("killed"))
+        await until(lambda: inbox.is_read_by("killed"))
         with inbox.locked():
             await drain_all(stores)
             await until(lambda: was_given_some(inbox))
@@ -166,7 +166,7 @@ async def test_a_consumer_goes_on_when_redis_is_back(
         cable_to(redis_url, tmp_path) as (cable, near),
         backend("consume", **inbox.environment("one", near)),
     ):
-        await until(lambda: inbox.knows("one"))
+        await until(lambda: inbox.is_read_by("one"))
         await cable.cut()
         await follows(stores, (2, 1))
         await drain_all(stores)

@@ -128,7 +128,7 @@ async def test_the_commands_of_its_page_print_what_it_shows(state: State, tmp_pa
     async with running(state) as dev:
         terminal = Terminal(
             {
-                ".venv/bin/kith": f"{sys.executable} -m gateway",
+                ".venv/bin/kith": str(Path(sys.executable).with_name("kith")),
                 ".kith/run.json": str(state.run_file),
                 "http://localhost:8000": dev.url,
                 "followers.csv": str(tmp_path / "followers.csv"),

@@ -49,7 +49,14 @@ SHOWS: dict[str, Callable[[Any], bool]] = {
         and all(any(found(a, flag)) for flag in ("requestedBy", "blocking", "friendsSince"))
     ),
     "Circles": lambda a: len(set(found(a, "state"))) > 2,
-    "Counts": lambda a: None in found(a, "followerCount") and "FollowRequest" in str(a),
+    "Counts": lambda a: (
+        None in found(a, "followerCount")
+        and found(a, "__typename") == ["User", "FollowRequest", "Viewer", "Relation"]
+    ),
+    "Limits": lambda a: (
+        all(used > 0 for used in found(a, "used"))
+        and all(remaining > 0 for remaining in found(a, "remaining"))
+    ),
     "Buttons": lambda a: len(set(found(a, "code"))) == 6,
     "CloseFollows": lambda a: found(a, "totalCount") == [2],
     "Requests": lambda a: (

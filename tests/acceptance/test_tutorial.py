@@ -47,7 +47,7 @@ class Reader:
                 "localhost:5500": f"localhost:{self.pages}",
                 "http.server 5500": f"http.server {self.pages}",
                 "../follow-button": str(self.folder),
-                ".venv/bin/kith": f"{sys.executable} -m gateway",
+                ".venv/bin/kith": str(Path(sys.executable).with_name("kith")),
             }
         )
 

@@ -1,9 +1,13 @@
 """The arq worker as operators run it: a process of its own, that may be killed."""
 
 import asyncio
+import json
+import os
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +21,9 @@ from tests.graphs import as_pair, follows
 from tests.waiting import until
 from tests.worker import Worker
 from workers import main
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_S = 30
 
 
 @pytest.fixture
@@ -36,6 +43,33 @@ async def test_a_worker_drains_what_is_written(stores: Stores, worker: Worker) -
     await until(lambda: nothing_waits(stores))
     (profile,) = (await stores.profiles.of([1], None)).values()  # type: ignore[list-item]
     assert profile.counts.followers == 38
+
+
+@pytest.mark.parametrize("redis", [None, "unix:///nowhere.sock"])
+async def test_every_line_of_a_json_log_parses(
+    storage_settings: StorageSettings, redis: str | None
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", "worker", "--log-format", "json"),
+        cwd=ROOT,
+        env={
+            **os.environ,
+            "DATABASE_URL": storage_settings.database_url,
+            "REDIS_URL": redis or storage_settings.redis_url,
+        },
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stderr is not None
+    async with asyncio.timeout(DEADLINE_S):
+        first = await process.stderr.readline()
+        if redis is None:
+            process.terminate()
+        rest = await process.stderr.read()
+        code = await process.wait()
+    records = [json.loads(line) for line in (first + rest).splitlines()]
+    assert all({"time", "level", "logger", "message"} <= record.keys() for record in records)
+    assert code == (0 if redis is None else 2)
+    assert records[-1]["level"] == ("INFO" if redis is None else "CRITICAL")
 
 
 async def test_a_killed_worker_loses_nothing(stores: Stores, worker: Worker) -> None:

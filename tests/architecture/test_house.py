@@ -71,3 +71,16 @@ def test_no_lock_file_names_a_host() -> None:
     for lock in ROOT.glob("*/**/package-lock.json"):
         if "node_modules" not in lock.parts:
             assert '"resolved"' not in lock.read_text(encoding="utf-8"), lock
+
+
+def test_the_locks_agree() -> None:
+    """What `make dev` installs is a part of what the tests run with, in the same versions."""
+    locks = [ROOT / name for name in ("requirements.txt", "requirements-embedded.txt")]
+    tested = set(pinned(ROOT / "requirements-dev.txt"))
+    for lock in locks:
+        assert set(pinned(lock)) <= tested, lock
+    assert set(pinned(locks[0])) <= set(pinned(locks[1]))
+
+
+def pinned(lock: Path) -> list[str]:
+    return re.findall(r"^[^\s#]+==[^\s;]+", lock.read_text(encoding="utf-8"), re.MULTILINE)

@@ -280,7 +280,9 @@ async def test_the_token_of_the_first_message_says_who_asks(
 
 
 @pytest.mark.parametrize(
-    "authorization", ["Bearer nonsense", f"Bearer {'x' * 100_000}", "Basic x", "Bearer \u2605", 7]
+    "authorization",
+    ["Bearer nonsense", f"Bearer {'x' * 100_000}", "Basic x", "Bearer \u2605", 7],
+    ids=["nonsense", "100 KB", "another scheme", "a star", "a number"],
 )
 async def test_a_wrong_token_is_forbidden(live: LiveGateway, authorization: object) -> None:
     async with live.raw_socket() as raw:

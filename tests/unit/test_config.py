@@ -13,7 +13,7 @@ from gateway.config import (
     read_config,
     signing,
 )
-from gateway.remote_keys import JwksUrl
+from gateway.jwks_url import JwksUrl
 from gateway.token_claims import ClaimMapping
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace

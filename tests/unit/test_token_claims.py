@@ -71,8 +71,9 @@ def test_a_subject_that_is_no_number_says_what_to_map(sub: str, kind: str) -> No
 
 
 @pytest.mark.parametrize("name", ["client_id", "azp"])
-def test_a_token_of_a_client_itself_is_a_service_or_nobody(name: str) -> None:
-    own = {"sub": "77", name: "77"}
+@pytest.mark.parametrize("client", ["77", 77])
+def test_a_token_of_a_client_itself_is_a_service_or_nobody(name: str, client: object) -> None:
+    own = {"sub": "77", name: client}
     assert ClaimMapping().identity({**own, "scope": "service"}, 0) == Identity(None, True)
     with pytest.raises(ClaimError, match="names no user"):
         ClaimMapping().identity(own, 0)

@@ -17,7 +17,7 @@ from gateway.authentication import (
     mint,
 )
 from gateway.headers import Headers
-from gateway.remote_keys import JwksUrl
+from gateway.jwks_url import JwksUrl
 from gateway.token_claims import ClaimMapping
 from tests.jwks import PrivateKey, jwk
 from tests.unit.test_authentication import SECRET, bearer, claims, refusal

@@ -7,5 +7,10 @@ export const ROUTER_URL = env.VITE_ROUTER_URL ?? "http://localhost:4000/";
 /** Kith itself: subscriptions, which the gateway does not carry. */
 export const KITH_WS_URL = env.VITE_KITH_WS_URL ?? "ws://localhost:8000/graphql";
 
+const PROFILES_URL = env.VITE_PROFILES_URL ?? "http://localhost:4001";
+
 /** Signing in, for development. */
-export const SIGN_IN_URL = `${env.VITE_PROFILES_URL ?? "http://localhost:4001"}/sign-in`;
+export const SIGN_IN_URL = `${PROFILES_URL}/sign-in`;
+
+/** The picture of a user whose profile cannot be asked for yet, because nobody is signed in. */
+export const pictureOf = (userId: string) => `${PROFILES_URL}/avatars/${userId}.svg`;

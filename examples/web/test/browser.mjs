@@ -8,6 +8,7 @@ const port = (/** @type {string} */ name, /** @type {number} */ fallback) => Num
 
 export const WEB = `http://localhost:${port("WEB_PORT", 5173)}`;
 export const KITH = `http://localhost:${port("KITH_PORT", 8000)}/graphql`;
+export const KITH_SOCKET = KITH.replace("http:", "ws:");
 export const ROUTER = `http://localhost:${port("ROUTER_PORT", 4000)}/`;
 
 const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -32,7 +33,7 @@ export async function launch() {
 export async function windowOf(browser, userId, { path = "/", ...options } = {}) {
   const context = await browser.newContext({ ...DESKTOP, ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(30_000);
   /** @type {string[]} */
   const complaints = [];
   page.on("pageerror", (error) => complaints.push(error.message));

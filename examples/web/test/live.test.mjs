@@ -1,8 +1,8 @@
 // @ts-check
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { estrange } from "./kith.mjs";
-import { launch, live, ROUTER, WEB, windowOf } from "./browser.mjs";
+import { asUser, estrange } from "./kith.mjs";
+import { KITH_SOCKET, launch, live, ROUTER, WEB, windowOf } from "./browser.mjs";
 
 /** @type {import("playwright-core").Browser} */
 let browser;
@@ -77,6 +77,7 @@ test("an unfollow can be undone, and both windows show it", async () => {
 });
 
 test("a request reaches the other's inbox, and its answer comes back", async () => {
+  await asUser("386", `mutation { updateRelationshipSettings(input: { protected: false }) { outcome } }`);
   const { first, second, close } = await twoWindows("385", "386");
   await second.getByRole("link", { name: "Settings" }).click();
   await second.getByRole("switch", { name: "Protected account" }).click();
@@ -100,16 +101,36 @@ test("a request reaches the other's inbox, and its answer comes back", async () 
   await close();
 });
 
-test("a window that lost its socket comes back and misses nothing", async () => {
-  const { first, second, close } = await twoWindows("387", "388");
-  const context = second.context();
-  await first.goto(`${WEB}/u/388`);
-  await context.setOffline(true);
-  await second.getByText("You are offline").waitFor();
-  await button(first, "Follow").click();
-  await context.setOffline(false);
-  await second.getByText("You are offline").waitFor({ state: "detached" });
+test("a window that lost its socket says so, comes back, and has missed nothing", async () => {
+  await Promise.all([estrange("387", "388"), estrange("389", "388")]);
+  const first = await windowOf(browser, "387");
+  const context = await browser.newContext();
+  const second = await context.newPage();
+  /** @type {import("playwright-core").WebSocketRoute[]} */
+  const sockets = [];
+  let reachable = true;
+  await second.routeWebSocket(KITH_SOCKET, (socket) => {
+    if (!reachable) return void socket.close();
+    socket.connectToServer();
+    sockets.push(socket);
+  });
+  await second.goto(WEB);
+  await second.getByRole("button", { name: "User 399" }).waitFor();
+  await second.getByLabel("Somebody else, by id").fill("388");
+  await second.getByRole("button", { name: "Sign in" }).click();
   await live(second);
+
+  // The first event gives the cursor to go on from.
+  await asUser("389", `mutation { followUser(input: { userId: "388" }) { outcome } }`);
+  await second.getByRole("complementary").getByText("followed you").waitFor();
+  reachable = false;
+  await Promise.all(sockets.map((socket) => socket.close()));
+  await second.getByText("Live updates are interrupted").waitFor();
+  await first.goto(`${WEB}/u/388`);
+  await button(first, "Follow").click();
   await button(first, "Following").waitFor();
-  await close();
+  reachable = true;
+  await second.getByRole("complementary").getByText("followed you").nth(1).waitFor();
+  await second.getByText("Live updates are interrupted").waitFor({ state: "detached" });
+  await Promise.all([first.context().close(), context.close()]);
 });

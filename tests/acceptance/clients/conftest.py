@@ -37,7 +37,7 @@ async def worker(storage_settings: StorageSettings) -> AsyncIterator[None]:
     started = Worker(storage_settings)
     await started.start()
     yield
-    await started.end(signal.SIGTERM)
+    await started.end(signal.SIGKILL)
 
 
 @pytest.fixture

@@ -33,12 +33,12 @@ export const follow = (from, to) => ask(from, FOLLOW, { id: to });
 
 const DEADLINE_MS = 20_000;
 
-/** Wait until `value()` is as expected. */
-export async function until(value, expected) {
+/** Wait until `actual()` deeply equals what `expected`, a value or a function, says. */
+export async function until(actual, expected) {
   const deadline = Date.now() + DEADLINE_MS;
   for (;;) {
     try {
-      return assert.deepEqual(value(), expected);
+      return assert.deepEqual(actual(), typeof expected === "function" ? expected() : expected);
     } catch (different) {
       if (Date.now() > deadline) throw different;
     }

@@ -2,13 +2,13 @@
 import { ApolloServer } from "@apollo/server";
 import { startStandaloneServer } from "@apollo/server/standalone";
 import { buildSubgraphSchema } from "@apollo/subgraph";
-import { gql } from "graphql-tag";
+import { parse } from "graphql";
 import { createGateway } from "./federation-gateway.mjs";
 import { given, print } from "./kith.mjs";
 
 const { url, tokens, viewer, owner, port } = given;
 
-const typeDefs = gql`
+const typeDefs = parse(`
   extend schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key"])
 
   type User @key(fields: "id") {
@@ -19,7 +19,7 @@ const typeDefs = gql`
   type Query {
     userNamed(name: String!): User
   }
-`;
+`);
 const resolvers = {
   User: { __resolveReference: ({ id }) => ({ id, name: `User ${id}` }) },
   Query: { userNamed: (_, { name }) => ({ id: name.replace("User ", ""), name }) },

@@ -43,12 +43,15 @@ export async function play({ shown, mutate, subscribe }) {
     following: shown().viewer.user.followingCount,
     protected: shown().viewer.relationshipSettings.protected,
   });
-  const step = (name) => print({ step: name, ...seen() });
-  step("loaded");
+  const step = async (name, changed) => {
+    await until(() => ({ ...seen(), ...changed }), seen);
+    print({ step: name, ...seen() });
+  };
+  await step("loaded", {});
   await mutate("Follow", { userId: other });
-  step("followed");
+  await step("followed", { state: "FOLLOWING" });
   await mutate("Settings", { protected: true });
-  step("protected");
+  await step("protected", { protected: true });
   await mutate("Settings", { protected: false });
 
   const heard = new Set();
@@ -58,11 +61,9 @@ export async function play({ shown, mutate, subscribe }) {
   await until(() => heard.size, 2);
 
   await follow(other, viewer);
-  await until(() => seen().state, "FRIENDS");
-  step("relationChanged");
+  await step("relationChanged", { state: "FRIENDS" });
   await follow(third, other);
-  await until(() => seen().followers, 2);
-  step("countsChanged");
+  await step("countsChanged", { followers: 2 });
   process.exit(0);
 }
 

@@ -1,5 +1,5 @@
 import { useQuery } from "@apollo/client/react";
-import { Link } from "react-router";
+import { Link, useLocation } from "react-router";
 import { SuggestionRow } from "../people/SuggestionRow";
 import { Suggestions } from "../people/suggestions";
 
@@ -7,8 +7,9 @@ const SHOWN_MAX = 3;
 
 export function SuggestionsCard() {
   const { data } = useQuery(Suggestions, { variables: { first: 20 } });
+  const { pathname } = useLocation();
   const edges = data?.viewer?.suggestions.edges ?? [];
-  if (edges.length === 0) return null;
+  if (edges.length === 0 || pathname === "/people") return null;
   return (
     <section className="card" aria-labelledby="suggested">
       <h2 id="suggested">

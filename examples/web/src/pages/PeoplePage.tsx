@@ -78,7 +78,7 @@ function Suggested() {
   }
   return (
     <section aria-labelledby="suggestions">
-      <h2 id="suggestions">Suggested for you</h2>
+      <h2 id="suggestions" className="list-title">Suggested for you</h2>
       <ul className="people">
         {list.edges.map(({ node }) => (
           <li key={node.user.id}>

@@ -1,6 +1,8 @@
 import { useState, type FormEvent } from "react";
+import { pictureOf } from "../config";
 import { SAMPLE_USERS } from "../session/sampleUsers";
 import { signIn, type Session } from "../session/session";
+import { Avatar } from "../ui/Avatar";
 import "./sign-in.css";
 
 /** Choose who to be. A real product asks for a password here. */
@@ -31,8 +33,11 @@ export function SignInPage({ onSignedIn }: { onSignedIn: (session: Session) => v
         {SAMPLE_USERS.map(({ id, about }) => (
           <li key={id}>
             <button type="button" className="sign-in-user" onClick={() => void enter(id)}>
-              <strong>User {id}</strong>
-              <small>{about}</small>
+              <Avatar src={pictureOf(id)} />
+              <span>
+                <strong>User {id}</strong>
+                <small>{about}</small>
+              </span>
             </button>
           </li>
         ))}

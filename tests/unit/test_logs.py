@@ -1,0 +1,59 @@
+"""Lines of JSON: whatever a process has to say is one object a line."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+PROLOGUE = """
+import logging, threading, warnings
+from gateway.logs import LogFormat, set_up_logging
+set_up_logging(LogFormat.JSON)
+log = logging.getLogger("kith.tests")
+"""
+
+
+def said(script: str) -> list[dict[str, Any]]:
+    ended = subprocess.run(
+        [sys.executable, "-W", "default", "-c", PROLOGUE + script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.stdout == ""
+    return [json.loads(line) for line in ended.stderr.splitlines()]
+
+
+def test_a_message_with_line_breaks_is_one_line() -> None:
+    (record,) = said(r'log.warning("one\ntwo %s", {"three": "\u2603"})')
+    assert record["message"] == "one\ntwo {'three': '\u2603'}"
+    assert (record["level"], record["logger"]) == ("WARNING", "kith.tests")
+    assert "exception" not in record
+
+
+def test_what_cannot_be_encoded_does_not_end_the_line() -> None:
+    (record,) = said(r'log.info("half of a pair: \ud83d")')
+    assert record["message"].startswith("half of a pair: ")
+
+
+def test_an_exception_comes_with_its_traceback() -> None:
+    (record,) = said("""
+try:
+    1 / 0
+except ZeroDivisionError:
+    log.exception("it failed")
+""")
+    assert record["message"] == "it failed"
+    assert record["exception"].startswith("Traceback (most recent call last):\n")
+    assert record["exception"].endswith("ZeroDivisionError: division by zero")
+
+
+def test_what_ends_the_process_is_a_line_too() -> None:
+    thread = "t = threading.Thread(target=lambda: [][1]); t.start(); t.join()\n"
+    first, second, third = said(f'{thread}warnings.warn("old")\n1 / 0')
+    assert "IndexError" in first["exception"]
+    assert (second["logger"], "old" in second["message"]) == ("py.warnings", True)
+    assert (third["level"], third["message"]) == ("CRITICAL", "uncaught ZeroDivisionError")
