@@ -45,7 +45,7 @@ class Servers:
 
     def stop(self) -> None:
         if self._process is not None:
-            self._process.send_signal(signal.SIGINT)
+            self._process.send_signal(signal.SIGTERM)
             self._process.communicate(timeout=START_S)
         if self._state is not None:
             self._state.erase()
