@@ -106,7 +106,8 @@ example-test: $(READY) example-install ## Drive the example in a real browser (n
 
 example-install:
 	@command -v npm >/dev/null || { echo "The example needs Node.js 20.19 or newer with npm."; exit 1; }
-	$(EXAMPLE) npm ci --no-audit --no-fund --loglevel=error
+	@$(EXAMPLE) [ node_modules/.package-lock.json -nt package-lock.json ] \
+	  || { echo "Installing the example's packages…"; npm ci --no-audit --no-fund --loglevel=error; }
 
 bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
 	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \

@@ -209,8 +209,8 @@ async def test_a_change_of_both_edges_arrives_on_both_sides(
 
 
 STALE = (
-    "The changes of the consistency token are not visible yet. Repeat the request after 1000 ms, or "
-    "send it without the token."
+    "The changes of the consistency token are not visible yet. Repeat the request after 1000 ms, "
+    "or send it without the token."
 )
 
 

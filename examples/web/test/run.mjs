@@ -19,8 +19,8 @@ const env = {
   PROFILES_PORT: String(first + 1),
   ROUTER_PORT: String(first + 2),
   WEB_PORT: String(first + 3),
-  WEB_OUT: "dist-test",
-  KITH_STATE: state,
+  WEB_OUT: join(state, "web"),
+  KITH_STATE: join(state, "kith"),
 };
 const what = process.argv.includes("--screenshots")
   ? ["screenshots.mjs"]
@@ -31,7 +31,7 @@ let status = 1;
 try {
   if (await ready()) {
     const files = what.map((name) => join(HERE, name));
-    const runner = what.length === 1 ? files : ["--test", "--test-concurrency=1", ...files];
+    const runner = what.length === 1 ? files : ["--test", "--test-reporter=spec", "--test-concurrency=1", ...files];
     const tests = spawn(process.execPath, runner, { env, stdio: "inherit" });
     [status] = await once(tests, "exit");
   }

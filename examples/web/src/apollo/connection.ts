@@ -8,13 +8,17 @@ import type { Session } from "../session/session";
 import { createCache } from "./cache";
 import { freshnessLink } from "./freshness";
 
+/** How Kith closes a socket whose token is not valid, or has expired. */
+const FORBIDDEN = 4403;
+
 /**
  * One user's connection: queries and mutations go to the router over HTTP, subscriptions go
  * directly to Kith over a web socket, because a federation gateway does not carry them. Both
  * answers meet in one cache, which is why a subscription needs Kith's fields only.
  */
 export function createConnection(session: Session) {
-  const signedOut = new Set<() => void>();
+  const callbacks = new Set<() => void>();
+  const signedOut = () => callbacks.forEach((callback) => callback());
   const authorization = `Bearer ${session.token}`;
   const sockets = createClient({
     url: KITH_WS_URL,
@@ -22,10 +26,15 @@ export function createConnection(session: Session) {
     retryAttempts: Number.POSITIVE_INFINITY,
     shouldRetry: () => true,
     keepAlive: 15_000,
+    on: {
+      closed: (event) => {
+        if ((event as CloseEvent).code === FORBIDDEN) signedOut();
+      },
+    },
   });
   const http = ApolloLink.from([
     new ErrorLink(({ error }) => {
-      if (isSignedOut(error)) signedOut.forEach((callback) => callback());
+      if (isSignedOut(error)) signedOut();
     }),
     // Repeating a mutation is safe, because each one has an idempotencyKey.
     new RetryLink({ attempts: { max: 3, retryIf: () => navigator.onLine } }),
@@ -47,8 +56,8 @@ export function createConnection(session: Session) {
   };
   /** Call back when a request finds that the token is no longer valid. */
   const onSignedOut = (callback: () => void) => {
-    signedOut.add(callback);
-    return () => void signedOut.delete(callback);
+    callbacks.add(callback);
+    return () => void callbacks.delete(callback);
   };
   return { client, sockets, close, onSignedOut };
 }
