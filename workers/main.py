@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from signal import Signals
 from typing import Any
 
 import uvloop
@@ -30,6 +31,9 @@ JOB_TIMEOUT_S = 20
 
 STOP_S = 10
 """How long running jobs may finish after a stop signal."""
+
+CANCEL_AGAIN_S = 0.1
+"""How long after a cancellation a worker that has not ended is cancelled again."""
 
 POLL_S = 0.02
 """How often the queue is asked for jobs: the greatest part of the lag of a quiet system."""
@@ -78,7 +82,7 @@ def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = No
     async def stop(ctx: dict[str, Any]) -> None:
         await ctx["opened"].__aexit__(None, None, None)
 
-    return Worker(
+    made = Worker(
         functions=[func(_drain, name=DRAIN), func(_erase, name=ERASE)],
         cron_jobs=[
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
@@ -102,6 +106,24 @@ def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = No
         job_deserializer=deserialize,
         log_results=False,
     )
+    made.on_stop = _cancel_until_done(made)
+    return made
+
+
+def _cancel_until_done(made: Worker) -> Callable[[Signals], None]:
+    """Return what arq calls when it has cancelled its main task.
+
+    Before Python 3.12, `asyncio.wait_for` loses a cancellation that comes when what it waits for is
+    just done (gh-86296), and redis-py sends each command through it. Such a worker would never end,
+    and take no jobs either.
+    """
+
+    def stop(signum: Signals) -> None:
+        if made.main_task is not None and not made.main_task.done():
+            made.main_task.cancel()
+            asyncio.get_running_loop().call_later(CANCEL_AGAIN_S, stop, signum)
+
+    return stop
 
 
 async def _drain(ctx: dict[str, Any], lane: int) -> None:

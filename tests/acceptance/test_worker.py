@@ -1,6 +1,7 @@
 """The arq worker as operators run it: a process of its own, that may be killed."""
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -115,6 +116,25 @@ async def test_the_queue_hides_jobs_of_a_killed_worker_for_half_a_minute_at_most
     made = main.worker(storage_settings, 900)
     try:
         assert made.in_progress_timeout_s <= 30
+    finally:
+        await made.pool.aclose(close_connection_pool=True)
+
+
+async def test_a_worker_ends_although_a_cancellation_is_lost(
+    storage_settings: StorageSettings,
+) -> None:
+    async def lose_one() -> None:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        await asyncio.Event().wait()
+
+    made = main.worker(storage_settings, 900)
+    try:
+        made.main_task = asyncio.create_task(lose_one())
+        await asyncio.sleep(0)  # the task waits
+        made.handle_sig(signal.SIGTERM)
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(made.main_task, DEADLINE_S)
     finally:
         await made.pool.aclose(close_connection_pool=True)
 
