@@ -39,8 +39,8 @@ await dark.getByRole("button", { name: "Undo" }).waitFor();
 await dark.mouse.move(0, 0);
 await picture(dark, "dark");
 
-const phone = await windowOf(browser, "1", { ...PHONE, path: "/requests" });
-await phone.getByText("Your talk was great!").waitFor();
+const phone = await windowOf(browser, "1", { ...PHONE, path: "/u/1/followers" });
+await phone.getByRole("main").getByText("since").first().waitFor();
 await picture(phone, "phone");
 
 await browser.close();

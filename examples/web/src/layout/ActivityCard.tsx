@@ -35,12 +35,15 @@ export function ActivityCard() {
       <ul className="activity">
         {shown.map((event) => {
           const person = people.get(event.otherId);
+          const [before, after] = (activityInWords(event) ?? "").split("{}");
           return (
             person && (
               <li key={event.id}>
                 <Avatar src={person.avatarUrl} size="small" />
                 <span>
-                  <Link to={`/u/${person.id}`}>{person.displayName}</Link> {activityInWords(event)}
+                  {before}
+                  <Link to={`/u/${person.id}`}>{person.displayName}</Link>
+                  {after}
                   {event.at && <small> · {formatWhen(event.at)}</small>}
                 </span>
               </li>

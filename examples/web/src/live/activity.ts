@@ -13,22 +13,21 @@ export interface Activity {
 export const ActivityContext = createContext<Activity[]>([]);
 export const useActivity = () => useContext(ActivityContext);
 
-/** The event as a sentence's end, behind the other's name; null for those that need no words. */
+/** The event as a sentence with "{}" in place of the other's name; null for those that need no words. */
 export function activityInWords({ type, byViewer }: Activity): string | null {
-  const [mine, theirs] = WORDS[type] ?? [null, null];
-  return byViewer ? mine : theirs;
+  const [byMe, byThem] = WORDS[type] ?? [null, null];
+  return byViewer ? byMe : byThem;
 }
 
-type Words = [mine: string | null, theirs: string | null];
-
-const WORDS: Partial<Record<RelationshipEventType, Words>> = {
-  FOLLOWED: ["is followed by you now", "followed you"],
-  UNFOLLOWED: ["is not followed by you any more", "unfollowed you"],
-  REQUESTED: ["was asked by you", "asks to follow you"],
-  REQUEST_ACCEPTED: ["accepted your request", "was accepted by you"],
-  REQUEST_DECLINED: ["declined your request", "was declined by you"],
-  REQUEST_CANCELLED: [null, "took back a request"],
-  FOLLOWER_REMOVED: [null, "was removed by you"],
-  BLOCKED: ["was blocked by you", null],
-  MUTED: ["was muted by you", null],
+/** For follows and requests of the viewer's, and for those of others. */
+const WORDS: Partial<Record<RelationshipEventType, [byMe: string | null, byThem: string | null]>> = {
+  FOLLOWED: ["You followed {}", "{} followed you"],
+  UNFOLLOWED: ["You unfollowed {}", "{} unfollowed you"],
+  FOLLOWER_REMOVED: [null, "You removed {} as follower"],
+  REQUESTED: ["You asked to follow {}", "{} asks to follow you"],
+  REQUEST_ACCEPTED: ["{} accepted your request", "You accepted {}"],
+  REQUEST_DECLINED: ["{} declined your request", "You declined {}"],
+  REQUEST_CANCELLED: ["You took back your request to {}", "{} took back a request"],
+  BLOCKED: ["You blocked {}", null],
+  MUTED: ["You muted {}", null],
 };
