@@ -24,6 +24,7 @@ class Quota(NamedTuple):
 class RemainingLimits(NamedTuple):
     """The limits of one user, and what is left of them."""
 
+    user: UserId
     following: Quota
     blocks: Quota
     changes: Budget
@@ -36,12 +37,13 @@ async def limits_of(scope: Scope, users: Sequence[UserId]) -> list[RemainingLimi
         Unavailable: PostgreSQL does not answer.
     """
     found = await scope.stores.usages.get_many(users)
-    return [_limits(scope, found[user]) for user in users]
+    return [_limits(scope, user, found[user]) for user in users]
 
 
-def _limits(scope: Scope, usage: Usage) -> RemainingLimits:
+def _limits(scope: Scope, user: UserId, usage: Usage) -> RemainingLimits:
     limits, own = scope.limits, usage.following_limit
     return RemainingLimits(
+        user=user,
         following=Quota(limits.following_max if own is None else own, usage.following),
         blocks=Quota(limits.blocks_max, usage.blocks),
         changes=budget(limits.pace, usage.now, usage.paced_until),

@@ -7,6 +7,7 @@ import strawberry
 from engine import Parents, batched, of_rows
 from graph.pace import Budget
 from resolvers.limits import Quota, RemainingLimits
+from schema.node import LIMITS_PREFIX, Node
 from schema.rows import date
 
 
@@ -47,7 +48,15 @@ class ChangeQuota:
 
 @strawberry.type(description="The limits of the viewer, and how much of them is left.")
 @of_rows(RemainingLimits)
-class RelationshipLimits:
+class RelationshipLimits(Node):
+    @batched(
+        graphql_type=strawberry.ID,
+        description="The id: `limits:` and the viewer's user id.",
+        ready=True,
+    )
+    def id(rows: Parents[RemainingLimits]) -> list[str]:
+        return [f"{LIMITS_PREFIX}:{row.user}" for row in rows]
+
     @batched(
         graphql_type=RelationshipQuota,
         description="The limit on users that the viewer follows. Pending requests count too.",

@@ -9,13 +9,22 @@ from engine import Parents, batched
 from graph.edge import UserId, user_id_of
 from schema.rows import UserRow
 
+LIMITS_PREFIX = "limits"
 RELATION_PREFIX = "relation"
 REQUEST_PREFIX = "request"
+SETTINGS_PREFIX = "settings"
 SUGGESTION_PREFIX = "suggestion"
 VIEWER_PREFIX = "viewer"
 """The prefixes of ids. A user's id has no prefix."""
 
-USERS_IN_ID = {RELATION_PREFIX: 2, REQUEST_PREFIX: 2, SUGGESTION_PREFIX: 2, VIEWER_PREFIX: 1}
+USERS_IN_ID = {
+    LIMITS_PREFIX: 1,
+    RELATION_PREFIX: 2,
+    REQUEST_PREFIX: 2,
+    SETTINGS_PREFIX: 1,
+    SUGGESTION_PREFIX: 2,
+    VIEWER_PREFIX: 1,
+}
 """How many user ids follow each prefix, separated by colons."""
 
 

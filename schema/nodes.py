@@ -7,18 +7,22 @@ from engine import Outcome
 from graph.edge import Pair, UserId
 from graph.errors import BadInput
 from resolvers import relations
+from resolvers.limits import limits_of
 from resolvers.scope import Scope
 from resolvers.suggestions import suggestions_among
 from schema import arguments
 from schema.node import (
+    LIMITS_PREFIX,
     RELATION_PREFIX,
     REQUEST_PREFIX,
+    SETTINGS_PREFIX,
     SUGGESTION_PREFIX,
     VIEWER_PREFIX,
     parsed_id,
 )
 from schema.request import requests_of
 from schema.rows import ViewerRow, relation_row
+from schema.settings import settings_rows
 
 Users: TypeAlias = Sequence[UserId]
 """The user ids that an object's id holds."""
@@ -79,9 +83,23 @@ async def _suggestions(scope: Scope, objects: Sequence[Users]) -> Sequence[objec
     return [found.get(user) if viewer == scope.viewer else None for viewer, user in objects]
 
 
+async def _settings(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+    visible = [user for (user,) in objects if scope.is_service or user == scope.viewer]
+    rows = {row.user: row for row in await settings_rows(scope, visible)} if visible else {}
+    return [rows.get(user) for (user,) in objects]
+
+
+async def _limits(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+    own = [user for (user,) in objects if user == scope.viewer]
+    rows = {row.user: row for row in await limits_of(scope, own)} if own else {}
+    return [rows.get(user) for (user,) in objects]
+
+
 _FETCHERS: Mapping[str, FetchRows] = {
+    LIMITS_PREFIX: _limits,
     RELATION_PREFIX: _relations,
     REQUEST_PREFIX: _requests,
+    SETTINGS_PREFIX: _settings,
     SUGGESTION_PREFIX: _suggestions,
     VIEWER_PREFIX: _viewers,
 }

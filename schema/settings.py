@@ -1,12 +1,17 @@
 """A user's relationship settings as GraphQL types."""
 
+from collections.abc import Sequence
 from enum import Enum
+from typing import NamedTuple
 
 import strawberry
 
 from engine import Parents, batched, derived, of_rows
 from graph.account import Account
+from graph.edge import UserId
+from resolvers.scope import Scope
 from schema.context import Info, scope_of
+from schema.node import SETTINGS_PREFIX, Node
 
 
 @strawberry.enum(description="Who can open a list. The owner always can.")
@@ -19,33 +24,51 @@ class ListAudience(Enum):
     ONLY_ME = strawberry.enum_value("ONLY_ME", description="Only the owner.")
 
 
+class SettingsRow(NamedTuple):
+    """A user and their account, which holds the settings."""
+
+    user: UserId
+    account: Account
+
+
 @strawberry.type(
     description="A user's settings: who can follow them, who can see their lists, and how many "
-    "users they can follow."
+    "users they can follow. Visible to the user and to services."
 )
-@of_rows(Account)
-class RelationshipSettings:
+@of_rows(SettingsRow)
+class RelationshipSettings(Node):
+    @batched(
+        graphql_type=strawberry.ID,
+        description="The id: `settings:` and the user's id.",
+        ready=True,
+    )
+    def id(rows: Parents[SettingsRow]) -> list[str]:
+        return [f"{SETTINGS_PREFIX}:{row.user}" for row in rows]
+
     protected: bool = derived(
-        "privacy.protected",
+        "account.privacy.protected",
         bool,
         description="Whether the user approves their followers. If true, only followers can open "
         "the user's lists.",
     )
     following_audience: ListAudience = derived(
-        "privacy.following",
+        "account.privacy.following",
         lambda audience: ListAudience[audience.name],
         description="Who can open the user's list `following`.",
     )
     followers_audience: ListAudience = derived(
-        "privacy.followers",
+        "account.privacy.followers",
         lambda audience: ListAudience[audience.name],
         description="Who can open the user's list `followers`.",
     )
 
     @batched(description="The maximum number of users that this user can follow.")
-    def following_limit(accounts: Parents[Account], info: Info) -> list[int]:
+    def following_limit(rows: Parents[SettingsRow], info: Info) -> list[int]:
         most = scope_of(info).limits.following_max
-        return [
-            most if account.following_limit is None else account.following_limit
-            for account in accounts
-        ]
+        limits = [row.account.following_limit for row in rows]
+        return [most if limit is None else limit for limit in limits]
+
+
+async def settings_rows(scope: Scope, users: Sequence[UserId]) -> list[SettingsRow]:
+    """One row for each user, in order."""
+    return list(map(SettingsRow, users, await scope.accounts.load_many(users)))

@@ -17,7 +17,7 @@ from schema.payload import CHANGED, CLIENT_MUTATION_ID, CONSISTENCY, OUTCOME, US
 from schema.requests import idempotency_key
 from schema.results import account_result_fields, rejection_fields
 from schema.rows import ViewerRow
-from schema.settings import ListAudience, RelationshipSettings
+from schema.settings import ListAudience, RelationshipSettings, SettingsRow
 from schema.user import User
 from schema.user_error import UserError
 from schema.viewer import Viewer
@@ -117,7 +117,7 @@ class SettingsMutations:
             account = result.account
             fields = await account_result_fields(scope, result, SettingsOutcome)
         return UpdateRelationshipSettingsPayload(
-            settings=cast("RelationshipSettings", account),
+            settings=cast("RelationshipSettings", SettingsRow(viewer, account)),
             viewer=cast("Viewer", ViewerRow(viewer)),
             client_mutation_id=arguments.given(input.client_mutation_id),
             **fields,
@@ -144,7 +144,7 @@ class SettingsMutations:
         else:
             result = await settings.set_following_limit(scope, user, limit, key)
             fields = await account_result_fields(scope, result, SettingsOutcome)
-            fields |= {"user": user, "settings": result.account}
+            fields |= {"user": user, "settings": SettingsRow(user, result.account)}
         return SetFollowingLimitPayload(
             client_mutation_id=arguments.given(input.client_mutation_id), **fields
         )

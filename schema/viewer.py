@@ -1,7 +1,6 @@
 """The viewer, with the lists that only they can open."""
 
 from datetime import datetime
-from typing import cast
 
 import strawberry
 
@@ -30,7 +29,7 @@ from schema.order import Order
 from schema.paging import paged
 from schema.request import FollowRequest
 from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, ViewerRow, date
-from schema.settings import RelationshipSettings
+from schema.settings import RelationshipSettings, SettingsRow, settings_rows
 from schema.suggestion import FollowSuggestionConnection, suggestion_pages
 from schema.user import User
 
@@ -117,13 +116,11 @@ class Viewer(Node):
         return _users(viewers)
 
     @batched(
-        description="The settings of the viewer: who can follow them, and who can see their lists."
+        graphql_type=RelationshipSettings,
+        description="The settings of the viewer: who can follow them, and who can see their lists.",
     )
-    async def relationship_settings(
-        viewers: Parents[ViewerRow], info: Info
-    ) -> list[RelationshipSettings]:
-        accounts = await scope_of(info).accounts.load_many(_users(viewers))
-        return cast("list[RelationshipSettings]", accounts)
+    async def relationship_settings(viewers: Parents[ViewerRow], info: Info) -> list[SettingsRow]:
+        return await settings_rows(scope_of(info), _users(viewers))
 
     @batched(
         graphql_type=RelationshipLimits,

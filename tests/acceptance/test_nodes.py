@@ -37,6 +37,27 @@ async def test_the_viewer_is_a_node_for_themselves_only(gateway: Gateway) -> Non
     }
 
 
+async def test_settings_and_limits_are_nodes_for_their_owner_only(gateway: Gateway) -> None:
+    query = """{ viewer { relationshipSettings { __typename id protected }
+        limits { __typename id following { used } } } }"""
+    shown = (await gateway.data(query, 1))["viewer"]
+    assert shown["relationshipSettings"]["id"] == "settings:1"
+    assert shown["limits"]["id"] == "limits:1"
+    refetch = """query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id
+        ... on RelationshipSettings { protected }
+        ... on RelationshipLimits { following { used } } } }"""
+    ids = ["settings:1", "limits:1"]
+    own = [shown["relationshipSettings"], shown["limits"]]
+    assert (await gateway.data(refetch, 1, ids=ids))["nodes"] == own
+    for viewer in (2, None):
+        assert (await gateway.data(refetch, viewer, ids=ids))["nodes"] == [None, None]
+    assert (await gateway.as_service.data(refetch, ids=ids))["nodes"] == [own[0], None]
+    changed = """mutation { updateRelationshipSettings(input: {protected: true}) {
+        settings { id protected } } }"""
+    payload = (await gateway.data(changed, 1))["updateRelationshipSettings"]
+    assert payload["settings"] == {"id": "settings:1", "protected": True}
+
+
 @pytest.mark.usefixtures("graph")
 async def test_a_relation_is_a_node_that_shows_what_relation_with_shows(gateway: Gateway) -> None:
     query = """{ user(id: "3") { relationWith(ids: ["1"]) {
