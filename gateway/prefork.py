@@ -2,7 +2,7 @@
 
 The parent forks after everything is imported, so a child is there within milliseconds and shares
 the memory of what it never changes. The parent has no threads and no event loop: it waits for
-signals and for what children report through pipes. Why no library does this: docs/adr/0016.
+signals and for what children report through pipes. Why no library does this: docs/adr/0017.
 """
 
 import logging

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -23,6 +24,10 @@ from tests.gateway import Gateway, running_gateway
 from tests.live import LiveGateway, live_gateway
 from tests.servers import Servers
 from tests.valkey_cluster import Cluster, running_cluster
+
+# A shell starts background commands with SIGINT ignored, and processes that tests start would inherit
+# that: some tests send it to them.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "suite",
