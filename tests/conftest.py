@@ -25,8 +25,8 @@ from tests.live import LiveGateway, live_gateway
 from tests.servers import Servers
 from tests.valkey_cluster import Cluster, running_cluster
 
-# A shell starts background commands with SIGINT ignored, and processes that tests start would inherit
-# that: some tests send it to them.
+# A shell starts background commands with SIGINT ignored. Processes that tests start, and stop by
+# SIGINT, would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
