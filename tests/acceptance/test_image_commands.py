@@ -66,7 +66,7 @@ def test_migrating_again_changes_nothing(stack: Stack) -> None:
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"KITH_JWT_SECRET_FILE": None}, "must be set, not 0"),
+        ({"KITH_JWT_SECRET_FILE": None}, "KITH_JWKS_URL must be set"),
         ({"KITH_JWT_SECRET_FILE": "/nowhere"}, "which cannot be read"),
         (
             {"KITH_JWT_SECRET_FILE": None, "KITH_JWT_SECRET": DEVELOPMENT_SECRET},
