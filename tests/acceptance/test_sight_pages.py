@@ -1,6 +1,7 @@
 """What docs/privacy.md, docs/relations.md and docs/relation-mask.md say is so."""
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_the_page_tells_every_bit() -> None:
     assert [(int(bit), int(value)) for bit, value, *_ in table] == [
         (mark.value.bit_length() - 1, mark.value) for mark in Mark
     ]
-    names = [name.replace("B", "_B").upper() for _, _, name, _ in table]
+    names = [re.sub(r"([A-Z])", r"_\1", name).upper() for _, _, name, _ in table]
     assert names == [mark.name for mark in Mark]
 
 
