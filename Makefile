@@ -102,7 +102,7 @@ example: $(READY) example-install ## Start a small social app on the sample grap
 
 example-test: $(READY) example-install ## Drive the example in a real browser (needs npm; root installs chromium)
 	@$(NEEDS_CHROMIUM)
-	$(EXAMPLE) npm run lint && $(EXAMPLE) npm test
+	$(EXAMPLE) npm run lint && npm test
 
 example-install:
 	@command -v npm >/dev/null || { echo "The example needs Node.js 20.19 or newer with npm."; exit 1; }

@@ -26,7 +26,7 @@ test("a block ends what was, is listed, and can be undone", async () => {
   await page.getByRole("main").getByText("Follows you").waitFor();
   const name = (await title(page).innerText()).split("\n")[0]?.replace("Follows you", "").trim() ?? "";
   await choose(page, name, "Block");
-  await page.getByText(`You blocked ${name}`).waitFor();
+  await page.getByText(`You blocked ${name}.`).waitFor();
   await page.getByRole("main").getByRole("button", { name: `Blocked ${name}` }).waitFor();
   assert.equal(await page.getByRole("button", { name: `Do not suggest ${name}` }).count(), 0);
   await page.getByRole("button", { name: "Undo" }).click();
@@ -105,8 +105,12 @@ test("everything is done by the keyboard alone", async () => {
   await page.keyboard.press("Enter");
   await page.locator("[role=menuitem]:focus").waitFor();
   // The last item is "Block", the one before it "Mute".
+  const focused = (/** @type {string} */ name) =>
+    page.getByRole("menuitem", { name }).and(page.locator(":focus")).waitFor();
   await page.keyboard.press("End");
+  await focused("Block");
   await page.keyboard.press("ArrowUp");
+  await focused("Mute");
   await page.keyboard.press("Enter");
   await title(page).getByText("Muted").waitFor();
   await page.keyboard.press("Escape");

@@ -1,12 +1,13 @@
 import { useQuery } from "@apollo/client/react";
 import { Link, useLocation } from "react-router";
 import { SuggestionRow } from "../people/SuggestionRow";
+import { PAGE_SIZE } from "../lists/pageSize";
 import { Suggestions } from "../people/suggestions";
 
 const SHOWN_MAX = 3;
 
 export function SuggestionsCard() {
-  const { data } = useQuery(Suggestions, { variables: { first: 20 } });
+  const { data } = useQuery(Suggestions, { variables: { first: PAGE_SIZE } });
   const { pathname } = useLocation();
   const edges = data?.viewer?.suggestions.edges ?? [];
   if (edges.length === 0 || pathname === "/people") return null;

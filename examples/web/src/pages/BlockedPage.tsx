@@ -1,6 +1,7 @@
 import { useQuery } from "@apollo/client/react";
 import { Ban } from "lucide-react";
 import { graphql } from "../gql";
+import { PAGE_SIZE } from "../lists/pageSize";
 import { PeopleList } from "../lists/PeopleList";
 import { Failure } from "../ui/Failure";
 import { formatWhen } from "../ui/format";
@@ -22,7 +23,7 @@ const Blocked = graphql(`
 `);
 
 export function BlockedPage() {
-  const { data, error, fetchMore, refetch } = useQuery(Blocked, { variables: { first: 20 } });
+  const { data, error, fetchMore, refetch } = useQuery(Blocked, { variables: { first: PAGE_SIZE } });
   const list = data?.viewer?.blockedUsers;
   if (error && !list) return <Failure error={error} onRetry={() => void refetch()} />;
   if (!list) return <RowSkeletons />;

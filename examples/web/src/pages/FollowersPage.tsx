@@ -2,6 +2,7 @@ import { useQuery } from "@apollo/client/react";
 import { useState } from "react";
 import { graphql } from "../gql";
 import type { FollowerFilter } from "../gql/graphql";
+import { PAGE_SIZE } from "../lists/pageSize";
 import { FollowerFilters } from "../lists/FollowerFilters";
 import { ListNotice } from "../lists/ListNotice";
 import { PeopleList } from "../lists/PeopleList";
@@ -28,11 +29,11 @@ const Followers = graphql(`
 export function FollowersPage() {
   const { id, followerCount } = useProfileUser();
   const [filter, setFilter] = useState<FollowerFilter | null>(null);
-  const { data, error, fetchMore, refetch } = useQuery(Followers, { variables: { id, filter, first: 20 } });
+  const { data, error, fetchMore, refetch } = useQuery(Followers, { variables: { id, filter, first: PAGE_SIZE } });
   const list = data?.user?.followers;
 
   useNewcomers(followerCount, list?.pageInfo.startCursor, (before) =>
-    before ? fetchMore({ variables: { first: null, last: 20, before } }) : refetch(),
+    before ? fetchMore({ variables: { first: null, last: PAGE_SIZE, before } }) : refetch(),
   );
 
   if (error && !list) return <Failure error={error} onRetry={() => void refetch()} />;

@@ -1,5 +1,6 @@
 import { useQuery } from "@apollo/client/react";
 import { graphql } from "../gql";
+import { PAGE_SIZE } from "../lists/pageSize";
 import { ListNotice } from "../lists/ListNotice";
 import { PeopleList } from "../lists/PeopleList";
 import { useProfileUser } from "../people/useProfileUser";
@@ -23,7 +24,7 @@ const Following = graphql(`
 
 export function FollowingPage() {
   const { id } = useProfileUser();
-  const { data, error, fetchMore, refetch } = useQuery(Following, { variables: { id, first: 20 } });
+  const { data, error, fetchMore, refetch } = useQuery(Following, { variables: { id, first: PAGE_SIZE } });
   const list = data?.user?.following;
   if (error && !list) return <Failure error={error} onRetry={() => void refetch()} />;
   if (!list) return <RowSkeletons />;

@@ -2,6 +2,7 @@ import { useQuery } from "@apollo/client/react";
 import { useState } from "react";
 import { graphql } from "../gql";
 import type { FriendOrderField } from "../gql/graphql";
+import { PAGE_SIZE } from "../lists/pageSize";
 import { ListNotice } from "../lists/ListNotice";
 import { PeopleList } from "../lists/PeopleList";
 import { useProfileUser } from "../people/useProfileUser";
@@ -28,7 +29,7 @@ export function FriendsPage() {
   const { id } = useProfileUser();
   const { userId } = useSession();
   const [order, setOrder] = useState<FriendOrderField>("DATE");
-  const { data, error, fetchMore, refetch } = useQuery(Friends, { variables: { id, order, first: 20 } });
+  const { data, error, fetchMore, refetch } = useQuery(Friends, { variables: { id, order, first: PAGE_SIZE } });
   const list = data?.user?.friends;
   if (error && !list) return <Failure error={error} onRetry={() => void refetch()} />;
   return (

@@ -1,6 +1,7 @@
 import { useQuery } from "@apollo/client/react";
 import { BellOff } from "lucide-react";
 import { graphql } from "../gql";
+import { PAGE_SIZE } from "../lists/pageSize";
 import { PeopleList } from "../lists/PeopleList";
 import { Failure } from "../ui/Failure";
 import { Notice } from "../ui/Notice";
@@ -23,7 +24,7 @@ const Muted = graphql(`
 `);
 
 export function MutedPage() {
-  const { data, error, fetchMore, refetch } = useQuery(Muted, { variables: { first: 20 } });
+  const { data, error, fetchMore, refetch } = useQuery(Muted, { variables: { first: PAGE_SIZE } });
   const list = data?.viewer?.mutedUsers;
   if (error && !list) return <Failure error={error} onRetry={() => void refetch()} />;
   if (!list) return <RowSkeletons />;

@@ -2,6 +2,7 @@ import { useQuery } from "@apollo/client/react";
 import { Search, Sparkles } from "lucide-react";
 import { useDeferredValue, useState } from "react";
 import { graphql } from "../gql";
+import { PAGE_SIZE } from "../lists/pageSize";
 import { useLiveRelations } from "../live/useLiveRelations";
 import { PersonRow } from "../people/PersonRow";
 import { SuggestionRow } from "../people/SuggestionRow";
@@ -61,7 +62,7 @@ function Found({ text }: { text: string }) {
 }
 
 function Suggested() {
-  const { data, error, fetchMore, refetch } = useQuery(Suggestions, { variables: { first: 20 } });
+  const { data, error, fetchMore, refetch } = useQuery(Suggestions, { variables: { first: PAGE_SIZE } });
   const list = data?.viewer?.suggestions;
   const endCursor = list?.pageInfo.endCursor;
   const end = useInfiniteScroll(list?.pageInfo.hasNextPage ?? false, () =>

@@ -1,6 +1,7 @@
 import { useQuery } from "@apollo/client/react";
 import { Inbox } from "lucide-react";
 import { graphql } from "../gql";
+import { PAGE_SIZE } from "../lists/pageSize";
 import { RequestRow } from "../people/RequestRow";
 import { useInfiniteScroll } from "../lists/useInfiniteScroll";
 import { Failure } from "../ui/Failure";
@@ -34,7 +35,7 @@ const ReceivedRequests = graphql(`
 `);
 
 export function ReceivedRequestsPage() {
-  const { data, error, fetchMore, refetch } = useQuery(ReceivedRequests, { variables: { first: 20 } });
+  const { data, error, fetchMore, refetch } = useQuery(ReceivedRequests, { variables: { first: PAGE_SIZE } });
   const list = data?.viewer?.incomingFollowRequests;
   const endCursor = list?.pageInfo.endCursor;
   const end = useInfiniteScroll(list?.pageInfo.hasNextPage ?? false, () =>

@@ -1,6 +1,7 @@
 import { useQuery } from "@apollo/client/react";
 import { Send } from "lucide-react";
 import { graphql } from "../gql";
+import { PAGE_SIZE } from "../lists/pageSize";
 import { PeopleList } from "../lists/PeopleList";
 import { Failure } from "../ui/Failure";
 import { formatWhen } from "../ui/format";
@@ -33,7 +34,7 @@ const SentRequests = graphql(`
 `);
 
 export function SentRequestsPage() {
-  const { data, error, fetchMore, refetch } = useQuery(SentRequests, { variables: { first: 20 } });
+  const { data, error, fetchMore, refetch } = useQuery(SentRequests, { variables: { first: PAGE_SIZE } });
   const list = data?.viewer?.outgoingFollowRequests;
   if (error && !list) return <Failure error={error} onRetry={() => void refetch()} />;
   if (!list) return <RowSkeletons />;

@@ -1,5 +1,6 @@
 import type { ApolloCache } from "@apollo/client";
 import { graphql } from "../gql";
+import { PAGE_SIZE } from "../lists/pageSize";
 
 export const SuggestionItemFragment = graphql(`
   fragment SuggestionItem on FollowSuggestion {
@@ -38,7 +39,7 @@ export const Suggestions = graphql(`
 
 /** Take a suggestion out of the list, which may be shown in two places. */
 export function withoutSuggestion(cache: ApolloCache, userId: string): void {
-  cache.updateQuery({ query: Suggestions, variables: { first: 20 } }, (data) => {
+  cache.updateQuery({ query: Suggestions, variables: { first: PAGE_SIZE } }, (data) => {
     if (!data?.viewer) return data;
     const { suggestions } = data.viewer;
     const edges = suggestions.edges.filter(({ node }) => node.user.id !== userId);
