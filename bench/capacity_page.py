@@ -26,8 +26,8 @@ _ASSUMED = """\
 For {billions:g} billion edges, {demand.writes_per_s:,} writes, {demand.pages_per_s:,} pages and
 {demand.checks_per_s:,} checks a second ({demand.ids_per_check} in a request). Assumptions:
 cores are {given.busy:.0%} busy, {given.hits:.0%} of the reads are cache hits,
-{given.cached_users:.0%} of the users are cached at a time, {given.copies} copies of PostgreSQL's data, tables
-{given.table_slack} times their fresh size; a machine has {given.cores} cores, {given.memory_gib}
+{given.cached_users:.0%} of the users are cached at a time, {given.copies} copies of
+PostgreSQL's data, tables {given.table_slack} times their fresh size; a machine has {given.cores} cores, {given.memory_gib}
 GiB of memory and {given.disk_gib:,} GiB of disk; at least two of each."""
 _TAIL = """\
 
