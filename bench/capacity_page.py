@@ -17,22 +17,21 @@ WIDTH = 100
 _HEAD = """\
 # Capacity
 
-What a graph weighs, what its reads and writes cost, and how many machines that comes to. The
-figures are measured by [the bench](../bench/README.md#capacity) and kept in `bench/measured.json`;
-the machines are arithmetic (`bench/planning.py`) with assumptions that are written down.
-`python -m bench.capacity --help` says how to ask for another demand.
+The size of a graph, the cost of its reads and writes, and the number of machines it needs.
+[The bench](../bench/README.md#capacity) measures the figures, which are stored in
+`bench/measured.json`. `bench/planning.py` computes the machines with the assumptions below.
+`python -m bench.capacity --help` shows how to compute them for another demand.
 """
 _ASSUMED = """\
 For {billions:g} billion edges, {demand.writes_per_s:,} writes, {demand.pages_per_s:,} pages and
-{demand.checks_per_s:,} checks a second ({demand.ids_per_check} in a request). Assumed: cores are
-{given.busy:.0%} busy, {given.hits:.0%} of the reads find a filled cache, {given.cached_users:.0%}
-of the users are cached at a time, {given.copies} copies of PostgreSQL's data, tables
-{given.table_slack} times their fresh size; a machine has {given.cores} cores, {given.memory_gib}
+{demand.checks_per_s:,} checks a second ({demand.ids_per_check} in a request). Assumptions:
+cores are {given.busy:.0%} busy, {given.hits:.0%} of the reads are cache hits,
+{given.cached_users:.0%} of the users are cached at a time, {given.copies} copies of
+PostgreSQL's data, tables {given.table_slack} times their fresh size; a machine has {given.cores} cores, {given.memory_gib}
 GiB of memory and {given.disk_gib:,} GiB of disk; at least two of each."""
 _TAIL = """\
 
-The pages ask for most of the gateways, and what the caches do not hold for most of PostgreSQL: the
-hit rate is the number to watch.
+Pages need most of the gateways, and cache misses most of PostgreSQL: watch the hit rate.
 """
 _WHO = {"gateway": "gateway", "worker": "worker", "valkey": "Valkey", "postgres": "PostgreSQL"}
 _CACHED = {
@@ -56,7 +55,7 @@ def _bytes(weights: Mapping[str, Any]) -> Iterator[str]:
     yield row(["", "bytes an edge"]) + row(["---", "---:"])
     for name, size in weights["bytes_per_edge_in"].items():
         yield row([f"`{name}`: rows" if name in TABLES else f"`{name}`", f"{size:.0f}"])
-    yield row(["both directions, with everything", f"{weights['bytes_per_edge']:.0f}"])
+    yield row(["both directions, all tables and indexes", f"{weights['bytes_per_edge']:.0f}"])
     user = f"{weights['bytes_per_user']:.0f}"
     yield f"\nThe two count tables take {user} bytes a user with their keys.\n\n"
     yield row(["cached value", "bytes a user", "bytes an entry"]) + row(["---", "---:", "---:"])
