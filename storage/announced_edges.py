@@ -65,9 +65,9 @@ class AnnouncedEdges:
             self._lanes.wake(urgent)
 
     async def _brought(self, urgent: Mapping[Lane, int]) -> bool:
-        """Drain these lanes before the response, so that the other user's ended edge disappears
-        from the actor's lists, and a block applies to the blocked user. Returns whether all changes
-        were applied."""
+        """Drain these lanes before the response, so that the actor's lists show the change of the
+        other user's edge, and a block applies to the blocked user. Returns whether all changes were
+        applied."""
         if self._catch_up is None:
             return False
         try:

@@ -25,7 +25,7 @@ class StorageSettings:
     Cluster."""
 
     pool_max: int = 8
-    """Connections of a process. 8 served more requests a second than 2 or 24."""
+    """Connections of a process. 8 served more requests per second than 2 or 24."""
     acquire_timeout_s: float = 2.0
     statement_timeout_s: float = 5.0
     statement_cache_size: int = 200

@@ -1,4 +1,4 @@
-"""Updates the absent follower counts of long lists, some accounts at a time."""
+"""Updates the absent follower counts, some accounts at a time."""
 
 import asyncio
 

@@ -20,7 +20,7 @@ from storage.redis.servers import is_plain
 from storage.settings import StorageSettings
 
 PATIENCE = 20
-"""Factor of the pause after a failure, compared to a server that requests need: the caches answer
+"""The pause after a failure, as a multiple of that of the caches' connection: the caches answer
 meanwhile."""
 
 

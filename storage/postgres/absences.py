@@ -22,7 +22,7 @@ ABSENT_MAX = 500_000
 """Takes about 40 MB of memory. Above it, the absent accounts with the highest ids stay visible."""
 
 ROWS = 20_000
-"""Rows a statement, which takes some tens of milliseconds."""
+"""Rows per statement, which takes some tens of milliseconds."""
 
 OVERLAP_US = 15_000_000
 """Each read repeats this much: a change may commit after a read with an earlier timestamp, or come

@@ -34,7 +34,7 @@ CROWDED_BATCH = 100
 """Users for each statement of the purge, which locks their count rows briefly."""
 
 FORGOTTEN_BATCH = 1_000
-"""Rows a statement, when an account is erased: some milliseconds."""
+"""Rows per statement, when an account is erased: some milliseconds."""
 
 
 class PostgresAffinity:
@@ -88,7 +88,7 @@ class PostgresAffinity:
         """Delete at most `most` ranks of a user and of others for that user.
 
         Returns the number deleted; less than `most` means that none is left. For accounts that are
-        being erased; safe to repeat, one short statement a call.
+        being erased; safe to repeat, one short statement per call.
         """
         row = await self._postgres.row(_SQL.forget, user, most)
         assert row is not None

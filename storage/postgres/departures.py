@@ -35,7 +35,7 @@ _SQL = sql.load(_Statements, "departures")
 
 
 class Counted(NamedTuple):
-    """Number of accounts counted, and the users whose totals have changed."""
+    """Number of accounts counted, and the users with many followers whose totals have changed."""
 
     accounts: int
     users: Sequence[UserId]
@@ -56,7 +56,8 @@ class Departures:
         """Count up to `most` accounts whose state has changed, fewer if they follow many users.
         Returns zero if another process is counting.
 
-        Users with few followers are left out: their absent followers are looked up, not counted.
+        `users` leaves out users with few followers: while an account is not counted, their absent
+        followers are looked up, so their totals were right already.
         """
         if not await self.waiting(1):
             return Counted(0, ())

@@ -45,7 +45,7 @@ _entries = cast("Callable[[bytes], Iterator[Position]]", Struct(">qq").iter_unpa
 
 
 class PostgresLists:
-    """Implements `storage.ports.Lists` with one statement a call, for any number of users."""
+    """Implements `storage.ports.Lists` with one statement per call, for any number of users."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -67,7 +67,7 @@ class PostgresLists:
 
 
 class PostgresOwnLists:
-    """Implements `storage.ports.OwnLists` with one statement a call, for any number of users."""
+    """Implements `storage.ports.OwnLists` with one statement per call, for any number of users."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

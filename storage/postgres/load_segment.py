@@ -84,7 +84,7 @@ class Merged(NamedTuple):
 async def merge(connection: Connection, slots: Slots, careful: bool) -> Merged | None:
     """Load one part of the staged rows in one transaction.
 
-    Unless `careful`, it assumes that no edge exists yet, which saves two probes an edge. If one
+    Unless `careful`, it assumes that no edge exists yet, which saves two probes per edge. If one
     does, it changes nothing and returns None.
     """
     try:

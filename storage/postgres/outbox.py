@@ -187,7 +187,7 @@ def _former(packed: int) -> tuple[Kind, Flags]:
 
 
 class PostgresPending:
-    """Implements `storage.ports.Pending` with one index range a user, which is empty for nearly
+    """Implements `storage.ports.Pending` with one index range per user, which is empty for nearly
     all."""
 
     def __init__(self, postgres: Postgres) -> None:

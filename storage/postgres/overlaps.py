@@ -23,7 +23,7 @@ _SQL = sql.load(_Statements, "overlaps")
 
 
 class PostgresOverlaps:
-    """Implements `storage.ports.Overlaps` with one statement a call, for any number of users."""
+    """Implements `storage.ports.Overlaps` with one statement per call, for any number of users."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

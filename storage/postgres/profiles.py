@@ -23,7 +23,8 @@ AHEAD_MAX = 10_000
 """How many users that a user follows are looked up among all absent accounts."""
 
 FOLLOWERS_MAX = 1_000
-"""How many followers are looked up too, while some absent accounts are not counted yet."""
+"""While some account is not counted yet, absent users are looked up in lists of up to so many
+followers."""
 
 _SQL = sql.load(_Statements, "profiles")
 _TOTALS = slice(1, 1 + len(NO_COUNTS.numbers))

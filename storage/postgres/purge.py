@@ -13,7 +13,7 @@ from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
 BATCH = 1000
-"""Rows a statement: some milliseconds, much less than the statement timeout."""
+"""Rows per statement: some milliseconds, much less than the statement timeout."""
 
 
 @dataclass(frozen=True, slots=True)

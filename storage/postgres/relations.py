@@ -44,7 +44,7 @@ class _Gathered:
 
 
 class PostgresRelations:
-    """Implements `storage.ports.Relations` with one statement a call and two probes a pair."""
+    """Implements `storage.ports.Relations` with one statement per call and two probes per pair."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -142,7 +142,8 @@ def bounds(window: Window) -> tuple[bytes, bytes]:
 
 
 def stretch(window: Window, page: Page) -> bytes:
-    """The page of a window, as a page range that ends where the next one begins."""
+    """The page of a window as a page range. If the list goes on, the page's last entry becomes the
+    end position, where the next range begins."""
     new, old = bounds(window)
     value = page_value(page)[1:]
     if page.more and window.backward:

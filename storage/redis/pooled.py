@@ -1,5 +1,5 @@
-"""redis-py's connection pool: one connection a call, for TLS and other addresses that only redis-py
-supports.
+"""redis-py's connection pool: one connection per call, for TLS and other addresses that only
+redis-py supports.
 
 The server may be in cluster mode and reject commands with keys of several slots, so these are split
 into single keys.

@@ -1,5 +1,5 @@
 -- name: accounts
--- The account settings of the users $1: a probe a user, in a table with few rows.
+-- The account settings of the users $1: a probe per user, in a table with few rows.
 SELECT user_id, protected, following_audience, followers_audience, state = 0 AS present,
        following_limit
 FROM account WHERE user_id = ANY ($1::bigint[])

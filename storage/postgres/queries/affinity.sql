@@ -1,6 +1,6 @@
 -- name: record
 -- Adds the ranks $3[i] to those of the pairs ($1[i], $2[i]), each given once, and returns the
--- pairs; pairs with a deleted account are skipped. Four probes a pair, in the order of the pairs,
+-- pairs; pairs with a deleted account are skipped. Four probes per pair, in the order of the pairs,
 -- so that two batches cannot deadlock. Ranks are logarithms of scores, and the scores are added; of
 -- two ranks more than 700 apart, the lower one changes nothing and would underflow. If two batches
 -- add the same new pair at once, it is counted twice: the count is only a hint for the purge.

@@ -21,7 +21,7 @@ SELECT count(*) FROM (
 
 -- name: count_anew
 -- Adjusts the counts of all users whom the first accounts follow or have requested to follow: up to
--- $1 accounts, which together follow at most $3 users, or one account. A probe an edge. An edge
+-- $1 accounts, which together follow at most $3 users, or one account. A probe per edge. An edge
 -- whose forward row has ended may still have a reverse row while the change is in the outbox, so
 -- the outbox is read too. Returns the users whose counts have changed and who have more than $2
 -- followers; the row of user 0 has the number of accounts.

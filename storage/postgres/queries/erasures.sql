@@ -8,7 +8,7 @@ SELECT user_id FROM account WHERE state = 2 AND erased_at IS NULL ORDER BY delet
 SELECT FROM account WHERE user_id = $1 AND state = 2 AND erased_at IS NULL
 
 -- name: ahead
--- At most $2 users to whom $1 has an edge, and as many about whom $1 has a note: an index range a
+-- At most $2 users to whom $1 has an edge, and as many about whom $1 has a note: an index range per
 -- kind, and one of a small index.
 (SELECT e.id
  FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
@@ -24,7 +24,7 @@ UNION
  LIMIT $2)
 
 -- name: behind
--- At most $2 users who have an edge to $1, as far as their changes are applied: an index range a
+-- At most $2 users who have an edge to $1, as far as their changes are applied: an index range per
 -- kind.
 SELECT e.id
 FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)

@@ -37,7 +37,7 @@ FROM (
 ) p
 
 -- name: following_{older,newer}
--- One index range of $6 entries a user and kind, from its new end or its old one.
+-- One index range of $6 entries per user and kind, from its new end or its old one.
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -58,7 +58,7 @@ CROSS JOIN LATERAL (
 WHERE c.user_id = ANY ($1::bigint[])
 
 -- name: followers_{older,newer}
--- One index range of $6 entries a user and kind, and one probe a user for the viewer.
+-- One index range of $6 entries per user and kind, and one probe per user for the viewer.
 SELECT c.user_id, p.since, p.id
 FROM follower_count c
 CROSS JOIN LATERAL (
@@ -83,7 +83,7 @@ FROM following f
 WHERE f.from_user_id = $8 AND f.to_user_id = ANY ($1) AND f.kind = ANY ($7)
 
 -- name: close_follows_{older,newer}
--- One range of a small index a user, which holds only close follows.
+-- One range of a small index per user, which holds only close follows.
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -98,7 +98,7 @@ CROSS JOIN LATERAL (
 WHERE c.user_id = ANY ($1::bigint[])
 
 -- name: muted_{older,newer}
--- One range of a small index a user, which holds all mutes, with or without a follow.
+-- One range of a small index per user, which holds all mutes, with or without a follow.
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (

@@ -132,7 +132,7 @@ SET since = excluded.since, version = excluded.version, kind = excluded.kind,
 WHERE r.version < excluded.version
 
 -- name: count_following
--- One row a user, in the order of ids, so that two loads cannot deadlock.
+-- One row per user, in the order of ids, so that two loads cannot deadlock.
 INSERT INTO following_count AS c (user_id, follows, friends)
 SELECT from_user_id, count(*), coalesce(sum(friends), 0) FROM mirrored
 GROUP BY from_user_id ORDER BY from_user_id

@@ -72,7 +72,7 @@ SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_tar
 DELETE FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 
 -- name: set_aside
--- Parks the applied changes $2 of the lane $1 in the lane $3: a probe a row.
+-- Parks the applied changes $2 of the lane $1 in the lane $3: a probe per row.
 UPDATE outbox SET lane = $3 WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 
 -- name: aside
@@ -92,7 +92,7 @@ CROSS JOIN LATERAL (VALUES (from_user_id), (to_user_id)) AS side (end_id)
 WHERE end_id = ANY ($1::bigint[])
 
 -- name: dirty_lanes
--- Those of the lanes $1 that have changes, and the oldest one's age in microseconds: one probe a
+-- Those of the lanes $1 that have changes, and the oldest one's age in microseconds: one probe per
 -- lane.
 SELECT lane.lane, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - o.version AS waited
 FROM unnest($1::smallint[]) AS lane

@@ -49,7 +49,7 @@ WHERE c.user_id = ANY ($1)
 
 -- name: barred
 -- The number of users in each of the lists of $1 who have a block with $2, in either direction: two
--- ranges of at most $3 blocks, and two probes a block and list, one for each direction ($4: the
+-- ranges of at most $3 blocks, and two probes per block and list, one for each direction ($4: the
 -- list's owner follows them, $5: they follow the owner).
 WITH blocks AS MATERIALIZED (
     (SELECT f.to_user_id AS id FROM following f
@@ -83,7 +83,7 @@ WHERE NOT EXISTS ( -- absent accounts are left out already
 GROUP BY u.user_id
 
 -- name: notes
--- The notes beside the edges of the pairs ($1[i], $2[i]): a probe a pair.
+-- The notes beside the edges of the pairs ($1[i], $2[i]): a probe per pair.
 SELECT f.from_user_id, f.to_user_id, f.message, f.muted_until
 FROM unnest($1::bigint[], $2::bigint[]) AS pair (source, target)
 JOIN following f ON f.from_user_id = pair.source AND f.to_user_id = pair.target

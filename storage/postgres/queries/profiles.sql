@@ -1,6 +1,6 @@
 -- name: profiles
--- The settings of the users $1, and their totals as $2 sees them (0 for no viewer): three probes a
--- user, and $2's pending changes to them in the same snapshot, so that each is counted exactly
+-- The settings of the users $1, and their totals as $2 sees them (0 for no viewer): three probes
+-- per user, and $2's pending changes to them in the same snapshot, so that each is counted exactly
 -- once. Settings or totals are null for a user without such a row.
 --
 -- `version` keeps the probe of a star's follower off the list's index (see relations.sql). A
@@ -90,7 +90,7 @@ WITH behind AS MATERIALIZED ( -- in the snapshot of the counts
         OFFSET 0
     ) e
     WHERE c.is_looked_up
-), gone AS MATERIALIZED ( -- one ordered array costs a quarter of a probe an edge
+), gone AS MATERIALIZED ( -- one ordered array costs a quarter of a probe per edge
     SELECT user_id AS id FROM account
     WHERE user_id = ANY (ARRAY(SELECT id FROM edge)) AND state <> 0 AND erased_at IS NULL
 )

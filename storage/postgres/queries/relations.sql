@@ -1,5 +1,5 @@
 -- name: relations
--- Both directions of the pairs ($1[i], $2[i]), from the rows on the shard of $1[i]: two probes a
+-- Both directions of the pairs ($1[i], $2[i]), from the rows on the shard of $1[i]: two probes per
 -- pair. No list's index holds `version`, so the probes use the primary keys. An index-only scan of
 -- a list's index would read a star's whole list.
 --
@@ -22,7 +22,7 @@ JOIN following b ON b.from_user_id = o.to_user_id AND b.to_user_id = o.from_user
 WHERE o.from_user_id = ANY ($1) AND o.to_user_id = ANY ($2) AND b.version > 0
 
 -- name: all_relations
--- All edges of the users $1, at most $2 for each user and direction: two index ranges a user, and
+-- All edges of the users $1, at most $2 for each user and direction: two index ranges per user, and
 -- the forward rows of the users to whom they have pending changes. The row of user 0 has the clock,
 -- read after the snapshot was taken: an edge that was committed by then and is not returned is a
 -- tombstone. A row with the other user 0 means that the user has more followers than $2, which are
