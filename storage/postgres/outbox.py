@@ -59,9 +59,9 @@ class Backlog:
 class Arrived:
     """Watermarks of lanes at `now` (database clock, microseconds).
 
-    Every change with a version below a lane's `oldest` has left the lane; None: the lane is empty.
-    Every change below its `oldest_in_turn` has left it or is parked. Parked changes are in the
-    rows, but some caches lack them.
+    Every change with a version below a lane's `oldest` has left the lane; None: none is waiting or
+    parked. Every change below its `oldest_in_turn` has left it or is parked. Parked changes are in
+    the rows, but some caches lack them.
     """
 
     oldest: Mapping[Lane, Version | None]

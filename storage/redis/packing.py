@@ -1,16 +1,18 @@
 """The formats of the cached values. All numbers are big-endian.
 
-relation hash field: the other user's id in decimals; value: two halves, forward and back, each kind
-| flags << 4 (1 byte), since (8), version (8); zeros: no edge. field "*": as_of (8), then 1 = holds
-all forward edges, 2 = holds all back edges list 1 byte: 1 if it is the whole list; then (since, id)
-each (8, 8), newest first profile 1 byte of the account: protected, two audiences (2 bits each),
-absent, has limit; then following, followers, friends (8 each): most users' values end here; then,
-if any is not 0, the other totals; then, if any account in the lists is absent, the number of absent
-ones for all totals (8 each); then, if a service has set one, the following limit (4) page range 1
-byte: > if read from its new end, < from its old one; the positions of that end and of the other,
-like entries; then all entries between the two. A list's page ranges are a sorted set, so that the
-one next to a position can be found own writes 1 byte, because an empty value would read as a
-missing one; then user ids (8 each)
+relation hash   field: the other user's id in decimals; value: two halves, forward and back,
+                each kind | flags << 4 (1 byte), since (8), version (8); zeros: no edge.
+                field "*": as_of (8), then 1 = holds all forward edges, 2 = holds all back edges
+list            1 byte: 1 if it is the whole list; then (since, id) each (8, 8), newest first
+profile         1 byte of the account: protected, two audiences (2 bits each), absent, has limit;
+                then following, followers, friends (8 each): most users' values end here;
+                then, if any is not 0, the other totals; then, if any account in the lists is
+                absent, the number of absent ones for all totals (8 each);
+                then, if a service has set one, the following limit (4)
+page range      1 byte: > if read from its new end, < from its old one; the positions of that end
+                and of the other, like entries; then all entries between the two. A list's page
+                ranges are a sorted set, so that the one next to a position can be found
+own writes      1 byte, because an empty value would read as a missing one; then user ids (8 each)
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
