@@ -194,7 +194,7 @@ class Accounts(Protocol):
 
 
 class Usage(NamedTuple):
-    """What one user has used of their limits, at `now`. Times are in microseconds."""
+    """One user's usage of their limits, at `now`. Times are in microseconds."""
 
     following: int
     """Number of users they follow, by a follow or a whisper, or have requested to follow."""

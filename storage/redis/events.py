@@ -5,8 +5,8 @@ Events are delivered at least once, and in order for each target.
 * `events(lane)`: the change feed. Trimmed by length and by age.
 * `feed(user)`: the events of one user, from their first subscription until some time after the
   last. Most users have no feed.
-* `bell`: the change notifier's stream, one entry per batch: the users with news, or that anybody may
-  have news. It wakes the subscriptions of all processes.
+* `bell`: the change notifier's stream, one entry per batch: the users with news, or that
+  anybody may have news. It wakes the subscriptions of all processes.
 
 Every command names one key. The notifier's entry comes last, so that its readers find the events.
 """

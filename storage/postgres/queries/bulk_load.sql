@@ -3,7 +3,7 @@
 SELECT pg_advisory_lock($1, $2)
 
 -- name: begin
--- How much of the file $1 an interrupted load has done.
+-- The progress of an interrupted load of the file $1; zeros if there is none.
 INSERT INTO bulk_load AS b (file) VALUES ($1)
 ON CONFLICT (file) DO UPDATE SET file = b.file
 RETURNING lines, loaded, present, kept, bad

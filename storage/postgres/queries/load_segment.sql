@@ -95,10 +95,10 @@ SET since = excluded.since, version = excluded.version, kind = excluded.kind,
 SELECT count(pg_advisory_xact_lock_shared($1, lane)) FROM generate_series(0, $2::integer - 1) AS lane
 
 -- name: mirror
--- What each new edge adds to the counts, in the order of the reverse rows: one probe each. `former`
--- is the kind in the reverse row before, which may be any while a lane lags; 1 if the row is not
--- written. If both edges of a pair of friends are new, one of them counts the friendship. Unless
--- careful ($1), an edge without a forward row has no reverse row.
+-- Computes what each new edge adds to the counts, in the order of the reverse rows: one probe each.
+-- `former` is the kind in the reverse row before, which may be any while a lane lags; 1 if the row
+-- is not written. If both edges of a pair of friends are new, one of them counts the friendship.
+-- Unless careful ($1), an edge without a forward row has no reverse row.
 INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, flags, former, friends,
                       is_absent)
 SELECT n.from_user_id, n.to_user_id, n.since, n.version, r.version IS NOT NULL, n.flags,

@@ -80,7 +80,7 @@ UNION ALL
  FROM part ORDER BY to_user_id DESC, from_user_id DESC LIMIT 1)
 
 -- name: compare_counts
--- The stored and computed counts of the users $1: one range of each direction a user, a probe for
+-- The stored and computed counts of the users $1: one range per user and direction, a probe for
 -- each follow, and one of a small index for each follower. Pending friendships are part of the sum.
 WITH pending AS MATERIALIZED (
     SELECT to_user_id, sum(friends) AS friends
