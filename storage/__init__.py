@@ -1,1 +1,1 @@
-"""PostgreSQL and Redis: batches in, batches out. Only here are SQL, keys and drivers known."""
+"""Stores in PostgreSQL and Redis. They take and return batches."""

@@ -1,6 +1,6 @@
-"""Edges whose changes are announced: to the caches, and to the lane that carries them on.
+"""Updates caches and wakes lanes after edge changes.
 
-Knows nothing of how an edge is stored. What is lost here, the sweep and the drain make good.
+If an update is lost here, the sweep and the drain repeat it.
 """
 
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ from storage.finishing import Finishing
 from storage.ports import Caches, Edges, Lanes
 
 HELP_MAX_S = 1.0
-"""How long an actor's answer waits for the other user's edge, or for a block, to arrive."""
+"""How long a response waits until the other user's edge, or a block, is applied."""
 
 
 class AnnouncedEdges:
-    """Keeps `storage.ports.Edges` by wearing another.
+    """Implements `storage.ports.Edges` around an inner store.
 
-    Without `catch_up`, no actor waits for an edge to arrive: a worker brings it.
+    Without `catch_up`, a response does not wait: a worker applies the changes.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class AnnouncedEdges:
             self._lanes.wake(urgent)
 
     async def _brought(self, urgent: Mapping[Lane, int]) -> bool:
-        """Drains these lanes, as a worker would: before the actor is answered, the other's edge is
-        to reach the actor's lists, and a block whoever is blocked. Says whether nothing is left.
-        """
+        """Drain these lanes before the response, so that the actor's lists show the change of the
+        other user's edge, and a block applies to the blocked user. Returns whether all changes were
+        applied."""
         if self._catch_up is None:
             return False
         try:

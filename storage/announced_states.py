@@ -1,8 +1,4 @@
-"""Account states that are announced: to the account's own cache, to the totals of others, and to
-who erases what is deleted.
-
-Knows nothing of where they are kept.
-"""
+"""Updates caches and wakes the erasure workers after changes of account states."""
 
 import contextlib
 from collections.abc import Mapping, Sequence
@@ -20,14 +16,14 @@ from storage.redis.keys import Keys
 from storage.redis.leases import closed_while_written, forget_or_owe
 
 NEIGHBOURS_MAX = 20_000
-"""Of either direction, and of notes. Other totals follow when their caches end, in minutes."""
+"""In each direction, and for notes. The cached totals of other users expire within minutes."""
 
 USERS = 1_000
-"""Users a pipeline: none holds Redis up."""
+"""Users in one pipeline, few enough not to block Redis."""
 
 
 class AnnouncedStates:
-    """Keeps `storage.ports.AccountStates` by wearing another."""
+    """Implements `storage.ports.AccountStates` around an inner store."""
 
     def __init__(
         self,
@@ -65,7 +61,8 @@ class AnnouncedStates:
                 finally:
                     self._absences.expire()
         finally:
-            # Also where it was so already: who repeats a change may have been cut off right here.
+            # Also if nothing has changed: a repeated request may follow one that was cancelled
+            # here.
             await self._events.ring([user], ABSENCES)
             if state is AccountState.DELETED:
                 await self._erasures.wake([user])
@@ -73,7 +70,7 @@ class AnnouncedStates:
                 await self._tell_around(user)
 
     async def _tell_around(self, user: UserId) -> None:
-        """The totals of those in whose lists the user stands are no longer true."""
+        """Invalidate the totals of the users whose lists contain this one."""
         users = [user, *await self._neighbours.around(user, NEIGHBOURS_MAX)]
         for first in range(0, len(users), USERS):
             some = users[first : first + USERS]

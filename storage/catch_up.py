@@ -1,7 +1,7 @@
-"""Readers who cannot wait for a worker drain for themselves. Knows nothing of who they are.
+"""Drains lanes for readers that cannot wait for a worker.
 
-However many wait for a lane, it is drained once for all of them, a batch at a time; and not while
-somebody else does: nobody who waits holds a connection or a lock.
+One task drains a lane for all readers that wait for it, a batch at a time, and pauses while another
+process drains it. Waiting readers hold no connection and no lock.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from storage.postgres.outbox import LaneTaken, Outbox
 from storage.redis.connection import PART as REDIS
 
 PAUSE_S = 0.01
-"""Until a lane that somebody else drains is looked at again: a batch of theirs takes longer."""
+"""Pause before retrying a lane that another process drains; one batch takes longer."""
 
 RETRY_AFTER_MS = 1000
-"""When it is worth asking again: the sweep looks at every lane within this."""
+"""Suggested retry delay: the sweep looks at every lane within this time."""
 
 waited = Counter("kith_readers_waited", "Answers that had to wait for what their tokens are of.")
 stale = Counter("kith_readers_stale", "Those of them that waited in vain.")
@@ -28,16 +28,15 @@ stale = Counter("kith_readers_stale", "Those of them that waited in vain.")
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """The oldest version that a lane has not published, and one before which all is applied; None:
-    none, and all.
-    """
+    """A lane's watermarks: the oldest version not published, and the oldest not applied. None:
+    there is none."""
 
     unpublished: int | None
     unapplied: int | None
 
 
 class CatchUp:
-    """Brings lanes as far as a reader wants them."""
+    """Advances lanes to the versions that readers want."""
 
     def __init__(self, outbox: Outbox, drain: Drain) -> None:
         self._outbox = outbox
@@ -46,12 +45,12 @@ class CatchUp:
         self._running: set[asyncio.Task[_Left]] = set()
 
     async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
-        """Returns when every lane is past what is wanted of it. Says whether the caches are, too:
-        if not, they could not be told, and only the rows may be believed.
+        """Return when every lane has passed the wanted version. True: the caches have too. False:
+        some caches could not be updated, and only the rows are current.
 
         Raises:
-            Stale: it was not so within `wait_s`.
-            Unavailable: PostgreSQL is.
+            Stale: it took longer than `wait_s`.
+            Unavailable: PostgreSQL cannot be reached.
         """
         arrived = await self._outbox.arrived(wanted)
         behind = [lane for lane, at in wanted.items() if not _is_past(arrived.oldest[lane], at)]
@@ -67,7 +66,7 @@ class CatchUp:
             raise
 
     async def bring(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
-        """The same, for who knows that the lanes are behind."""
+        """Like `reach`, for lanes that are known to be behind."""
         try:
             async with asyncio.timeout(wait_s):
                 told = [await self._reached(lane, at) for lane, at in wanted.items()]
@@ -89,7 +88,8 @@ class CatchUp:
                 return False
 
     def _round(self, lane: Lane) -> "asyncio.Task[_Left]":
-        """One batch for all who wait for a lane, and then a look at what is left."""
+        """The current task for a lane, shared by all its readers: it drains one batch, then reads
+        the watermarks."""
         if lane not in self._rounds:
             task = self._rounds[lane] = asyncio.create_task(self._help(lane))
             self._running.add(task)
@@ -99,13 +99,13 @@ class CatchUp:
     def _ended(self, task: "asyncio.Task[_Left]") -> None:
         self._running.discard(task)
         if not task.cancelled():
-            task.exception()  # those who waited have it; perhaps nobody waits any more
+            task.exception()  # mark it as retrieved, in case no reader is left
 
     async def _help(self, lane: Lane) -> _Left:
         try:
             told = await self._drained(lane)
         finally:
-            # Whoever comes from here on may know of changes that the look does not find any more.
+            # A later reader may want changes that this task's read of the watermarks misses.
             del self._rounds[lane]
         arrived = await self._outbox.arrived([lane])
         if told:
@@ -114,7 +114,8 @@ class CatchUp:
         return _Left(arrived.oldest[lane], None if unapplied is None else unapplied.oldest)
 
     async def _drained(self, lane: Lane) -> bool:
-        """Drains one batch, if nobody else does; says whether the caches could be told."""
+        """Drain one batch, unless another process does. Returns whether the caches could be
+        updated."""
         try:
             await self._drain.batch(lane, waits=False)
         except LaneTaken:
@@ -127,7 +128,7 @@ class CatchUp:
         return True
 
     async def _apply(self, lane: Lane) -> None:
-        """Applies one batch more, behind all those that still have to be published."""
+        """Apply one more batch, without publishing it."""
         unapplied = await self._outbox.unapplied(lane)
         if unapplied is None:
             return

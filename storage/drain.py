@@ -1,10 +1,10 @@
-"""Drains one lane: the reverse rows, then the caches, then the events, then the acknowledgement.
+"""Drains a lane: updates the reverse rows, the caches and the event log, then acknowledges.
 
-What caches cannot be told of, because their server is away, is set aside instead of acknowledged:
-it holds up nobody, and they are told as soon as they are back.
+If a cache's server is unavailable, its changes are parked instead of acknowledged, so that they do
+not block the lane. They are published when the server is available again.
 
-Knows nothing of queues. It may be killed anywhere, and run twice at once: changes are applied
-once, because a lane is locked while they are; they may be published twice, which does no harm.
+A drain can be killed at any point, and can run concurrently: a lane's lock ensures that changes are
+applied once. They may be published twice, which is harmless.
 """
 
 import time
@@ -20,13 +20,13 @@ from storage.redis.events import RedisEvents
 from storage.redis.publish import RedisCaches
 
 BATCH = 1000
-"""Changes a transaction: large enough to be cheap, small enough to end in some 50 ms."""
+"""Changes in one transaction: enough to be efficient, few enough to take about 50 ms."""
 
 BATCHES_MAX = 50
-"""A busy lane gives its drain's place back after so many: others wait too."""
+"""After so many batches a busy lane's job ends, so that other jobs can run."""
 
 BATCHES_ASIDE_MAX = 10
-"""Of what one lane has set aside, looked at in one go: the sweep comes again within a second."""
+"""Batches of one lane's parked changes in one run. The next sweep follows within a second."""
 
 lag = Histogram(
     "kith_apply_lag_seconds",
@@ -36,30 +36,31 @@ lag = Histogram(
 
 
 class Drain:
-    """What workers do for everybody, and a request for itself when it cannot wait for them."""
+    """Drains lanes, for the workers and for requests that cannot wait for them."""
 
     def __init__(self, outbox: Outbox, caches: RedisCaches, events: RedisEvents) -> None:
         self._outbox = outbox
         self._caches = caches
         self._events = events
         self._looked_at: dict[Lane, int] = {}
-        """Of what lanes have set aside, the last that was looked at."""
+        """For each lane, the outbox id of the parked change read last."""
 
     async def lane(self, lane: Lane) -> None:
-        """Applies and publishes what the lane holds, up to `BATCHES_MAX` batches.
+        """Apply and publish the lane's changes, up to `BATCHES_MAX` batches.
 
         Raises:
-            Unavailable: a server is; what was not acknowledged is drained again.
+            Unavailable: a server cannot be reached; changes that are not acknowledged are drained
+                again.
         """
         for _ in range(BATCHES_MAX):
             if await self.batch(lane) < BATCH:
                 return
 
     async def batch(self, lane: Lane, *, waits: bool = True) -> int:
-        """Applies and publishes the oldest of it, and says how much that was.
+        """Apply and publish one batch of the lane's oldest changes. Returns its size.
 
         Raises:
-            LaneTaken: somebody else drains the lane, and the caller would not wait for them.
+            LaneTaken: another process is draining the lane, and `waits` is false.
             Unavailable: as above.
         """
         applied = await self._outbox.apply(lane, BATCH, waits=waits)
@@ -68,9 +69,8 @@ class Drain:
         return len(applied.ids)
 
     async def publish(self, lane: Lane, applied: Applied) -> None:
-        """Tells the caches and then the log, and acknowledges: until that, the next drain does all
-        of it again.
-        """
+        """Update the caches, append to the log, then acknowledge. After a failure, the next drain
+        repeats all of it."""
         away = await self._caches.applied(applied.changes)
         await self._events.publish(lane, applied.changes, time.time_ns() // 1_000_000)
         told, untold = _parted(applied, away)
@@ -79,20 +79,19 @@ class Drain:
         await self._settle(lane, told)
 
     async def aside(self, lanes: Iterable[Lane]) -> None:
-        """Tells the caches what lanes have set aside, where those of both ends are there by now:
-        who has heard of it already is not told again and again.
+        """Publish parked changes whose users' caches are all available again. The others are
+        skipped, so that available caches are not updated over and over.
 
         Raises:
-            Unavailable: PostgreSQL is.
+            Unavailable: PostgreSQL cannot be reached.
         """
         is_there = await self._caches.present()
         for lane in lanes:
             await self._aside(lane, is_there)
 
     async def _aside(self, lane: Lane, is_there: Callable[[UserId], bool]) -> None:
-        """Goes on where it stopped, up to `BATCHES_ASIDE_MAX` batches, and around: who is back is
-        found among any number of changes for those who are not.
-        """
+        """Continue after the change read last, up to `BATCHES_ASIDE_MAX` batches, then start over.
+        So changes that can be published are found among any number that cannot."""
         for _ in range(BATCHES_ASIDE_MAX):
             after = self._looked_at.get(lane, 0)
             waiting = await self._outbox.aside(lane, BATCH, after_id=after)
@@ -101,7 +100,8 @@ class Drain:
             found = _those(waiting, [all(map(is_there, one.pair)) for one in waiting.changes])
             if found.ids:
                 told, _ = _parted(found, await self._caches.applied(found.changes))
-                # The log has them; who was woken by it may have looked at what a cache still held.
+                # The log has these events already. A subscriber they woke may have read a stale
+                # cache.
                 await self._events.ring(end for change in told.changes for end in change.pair)
                 await self._settle(aside_of(lane), told)
             if is_last:
@@ -116,7 +116,7 @@ class Drain:
 
 
 def _parted(changes: Applied, away: Set[UserId]) -> tuple[Applied, Applied]:
-    """What the caches were told of, and what those of one of its ends were not."""
+    """The changes that all caches have, and those that a cache of either user lacks."""
     if not away:
         return changes, Applied((), ())
     is_told = [away.isdisjoint(change.pair) for change in changes.changes]

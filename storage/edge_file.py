@@ -1,7 +1,7 @@
-"""Edges in a CSV file: read, unpacked and checked line by line. Knows nothing of databases.
+"""Reads a CSV file of edges and checks each line.
 
 A file holds `from_user_id,to_user_id` or `from_user_id,to_user_id,created_at_ms`, and may begin
-with exactly these names. An empty date, or none, means: unknown. Blank lines are passed over.
+with exactly these names. An empty or missing date means unknown. Blank lines are skipped.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ NAMES = (b"from_user_id", b"to_user_id", b"created_at_ms")
 
 BLOCK_BYTES = 1 << 20
 LINE_MAX = 1024
-"""A longer line is bad, and passed over without being held in memory."""
+"""A longer line is bad, and is skipped without being held in memory."""
 BAD_LINES_MAX = 20
-"""How many bad lines of a block are described; all are counted."""
+"""How many bad lines of a block are described. All are counted."""
 
-# Ids and dates that are surely in range, because they are short; a line that is not surely good is
-# looked at by itself. A search for one, 0.15 microseconds a line: a possessive group over all lines
-# takes half of that, but before Python 3.11.5 it forgets what it has captured.
+# These match only ids and dates that are short enough to be in range. Lines that do not match are
+# checked one by one. A search for such a line takes 0.15 microseconds per line. A possessive group
+# over all lines takes half of that, but loses its captures before Python 3.11.5.
 _ID = rb"(?:[1-8]\d{0,18}|9\d{0,17})"
 _EDGE = rb"(" + _ID + rb"),(?!\1[,\n])" + _ID
 _DOUBTFUL = {
@@ -36,7 +36,7 @@ _PADDING = b' \t\r"'
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no edge, its number from 1, and why."""
+    """A line that is not an edge: its number, from 1, and the reason."""
 
     number: int
     reason: str
@@ -44,7 +44,7 @@ class BadLine:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The next lines of a file: the good ones as they were checked, the bad ones described."""
+    """The next lines of a file: the good ones as bytes, the bad ones described."""
 
     rows: bytes
     good: int
@@ -55,10 +55,10 @@ class Batch:
 
 
 class EdgeFile:
-    """One file. It can be read many times, and is the same until its content changes.
+    """One file, which can be read many times.
 
     Raises:
-        BadInput: from whatever reads it, if it is no file, has other columns, or is damaged.
+        BadInput: by any method, if it is not a file, has other columns, or is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,12 +68,12 @@ class EdgeFile:
         self.columns = _columns(self._begins_with)
 
     def fingerprint(self) -> str:
-        """A hash of the content: a gigabyte a second, little beside the load itself."""
+        """A hash of the content. Takes a second for a gigabyte, little compared to the load."""
         with self._packed.path.open("rb") as raw:
             return hashlib.file_digest(raw, "blake2b").hexdigest()[:32]
 
     def batches(self, after_line: int = 0) -> Iterator[Batch]:
-        """Everything behind line `after_line`, in batches of about a megabyte."""
+        """All lines after line `after_line`, in batches of about a megabyte."""
         last_line = 0
         for block, bytes_read in self._blocks():
             first_line, last_line = last_line + 1, last_line + block.count(b"\n")
@@ -95,7 +95,8 @@ class EdgeFile:
         return _checked(block, last_line - lines + 1, self.columns, last_line, bytes_read)
 
     def _blocks(self) -> Iterator[tuple[bytes, int]]:
-        """Whole lines, each with its line feed; what is too long is cut, and stays too long."""
+        """Whole lines, each with its line feed. A line that is too long is cut to a length that is
+        still too long."""
         rest = b""
         for piece, bytes_read in self._packed.pieces(BLOCK_BYTES):
             whole, feed, tail = piece.rpartition(b"\n")
@@ -155,7 +156,7 @@ def _checked(block: bytes, first_line: int, columns: int, last_line: int, read: 
 
 
 def _row(line: bytes, columns: int) -> bytes | str | None:
-    """The line as it is loaded, or why it is not; nothing for a blank one."""
+    """The line to load, or the reason why it is bad; None for a blank line."""
     if len(line) > LINE_MAX:
         return f"longer than {LINE_MAX} bytes"
     fields = _fields(line)

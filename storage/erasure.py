@@ -1,7 +1,8 @@
-"""Erases deleted accounts, a bounded batch at a time. Knows nothing of queues.
+"""Erases deleted accounts, a bounded batch at a time.
 
-It may be killed anywhere, and run twice at once: each edge ends by itself, in the way of all
-changes (reverse rows, counts and caches follow), and what is left is looked up again each time.
+It can be killed at any point, and can run concurrently for one account: each edge ends in a change
+of its own, which updates reverse rows, counts and caches as usual, and each turn looks up what is
+left.
 """
 
 import asyncio
@@ -21,23 +22,23 @@ from storage.redis.publish import RedisCaches
 log = logging.getLogger(__name__)
 
 BATCH = 500
-"""Users a turn: about a second."""
+"""Users in one turn, which takes about a second."""
 
 AT_ONCE = 4
-"""Changes side by side: half of a worker's connections, the drains have the others."""
+"""Concurrent changes: half of a worker's connections, so that drains have the rest."""
 
 IN_FLIGHT_S = 30.0
-"""Longer than a statement can take: what was decided before the account was deleted, and written
-after, is there by then. So an account is finished after so long at the earliest."""
+"""Longer than a statement can take, so that a change decided before the deletion is committed by
+then. An account is finished after this time at the earliest."""
 
 
 class Turn(Enum):
-    """What one turn has come to."""
+    """The result of one turn."""
 
     MORE = auto()
-    """There may be more to erase: go on at once."""
+    """There may be more to erase: run the next turn immediately."""
     WAIT = auto()
-    """Nothing is there to be erased, but something may still arrive: look again later."""
+    """There is nothing to erase now, but an edge may still arrive: try again later."""
     DONE = auto()
 
 
@@ -59,10 +60,10 @@ class Erasure:
         self._in_flight_s = in_flight_s
 
     async def turn(self, user: UserId) -> Turn:
-        """Erases the next edges of a deleted account: its own first, then those of others.
+        """Erase the next edges of a deleted account: its own first, then those of other users.
 
         Raises:
-            Unavailable: a server is; what was not erased is found again.
+            Unavailable: a server cannot be reached; the next turn finds what is left.
         """
         if not await self._erasures.is_unfinished(user):
             return Turn.DONE
@@ -70,10 +71,10 @@ class Erasure:
         if others:
             await self._erase([Pair(user, other) for other in others])
             return Turn.MORE
-        # Who follows is known once their edges have arrived: those that wait are brought first.
+        # Pending edges to the user become reverse rows first, so that `behind` finds their owners.
         await self._drain.lane(lane_of(user))
         behind = [Pair(user, other) for other in await self._erasures.behind(user, BATCH)]
-        # A note is its owner's alone: it ends from their side.
+        # A note belongs to its owner, so it is deleted as the owner's change.
         pairs = behind or [Pair(other, user) for other in await self._erasures.noted(user, BATCH)]
         if not pairs:
             return await self._end(user)
@@ -94,7 +95,7 @@ class Erasure:
         return Turn.DONE
 
     async def _erase(self, pairs: Sequence[Pair]) -> int:
-        """Ends what the first of each pair is to the second, and back; says how many it ended."""
+        """End the edges of each pair in both directions. Returns how many pairs have changed."""
         free = asyncio.Semaphore(AT_ONCE)
 
         async def end(pair: Pair) -> bool:

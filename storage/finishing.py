@@ -1,7 +1,7 @@
-"""Changes that come to their end though whoever asked for them has hung up.
+"""Shields changes from the cancellation of their request.
 
-Knows nothing of what they change. Between the commit and the news of it nobody may stop them, or
-caches would keep what is no longer true.
+A change must not stop between its commit and the invalidation of the caches, or they would stay
+stale.
 """
 
 import asyncio
@@ -14,24 +14,24 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 CLOSE_S = 5.0
-"""How long a process that ends waits for them: the deadline of a statement."""
+"""How long a stopping process waits for changes: the deadline of a statement."""
 
 
 class Finishing:
-    """All such changes of a process: as many as there are requests, each with its own deadlines."""
+    """The running changes of a process: at most one a request, each with its own deadlines."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[Any]] = set()
 
     async def run(self, change: Coroutine[Any, Any, T]) -> T:
-        """What the change returns, unless the caller hangs up before: then it goes on alone."""
+        """Return the change's result. If the caller is cancelled, the change continues."""
         task = asyncio.create_task(change)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """Waits for those that run, for `CLOSE_S` at most."""
+        """Wait for the running changes, for `CLOSE_S` at most, then cancel them."""
         if not self._running:
             return
         _, late = await asyncio.wait(self._running, timeout=CLOSE_S)

@@ -1,7 +1,7 @@
-"""Who in this process waits for news of whom. Knows nothing of what the news are.
+"""The subscriptions of this process to users' news.
 
-Nothing is kept for a waiter but one bit: there was news. Whoever is woken reads for themselves, so
-a slow one costs no memory, and news that come faster than they are read are one piece of news.
+A subscription stores one bit: there is news. Its reader fetches the news itself, so a slow reader
+costs no memory, and frequent news are combined.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ CANCEL_S = 2.0
 
 
 class Interest:
-    """One waiter. It has news from the start: what came before it began to wait is not lost."""
+    """One subscription. It starts with news, so that earlier events are not missed."""
 
     __slots__ = ("_news",)
 
@@ -32,16 +32,16 @@ class Interest:
         self._news.set()
 
     async def news(self) -> None:
-        """Returns as soon as there was news since it last returned."""
+        """Wait until there is news since the last return."""
         await self._news.wait()
         self._news.clear()
 
 
 class Interests:
-    """All waiters of a process, at most `most`.
+    """All subscriptions of a process, at most `most`.
 
-    `listen` is started with the first of them, and calls `wake` and `wake_all` until it is
-    cancelled: a process in which nobody waits hears nothing, and pays nothing.
+    The first one starts `listen`, which calls `wake` and `wake_all` until it is cancelled. A
+    process without subscriptions does not listen.
     """
 
     def __init__(self, listen: Callable[["Interests"], Awaitable[None]], most: int) -> None:
@@ -56,10 +56,10 @@ class Interests:
 
     @contextmanager
     def of(self, *users: UserId) -> Iterator[Interest]:
-        """A waiter for news of any of `users`, as long as the block runs.
+        """A subscription to news of any of `users`, for the block.
 
         Raises:
-            Overloaded: too many wait already.
+            Overloaded: there are `most` subscriptions already.
         """
         if self._count >= self._most:
             raise Overloaded(
@@ -86,17 +86,17 @@ class Interests:
             self._waiting.pop(user, None)
 
     def wake(self, users: Iterable[UserId]) -> None:
-        """There is news of these users."""
+        """Wake the subscriptions to these users."""
         for user in users:
             for interest in self._waiting.get(user, ()):
                 interest.wake()
 
     def wake_all(self) -> None:
-        """There may be news of anybody."""
+        """Wake all subscriptions."""
         self.wake(self._waiting)
 
     async def close(self) -> None:
-        """Stops listening."""
+        """Stop listening."""
         if self._listening is None:
             return
         self._listening.cancel()

@@ -1,4 +1,4 @@
-"""Pages and profiles from any two stores, as one. Knows nothing of how either reads."""
+"""Joins a store of lists and a store of profiles."""
 
 import asyncio
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from storage.ports import Lists, ProfiledPages, Profiles
 
 
 class JoinedProfiledLists:
-    """Keeps `storage.ports.ProfiledLists`."""
+    """Implements `storage.ports.ProfiledLists`."""
 
     def __init__(self, lists: Lists, profiles: Profiles) -> None:
         self._lists = lists

@@ -1,4 +1,4 @@
-"""The bytes of a plain, gzip or zstd file, unpacked in pieces. Knows nothing of what they mean."""
+"""Decompresses a plain, gzip or zstd file in pieces."""
 
 import gzip
 import zlib
@@ -11,14 +11,14 @@ import zstandard
 from graph.errors import BadInput
 
 _ZSTD_STEP = 4096
-"""So few packed bytes at a time that even the most compressible unpack to a bounded piece."""
+"""Small enough that the most compressible input decompresses to a bounded piece."""
 
 
 class PackedFile:
-    """A file whose name says how it is packed: `.gz`, `.zst`, or anything else for not at all.
+    """A file whose suffix names its compression: `.gz`, `.zst`, anything else for none.
 
     Raises:
-        BadInput: from whatever reads it, if it is no file or is damaged.
+        BadInput: by any method, if it is not a file or is damaged.
     """
 
     def __init__(self, path: Path) -> None:
@@ -28,7 +28,8 @@ class PackedFile:
         self.bytes_total = path.stat().st_size
 
     def pieces(self, size: int) -> Iterator[tuple[bytes, int]]:
-        """Unpacked bytes, about `size` a piece, and how many packed bytes have been read."""
+        """Decompressed pieces of about `size` bytes, each with the number of compressed bytes read
+        so far."""
         try:
             with self.path.open("rb") as raw:
                 for piece in self._unpacked(raw, size):
@@ -59,7 +60,7 @@ def _gathered(pieces: Iterator[bytes], size: int) -> Iterator[bytes]:
 
 
 def _zstd(raw: BinaryIO) -> Iterator[bytes]:
-    """Frame after frame. The library's own stream reader ends quietly where a file is cut off."""
+    """Decompress frame by frame. The library's stream reader does not report a truncated file."""
     unpacker, began = zstandard.ZstdDecompressor(), False
     frame = unpacker.decompressobj()
     while packed := raw.read(_ZSTD_STEP):

@@ -1,4 +1,4 @@
-"""Profiles that say no more than three totals, kept as columns. Knows nothing of caches."""
+"""Columns of profiles that hold only the three public totals."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -11,9 +11,9 @@ from storage.ports import Profile
 
 
 class PlainColumn(LateColumn[Profile]):
-    """Of several users in order, none of whom has said anything or has any other total.
+    """Profiles of several users with the default account and no other totals.
 
-    Nearly always the totals alone are asked for.
+    Most readers use the totals only, so the profiles are built when needed.
     """
 
     __slots__ = ("totals",)
@@ -32,7 +32,7 @@ class PlainColumn(LateColumn[Profile]):
 
 
 class PlainProfiles(Mapping[UserId, Profile]):
-    """The same, by user; nobody is among the users twice."""
+    """A column as a mapping by user. The users are distinct."""
 
     __slots__ = ("_found", "column", "users")
 

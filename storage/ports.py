@@ -1,7 +1,7 @@
-"""What the stores promise to the rest of the house, whoever keeps the promise.
+"""The interfaces of the stores, which PostgreSQL, Redis and process memory implement.
 
-Every method takes a batch and returns a batch, and may raise `graph.errors.Unavailable`.
-A `viewer` is whose own writes must show at once: implementations that lag make up for theirs.
+Every method takes a batch, returns a batch, and may raise `graph.errors.Unavailable`. `viewer` is
+the user whose own writes must be visible immediately, even in an implementation that lags.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
@@ -22,27 +22,30 @@ from graph.relation import RelationColumn
 
 
 class Check(NamedTuple):
-    """How does `user` stand to each of `others`? Positions are kept, repeats are allowed."""
+    """A question: the relation of `user` to each of `others`. The answer keeps their order; repeats
+    are allowed."""
 
     user: UserId
     others: Sequence[UserId]
     spelled: Sequence[str] | None = None
-    """`str` of each of the others, where somebody has them so: a cache need not spell them anew."""
+    """`str` of each of `others`, if the caller has them already: saves a cache from formatting
+    them."""
 
 
 class Remark(NamedTuple):
-    """Of a request, its message; of a mute, when it ends by itself."""
+    """The notes beside an edge: the message of a request, and when a mute ends by itself."""
 
     message: str | None
     muted_until: Millis | None
 
 
 Side: TypeAlias = Literal[ListKind.FOLLOWING, ListKind.FOLLOWERS]
-"""A list of one direction's edges."""
+"""A list that holds the edges of one direction."""
 
 
 class Whispers(NamedTuple):
-    """On which sides of an overlap whispers count: on those of who is to know of them."""
+    """The sides of an overlap that count whispers: `listed`, the users' lists; `followed`, the
+    follows of `by`. A side counts them only if the viewer may see its whispers."""
 
     listed: bool = False
     followed: bool = False
@@ -54,119 +57,120 @@ BARRED_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class EdgeChange:
-    """An edge as it is now, after somebody changed it: its owner, or (`turned`) the other user."""
+    """An edge after a change by its owner or, if `turned`, by the other user."""
 
     pair: Pair
     edge: Edge
     former: Kind = Kind.NONE
-    """What it was before: for the log, as the next two; a cache needs none of them."""
+    """The edge's previous kind. The log needs this and the next two fields; caches ignore them."""
     former_flags: Flags = Flags.PLAIN
     turned: bool = False
 
 
 class Edges(Protocol):
-    """The truth, and the only way to change it."""
+    """The authoritative store of edges. All changes go through it."""
 
     async def change(
         self, pair: Pair, decide: Rule, note: Note = no_receipt, spending: UUID | None = None
     ) -> Decision:
-        """Asks `decide` about both users' edges, and writes what it says, durably.
+        """Call `decide` with both users' edges, and write its decision durably.
 
-        Where they changed in between it asks again, about what they are now. A receipt that `note`
-        returns is written with the steps, or neither is. So is the end of the actor's receipt
-        `spending`, which gives nothing any more then.
+        If the edges have changed before the write, it calls `decide` again with the new ones. The
+        decision's steps, the receipt that `note` returns, and the consumption of the actor's
+        receipt `spending` are written in one transaction.
 
         Raises:
-            AlreadyNoted: the actor has that receipt; nothing was written.
-            AlreadySpent: the actor's receipt to be spent is spent, or gone; nothing was written.
+            AlreadyNoted: the actor has a receipt with that id; nothing was written.
+            AlreadySpent: the receipt `spending` is consumed or deleted; nothing was written.
         """
         ...
 
 
 class Receipts(Protocol):
-    """What users were answered, as long as it is remembered."""
+    """Receipts: the results of users' requests, kept for a limited time."""
 
     async def of(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
-        """Those of an actor's receipts that there are."""
+        """The actor's receipts with these ids, without those that do not exist."""
         ...
 
 
 class Mutes(Protocol):
-    """Mutes that end by themselves."""
+    """Mutes that have an end."""
 
     async def over(self, most: int) -> Sequence[Pair]:
-        """Up to `most` of those whose end has passed, the longest passed first."""
+        """Up to `most` mutes whose end has passed, the earliest end first."""
         ...
 
 
 class Relations(Protocol):
-    """Relation checks. Forward edges are exact; the reverse may lag until a lane is drained."""
+    """Relation checks. Forward edges are exact; reverse edges lag until their lane is drained."""
 
     async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
-        """One column a check, one relation for each of its `others`."""
+        """One column for each check, with one relation for each of its `others`."""
         ...
 
 
 class Lists(Protocol):
-    """Pages of `following`, `followers` and `friends`."""
+    """Pages of the lists `following`, `followers` and `friends`."""
 
     async def pages(
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Mapping[UserId, Page]:
-        """A page for every one of `users`; of those without a list, an empty one."""
+        """A page for each of `users`; an empty page for a user without entries."""
         ...
 
 
 class OwnLists(Protocol):
-    """Pages of what only their owners may read, and services. Exact for their owners."""
+    """Pages of lists that only their owner and services may read. Exact for the owner."""
 
     async def pages(
         self, kind: OwnListKind, users: Sequence[UserId], window: Window
     ) -> Mapping[UserId, Page]:
-        """A page for every one of `users`; of those without a list, an empty one."""
+        """A page for each of `users`; an empty page for a user without entries."""
         ...
 
 
 class Overlaps(Protocol):
-    """What two lists have in common. The shorter one is looked up in the other."""
+    """Intersections of two lists. The store looks up the entries of the shorter list in the
+    longer."""
 
     async def followed(
         self, kind: Side, users: Sequence[UserId], by: UserId, whispers: Whispers
     ) -> Mapping[UserId, Sequence[Position]]:
-        """Who of each user's following or followers is followed `by` somebody, newest first.
+        """The users in each list whom `by` follows, newest first.
 
-        The dates are those of the users' lists. Of lists that are both longer than `OVERLAP_MAX`,
-        so many of the shorter one's newest entries are looked up.
+        The positions hold the dates of the users' lists. If both lists are longer than
+        `OVERLAP_MAX`, only the newest `OVERLAP_MAX` entries of the shorter one are looked up.
         """
         ...
 
     async def barred(
         self, kind: ListKind, users: Sequence[UserId], viewer: UserId
     ) -> Mapping[UserId, int]:
-        """How many of each user's list have blocked the viewer, or are blocked by the viewer.
+        """The number of users in each list who block the viewer or whom the viewer blocks.
 
-        Of more than `BARRED_MAX` blocks in a direction, so many of the newest are looked up.
+        In each direction, only the newest `BARRED_MAX` blocks are looked up.
         """
         ...
 
 
 class Remarks(Protocol):
-    """What an edge's owner has written beside it. Exact."""
+    """The notes that users have stored beside their edges. Exact."""
 
     async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, Remark]:
-        """The notes of those pairs that have one."""
+        """The notes of those pairs that have any."""
         ...
 
 
 class Accounts(Protocol):
-    """What users say about themselves. Whoever has written here sees it at once, everywhere.
+    """Account settings. A write is visible to all readers when it returns.
 
-    The receipt of a request that has an idempotency key is written with the change, or neither is.
-    Both changes raise AlreadyNoted if there is one: then nothing was written.
+    If `request` is given, its receipt is written in the transaction of the change. Both setters
+    raise AlreadyNoted if the receipt exists; nothing is written then.
     """
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        """The account of every one of `users`; of those who never said anything, the default."""
+        """The account of each of `users`; the default for a user without a row."""
         ...
 
     async def set_privacy(
@@ -176,111 +180,111 @@ class Accounts(Protocol):
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        """Changes what it names, durably, unless the user changes more than `pace` allows.
+        """Set the fields that `change` names, durably, unless the user exceeds `pace`.
 
-        Who is deleted is not active: nothing is written.
+        For a deleted account it writes nothing and returns ACCOUNT_NOT_ACTIVE.
         """
         ...
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
-        """Sets it, durably; None: as many as everybody. Not of who is deleted."""
+        """Set the limit, durably. None: the deployment's default. Not for deleted accounts."""
         ...
 
 
 class Usage(NamedTuple):
-    """What one user has used of their limits, at `now`. Times are in microseconds."""
+    """One user's usage of their limits, at `now`. Times are in microseconds."""
 
     following: int
-    """How many users they follow, openly or by a whisper, or ask to follow."""
+    """Number of users they follow, by a follow or a whisper, or have requested to follow."""
     following_limit: int | None
     """Their own limit, if a service has set one."""
     blocks: int
     paced_until: int
-    """Up to when their changes are paid for: see `graph.pace`."""
+    """The state of the rate limiter: see `graph.pace`."""
     now: int
 
 
 class Usages(Protocol):
-    """What users have used of their limits. Exact."""
+    """How much of their limits users have used. Exact."""
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Usage]:
-        """The usage of every one of `users`."""
+        """The usage of each of `users`."""
         ...
 
 
 class AccountStates(Protocol):
-    """Whether accounts are here. Whoever has changed one sees it at once, everywhere."""
+    """Account states. A change is visible to all readers when it returns."""
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
-        """The state of every one of `users`; those of whom nothing was said are here."""
+        """The state of each of `users`; a user without a row is active."""
         ...
 
     async def change(
         self, user: UserId, state: AccountState, request: Request | None = None
     ) -> Outcome:
-        """Makes it so, durably, unless it is so already or the account is deleted.
+        """Set the state, durably, unless it is set already or the account is deleted.
 
         Raises:
-            AlreadyNoted: there is a receipt of the request; nothing was written.
+            AlreadyNoted: the request has a receipt; nothing was written.
         """
         ...
 
 
 class Neighbours(Protocol):
-    """In whose lists users stand."""
+    """The users with an edge from or to a user."""
 
     async def around(self, user: UserId, most: int) -> Set[UserId]:
-        """About `most` of either direction, and of those who noted something about the user."""
+        """About `most` users of each direction, and of those who have a note about `user`."""
         ...
 
 
 class Absences(Protocol):
-    """Who is not here."""
+    """The accounts that are deactivated or deleted."""
 
     async def now(self) -> Set[UserId]:
-        """All of them, as of some moments ago. Not to be changed, and not to be kept."""
+        """All absent users, as of a few moments ago. Callers must not modify or keep the set."""
         ...
 
     async def since(self, at_us: int) -> Set[UserId]:
-        """The same, as of `at_us` by the database's clock at the earliest, if that has come; and as
-        of whatever this process was told of.
+        """All absent users, as of `at_us` (database clock, microseconds) or later if that moment
+        has passed, and including every change up to the last `expire`.
 
         Raises:
-            Unavailable: that cannot be known.
+            Unavailable: the store cannot read that state.
         """
         ...
 
     def expire(self) -> None:
-        """Somebody has come or gone: who asks from now on must know."""
+        """Make later calls read the state anew, because an account has become absent or active."""
         ...
 
 
 class Profile(NamedTuple):
-    """What lists say of their owner before they are opened."""
+    """A list owner's account settings and totals."""
 
     account: Account
     counts: Counts
 
 
 class ProfiledPages(NamedTuple):
-    """Pages of some users' lists, and profiles of these and of others."""
+    """Pages of some users' lists, and profiles of these and of other users."""
 
     pages: Mapping[UserId, Page]
     profiles: Mapping[UserId, Profile]
 
 
 class Profiles(Protocol):
-    """Accounts as `Accounts` promises them, together with totals."""
+    """Accounts, as fresh as in `Accounts`, together with totals."""
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
-        """The profile of every one of `users`; of those without any edge, the totals are zeros."""
+        """The profile of each of `users`; totals are zero for a user without edges."""
         ...
 
 
 class ProfiledLists(Protocol):
-    """Pages of lists together with what the lists say before they are opened."""
+    """Pages of lists together with profiles."""
 
     async def pages(
         self,
@@ -290,64 +294,66 @@ class ProfiledLists(Protocol):
         viewer: UserId | None,
         users: Sequence[UserId],
     ) -> ProfiledPages:
-        """A page for every one of `owners`, as `Lists` promises it, and a profile for every one of
-        `users`, as `Profiles` does.
-        """
+        """A page for each of `owners`, as in `Lists`, and a profile for each of `users`, as in
+        `Profiles`."""
         ...
 
 
 class Pending(Protocol):
-    """Whose writes are still on their way to the reverse side, or to the caches."""
+    """Writes that have not reached the reverse side or the caches yet."""
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
-        """For every one of `users`, towards whom."""
+        """For each of `users`, the targets of their pending writes."""
         ...
 
 
 class Caches(Protocol):
-    """What remembers edges, and must be told when they change."""
+    """Caches of edges, which writers and drains update."""
 
     async def written(self, pair: Pair, decision: Decision) -> None:
-        """The first of a pair changed something: forward sides know, reverse sides do not yet.
+        """Update the caches after a write by `pair.source`. Forward rows hold it; reverse rows do
+        not yet.
 
-        Whom the caches were not told of, the drain tells them.
+        The drain repeats the update later, also for caches that are unavailable now.
         """
         ...
 
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
-        """Changes reached the reverse side. May be told twice, and in any order.
+        """Update the caches after changes have reached the reverse rows. Idempotent, in any order.
 
-        Returns those users whose caches could not be told, for they are away.
+        Returns the users whose caches could not be updated, because their server is unavailable.
         """
         ...
 
 
 class Lanes(Protocol):
-    """The wake-up of the workers. A hint: the sweep finds whatever it loses."""
+    """Wakes the workers. Best effort: the sweep finds lanes whose wake-up was lost."""
 
     def wake(self, lanes: Iterable[Lane]) -> None:
-        """These lanes have something to drain. Returns at once, and never raises."""
+        """Wake a worker for each of these lanes. Returns immediately and never raises."""
         ...
 
 
 class ErasureQueue(Protocol):
-    """The same, for deleted accounts."""
+    """Wakes the workers for deleted accounts. Best effort, like `Lanes`."""
 
     async def wake(self, users: Iterable[UserId]) -> None:
-        """These have something to erase. Returns when they are queued, or cannot be."""
+        """Queue the erasure of these users. Returns when they are queued, or when queueing has
+        failed."""
         ...
 
 
 class DocumentStore(Protocol):
-    """GraphQL documents that clients have persisted, by the SHA-256 of their text in hex.
+    """Persisted GraphQL documents, by the SHA-256 of their text in hex.
 
-    A hint: a store that is away has none, and raises nothing. The client then sends the document.
+    Best effort: if the store is unavailable, `get` returns None and nothing is raised. The client
+    then sends the document.
     """
 
     async def get(self, digest: str) -> str | None:
-        """The document, if it is there. One round trip."""
+        """The document, or None. One round trip."""
         ...
 
     async def put(self, digest: str, document: str) -> None:
-        """Keep it for a while, if it is not too large. One round trip."""
+        """Keep a document for a limited time, unless it is too large. One round trip."""
         ...

@@ -1,4 +1,4 @@
-"""The one adapter to arq: wakes the workers of a space. Knows nothing of what they do."""
+"""Queues jobs for the arq workers of a space."""
 
 import asyncio
 import logging
@@ -25,20 +25,20 @@ from storage.settings import StorageSettings
 log = logging.getLogger(__name__)
 
 DRAIN = "drain"
-"""The name of the job that drains one lane, whose number is its only argument."""
+"""Name of the job that drains one lane. Its only argument is the lane's number."""
 
 ERASE = "erase"
-"""The name of the job that erases a part of one deleted account, whose id is its only argument."""
+"""Name of the job that erases a part of a deleted account. Its only argument is the user id."""
 
 GATHER_S = 0.02
-"""How long wake-ups are gathered: many writes to one lane cost one job, many lanes one command.
+"""How long wake-ups are collected: many writes to one lane make one job, many lanes one command.
 
-As long as the workers' own pause between two looks at the queue, so it is half of a quiet lag.
+It equals the workers' polling pause, so it is half of the lag of a quiet system.
 """
 
 
 def serialize(job: dict[str, Any]) -> bytes:
-    """arq's own choice would be pickle, which runs what it reads."""
+    """JSON instead of arq's default, pickle, which can execute code when read."""
     return orjson.dumps(job, default=repr)
 
 
@@ -52,12 +52,13 @@ def queue_name(space: str) -> str:
 
 
 def job_id(space: str, lane: Lane) -> str:
-    """One job a dirty lane, however often it is woken: arq drops what is queued already."""
+    """One job for each dirty lane, however often it is woken: arq drops a job that is already
+    queued."""
     return f"kith:{space}:lane:{lane}"
 
 
 def erasure_id(space: str, user: UserId) -> str:
-    """One job a deleted account, whoever finds it."""
+    """One job for each deleted account."""
     return f"kith:{space}:erase:{user}"
 
 
@@ -73,7 +74,7 @@ def arq_redis(settings: StorageSettings) -> ArqRedis:
 
 @contextmanager
 def queue_errors() -> Iterator[None]:
-    """Turns whatever arq lets through when Redis goes away into Unavailable."""
+    """Convert the errors that arq raises when Redis fails to Unavailable."""
     try:
         yield
     except (RedisError, OSError, TimeoutError) as error:
@@ -81,10 +82,10 @@ def queue_errors() -> Iterator[None]:
 
 
 class ArqLanes:
-    """Keeps `storage.ports.Lanes`.
+    """Implements `storage.ports.Lanes`.
 
-    Writes what `ArqRedis.enqueue_job` would write, for any number of lanes in one round trip
-    instead of three a lane: most of what waking cost.
+    It writes what `ArqRedis.enqueue_job` would write, for any number of lanes in one round trip
+    instead of three for each lane, which was most of the cost.
     """
 
     def __init__(self, redis: Redis, space: str) -> None:
@@ -93,7 +94,7 @@ class ArqLanes:
         self._dirty: set[Lane] = set()
         self._flush: asyncio.Task[None] | None = None
         self._failed = False
-        """Whether the last flush did."""
+        """Whether the last flush has failed."""
 
     def wake(self, lanes: Iterable[Lane]) -> None:
         self._dirty.update(lanes)
@@ -101,16 +102,16 @@ class ArqLanes:
             self._flush = asyncio.create_task(self._enqueue_all())
 
     async def queued(self) -> int:
-        """How many lanes wait for a worker.
+        """Number of lanes that wait for a worker.
 
         Raises:
-            Unavailable: Redis is.
+            Unavailable: Redis cannot be reached.
         """
         (queued,) = await self._redis.pipe([("ZCARD", queue_name(self._space))])
         return int(queued)
 
     async def woken(self) -> None:
-        """Returns when all that was gathered is queued, or Redis would not take it."""
+        """Return when all collected lanes are queued, or when queueing has failed."""
         if self._flush is not None:
             await self._flush
 
@@ -121,7 +122,7 @@ class ArqLanes:
             try:
                 await self._redis.pipe([enqueue(self._space, lanes)])
             except Unavailable:
-                if not self._failed:  # once an outage, however many flushes it swallows
+                if not self._failed:  # log once for each outage
                     log.warning("lanes are not woken; the sweep will find them")
                 self._failed = True
             else:
@@ -129,7 +130,7 @@ class ArqLanes:
 
 
 class ArqErasures:
-    """Keeps `storage.ports.ErasureQueue`."""
+    """Implements `storage.ports.ErasureQueue`."""
 
     def __init__(self, redis: Redis, space: str) -> None:
         self._redis = redis
@@ -146,13 +147,13 @@ class ArqErasures:
 
 
 def enqueue(space: str, lanes: Iterable[Lane]) -> Command:
-    """Queues a job for each lane."""
+    """A command that queues a job for each lane."""
     return _enqueue(space, DRAIN, {job_id(space, lane): lane for lane in lanes})
 
 
 def _enqueue(space: str, function: str, names: Mapping[str, int]) -> Command:
-    """Queues jobs with one argument each, by their names. None has a result that were kept, so none
-    is looked for."""
+    """A command that queues jobs with one argument each, by their names. No job keeps a result, so
+    none is looked up."""
     now_ms = int(time.time() * 1000)
     keys = (queue_name(space), *(job_key_prefix + name for name in names))
     jobs = (

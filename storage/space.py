@@ -1,4 +1,4 @@
-"""What a space may be called: its name becomes a schema, a key prefix and a queue."""
+"""Validates the name of a space, which becomes a schema, a key prefix and a queue."""
 
 import re
 
@@ -6,10 +6,10 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,30}")
 
 
 def checked_space(name: str) -> str:
-    """`name`, if it may be used.
+    """Return `name` if it is valid.
 
     Raises:
-        ValueError: it may not; the message says what may.
+        ValueError: it is not; the message says what is allowed.
     """
     if not _NAME.fullmatch(name) or name.startswith("pg_"):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The one place where stores are wired: which wears which, from the tables outwards."""
+"""Wires the stores, from the tables to the local cache."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -69,7 +69,7 @@ from storage.settings import StorageSettings
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """Everything that a process reads from and writes to."""
+    """All stores of a process."""
 
     edges: Edges
     receipts: Receipts
@@ -103,48 +103,49 @@ class Stores:
     redis: Servers
     """Of the caches."""
     broker: Servers
-    """Of arq's queue, the log and the bell: the same, unless the caches have servers of their own.
-    """
+    """Of arq's queue, the event log and the change notifier. Equals `redis`, unless the caches have
+    servers of their own."""
     memory: Memory | None = None
-    """Of hot users; None where this process remembers nothing."""
+    """The local cache of hot users; None if it is disabled."""
     unremembered: "Stores | None" = None
     uncached: "Stores | None" = None
 
     @property
     def fresh(self) -> "Stores":
-        """The same, for whoever must not be answered from this process's memory."""
+        """The stores without the local cache."""
         return self.unremembered or self
 
     @property
     def rows(self) -> "Stores":
-        """The same, for whoever must not be told of edges by any cache."""
+        """The stores without any cache of edges."""
         return self.uncached or self
 
     @property
     def redis_round_trips(self) -> int:
-        """How often something was sent to Redis, over any connection."""
+        """Number of writes to Redis, over all connections."""
         servers = [self.redis] if self.broker is self.redis else [self.redis, self.broker]
         memory = self.memory.redis.round_trips if self.memory else 0
         return sum(one.round_trips for one in servers) + memory
 
     async def forget_everything(self) -> None:
-        """After changes of the tables that nobody listed: no cache is believed, and whoever
-        listens asks anew.
+        """Delete all caches and wake all subscriptions, after changes that did not go through the
+        outbox.
 
         Raises:
-            Unavailable: Redis is.
+            Unavailable: Redis cannot be reached.
         """
         await self.caches.forget_everything()
         await self.events.resync()
 
     async def is_empty(self) -> bool:
-        """Whether nobody has ever followed anybody."""
+        """Whether the space has never had an edge."""
         return await is_empty(self.postgres)
 
 
 @asynccontextmanager
 async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> AsyncIterator[Stores]:
-    """The stores of one space, and the way to Redis, closed at the end of the block."""
+    """Open the stores of one space for the block. `wire`: the connection to `redis_url`, for
+    tests."""
     postgres = Postgres(settings)
     wire = wire or wire_to(settings.redis_url, settings)
     broker: Servers = GuardedRedis(wire, settings.redis_retry_after_s)

@@ -1,4 +1,4 @@
-"""Counts in long lists of followers who has gone or come back, some accounts at a time."""
+"""Updates the absent follower counts, some accounts at a time."""
 
 import asyncio
 
@@ -6,19 +6,19 @@ from storage.redis.events import ABSENCES
 from storage.stores import Stores
 
 BATCH = 5
-"""Accounts a transaction at most, which holds all drains up: 15 ms if each follows 200 users."""
+"""Accounts in one transaction, which blocks all drains: 15 ms if each follows 200 users."""
 
 BATCHES_MAX = 10
 
 PAUSE_S = 0.05
-"""Between two: the drains go first."""
+"""Between batches, so that the drains can run."""
 
 
 async def count_departures(stores: Stores) -> int:
-    """Counts those whom nobody has counted yet; says how many. The next turn goes on.
+    """Count accounts whose state has changed, up to `BATCHES_MAX` batches. Returns their number.
 
     Raises:
-        Unavailable: a server is.
+        Unavailable: a server cannot be reached.
     """
     accounts = 0
     for _ in range(BATCHES_MAX):

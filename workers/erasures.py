@@ -1,4 +1,4 @@
-"""Erases deleted accounts, a turn at a time; and finds those whose job was lost."""
+"""Erases deleted accounts in turns, and finds those whose job was lost."""
 
 import asyncio
 
@@ -7,20 +7,20 @@ from storage.erasure import Turn
 from storage.stores import Stores
 
 TURNS = 4
-"""Then another job gets its place: some seconds, far less than a job may take."""
+"""Turns of one job: some seconds, far less than a job's timeout. Then another job can run."""
 
 PAUSE_S = 0.1
-"""Between two turns: the writes of others go first."""
+"""Between turns, so that other writes can run."""
 
 FOUND_MAX = 20
-"""Accounts that one sweep wakes: those after them, a later one."""
+"""Accounts woken by one sweep. Later sweeps wake the rest."""
 
 
 async def erase(stores: Stores, user: UserId) -> bool:
-    """Some turns of one account. Says whether to go on at once.
+    """Run some turns for one account. Returns whether to continue immediately.
 
     Raises:
-        Unavailable: a server is.
+        Unavailable: a server cannot be reached.
     """
     for _ in range(TURNS):
         if await stores.erasure.turn(user) is not Turn.MORE:
@@ -30,9 +30,9 @@ async def erase(stores: Stores, user: UserId) -> bool:
 
 
 async def wake_erasures(stores: Stores) -> None:
-    """Queues what is unfinished: new, left by a worker that died, or waiting for its time.
+    """Queue unfinished erasures: new ones, those of a worker that died, and those that had to wait.
 
     Raises:
-        Unavailable: PostgreSQL is.
+        Unavailable: PostgreSQL cannot be reached.
     """
     await stores.erasure_queue.wake(await stores.erasures.unfinished(FOUND_MAX))

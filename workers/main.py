@@ -1,4 +1,4 @@
-"""The arq worker of one space: its jobs, its clock, and what happens around them."""
+"""The arq worker of one space: its jobs and their schedule."""
 
 import asyncio
 import logging
@@ -27,21 +27,21 @@ from workers.sweep import sweep
 log = logging.getLogger(__name__)
 
 JOB_TIMEOUT_S = 20
-"""arq hides the job of a worker that was killed for this long and ten seconds more."""
+"""arq hides a killed worker's job for this long and ten seconds more."""
 
 STOP_S = 10
-"""How long running jobs may finish after a stop signal."""
+"""How long running jobs may take after a stop signal."""
 
 CANCEL_AGAIN_S = 0.1
 """How long after a cancellation a worker that has not ended is cancelled again."""
 
 POLL_S = 0.02
-"""How often the queue is asked for jobs: the greatest part of the lag of a quiet system."""
+"""How often the worker polls the queue: the largest part of a quiet system's lag."""
 
 JOBS_MAX = 16
 
 TOMBSTONES_KEPT_S = 7 * 86_400
-"""Far longer than any cache keeps an entry, and than a clock is ever set back."""
+"""Much longer than any cache entry lives, and than a clock is ever set back."""
 
 ERASURES_S = 5
 """How often unfinished deletions are looked for."""
@@ -52,23 +52,24 @@ RECEIPTS_KEPT_S = 86_400
 PURGED_TOMBSTONES = 5_000
 PURGED_RECEIPTS = 100_000
 PURGED_AFFINITIES = 500
-"""What one minute's purge takes at most: some seconds. No job has a time-out of its own, since arq
-hides the jobs of a worker that was killed, lanes and all, for as long as the longest of them."""
+"""The most that one minute's purge deletes, which takes some seconds. No job has a timeout of
+its own, because arq hides a killed worker's jobs, drains included, for the longest timeout of
+any job."""
 
 
 def run(settings: StorageSettings, undo_s: int, metrics_port: int | None = None) -> None:
-    """Works until a signal says stop. For `undo_s` seconds what a change took can be given back.
+    """Run until a stop signal. Changes can be undone for `undo_s` seconds.
 
     Raises:
-        Unavailable: Redis went away, and arq ends with it. Something must start it again.
+        Unavailable: Redis failed, and arq with it. A supervisor must restart the process.
     """
     with queue_errors(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        asyncio.set_event_loop(runner.get_loop())  # arq runs on the thread's own loop
+        asyncio.set_event_loop(runner.get_loop())  # arq uses the thread's current loop
         worker(settings, undo_s, metrics_port).run()
 
 
 def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = None) -> Worker:
-    """A worker, ready to run."""
+    """A worker that is ready to run."""
     name = f"kith:{settings.space}"
 
     async def start(ctx: dict[str, Any]) -> None:
@@ -138,7 +139,8 @@ async def _erase(ctx: dict[str, Any], user: int) -> None:
 
 
 async def _rearm(ctx: dict[str, Any]) -> None:
-    """arq drops a job that is enqueued while the same one ends, so what came late is looked for."""
+    """Queue again a lane that became dirty while its job ended: arq drops a job enqueued at that
+    moment."""
     stores: Stores = ctx["stores"]
     _, is_erasure, user = str(ctx["job_id"]).rpartition(":erase:")
     if is_erasure and ctx.get("goes_on"):
@@ -190,7 +192,7 @@ async def _purge(ctx: dict[str, Any]) -> None:
 
 @contextmanager
 def _left_for_later(what: str) -> Iterator[None]:
-    """Of every job: where a server is away, the clock or the sweep comes back to it."""
+    """Log Unavailable instead of failing the job: the schedule or the sweep repeats it."""
     try:
         yield
     except Unavailable as error:

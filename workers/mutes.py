@@ -1,18 +1,18 @@
-"""Ends the mutes whose time has passed."""
+"""Ends mutes whose end has passed."""
 
 from graph.transitions import end_mute
 from storage.stores import Stores
 
 BATCH = 200
 BATCHES_MAX = 10
-"""Some seconds of work; what is left, the next second goes on with."""
+"""Some seconds of work. The next run continues."""
 
 
 async def end_mutes(stores: Stores) -> int:
-    """Ends those whose end has passed, as their owners would, and says how many it has ended.
+    """End the expired mutes, as changes by their owners. Returns how many were ended.
 
     Raises:
-        Unavailable: PostgreSQL is.
+        Unavailable: PostgreSQL cannot be reached.
     """
     ended = 0
     for _ in range(BATCHES_MAX):

@@ -1,6 +1,4 @@
-"""Finds what nobody was woken for: lanes whose job was lost, or whose worker died with it; and what
-lanes have set aside, for caches that were away.
-"""
+"""Finds lanes whose job was lost or whose worker died, and parked changes that can be published."""
 
 import logging
 
@@ -10,13 +8,13 @@ from storage.stores import Stores
 log = logging.getLogger(__name__)
 
 OVERDUE_S = 2.0
-"""A job that a killed worker held stays hidden in the queue: such a lane is drained right here."""
+"""The queue hides a killed worker's job. The sweep drains a lane that has waited this long
+itself."""
 
 
 async def sweep(stores: Stores) -> None:
-    """Wakes every dirty lane, and drains those that have waited too long. Then tells caches that
-    are back what they have missed.
-    """
+    """Wake every dirty lane, drain those that have waited too long, and publish parked changes
+    whose caches are available again."""
     dirty = await stores.outbox.dirty()
     stores.lanes.wake(lane for lane, waited in dirty.items() if waited < OVERDUE_S)
     for lane, waited in dirty.items():

@@ -1,1 +1,1 @@
-"""What a process remembers of hot users: bounded, told of every change, never old."""
+"""A bounded cache of hot users' values in process memory, invalidated by the Redis server."""

@@ -1,4 +1,4 @@
-"""Who is asked for often. Knows nothing of what is asked."""
+"""Finds the users that are requested often."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -7,11 +7,11 @@ from graph.edge import UserId
 
 
 class HeavyHitters:
-    """Counts questions in windows, exactly, for as many users as it has room for.
+    """Counts requests exactly, in windows, for up to `users_max` users.
 
-    A window ends after `window_s`, or when there might be no room for all who are asked for; then
-    all counts begin anew. So whoever is asked for 2 x `often` - 1 times within less than `window_s`
-    and no more than `users_max` questions is found: a window's end can part them only once.
+    A window ends after `window_s`, or when the next users might exceed `users_max`; then all counts
+    restart. So a user with 2 x `often` - 1 requests within less than `window_s` and among no more
+    than `users_max` requests is always found: at most one window ends between them.
     """
 
     def __init__(
@@ -32,7 +32,8 @@ class HeavyHitters:
         return len(self._asked)
 
     def asked(self, users: Sequence[UserId]) -> list[UserId]:
-        """Counts each once more; gives those who have become hot. Their counts begin anew."""
+        """Count one request for each user. Returns those that have become hot; their counts
+        restart."""
         asked, now = self._asked, self._clock()
         if now >= self._ends or len(asked) + len(users) > self._users_max:
             asked.clear()

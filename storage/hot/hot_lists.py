@@ -1,4 +1,4 @@
-"""The first pages of hot users' lists, from memory. Knows nothing of where the rest is."""
+"""The first pages of hot users' lists, from process memory."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,13 +15,13 @@ from storage.redis.keys import Keys
 from storage.redis.lists import page_of_head
 
 HEAD_ENTRIES = 101
-"""The largest first page, and one entry more: whether there is a second one."""
+"""The largest first page, and one entry more that shows whether there is a second one."""
 
 ENTRY_BYTES = 130
 
 
 class HotLists:
-    """Keeps `storage.ports.Lists`."""
+    """Implements `storage.ports.Lists`."""
 
     def __init__(
         self, worn: Lists, values: Mapping[ListKind, HotValues[Page]], viewers: Viewers
@@ -45,13 +45,13 @@ class HotLists:
 def pages_held(
     values: HotValues[Page], users: Sequence[UserId], window: Window
 ) -> dict[UserId, Page]:
-    """The pages of those of `users` whose remembered heads are enough to know them."""
+    """The pages of those of `users` whose heads in memory are long enough."""
     pages = {user: page_of_head(window, head) for user, head in values.held(users).items()}
     return {user: page for user, page in pages.items() if page is not None}
 
 
 def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
-    """Reads heads of lists that are to be remembered."""
+    """A reader of list heads, for values that are to be kept in memory."""
     last = packing.bytes_of_entries(HEAD_ENTRIES) - 1
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Page]]:
@@ -65,6 +65,6 @@ def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
 
 def _sized(value: bytes) -> Sized[Page]:
     entries, whole = packing.entries_in(value)
-    # Of a longer list only the beginning was read, whatever the list says of itself.
+    # Only the beginning of a longer list was read, so its flag for the whole list does not apply.
     more = not whole or len(entries) == HEAD_ENTRIES
     return Sized(Page(tuple(entries), more), len(entries) * ENTRY_BYTES)

@@ -1,4 +1,4 @@
-"""Pages and profiles of hot users, from memory. Knows nothing of where the rest is."""
+"""Pages and profiles of hot users, from process memory."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 
@@ -10,11 +10,12 @@ from storage.hot.viewers import Viewers
 from storage.ports import Profile, ProfiledLists, ProfiledPages
 
 OWNERS_MAX = 4
-"""Owners whose pages are looked for in memory: of more, hardly ever all are hot."""
+"""With more owners than this, memory is not tried: they are hardly ever all hot."""
 
 
 class HotProfiledLists:
-    """Keeps `storage.ports.ProfiledLists`: of owners from memory, where that holds both."""
+    """Implements `storage.ports.ProfiledLists`: answers from memory if it has every owner's page
+    and profile."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class HotProfiledLists:
                     return ProfiledPages(pages, found)
         read = await self._worn.pages(kind, owners, window, viewer, users)
         profiles.answered(0, users)
-        if could_tell:  # else so many questions were no reason to copy the heads
+        if could_tell:  # otherwise these requests do not count towards copying the heads
             heads.answered(0, owners)
         return read
 
@@ -63,14 +64,13 @@ class HotProfiledLists:
         viewer: UserId | None,
         users: Sequence[UserId],
     ) -> Awaitable[tuple[ProfiledPages, Mapping[UserId, Profile]] | None]:
-        """What memory holds of all the owners, and beside it what Redis holds of who asks, in one
-        question.
-        """
+        """The pages and profiles of all owners from memory, and the other users' profiles from
+        Redis, in one round trip. None if memory cannot answer."""
 
         def remembered() -> ProfiledPages | None:
             pages = pages_held(heads, owners, window)
             if not pages.keys() >= set(owners):
-                return None  # nearly always: it lies beyond the heads
+                return None  # nearly always because the window lies beyond the heads
             found = self._profiles.held(users)
             return ProfiledPages(pages, found) if found.keys() >= set(owners) else None
 

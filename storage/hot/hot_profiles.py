@@ -1,6 +1,6 @@
-"""Accounts and totals of hot users, from memory. Knows nothing of what they mean.
+"""Accounts and totals of hot users, from process memory.
 
-Of accounts nobody is told anything old, whoever asks: what a user hides is hidden at once.
+Accounts are never stale for any viewer, so that privacy changes apply immediately.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ PROFILE_BYTES = 220
 
 
 class HotProfiles:
-    """Keeps `storage.ports.Profiles`."""
+    """Implements `storage.ports.Profiles`."""
 
     def __init__(self, worn: Profiles, values: HotValues[Profile], viewers: Viewers) -> None:
         self._worn = worn
@@ -37,7 +37,7 @@ class HotProfiles:
 
 
 class HotAccounts:
-    """Keeps `storage.ports.Accounts`."""
+    """Implements `storage.ports.Accounts`."""
 
     def __init__(self, worn: Accounts, values: HotValues[Profile], viewers: Viewers) -> None:
         self._worn = worn
@@ -68,7 +68,7 @@ class HotAccounts:
 
 
 def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
-    """Reads accounts and totals that are to be remembered."""
+    """A reader of profiles, for values that are to be kept in memory."""
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Profile]]:
         replies = await tracked(redis, [("GET", key) for key in keys.all_profiles(users)])

@@ -1,7 +1,7 @@
-"""Relation checks of hot users, from memory. Knows nothing of who asks.
+"""Relation checks of hot users, from process memory.
 
-Not for checks that touch the viewer: another process may not have heard of a write that this one
-has just acknowledged. Those are asked of `Stores.fresh`.
+Do not use it for checks that involve the viewer: another process may lack a write that this one has
+just acknowledged. Use `Stores.fresh` for those.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,16 +17,16 @@ from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 
 Known = Mapping[int, Relation] | None
-"""All relations of a user that are not STRANGERS; None: memory does not answer for this user."""
+"""All relations of a user except STRANGERS. None: memory does not answer for this user."""
 
 RELATION_BYTES = 250
 
 FIELDS_MAX = 2_000
-"""A larger hash is left where it is: copying it would hold up everybody for milliseconds."""
+"""Larger hashes are not copied, because a copy would block the event loop for milliseconds."""
 
 
 class HotRelations:
-    """Keeps `storage.ports.Relations`."""
+    """Implements `storage.ports.Relations`."""
 
     def __init__(self, worn: Relations, values: HotValues[Known]) -> None:
         self._worn = worn
@@ -48,7 +48,8 @@ class HotRelations:
 
 
 def relations_reader(redis: Redis, keys: Keys) -> Read[Known]:
-    """Reads relation hashes that are to be remembered: first how large they are, then they."""
+    """A reader of relation hashes, for values that are to be kept in memory. It reads their sizes
+    first."""
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Known]]:
         names = {user: keys.relations(user) for user in users}

@@ -1,9 +1,9 @@
-"""Copies of what the caches hold of hot users. Knows no key, and nothing of how one is read.
+"""Copies of hot users' cached values, in process memory.
 
-A copy is thrown away the moment it is said to have changed, and after its TTL at the latest. It is
-taken beside the request that asked for it, which never waits for it. Interest in a user is noted
-before the read: what is said to have changed meanwhile takes the interest away, and the copy is not
-kept. So no copy is older than the last message about it.
+A copy is dropped when the server reports a change, and after its TTL at the latest. It is read in
+the background: the request that triggers it does not wait. The reader registers the user before the
+read; a change reported meanwhile removes the registration, and the copy is discarded. So no copy is
+older than the last message about it.
 """
 
 import asyncio
@@ -19,32 +19,32 @@ from storage.hot.heavy_hitters import HeavyHitters
 V = TypeVar("V")
 
 COPY_BYTES = 400
-"""What one copy takes besides its value: its place in the dictionary, its end and its size."""
+"""Memory of a copy besides its value: its dictionary entry, expiry and size."""
 
 COPYING_MAX = 1_000
-"""Users whose copies are on their way: who is still hot a moment later is asked for again."""
+"""Users being copied at the same time. A user who stays hot is tried again later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much of one kind of value is remembered, how long, and from when on."""
+    """The bounds of one kind of value."""
 
     ttl_s: float
     often: int
-    """Questions within `ttl_s` that make a user hot."""
+    """Requests within `ttl_s` that make a user hot."""
     entries_max: int
     bytes_max: int
 
 
 class Sized(NamedTuple, Generic[V]):
-    """A value, and about how many bytes of memory it takes."""
+    """A value and its approximate size in bytes."""
 
     value: V
     size: int
 
 
 Read = Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, Sized[V]]]]
-"""Reads what there is of some users, on a connection whose server tells when it changes."""
+"""Reads some users' values, on a connection on which the server reports their changes."""
 
 
 class _Copy(NamedTuple, Generic[V]):
@@ -54,7 +54,7 @@ class _Copy(NamedTuple, Generic[V]):
 
 
 class HotValues(Generic[V]):
-    """One kind of value. All copies live equally long, so the oldest is the first to go."""
+    """The copies of one kind of value. All have the same TTL, so the oldest is evicted first."""
 
     def __init__(
         self, read: Read[V], bounds: Bounds, clock: Callable[[], float] = time.monotonic
@@ -74,11 +74,11 @@ class HotValues(Generic[V]):
         return len(self._copies)
 
     def may_hold(self, users: Iterable[UserId]) -> bool:
-        """Whether there may be a value of each of `users`: for nearly all it ends at the first."""
+        """Whether each of `users` may have a copy. Nearly always false for the first of them."""
         return all(map(self._copies.__contains__, users))
 
     def held(self, users: Iterable[UserId]) -> dict[UserId, V]:
-        """The values of those of `users` who have one."""
+        """The values of those of `users` that have a copy."""
         copies = self._copies
         if copies.keys().isdisjoint(users):
             return {}
@@ -88,12 +88,13 @@ class HotValues(Generic[V]):
         }
 
     def known(self, user: UserId) -> V | None:
-        """The value of one user, if there is one."""
+        """One user's value, or None."""
         copy = self._copies.get(user)
         return copy.value if copy and copy.ends > self._clock() else None
 
     def answered(self, hits: int, missed: Sequence[UserId]) -> None:
-        """Memory has answered so many questions; these users' caches were asked, and filled."""
+        """Record `hits` answers from memory, and requests for `missed` users, whose caches are
+        filled now."""
         self.hits += hits
         self.misses += len(missed)
         hot = self._hitters.asked(missed) if missed else ()
@@ -101,18 +102,18 @@ class HotValues(Generic[V]):
             self._begin_copies(hot)
 
     def forget(self, user: UserId) -> None:
-        """What was known of this user has changed."""
+        """Drop the user's copy, because the value has changed."""
         self._interests.pop(user, None)
         self._drop(user)
 
     def forget_all(self) -> None:
-        """Anything may have changed."""
+        """Drop all copies, because any value may have changed."""
         self._interests.clear()
         self._copies.clear()
         self.size = 0
 
     async def copied(self) -> None:
-        """Waits for the copies that are on their way."""
+        """Wait for the copies in progress."""
         await asyncio.gather(*self._tasks)
 
     async def close(self) -> None:
@@ -137,7 +138,7 @@ class HotValues(Generic[V]):
         try:
             found = await self._read(users)
         except Unavailable:
-            pass  # whoever is still hot later is tried again
+            pass  # a user who stays hot is tried again later
         finally:
             for user in users:
                 if self._interests.get(user) is interest:
@@ -147,7 +148,7 @@ class HotValues(Generic[V]):
 
     def _keep(self, user: UserId, found: Sized[V], ends: float) -> None:
         size = found.size + COPY_BYTES
-        self._drop(user)  # a newer copy goes to the end of the row
+        self._drop(user)  # so that a newer copy is appended at the end
         if size <= self._bounds.bytes_max:
             self._copies[user] = _Copy(found.value, size, ends)
             self.size += size

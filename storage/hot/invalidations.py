@@ -1,9 +1,8 @@
-"""Hears from the server what has changed. Knows nothing of what is remembered.
+"""Receives the server's invalidation messages (RESP3 client-side caching).
 
-One connection of its own carries the reads of what is to be remembered, the server's word that it
-has changed since, and the question which own writes are pending. So they come in the order in which
-they happened: whoever has a reply has heard of every change before it, and a word that is lost
-takes the connection with it.
+One connection carries the tracked reads, their invalidation messages, and the reads of pending own
+writes. They arrive in order, so a reader of a reply has received every earlier invalidation, and a
+lost message implies a lost connection.
 """
 
 from collections.abc import Sequence
@@ -15,17 +14,17 @@ from storage.redis.keys import parsed
 from storage.redis.wire import Command, Reply
 
 _TRACKED: Command = ("CLIENT", "CACHING", "YES")
-"""Before a read: tell us when what it read has changed, once."""
+"""Before a read: the server reports the next change of the keys that it reads."""
 
 
 async def tracked(redis: Redis, reads: Sequence[Command]) -> Sequence[Reply]:
-    """The replies to reads of what is to be remembered, one a read, in one round trip."""
+    """The replies to tracked reads, one for each, in one round trip."""
     replies = await redis.pipe([command for read in reads for command in (_TRACKED, read)])
     return replies[1::2]
 
 
 class Remembered(Protocol):
-    """What must be told."""
+    """A cache that receives invalidations."""
 
     def forget(self, user: UserId) -> None: ...
 
@@ -33,7 +32,7 @@ class Remembered(Protocol):
 
 
 class Invalidations:
-    """Keeps `storage.redis.multiplexed.Listener`."""
+    """Implements `storage.redis.multiplexed.Listener`."""
 
     greeting: Sequence[Command] = (("HELLO", 3), ("CLIENT", "TRACKING", "ON", "OPTIN"))
 
@@ -44,11 +43,11 @@ class Invalidations:
 
     @property
     def heard_of(self) -> int:
-        """Grows whenever something is forgotten."""
+        """A number that grows with every invalidation."""
         return self.heard + self.connections_lost
 
     def tell(self, what: str, remembered: Remembered) -> None:
-        """Has it told of every change of the keys that hold `what`."""
+        """Register the cache of the keys that hold `what`."""
         self._remembered[what] = remembered
 
     def pushed(self, message: Reply) -> None:

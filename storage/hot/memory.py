@@ -1,4 +1,4 @@
-"""All that a process remembers of hot users, and the connection that keeps it true."""
+"""The local cache of hot users, and the connection that invalidates it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from storage.redis.servers import is_plain
 from storage.settings import StorageSettings
 
 PATIENCE = 20
-"""How much longer a server that tells of nothing is left alone than one that is asked by requests:
-the caches answer meanwhile."""
+"""The pause after a failure, as a multiple of that of the caches' connection: the caches answer
+meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What memory has done with one kind of value, and how much it holds."""
+    """Statistics of one kind of value."""
 
     hits: int
     misses: int
@@ -35,7 +35,7 @@ class Figures:
 
 
 class Memory:
-    """Turns stores into stores that remember hot users."""
+    """Wraps stores with a local cache of hot users."""
 
     def __init__(self, settings: StorageSettings) -> None:
         keys, self.invalidations = Keys(settings.space), Invalidations()
@@ -71,22 +71,22 @@ class Memory:
         return HotProfiledLists(worn, self._heads, self._profiles, self._viewers)
 
     def figures(self) -> Mapping[str, Figures]:
-        """By what a key holds."""
+        """The statistics of each kind of value."""
         return {
             what: Figures(values.hits, values.misses, len(values), values.size)
             for what, values in self._all.items()
         }
 
     async def copied(self) -> None:
-        """Returns when the copies that were begun are there."""
+        """Wait for the copies in progress."""
         for values in self._all.values():
             await values.copied()
 
     async def caught_up(self) -> None:
-        """Returns when every change until now is known.
+        """Return when every invalidation until now has been processed.
 
         Raises:
-            Unavailable: Redis is.
+            Unavailable: Redis cannot be reached.
         """
         await self.redis.ping()
 
@@ -102,8 +102,8 @@ class Memory:
 
 
 def opened_memory(settings: StorageSettings) -> Memory | None:
-    """A memory, unless there shall be none, or there is no one connection to remember by: redis-py
-    keeps a pool, and of a cluster each server tells of its own keys only."""
+    """A local cache, or None if it is disabled or there is no single connection for invalidations:
+    redis-py keeps a pool, and a cluster's servers report only their own keys."""
     if settings.hot_ttl_ms and is_plain(settings.caches_at):
         return Memory(settings)
     return None

@@ -1,4 +1,4 @@
-"""What memory may tell whom: a viewer must see their own writes. Knows nothing of what is told."""
+"""Decides whether memory may answer a viewer, who must see their own writes."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 
 class Viewers:
-    """Asks over the connection that also tells of changes.
+    """Checks a viewer's pending writes on the connection that receives invalidations.
 
-    Its reply comes after the server's word on every change that a settled write has made: once it
-    says that nothing is pending, memory is as new as Redis is. A viewer of whom Redis knows nothing
-    is left to the caches, which find it out for the next question.
+    The reply follows the invalidations of every acknowledged write. So if no write is pending,
+    memory is as new as Redis. If Redis does not know the viewer's pending writes, the caches
+    answer, and fill that value for the next request.
     """
 
     def __init__(self, redis: Redis, keys: Keys, invalidations: Invalidations) -> None:
@@ -42,15 +42,15 @@ class Viewers:
         *,
         exact: bool = False,
     ) -> Mapping[UserId, V]:
-        """What memory may tell the viewer of these users, and what has to be `read` of the rest.
+        """The users' values from memory if the viewer may rely on it, and the rest from `read`.
 
-        `exact`: also where nobody in particular asks, memory tells only what is as new as Redis.
+        `exact`: memory answers only what is as new as Redis, even without a viewer.
         """
         shown: Mapping[UserId, V] = {}
         if viewer is None and not exact:
             shown = remembered(users)
         elif values.may_hold(users):
-            # Part of an answer would cost the round trips of both ways.
+            # A partial answer would cost the round trips of both paths.
             shown = await self.told(viewer, partial(_whole, remembered, users)) or {}
         if not shown:  # nearly always
             found = await read(users)
@@ -62,7 +62,7 @@ class Viewers:
         return {**shown, **rest} if rest else shown
 
     async def told(self, viewer: UserId | None, remembered: Callable[[], T | None]) -> T | None:
-        """What is `remembered`, if it is true; None is nothing."""
+        """The value of `remembered` if the viewer may rely on it, else None."""
         told = await self.told_beside(viewer, remembered, ())
         return None if told is None else told[0]
 
@@ -72,7 +72,7 @@ class Viewers:
         remembered: Callable[[], T | None],
         others: Sequence[UserId],
     ) -> tuple[T, Mapping[UserId, Profile]] | None:
-        """The same, and the profiles of others as Redis holds them, where it does."""
+        """The same, with the profiles of `others` that Redis has cached."""
         found, heard_of = remembered(), self._invalidations.heard_of
         if found is None:
             return None
@@ -80,14 +80,14 @@ class Viewers:
         if profiles is None:
             return None
         if self._invalidations.heard_of != heard_of:
-            found = remembered()  # what has changed meanwhile is gone
+            found = remembered()  # drops what was invalidated meanwhile
         return None if found is None else (found, profiles)
 
     async def _settled(
         self, viewer: UserId | None, others: Sequence[UserId]
     ) -> Mapping[UserId, Profile] | None:
-        """Others' profiles; None while anything that the viewer wrote is on its way."""
-        # Who is nobody in particular has written nothing.
+        """The profiles of `others`, or None while the viewer has pending writes."""
+        # An anonymous reader has no writes.
         mark = ("PING",) if viewer is None else ("GET", self._keys.own_writes(viewer))
         keys = self._keys.all_profiles(others)
         try:
@@ -110,5 +110,5 @@ def _whole(
 
 
 def _missed(users: Sequence[UserId], found: Mapping[UserId, object]) -> Sequence[UserId]:
-    """Those of the users of whom nothing was found; nothing was found of anybody else."""
+    """The users without a value. `found` must hold no other users."""
     return () if len(found) == len(users) else [user for user in users if user not in found]

@@ -1,8 +1,8 @@
-"""Who is not here, of all accounts, as a process knows it. Knows nothing of lists.
+"""The set of absent accounts, kept in each process.
 
-Nearly nobody is absent, so each process knows all of them, and a page or a check of a thousand
-relations costs one look at a set. It asks PostgreSQL what has changed when what it knows is older
-than it may be: twice a second, not once a request.
+Few accounts are absent, so each process keeps all of them, and a page or a check of a thousand
+relations costs one set lookup. The process reads the changes from PostgreSQL when its set is older
+than `age_s`: about twice a second instead of once a request.
 """
 
 import asyncio
@@ -19,20 +19,20 @@ from storage.postgres.pool import Postgres, Record
 log = logging.getLogger(__name__)
 
 ABSENT_MAX = 500_000
-"""So many take some 40 MB of a process; of more, those with the highest ids stay visible."""
+"""Takes about 40 MB of memory. Above it, the absent accounts with the highest ids stay visible."""
 
 ROWS = 20_000
-"""Rows a statement: some tens of milliseconds."""
+"""Rows per statement, which takes some tens of milliseconds."""
 
 OVERLAP_US = 15_000_000
-"""Looked at again each time: who was switched off in a transaction that was not yet committed then,
-or by the clock of a server that was a little behind."""
+"""Each read repeats this much: a change may commit after a read with an earlier timestamp, or come
+from a server whose clock is behind."""
 
 RETRY_S = 0.5
-"""How long PostgreSQL is left alone when it did not answer, by those who need not know better."""
+"""Pause after a failed read. `since` ignores it."""
 
 WHOLE_S = 600
-"""How often all are read anew, in case clocks differ by more."""
+"""How often the whole set is read, in case clocks differ by more than the overlap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ _SQL = sql.load(_Statements, "absences")
 
 
 class PostgresAbsences:
-    """Keeps `storage.ports.Absences`."""
+    """Implements `storage.ports.Absences`."""
 
     def __init__(self, postgres: Postgres, age_s: float) -> None:
         self._postgres = postgres
@@ -55,22 +55,22 @@ class PostgresAbsences:
         self._retry_at = 0.0
         self._whole_at = 0.0
         self._as_of_us = 0
-        """By the database's clock, as of when it is known."""
+        """The database clock's time of the known state."""
         self._expiries = 0
         self._expiries_read = 0
-        """How many of these the last read knew of: one that failed knew of none."""
+        """Value of `_expiries` before the last successful read."""
         self._reading = asyncio.Lock()
 
     async def now(self) -> Set[UserId]:
         if self._is_old() and self._may_try():
-            async with self._reading:  # one reads for all who wait
+            async with self._reading:  # one task reads, the others wait for it
                 if self._is_old() and self._may_try():
                     try:
                         await self._read()
                     except Unavailable:
                         if self._read_at is None:
                             raise
-                        # Nobody comes or goes while PostgreSQL is away.
+                        # No account state can change while PostgreSQL is down.
                         log.warning("PostgreSQL does not say who is absent; what was known holds")
         return self._known
 

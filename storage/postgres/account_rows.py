@@ -1,4 +1,4 @@
-"""The row of an account: what it says, and how it is held while that changes."""
+"""Locks and decodes rows of the account table."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ _SQL = sql.load(_Statements, "account_rows")
 
 
 async def lock_account(connection: Connection, user: UserId) -> Record:
-    """The row of the user, who had none before, perhaps: held until the transaction ends."""
+    """Lock the user's row until the transaction ends, creating it if it does not exist."""
     await connection.fetch(_SQL.ensure_account, user)
     row = await connection.row(_SQL.lock_account, user)
     assert row is not None
@@ -27,7 +27,7 @@ async def lock_account(connection: Connection, user: UserId) -> Record:
 
 
 def account_of(row: Record) -> Account:
-    """What any row with the columns of an account says."""
+    """The account in any row that has the columns of an account."""
     privacy = Privacy(
         protected=row["protected"],
         following=Audience(row["following_audience"]),

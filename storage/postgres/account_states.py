@@ -1,4 +1,4 @@
-"""Whether accounts are here, switched off or deleted: rows of the account table. Knows no cache."""
+"""Account states (active, deactivated, deleted) in the account table."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _SQL = sql.load(_Statements, "account_states")
 
 
 class PostgresAccountStates:
-    """Keeps `storage.ports.AccountStates`."""
+    """Implements `storage.ports.AccountStates`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

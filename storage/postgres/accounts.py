@@ -1,4 +1,4 @@
-"""Accounts, each a row of its own table. Knows nothing of caches."""
+"""Account settings, each account a row of the account table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,14 +27,14 @@ _SQL = sql.load(_Statements, "accounts")
 
 
 class _TooFast(Exception):
-    """Ends a transaction without a trace."""
+    """Rolls the transaction back; carries the result to return."""
 
     def __init__(self, saved: Saved) -> None:
         self.saved = saved
 
 
 class PostgresAccounts:
-    """Keeps `storage.ports.Accounts`."""
+    """Implements `storage.ports.Accounts`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -104,13 +104,13 @@ def _saved(was: Account, account: Account) -> Saved:
 
 
 async def _paid(connection: Connection, user: UserId, pace: Pace, now: int) -> Millis | None:
-    """None: it is paid for; else when to try again, if the transaction is rolled back."""
+    """Charge the rate limiter. Returns None, or when to retry; then the caller must roll back."""
     row = await connection.row(_SQL.pay_for_change, user, now, pace.interval_us)
     assert row is not None
     return retry_at(pace, now, row["paced_until"] - pace.interval_us)
 
 
 def _columns(account: Account) -> tuple[bool, int, int, int | None]:
-    """An account as `write_account` takes it."""
+    """An account as arguments of `write_account`."""
     privacy = account.privacy
     return privacy.protected, privacy.following, privacy.followers, account.following_limit

@@ -1,7 +1,7 @@
-"""How close users are to others, kept as ranks. Knows nothing of what an interaction weighs.
+"""Stores how close users are to others, as ranks.
 
-Not cached: ranks change with everything that people do, and are read only where somebody asks for
-suggestions or orders friends by them, which is one short range of the asker's own rows.
+Ranks are not cached: every interaction changes them, and only suggestions and friends ordered by
+closeness read them. Such a read is one short range of the requesting user's own rows.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -27,37 +27,38 @@ class _Statements:
 _SQL = sql.load(_Statements, "affinity")
 
 KEPT = 2_000
-"""Others a user: twice as many as anybody follows by default, so whoever is followed and was not
-forgotten by oneself has a rank. The purge sees to it, so for a minute there may be more."""
+"""Ranks kept for each user: twice the default following limit, so that every followed user has a
+rank unless the user has removed it. The purge enforces it, so there may be more for a minute."""
 
 CROWDED_BATCH = 100
-"""Users whom one statement of the purge takes: it holds their counts for a moment only."""
+"""Users for each statement of the purge, which locks their count rows briefly."""
 
 FORGOTTEN_BATCH = 1_000
-"""Rows a statement, of one account that goes away: some milliseconds."""
+"""Rows per statement, when an account is erased: some milliseconds."""
 
 
 class PostgresAffinity:
-    """One space's affinities: what users did orders what they, and nobody else, are shown."""
+    """The affinities of one space. A user's ranks order what is shown to that user only."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
     async def record(self, ranks: Mapping[Pair, float]) -> Set[Pair]:
-        """Adds to how close each pair is: one statement, durable when it returns.
+        """Add to the rank of each pair in one statement, durable when it returns.
 
-        Tells which pairs: all but those of whom one is deleted.
+        Returns the recorded pairs: all except those with a deleted account.
         """
         return await _recorded(self._postgres, ranks)
 
     async def record_once(
         self, ranks: Mapping[Pair, float], request: Request, count: Callable[[Set[Pair]], int]
     ) -> int:
-        """The same, in one transaction with a receipt of the request: of what was asked for, and of
-        how many interactions, as `count` finds them from the pairs.
+        """Like `record`, in one transaction with a receipt of the request. The receipt stores the
+        number of interactions, which `count` computes from the recorded pairs; this number is
+        returned.
 
         Raises:
-            AlreadyNoted: there is such a receipt; nothing was added.
+            AlreadyNoted: the receipt exists; nothing was added.
         """
         async with self._postgres.connection() as connection, connection.transaction():
             recorded = count(await _recorded(connection, ranks))
@@ -65,12 +66,12 @@ class PostgresAffinity:
         return recorded
 
     async def closest(self, user: UserId) -> dict[UserId, float]:
-        """The ranks of those to whom `user` is closest, at most `KEPT`; never for other eyes."""
+        """The highest ranks of `user`, at most `KEPT`. Never show them to other users."""
         rows = await self._postgres.fetch(_SQL.closest, user, KEPT)
         return {UserId(other): rank for other, rank in rows}
 
     async def prune(self, most: int = 10_000) -> int:
-        """Forgets the least close of users with too many, of about `most` users at most."""
+        """Delete the lowest ranks of users who have too many, for about `most` users at most."""
         gone = taken = 0
         while taken < most:
             crowded = await self._postgres.fetch(_SQL.take_crowded, CROWDED_BATCH, KEPT)
@@ -84,10 +85,10 @@ class PostgresAffinity:
         return gone
 
     async def forget(self, user: UserId, most: int = FORGOTTEN_BATCH) -> int:
-        """Forgets at most `most` of what a user was close to, and of who was close to them.
+        """Delete at most `most` ranks of a user and of others for that user.
 
-        How many that were: less than `most` says that nothing is left. For accounts that go away;
-        safe to repeat, in one short statement each time.
+        Returns the number deleted; less than `most` means that none is left. For accounts that are
+        being erased; safe to repeat, one short statement per call.
         """
         row = await self._postgres.row(_SQL.forget, user, most)
         assert row is not None

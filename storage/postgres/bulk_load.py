@@ -1,12 +1,11 @@
-"""Loads a file of edges into a graph that may be in use. Knows nothing of the caches.
+"""Loads a file of edges into a graph that may be in use.
 
-A load is a follow at load time, with the date that the file gives: an edge that exists keeps its
-date, and a tombstone becomes an edge again, its notes with it. A whisper, a request or a block
-stays what it is; nobody follows whom they are blocked by, or a deleted account, which follows
-nobody: such edges are kept from the graph, and counted. Protection and limits are not asked for.
-Of several lines of one edge the first counts. Loading is safe to repeat; a load that was cut off
-goes on where it stopped when the same file is given again. The caches are not told: flush them when
-a load is done.
+Loading an edge is a follow at load time, with the date in the file. An existing follow keeps its
+date; a tombstone becomes a follow and keeps its notes. A whisper, a request or a block stays
+unchanged; an edge against a block, or from or to a deleted account, is skipped: these are counted
+as `kept`. Protection and limits do not apply. If lines repeat an edge, the first one counts.
+Loading is safe to repeat; a load that was interrupted continues when the same file is given again.
+The caches are not updated: flush them after a load.
 """
 
 import asyncio
@@ -27,11 +26,12 @@ from storage.settings import StorageSettings
 __all__ = ["LoadReport", "OnBad", "Progress", "bulk_load"]
 
 SEGMENT_LINES = 200_000
-"""Sorted in memory, and merged in parts of some 25,000 edges: about half a second each."""
+"""Lines of a segment, which is sorted in memory and merged in parts of about 25,000 edges, each
+about half a second."""
 CONNECTIONS = 3
-"""One more is slower on four cores: loads wait for each other's count rows."""
+"""A fourth is slower on four cores, because loads wait for each other's count rows."""
 ANALYZE_FROM = 10_000
-"""Fewer new edges change no plan."""
+"""Fewer new edges do not change a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +54,11 @@ async def bulk_load(
     on_progress: OnProgress | None = None,
     connections: int = CONNECTIONS,
 ) -> LoadReport:
-    """Loads a `.csv`, `.csv.gz` or `.csv.zst` file: see `storage.edge_file` for what it holds.
+    """Load a `.csv`, `.csv.gz` or `.csv.zst` file. See `storage.edge_file` for its format.
 
     Raises:
-        BadInput: it is no such file, or is damaged; what stands before the damage may be loaded.
-        Unavailable: PostgreSQL went away, or another load of this space is running.
+        BadInput: it has another format or is damaged; lines before the damage may have been loaded.
+        Unavailable: PostgreSQL failed, or another load of this space is running.
     """
     file = await asyncio.to_thread(EdgeFile, path)
     if on_bad is OnBad.REFUSE:
@@ -86,8 +86,8 @@ async def _claim(ledger: Connection, space: str) -> None:
 
 @dataclass(slots=True, eq=False)
 class _Segment:
-    """Some lines on one connection. A part of it waits for that part of the segment before it,
-    so that the first line of an edge is the first in the whole file."""
+    """Some lines on one connection. Each part waits for the same part of the previous segment, so
+    that the first line of an edge is the first one in the file."""
 
     before: "_Segment | None"
     rows: int = 0
@@ -105,7 +105,7 @@ class _Segment:
 
 
 class _Load:
-    """One pass over a file by several connections, of which one at a time reads it."""
+    """One pass over a file by several connections, which take turns to read it."""
 
     def __init__(self, file: EdgeFile, tally: Tally) -> None:
         self._file, self._tally = file, tally
@@ -176,7 +176,8 @@ class _Load:
         await self._tally.found(segment.present, segment.kept)
 
     async def _advance(self, ledger: Connection, name: str, segment: _Segment) -> None:
-        """Behind the segment before it, whose parts were all merged before this one's last."""
+        """Record the segment's progress. The segments before it are complete, because each of their
+        parts was merged before the same part of this one."""
         async with self._noting:
             await ledger.execute(
                 _SQL.advance,

@@ -1,7 +1,7 @@
-"""Compares a part of the graph with itself, in one snapshot a part. Mends nothing.
+"""Compares parts of the graph, each in one snapshot.
 
-Every statement reads a bounded number of rows through a primary key, so a graph of any size is
-walked in little memory and without holding back the vacuum.
+Every statement reads a bounded number of rows through a primary key, so a graph of any size needs
+little memory and does not hold back vacuum.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from storage.postgres import sql
 from storage.postgres.connections import Connection
 
 ROWS = 20_000
-"""Rows a part: some tens of milliseconds."""
+"""Rows in a part, which takes some tens of milliseconds."""
 USERS = 500
-"""Users a part, with one range of rows each."""
+"""Users in a part, with one range of rows for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ _SQL = sql.load(_Statements, "verify")
 
 
 class Direction(Enum):
-    """Which rows are walked: each is compared with the row on the other side."""
+    """The rows to read. Each is compared with the row of the other direction."""
 
     FORWARD = _SQL.compare_forward
     REVERSE = _SQL.compare_reverse
@@ -50,9 +50,9 @@ FIRST = Key(-(2**63), -(2**63))
 
 @dataclass(frozen=True, slots=True)
 class OddPair:
-    """Two rows that should be one edge; each is (kind, flags, since, version), or is missing.
+    """Two different rows of one edge, each (kind, flags, since, version) or None.
 
-    A `pending` one may only lag. An `invalid` one is no edge that anybody could have written.
+    `pending`: the reverse row may only lag. `invalid`: no writer can have produced the row.
     """
 
     pair: Pair
@@ -64,7 +64,7 @@ class OddPair:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some rows compared: how many, what was odd, who has no count row, and where to go on."""
+    """A compared part: its number of rows, differences, users without a count row, and last key."""
 
     rows: int
     pairs: tuple[OddPair, ...]
@@ -73,7 +73,7 @@ class Part:
 
 
 class Numbers(NamedTuple):
-    """All that is counted of a user, each of the two count tables' columns once."""
+    """All counts of a user: each column of the two count tables once."""
 
     following: int
     followers: int
@@ -92,7 +92,7 @@ class Numbers(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """A user's counts as they are stored, and as the rows say."""
+    """A user's counts as stored, and as computed from the rows."""
 
     user: UserId
     stored: Numbers
@@ -104,7 +104,7 @@ class Tally(NamedTuple):
 
 
 async def compare_rows(connection: Connection, direction: Direction, after: Key) -> Part:
-    """The next rows behind `after`. The last part of a walk has no `end`."""
+    """Compare the next rows after `after`. The last part has no `end`."""
     rows = await connection.fetch(direction.value, *after, ROWS)
     forward = direction is Direction.FORWARD
     edges, uncounted, compared, end = [], [], 0, None
@@ -119,22 +119,21 @@ async def compare_rows(connection: Connection, direction: Direction, after: Key)
 
 
 async def compare_counts(connection: Connection, users: Sequence[UserId]) -> list[Tally]:
-    """What `users` have and should have, in one snapshot."""
+    """The stored and computed counts of `users`, in one snapshot."""
     rows = await connection.fetch(_SQL.compare_counts, users)
     return [Tally(user, Numbers(*both[::2]), Numbers(*both[1::2])) for user, *both in rows]
 
 
 async def next_users(connection: Connection, after: UserId) -> list[UserId]:
-    """The next users behind `after` who have a count; none at the end."""
+    """The next users after `after` with a count row; empty at the end."""
     return [row["user_id"] for row in await connection.fetch(_SQL.next_users, after, USERS)]
 
 
 async def compare_erased(
     connection: Connection, after: UserId
 ) -> tuple[list[UserId], UserId | None]:
-    """Those of the next erased accounts behind `after` of whom anything is there, and where to go
-    on; None at the end.
-    """
+    """Of the next erased accounts after `after`, those with remaining data, and the last account
+    looked at or None at the end."""
     rows = await connection.fetch(_SQL.compare_erased, after, USERS)
     wrong = [UserId(row["user_id"]) for row in rows if row["has_rows"]]
     return wrong, UserId(rows[-1]["user_id"]) if rows else None

@@ -1,7 +1,7 @@
-"""A bounded number of connections, kept open and lent to one caller at a time. Knows no SQL.
+"""A bounded pool of connections, each lent to one caller at a time.
 
-Leaner than the driver's own pool, whose proxies and tasks around each loan cost more than a small
-statement does. The one given back last is lent first: its statements are prepared, its caches warm.
+The driver's own pool costs more in proxies and tasks for each loan than a small statement does. The
+connection returned last is lent first: its statements are prepared and its caches are warm.
 """
 
 import asyncio
@@ -14,15 +14,16 @@ import asyncpg
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 IDLE_S_MAX = 300
-"""Longer silence may have been cut by a firewall without a word: better connect anew."""
+"""A firewall may have dropped a connection that was idle for longer, so it is replaced."""
 
 
 class NoneFree(Exception):
-    """All connections are lent, and none came back in time."""
+    """All connections are lent, and none was returned in time."""
 
 
 class Connections:
-    """`connect` makes one; at most `most` exist; who finds none free waits for `wait_s`."""
+    """A pool of at most `most` connections, opened by `connect`. A caller waits up to `wait_s` for
+    one."""
 
     def __init__(
         self, connect: Callable[[], Awaitable[Connection]], most: int, wait_s: float
@@ -35,11 +36,11 @@ class Connections:
         self._lent: set[Connection] = set()
 
     async def borrow(self) -> Connection:
-        """A connection, to be given back.
+        """Borrow a connection; the caller must `give_back` it.
 
         Raises:
-            NoneFree: as it says.
-            Whatever `connect` raises.
+            NoneFree: no connection was returned within `wait_s`.
+            Exception: any that `connect` raises.
         """
         if self._free.locked():
             await self._wait()
@@ -61,7 +62,7 @@ class Connections:
             raise NoneFree from error
 
     def give_back(self, connection: Connection, failure: BaseException | None = None) -> None:
-        """`failure` is what the caller's use of it ended with."""
+        """Return a connection. `failure`: the exception with which the caller's use of it ended."""
         self._lent.discard(connection)
         if _usable(connection, failure):
             self._idle.append((connection, asyncio.get_running_loop().time()))
@@ -70,7 +71,7 @@ class Connections:
         self._free.release()
 
     async def close(self, deadline_s: float) -> None:
-        """Waits for what is lent, and lends nothing more."""
+        """Wait for the lent connections up to `deadline_s`, then close all. No more are lent."""
         try:
             async with asyncio.timeout(deadline_s):
                 for _ in range(self._most):
@@ -92,10 +93,11 @@ class Connections:
 
 
 def _usable(connection: Connection, failure: BaseException | None) -> bool:
-    """Whether the next caller may have it.
+    """Whether the connection can be lent again.
 
-    After a refused statement, yes. After a cancelled one too: the driver has told the server, and
-    waits for its word before the next. All else leaves in doubt what state it is in.
+    It can after a statement that the server has rejected, and after a cancelled one: the driver
+    sends a cancel request and waits for the reply before the next statement. Any other failure
+    leaves its state unknown.
     """
     known = (asyncpg.PostgresError, asyncio.CancelledError)
     return (

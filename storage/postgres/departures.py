@@ -1,8 +1,8 @@
-"""Counts among users' followers who has gone, and who is back. Knows no cache and no list.
+"""Maintains the absent follower counts.
 
-Whose state has changed is counted anew by the workers, in the lists of all whom they follow: these
-are bounded, as their own followers are not. Nothing of a lane moves meanwhile, so that what is
-counted and what is applied never meet.
+When an account's state changes, a worker adjusts the counts of all users whom it follows: their
+number is bounded, unlike the number of its followers. The worker locks all lanes meanwhile, so that
+no drain applies an edge that is being counted.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from storage.postgres.pool import Postgres
 from storage.postgres.profiles import FOLLOWERS_MAX
 
 EDGES_MAX = 2_000
-"""Of all accounts that are counted in one turn: some 25 ms, for which every drain waits."""
+"""Edges of all accounts counted in one batch: about 25 ms, for which every drain waits."""
 
 COUNT_S = 15
-"""As long as a worker's job may take: who follows more than a million users is counted, too."""
+"""As long as a worker's job may take, enough for an account that follows over a million users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ _SQL = sql.load(_Statements, "departures")
 
 
 class Counted(NamedTuple):
-    """How many accounts were counted anew, and those whose totals changed by it."""
+    """Number of accounts counted, and the users with many followers whose totals have changed."""
 
     accounts: int
     users: Sequence[UserId]
@@ -47,16 +47,17 @@ class Departures:
         self._followers_max = followers_max
 
     async def waiting(self, most: int) -> int:
-        """How many have gone or are back, and are not counted yet; `most` at most."""
+        """Number of accounts that are not counted since their state changed, up to `most`."""
         row = await self._postgres.row(_SQL.waiting, most)
         assert row is not None
         return int(row["count"])
 
     async def count_anew(self, most: int) -> Counted:
-        """Counts at most `most` of those who have gone or are back, and who were not yet: fewer
-        where they follow many. Nobody, while somebody else does so.
+        """Count up to `most` accounts whose state has changed, fewer if they follow many users.
+        Returns zero if another process is counting.
 
-        Of users with few followers nobody need be told: these are not counted but looked up.
+        `users` leaves out users with few followers: while an account is not counted, their absent
+        followers are looked up, so their totals were right already.
         """
         if not await self.waiting(1):
             return Counted(0, ())
@@ -66,7 +67,8 @@ class Departures:
                 return Counted(0, ())
             await connection.row(_SQL.lock_lanes, locks.LANE, LANES)
             await connection.row(_SQL.be_patient, f"{COUNT_S}s")
-            # A statement of its own, so that its snapshot is newer than whoever held a lane before.
+            # A separate statement, so that its snapshot is newer than the commit of a lane's
+            # previous holder.
             nobody, *rows = await connection.fetch(
                 _SQL.count_anew, most, self._followers_max, EDGES_MAX, timeout=COUNT_S
             )

@@ -1,4 +1,4 @@
-"""What can be wrong with a graph, counted and put into words. Knows nothing of how it is found."""
+"""Counts and describes the inconsistencies of a graph."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -10,7 +10,8 @@ from storage.postgres.comparison import Numbers, OddPair, Tally
 
 
 class DriftKind(Enum):
-    """What can be wrong. All but an invalid edge can be mended from the forward rows."""
+    """Kinds of inconsistencies. All except an invalid edge can be repaired from the forward
+    rows."""
 
     INVALID_EDGE = "invalid edge"
     REVERSE_MISSING = "reverse row missing"
@@ -33,7 +34,7 @@ class DriftKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How often one thing is wrong, with the first examples in words."""
+    """The number of inconsistencies of one kind, with descriptions of the first ones."""
 
     kind: DriftKind
     count: int
@@ -41,7 +42,7 @@ class Drift:
 
 
 class Drifts:
-    """All that one run has found; of each kind at most `examples` are kept."""
+    """All findings of one run, with at most `examples` descriptions for each kind."""
 
     def __init__(self, examples: int) -> None:
         self._most = examples
@@ -53,20 +54,20 @@ class Drifts:
         return self._counts.total()
 
     def of_pair(self, odd: OddPair) -> DriftKind:
-        """Notes what is wrong with a pair."""
+        """Record an inconsistent pair."""
         kind = _kind(odd)
         difference = f"forward {_words(odd.forward)}, reverse {_words(odd.reverse)}"
         self._note(kind, f"{odd.pair.source} to {odd.pair.target}: {difference}")
         return kind
 
     def of_user(self, tally: Tally) -> None:
-        """Notes what is wrong with a user's counts."""
+        """Record the wrong counts of a user."""
         for kind, stored, true in _counts(tally):
             if stored != true:
                 self._note(kind, f"{tally.user}: {stored} instead of {true}")
 
     def of_erased(self, user: UserId) -> None:
-        """Notes that something is left of an account that was erased."""
+        """Record remaining data of an erased account."""
         self._note(DriftKind.ERASED_ACCOUNT, f"{user}")
 
     def found(self) -> tuple[Drift, ...]:

@@ -1,4 +1,4 @@
-"""Changes edges, on the shards of the two whose they are. Knows no rule and no cache."""
+"""Changes edges in PostgreSQL by compare-and-set, on the shards of both users."""
 
 import time
 from collections.abc import Iterator
@@ -20,9 +20,10 @@ from storage.postgres.pool import PART, Connection, Postgres, Record
 from storage.postgres.receipts import receipt_columns
 
 TRIES = 20
-"""How often a change is decided anew because somebody changed the same pair first.
+"""How often a change is decided anew because another writer has changed the same pair first.
 
-Without a pause: the pair's lock is a queue, and whoever waited in it wins or has nothing to do.
+It does not pause between tries: the pair's lock is a queue, so a writer that has waited in it
+either succeeds or finds nothing left to do.
 """
 
 
@@ -38,10 +39,10 @@ _SQL = sql.load(_Statements, "edges")
 
 
 class PostgresEdges:
-    """Keeps `storage.ports.Edges`, by comparing and setting: two statements, each a transaction.
+    """Implements `storage.ports.Edges` by compare-and-set: two statements, each a transaction.
 
-    Nothing is locked while the rule is asked. What it was asked about is compared again under the
-    pair's lock, and written in the same statement.
+    No lock is held while the rule runs. The second statement takes the pair's lock, compares the
+    versions that the rule has seen, and writes only if they are unchanged.
     """
 
     def __init__(self, postgres: Postgres) -> None:
@@ -88,12 +89,14 @@ async def _before(connection: Connection, pair: Pair) -> Before:
 
 
 def _found(before: Before, decision: Decision) -> Decision:
-    # What the statement has seen was written before its clock was read; or the clock was set back.
+    # The statement has read rows that were written before its clock; the maximum covers a clock
+    # that was set back.
     return replace(decision, at=max(before.now, decision.edge.version))
 
 
 def _made(before: Before, decision: Decision, took_s: float) -> Decision:
-    """The decision, and when it was written at the latest: nobody's clock but the database's."""
+    """The decision, with an upper bound of its commit time in `at`, derived from the database's
+    clock."""
     by_then = before.now + 1 + int(took_s * 1_000_000)
     return replace(decision, at=max([by_then, *(step.edge.version for step in decision.steps)]))
 
@@ -153,9 +156,9 @@ _NO_STEPS: list[list[Any]] = [[] for _ in range(16)]
 
 
 def _columns(pair: Pair, step: Step) -> Iterator[Any]:
-    """A step as `write_steps` takes it."""
+    """A step as arguments of `write_steps`."""
     edge = step.edge
-    # A flag is a collection, which asyncpg would take for a dimension of the array.
+    # A Flag is iterable, so asyncpg would take it for a dimension of the array.
     yield from (step.turned, edge.kind, int(edge.flags), edge.since, edge.version)
     yield packed_former(step.former)
     yield from (lane_of(pair.source if step.turned else pair.target), step.message)

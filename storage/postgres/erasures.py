@@ -1,6 +1,6 @@
-"""What is left of deleted accounts, and the end of the last of it. Knows nothing of who erases.
+"""Finds the remaining data of deleted accounts, and deletes the last of it.
 
-Progress is in the tables alone: what is left is found again by whoever goes on.
+The tables alone hold the progress, so any worker can continue an erasure.
 """
 
 from collections.abc import Sequence, Set
@@ -12,7 +12,7 @@ from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
 RECEIPTS = 1000
-"""Receipts a statement."""
+"""Receipts deleted by one statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +32,29 @@ _SQL = sql.load(_Statements, "erasures")
 
 
 class Erasures:
-    """Of one space. Keeps `storage.ports.Neighbours`."""
+    """The erasures of one space. Implements `storage.ports.Neighbours`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
     async def unfinished(self, most: int) -> Sequence[UserId]:
-        """Deleted accounts of which something may be left."""
+        """Deleted accounts that may have data left, at most `most`."""
         return [row["user_id"] for row in await self._postgres.fetch(_SQL.unfinished, most)]
 
     async def is_unfinished(self, user: UserId) -> bool:
         return await self._postgres.row(_SQL.is_unfinished, user) is not None
 
     async def ahead(self, user: UserId, most: int) -> Sequence[UserId]:
-        """About `most` of those to whom the user is anything, or about whom they noted anything."""
+        """About `most` users to whom the user has an edge, or about whom the user has a note."""
         return [row["id"] for row in await self._postgres.fetch(_SQL.ahead, user, most)]
 
     async def behind(self, user: UserId, most: int) -> Sequence[UserId]:
-        """At most `most` of those who are anything to the user, as far as their lane is drained."""
+        """At most `most` users who have an edge to the user, as far as the user's lane is
+        drained."""
         return [row["id"] for row in await self._postgres.fetch(_SQL.behind, user, most)]
 
     async def noted(self, user: UserId, most: int) -> Sequence[UserId]:
-        """The same of those who are nothing to the user, but have muted or dismissed them."""
+        """At most `most` users who have no edge to the user, but have muted or dismissed them."""
         return [row["id"] for row in await self._postgres.fetch(_SQL.noted, user, most)]
 
     async def around(self, user: UserId, most: int) -> Set[UserId]:
@@ -61,16 +62,16 @@ class Erasures:
         return {*ahead, *behind, *await self.noted(user, most)}
 
     async def on_its_way(self, user: UserId) -> bool:
-        """Whether a change from or towards the user waits to be drained."""
+        """Whether a change from or to the user is waiting to be drained."""
         lane = lane_of(user)
         row = await self._postgres.row(_SQL.on_its_way, user, [lane, aside_of(lane)])
         return row is not None
 
     async def finish(self, user: UserId, age_s: float) -> bool:
-        """Ends it, of somebody without edges who was deleted more than `age_s` ago.
+        """Finish the erasure of a user without edges who was deleted more than `age_s` seconds ago.
 
-        What else the tables hold of a user is cleared here: their receipts, what requests said in
-        those of others, counts and settings.
+        This deletes the user's receipts, the request messages in other users' receipts, counts and
+        settings. Returns whether the erasure is finished.
         """
         for statement in (_SQL.clear_receipts, _SQL.clear_messages):
             while await self._cleared(statement, user) == RECEIPTS:

@@ -1,4 +1,4 @@
-"""Pages of lists from the forward and reverse rows. Knows nothing of caches or cursors."""
+"""Pages of lists from the forward and reverse rows."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ _entries = cast("Callable[[bytes], Iterator[Position]]", Struct(">qq").iter_unpa
 
 
 class PostgresLists:
-    """Keeps `storage.ports.Lists`: one statement a call, however many users."""
+    """Implements `storage.ports.Lists` with one statement per call, for any number of users."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -67,7 +67,7 @@ class PostgresLists:
 
 
 class PostgresOwnLists:
-    """Keeps `storage.ports.OwnLists`: one statement a call, however many users."""
+    """Implements `storage.ports.OwnLists` with one statement per call, for any number of users."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -87,7 +87,7 @@ _ENDS = {
     OwnListKind.OUTGOING_REQUESTS: _FOLLOWING,
     OwnListKind.INCOMING_REQUESTS: _FOLLOWERS,
 }
-"""The statements of a list, from its new end and from its old one."""
+"""The two statements of each list: from its newest entry, and from its oldest."""
 
 _OF_KINDS: Mapping[OwnListKind, tuple[object, ...]] = {
     OwnListKind.FOLLOWING: (_OPEN_AND_WHISPERS,),
@@ -98,12 +98,12 @@ _OF_KINDS: Mapping[OwnListKind, tuple[object, ...]] = {
     OwnListKind.OUTGOING_REQUESTS: ([Kind.REQUEST],),
     OwnListKind.INCOMING_REQUESTS: ([Kind.REQUEST], _NOBODY),
 }
-"""What its statements take besides the window. No pending changes are to be made up for: what its
-owner does to the reverse side of a list has arrived there before it is answered."""
+"""The arguments of each list's statements, after the window. They pass no viewer: an owner's change
+to the reverse side of their list is applied before it is acknowledged."""
 
 
 async def _page(postgres: Postgres, ends: tuple[str, str], user: UserId, window: Window) -> Page:
-    """As everybody sees it: the statement keeps the window's bounds and order."""
+    """One user's page for any viewer. The statement applies the window's bounds and order."""
     ((packed,),) = await postgres.fetch(
         ends[window.backward], user, *window.after, *window.before, window.size + 1
     )

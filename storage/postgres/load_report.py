@@ -1,4 +1,4 @@
-"""What a bulk load says of itself, while it runs and at its end."""
+"""The progress and the result of a bulk load."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from enum import Enum
 from storage.edge_file import BadLine, Batch
 
 BAD_LINES_MAX = 100
-"""How many bad lines are described; all are counted."""
+"""How many bad lines are described. All are counted."""
 
 
 class OnBad(Enum):
-    """What a bad line means: pass over it, or refuse the whole file before changing anything."""
+    """What to do with a bad line: skip it, or reject the whole file before any change."""
 
     SKIP = "skip"
     REFUSE = "refuse"
@@ -19,7 +19,7 @@ class OnBad(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a load is. `checking` is the pass over the file that only looks for bad lines."""
+    """The progress of a load. `checking`: the first pass, which only looks for bad lines."""
 
     checking: bool
     lines: int
@@ -35,12 +35,12 @@ OnProgress = Callable[[Progress], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """What became of a file, with what an earlier load of it did before it was cut off.
+    """The result of a load, including earlier, interrupted loads of the same file.
 
-    `present` counts lines whose edge was there already, `kept` edges that must not be follows: for
-    a block, a whisper or a request between the two, or for a deleted account. `bad_lines` are the
-    first of this run, and `resumed_after` is the line up to which nothing had to be done. Of a
-    `refused` file nothing was loaded.
+    `present`: lines whose edge existed already. `kept`: edges that were skipped because of a block,
+    a whisper or a request between the two users, or a deleted account. `bad_lines`: the first ones
+    of this run. `resumed_after`: the last line of earlier loads. `refused`: the file was rejected,
+    and nothing was loaded.
     """
 
     lines: int
@@ -54,7 +54,7 @@ class LoadReport:
 
 
 class Tally:
-    """The sums of one pass over a file, told to `on_progress` whenever they change."""
+    """The sums of one pass over a file. It calls `on_progress` whenever they change."""
 
     def __init__(self, bytes_total: int, on_progress: OnProgress | None, checking: bool) -> None:
         self._bytes_total, self._on_progress, self._checking = bytes_total, on_progress, checking
@@ -63,7 +63,7 @@ class Tally:
         self.resumed_after = self.loaded = self.bad = 0
 
     def resume(self, lines: int, loaded: int, present: int, kept: int, bad: int) -> None:
-        """Begins with what an earlier load has done."""
+        """Start with the sums of an earlier load."""
         self.resumed_after = self._lines = lines
         self.loaded, self._present, self._kept, self.bad = loaded, present, kept, bad
 

@@ -1,13 +1,11 @@
-"""Merges one segment of a file into the graph: both directions and all counts at once.
+"""Merges one segment of a file into the graph: both directions and all counts.
 
-Knows nothing of files.
-
-A segment is merged in parts, each one transaction. A part is all edges whose pairs fall into some
-slots of the pairs' advisory lock, and it holds these slots: so whoever follows or unfollows in
-between waits for one part (about half a second) if the pair is in it, and not at all otherwise;
-loads of other parts run beside it. Lanes are taken shared, which holds off their drains but not
-other loads. The order is always slots, lanes, `following_count`, `follower_count`, each ascending,
-and that of the other writers is a part of it: so nobody waits in a circle.
+A segment is merged in parts, each one transaction. A part has all edges whose pairs fall into a
+range of pair lock slots, and locks these slots. So a concurrent change waits for one part (about
+half a second) if its pair is in it, and otherwise not; loads of other parts run concurrently.
+Shared lane locks block the lanes' drains but not other loads. The lock order is always slots,
+lanes, `following_count`, `follower_count`, each ascending. Other writers lock in the same order, so
+there is no deadlock.
 """
 
 from collections.abc import AsyncIterator
@@ -23,8 +21,8 @@ from storage.postgres.connections import Connection
 from storage.postgres.session import again
 
 PARTS = 8
-"""At least as many as connections, which follow each other from part to part. A part holds one of
-8 writers still, with some 500 locks: fewer parts would fill the table of locks."""
+"""At least the number of connections, which process the parts one behind the other. A part blocks
+one of 8 writers, with about 500 locks; larger parts would fill the lock table."""
 
 _COLUMNS = ("from_user_id", "to_user_id", "since")
 
@@ -51,7 +49,7 @@ _SQL = sql.load(_Statements, "load_segment")
 
 
 class Slots(NamedTuple):
-    """A range of the pairs' lock slots, both ends included."""
+    """A range of pair lock slots, both ends included."""
 
     first: int
     last: int
@@ -64,12 +62,12 @@ def parts() -> list[Slots]:
 
 
 async def prepare(connection: Connection) -> None:
-    """Makes the temporary tables that `stage` and `merge` work in."""
+    """Create the temporary tables for `stage` and `merge`."""
     await connection.execute(_SQL.prepare)
 
 
 async def stage(connection: Connection, rows: AsyncIterator[bytes], columns: int) -> None:
-    """Sends the checked rows of the next segment, each with `columns` fields."""
+    """Copy the checked rows of the next segment, each with `columns` fields."""
     await connection.execute(_SQL.clear)
     await connection.execute(_SQL.unindex)
     await connection.copy_to_table("loading", source=rows, columns=_COLUMNS[:columns], format="csv")
@@ -77,17 +75,17 @@ async def stage(connection: Connection, rows: AsyncIterator[bytes], columns: int
 
 
 class Merged(NamedTuple):
-    """How many edges a part has made, and how many it must not make."""
+    """The number of edges that a part has loaded, and the number it had to skip."""
 
     loaded: int
     kept: int
 
 
 async def merge(connection: Connection, slots: Slots, careful: bool) -> Merged | None:
-    """Loads one part of what was staged, all or nothing. Returns what became of it.
+    """Load one part of the staged rows in one transaction.
 
-    What is not `careful` takes it that no edge exists yet, which spares two probes an edge, and
-    returns nothing, with nothing done, if one does.
+    Unless `careful`, it assumes that no edge exists yet, which saves two probes per edge. If one
+    does, it changes nothing and returns None.
     """
     try:
         return await again(_merge, connection, slots, careful)

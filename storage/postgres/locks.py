@@ -1,4 +1,4 @@
-"""The advisory locks' numbers: one class a subject, so that their keys never meet."""
+"""Keys of the advisory locks: one class for each purpose, so that their keys do not collide."""
 
 from zlib import crc32
 
@@ -11,18 +11,19 @@ LOAD = 4
 DEPARTURES = 5
 
 PAIR_SLOTS = 4093
-"""Few enough for a bulk load to hold a part of them, and many beside the writes of one moment.
+"""Number of slots: few enough for a bulk load to lock many of them, enough for concurrent writes to
+rarely share one.
 
-A prime, because the low bits of ids that carry a date are mostly zero. The SQL function
-`pair_slot` says the same, and a test holds the two together.
+It is prime, because the low bits of ids that embed a date are mostly zero. The SQL function
+`pair_slot` computes the same slot, and a test compares the two.
 """
 
 
 def pair_key(pair: Pair) -> int:
-    """The same slot for both orders of two users. Others may share it: they only wait."""
+    """The slot of two users, in either order. Pairs that share a slot only wait for each other."""
     return (pair.source % PAIR_SLOTS + pair.target % PAIR_SLOTS) % PAIR_SLOTS
 
 
 def space_key(space: str) -> int:
-    """A 32-bit key for what is done in a whole space at once."""
+    """A 32-bit key for locks that cover a whole space."""
     return crc32(space.encode()) - 2**31

@@ -1,4 +1,4 @@
-"""Brings a space's tables to the newest form: numbered SQL files, each once, in order."""
+"""Applies the numbered migrations to a space, each once and in order."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ LOCK_TIMEOUT_S = 600
 
 
 async def migrate(database_url: str, space: str, partitions: int = 16) -> list[str]:
-    """Applies what is missing, and returns its names. Safe to run from many places at once.
+    """Apply the missing migrations, and return their names. Concurrent runs are safe.
 
-    `partitions` is the number of hash partitions a table; it holds from the first migration on.
-    `space` must be a valid schema name: see `storage.space`.
+    `partitions`: the number of hash partitions of each table; it cannot change after the first
+    migration. `space` must be a valid schema name: see `storage.space`.
 
     Raises:
-        Unavailable: PostgreSQL is.
+        Unavailable: PostgreSQL cannot be reached.
     """
     with domain_errors():
         connection = await asyncpg.connect(
@@ -45,7 +45,7 @@ async def _migrated(connection: "asyncpg.Connection[asyncpg.Record]", space: str
         await connection.execute(
             "SELECT pg_advisory_xact_lock($1, 0)", locks.MIGRATION, timeout=LOCK_TIMEOUT_S
         )
-        # DDL takes no parameters; the name has only the letters that `storage.space` allows.
+        # DDL takes no parameters; `storage.space` allows only characters that are safe here.
         await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{space}"')
         await connection.execute(_LEDGER)
         return await _apply(connection)

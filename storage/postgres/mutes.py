@@ -1,4 +1,4 @@
-"""Finds the mutes that are over. Knows nothing of how one is ended."""
+"""Finds the mutes whose end has passed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _SQL = sql.load(_Statements, "mutes")
 
 
 class PostgresMutes:
-    """Keeps `storage.ports.Mutes`."""
+    """Implements `storage.ports.Mutes`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

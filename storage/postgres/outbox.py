@@ -1,7 +1,4 @@
-"""Changes on their way to the reverse side: applied in batches, then acknowledged.
-
-Knows nothing of caches, and nothing of who wakes it.
-"""
+"""The outbox: changes that are applied to the reverse side in batches, then acknowledged."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,19 +29,19 @@ class _Statements:
 _SQL = sql.load(_Statements, "outbox")
 
 COUNTED_MAX = 100_000
-"""How far waiting rows are counted: past that, the exact number no longer matters."""
+"""Rows are counted up to here; above it, operators do not need the exact number."""
 
 HEAD = 100
-"""How many of a lane's oldest changes tell how far it has come."""
+"""How many of a lane's oldest changes are read to find its watermark."""
 
 
 class LaneTaken(Exception):
-    """Somebody else drains the lane."""
+    """Another process is draining the lane."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """Changes that the reverse rows hold and the caches may not: their outbox ids, and they."""
+    """Changes that the reverse rows hold and the caches may lack, with their outbox ids."""
 
     ids: Sequence[int]
     changes: Sequence[EdgeChange]
@@ -52,7 +49,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """What waits in the outbox: how many rows, up to `COUNTED_MAX`, and the age of the oldest."""
+    """Number of rows in the outbox, up to `COUNTED_MAX`, and the age of the oldest."""
 
     waiting: int
     oldest_s: float
@@ -60,11 +57,11 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """How far lanes had come by `now`: what was written before a lane's `oldest` has left it, or
-    all, where it has none. Versions, and the database's clock in microseconds.
+    """Watermarks of lanes at `now` (database clock, microseconds).
 
-    What was written before its `oldest_in_turn`, has left it or was set aside: then it is in the
-    rows, and some caches were not told.
+    Every change with a version below a lane's `oldest` has left the lane; None: none is waiting or
+    parked. Every change below its `oldest_in_turn` has left it or is parked. Parked changes are in
+    the rows, but some caches lack them.
     """
 
     oldest: Mapping[Lane, Version | None]
@@ -74,14 +71,16 @@ class Arrived:
 
 @dataclass(frozen=True, slots=True)
 class Unapplied:
-    """What the reverse rows of a lane lack: where in the outbox it begins, and since when."""
+    """The changes of a lane that the reverse rows lack: the first outbox id and the oldest
+    version."""
 
     first_id: int
     oldest: Version
 
 
 class Outbox:
-    """One space's outbox. A lane has one drain at a time; drains of other lanes never meet."""
+    """The outbox of one space. Each lane has one drain at a time; drains of different lanes share
+    no rows."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -89,12 +88,12 @@ class Outbox:
     async def apply(
         self, lane: Lane, most: int, *, after_id: int = 0, waits: bool = True
     ) -> Applied:
-        """Applies the oldest changes of a lane (after one of them), at most `most`.
+        """Apply the oldest changes of a lane, at most `most`, with ids above `after_id`.
 
-        Returns them to be published, those with them that a worker applied before it died.
+        Returns the changes to publish, including any that a worker applied before it died.
 
         Raises:
-            LaneTaken: somebody else drains the lane, and the caller would not wait for them.
+            LaneTaken: another process is draining the lane, and `waits` is false.
         """
         async with self._postgres.connection() as connection, connection.transaction():
             if waits:
@@ -105,29 +104,30 @@ class Outbox:
         return _applied(rows)
 
     async def acknowledge(self, lane: Lane, ids: Sequence[int]) -> None:
-        """Forgets changes that were published."""
+        """Delete changes that were published."""
         await self._postgres.fetch(_SQL.acknowledge, lane, list(ids))
 
     async def set_aside(self, lane: Lane, ids: Sequence[int]) -> None:
-        """Takes applied changes out of the way: some caches cannot be told of them yet."""
+        """Park applied changes, because the caches of some users are unavailable."""
         await self._postgres.fetch(_SQL.set_aside, lane, list(ids), aside_of(lane))
 
     async def with_any_aside(self) -> list[Lane]:
-        """The lanes that have set anything aside."""
+        """The lanes that have parked changes."""
         dirty = await self.dirty(ALL_ASIDE)
         return [lane for lane in ALL_LANES if aside_of(lane) in dirty]
 
     async def aside(self, lane: Lane, most: int, *, after_id: int = 0) -> Applied:
-        """The oldest changes that were set aside by a lane (after one of them), at most `most`."""
+        """The oldest parked changes of a lane, at most `most`, with ids above `after_id`."""
         return _applied(await self._postgres.fetch(_SQL.aside, aside_of(lane), most, after_id))
 
     async def dirty(self, lanes: Iterable[Lane] = ALL_LANES) -> dict[Lane, float]:
-        """Those of `lanes` with anything left to apply or to publish; for how many seconds."""
+        """Those of `lanes` that have changes to apply or publish, with the oldest one's age in
+        seconds."""
         rows = await self._postgres.fetch(_SQL.dirty_lanes, list(lanes))
         return {Lane(row["lane"]): row["waited"] / 1_000_000 for row in rows}
 
     async def arrived(self, lanes: Iterable[Lane] = ALL_LANES) -> Arrived:
-        """How far lanes have come with what is to be applied and published."""
+        """The watermarks of `lanes`."""
         asked = list(lanes)
         rows = await self._postgres.fetch(_SQL.arrived, asked, HEAD, list(map(aside_of, asked)))
         return Arrived(
@@ -137,12 +137,13 @@ class Outbox:
         )
 
     async def unapplied(self, lane: Lane) -> Unapplied | None:
-        """What the reverse rows of a lane lack, if anything."""
+        """The changes that the reverse rows of a lane lack, or None."""
         row = await self._postgres.row(_SQL.unapplied, lane, HEAD)
         return None if row is None or row["id"] is None else Unapplied(row["id"], row["version"])
 
     async def unsettled(self, users: Iterable[UserId]) -> set[UserId]:
-        """Those of `users` whose caches may lawfully differ from their rows. For audits: slow."""
+        """Those of `users` with pending changes, whose caches may differ from the rows. Slow; for
+        audits."""
         rows = await self._postgres.fetch(_SQL.unsettled, list(users))
         return {UserId(row["end_id"]) for row in rows}
 
@@ -176,7 +177,8 @@ def _applied(rows: Sequence[Record]) -> Applied:
 
 
 def packed_former(edge: Edge) -> int:
-    """What an edge was, as the outbox holds it: the kind in the first four bits, then the flags."""
+    """An edge's previous kind and flags as the outbox stores them: kind in the low four bits, then
+    flags."""
     return edge.kind | int(edge.flags) << 4
 
 
@@ -185,7 +187,8 @@ def _former(packed: int) -> tuple[Kind, Flags]:
 
 
 class PostgresPending:
-    """Keeps `storage.ports.Pending`: one index range a user, empty for nearly everybody."""
+    """Implements `storage.ports.Pending` with one index range per user, which is empty for nearly
+    all."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -1,4 +1,4 @@
-"""What lists have in common, and what is written beside edges. Knows nothing of who may see it."""
+"""Intersections of lists, and the notes beside edges."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ _SQL = sql.load(_Statements, "overlaps")
 
 
 class PostgresOverlaps:
-    """Keeps `storage.ports.Overlaps`: one statement a call, however many users."""
+    """Implements `storage.ports.Overlaps` with one statement per call, for any number of users."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -52,7 +52,7 @@ class PostgresOverlaps:
 
 
 class PostgresRemarks:
-    """Keeps `storage.ports.Remarks`."""
+    """Implements `storage.ports.Remarks`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -1,7 +1,5 @@
-"""The one way to PostgreSQL: bounded, with deadlines, and in domain errors.
-
-Knows nothing of tables.
-"""
+"""Bounded access to PostgreSQL for requests: every wait has a deadline, and driver errors become
+domain errors."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +23,7 @@ _DOWN = (
     OSError,
     TimeoutError,
     asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # among others: the server hung up between two statements
+    asyncpg.InternalClientError,  # such as: the server closed the connection
     asyncpg.PostgresConnectionError,
     asyncpg.InsufficientResourcesError,
     asyncpg.OperatorInterventionError,
@@ -36,11 +34,11 @@ _DOWN = (
     asyncpg.SerializationError,
     asyncpg.LockNotAvailableError,
 )
-"""What a caller may try again, as opposed to a statement that is wrong."""
+"""Errors after which a retry may succeed."""
 
 
 class Connection:
-    """One connection, borrowed for a while."""
+    """A borrowed connection."""
 
     def __init__(
         self, connection: connections.Connection, on_statement: Callable[[], None]
@@ -49,7 +47,8 @@ class Connection:
         self._on_statement = on_statement
 
     async def fetch(self, sql: str, *args: Any, timeout: float | None = None) -> list[Record]:
-        """`timeout`: in seconds, where it is not the usual one; the server has its own."""
+        """Run one statement. `timeout`: the client's, in seconds, if not the default; the server's
+        timeout is separate."""
         self._on_statement()
         return await self._connection.fetch(sql, *args, timeout=timeout)
 
@@ -58,14 +57,14 @@ class Connection:
         return await self._connection.fetchrow(sql, *args)
 
     def transaction(self) -> "asyncpg.transaction.Transaction":
-        """A block that commits at its end, or rolls back."""
+        """A block that commits at its end, or rolls back after an error."""
         return self._connection.transaction()
 
 
 class Postgres:
-    """Connections whose unqualified names mean one space's tables.
+    """A pool of connections to one space: their `search_path` is the space's schema.
 
-    Takes none yet: a process may start while PostgreSQL is away.
+    It opens connections on demand, so that a process can start while PostgreSQL is down.
     """
 
     def __init__(self, settings: StorageSettings) -> None:
@@ -74,13 +73,13 @@ class Postgres:
             partial(_connect, settings), settings.pool_max, settings.acquire_timeout_s
         )
         self.statements = 0
-        """How many statements were sent: what the tests of costs count."""
+        """Number of statements sent. The cost tests read it."""
 
     async def close(self) -> None:
         await self._connections.close(self._settings.statement_timeout_s)
 
     async def fetch(self, sql: str, *args: Any) -> list[Record]:
-        """All rows of one statement, which is a transaction of its own."""
+        """All rows of one statement, in its own transaction."""
         async with self.connection() as connection:
             return await connection.fetch(sql, *args)
 
@@ -89,11 +88,11 @@ class Postgres:
         return rows[0] if rows else None
 
     async def ping(self) -> None:
-        """Raises Unavailable if PostgreSQL does not answer, or the space was never migrated."""
+        """Raise Unavailable if PostgreSQL does not answer, or the space has not been migrated."""
         await self.fetch("SELECT FROM migration LIMIT 1")
 
     def connection(self) -> "Loan":
-        """A block with one connection for several statements, each a transaction of its own."""
+        """A block with one connection for several statements, each in its own transaction."""
         return Loan(self._connections, self._count)
 
     def _count(self) -> None:
@@ -101,9 +100,10 @@ class Postgres:
 
 
 class Loan:
-    """A block that has a connection. Raises what `domain_errors` raises, and Overloaded.
+    """A block that borrows a connection. Raises Overloaded, and what `domain_errors` raises.
 
-    A class, because a block made of generators costs half as much as a small statement.
+    This is a class because a generator-based context manager costs half as much as a small
+    statement.
     """
 
     __slots__ = ("_connections", "_lent", "_on_statement")
@@ -138,7 +138,7 @@ class Loan:
 
 @contextmanager
 def domain_errors() -> Iterator[None]:
-    """Turns the driver's errors into Unavailable, where trying again may help."""
+    """Convert driver errors to Unavailable where a retry may succeed."""
     try:
         yield
     except _TOLD as error:
@@ -165,10 +165,11 @@ async def _connect(settings: StorageSettings) -> connections.Connection:
             "search_path": settings.space,
             "application_name": "kith",
             "statement_timeout": str(milliseconds),
-            # Longer than any pause of a busy event loop, short enough for those who wait behind.
+            # Longer than any pause of a busy event loop, short enough for transactions that wait
+            # for its locks.
             "idle_in_transaction_session_timeout": str(3 * milliseconds),
-            # Statements are small and always the same: planning them anew over all partitions,
-            # for bitmaps or for parallel workers, costs several times what running them does.
+            # Statements are small and few. Planning each one anew over all partitions, for bitmap
+            # scans or for parallel workers, costs several times as much as running it.
             "plan_cache_mode": "force_generic_plan",
             "enable_bitmapscan": "off",
             "max_parallel_workers_per_gather": "0",

@@ -1,4 +1,4 @@
-"""Accounts and totals in one statement, from their tables. Knows nothing of caches."""
+"""Accounts and totals from their tables, in one statement."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,11 @@ class _Statements:
 
 
 AHEAD_MAX = 10_000
-"""How many of those whom a user follows are looked up among all who are absent."""
+"""How many users that a user follows are looked up among all absent accounts."""
 
 FOLLOWERS_MAX = 1_000
-"""So many followers are looked up, too, while not all who are absent are counted."""
+"""While some account is not counted yet, absent users are looked up in lists of up to so many
+followers."""
 
 _SQL = sql.load(_Statements, "profiles")
 _TOTALS = slice(1, 1 + len(NO_COUNTS.numbers))
@@ -31,7 +32,7 @@ _NOTHING = Profile(DEFAULT, NO_COUNTS)
 
 
 class PostgresProfiles:
-    """Keeps `storage.ports.Profiles`."""
+    """Implements `storage.ports.Profiles`."""
 
     def __init__(self, postgres: Postgres, followers_max: int = FOLLOWERS_MAX) -> None:
         self._postgres = postgres
@@ -48,12 +49,12 @@ class PostgresProfiles:
 
 
 async def is_empty(postgres: Postgres) -> bool:
-    """Whether nobody has ever followed anybody."""
+    """Whether the space has never had an edge."""
     return await postgres.row(_SQL.any_edge) is None
 
 
 def _profile(row: Record) -> Profile:
-    """Of a user who has an account, totals, or both."""
+    """The profile of a user who has an account row, a count row, or both."""
     account = DEFAULT if row["protected"] is None else account_of(row)
     counts = NO_COUNTS if row["following"] is None else Counts(*row[_TOTALS])
     return Profile(account, counts)

@@ -1,11 +1,10 @@
-"""Forgets what nothing can refer to any more. Knows nothing of when it is called.
+"""Deletes rows that nothing can refer to any more.
 
-A forward tombstone only exists to give the next change of its edge a higher version than any that
-is still on its way to the reverse side or the caches. Nothing is on its way once the outbox holds
-no row of the pair; and a follow after the purge takes its version from the clock, which is ahead
-of every version that is older than the retention. So the retention has to be longer than any
-cache keeps an entry, and than the clock may ever be set back. Reverse rows go first: a forward
-row never leaves behind a reverse row that is newer than nothing.
+A forward tombstone gives the next change of its edge a higher version than any change that is still
+pending. Nothing is pending once the outbox has no row of the pair. A follow after the purge takes
+its version from the clock, which is ahead of every version older than the retention. So the
+retention must be longer than the life of any cache entry, and than the clock is ever set back.
+Reverse rows are deleted first, so that no reverse row outlives its forward row.
 """
 
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
 BATCH = 1000
-"""Rows a statement: some milliseconds, far below the statement time-out."""
+"""Rows per statement: some milliseconds, much less than the statement timeout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +29,17 @@ _SQL = sql.load(_Statements, "purge")
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """How many tombstones are gone."""
+    """The number of tombstones deleted."""
 
     forward: int
     reverse: int
 
 
 async def purge(postgres: Postgres, retention_s: float, most: int = 100_000) -> Purged:
-    """Deletes tombstones older than `retention_s`, at most about `most` of each direction.
+    """Delete tombstones older than `retention_s`, at most about `most` in each direction.
 
     Raises:
-        Unavailable: PostgreSQL is away.
+        Unavailable: PostgreSQL cannot be reached.
     """
     reverse = await _purge(postgres, _SQL.purge_reverse, retention_s, most)
     forward = await _purge(postgres, _SQL.purge_forward, retention_s, most)
@@ -59,18 +58,19 @@ async def _purge(postgres: Postgres, statement: str, retention_s: float, most: i
 
 
 async def purge_receipts(postgres: Postgres, retention_s: float, most: int = 5_000_000) -> int:
-    """Deletes receipts older than `retention_s`, at most about `most`, and says how many.
+    """Delete receipts older than `retention_s`, at most about `most`. Returns how many.
 
     Raises:
-        Unavailable: PostgreSQL is away.
+        Unavailable: PostgreSQL cannot be reached.
     """
     return await _purge(postgres, _SQL.purge_receipts, retention_s, most)
 
 
 async def purge_messages(postgres: Postgres, retention_s: float, most: int = 5_000_000) -> int:
-    """Forgets what requests said in receipts older than `retention_s`, at most about `most`.
+    """Delete request messages from receipts older than `retention_s`, at most about `most`. Returns
+    how many.
 
     Raises:
-        Unavailable: PostgreSQL is away.
+        Unavailable: PostgreSQL cannot be reached.
     """
     return await _purge(postgres, _SQL.purge_messages, retention_s, most)

@@ -1,4 +1,4 @@
-"""Receipts: found again, and written in the transactions of what they are of. Knows no rule."""
+"""Reads receipts, and writes them in the transaction of the change that they record."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _SQL = sql.load(_Statements, "receipts")
 
 
 class PostgresReceipts:
-    """Keeps `storage.ports.Receipts`."""
+    """Implements `storage.ports.Receipts`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -39,10 +39,11 @@ class PostgresReceipts:
 async def write_receipt(
     connection: Connection, request: Request, other: UserId, outcome: Outcome, now: int
 ) -> None:
-    """In the transaction of what was done to `other`, at `now` in microseconds.
+    """Write a receipt in the current transaction. `other`: the user whom the change concerns;
+    `now`: microseconds.
 
     Raises:
-        AlreadyNoted: there is one; the transaction can only be rolled back.
+        AlreadyNoted: the receipt exists; the transaction can only be rolled back.
     """
     actor, receipt_id, asked = request
     made = (actor, receipt_id, other, now, asked, outcome.name)
@@ -55,7 +56,8 @@ async def write_receipt(
 async def write_receipt_of_batch(
     connection: Connection, request: Request, outcome: Outcome, recorded: int
 ) -> None:
-    """The same of what was done to many, of whom so many were recorded."""
+    """Write a batch's receipt in the current transaction. `recorded`: its number of
+    interactions."""
     actor, receipt_id, asked = request
     try:
         await connection.fetch(
@@ -66,7 +68,8 @@ async def write_receipt_of_batch(
 
 
 def receipt_columns(receipt: Receipt | None) -> Iterator[Any]:
-    """A receipt, or none, as `write_with_receipt` and `write_and_spend` take it."""
+    """The receipt's columns as arguments of `write_with_receipt` and `write_and_spend`; NULLs for
+    None."""
     if receipt is None:
         yield from (None, None, None, None, None)
         return
@@ -92,13 +95,13 @@ def _taken(packed: Sequence[int] | None, messages: Sequence[str | None]) -> Take
     if packed is None:
         return None
     version, back_version = map(Version, packed[:2])
-    protected = packed[10:] == [1]  # receipts of former releases do not say
+    protected = packed[10:] == [1]  # receipts of earlier releases lack this element
     edges = _edge(*packed[2:6]), _edge(*packed[6:10])
     return Taken(version, back_version, *edges, protected, *messages)
 
 
 def _packed(edge: Edge) -> tuple[int, int, int, int]:
-    # A flag is a collection, which asyncpg would take for a dimension of the array.
+    # A Flag is iterable, so asyncpg would take it for a dimension of the array.
     return edge.kind, int(edge.flags), edge.since, edge.version
 
 

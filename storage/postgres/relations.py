@@ -1,7 +1,4 @@
-"""Relation checks from the rows of both directions, and whole neighbourhoods for the cache.
-
-Knows nothing of how the cache packs them.
-"""
+"""Relation checks from the rows of both directions, and whole neighbourhoods for the cache."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -27,7 +24,7 @@ _SQL = sql.load(_Statements, "relations")
 class Neighbourhood:
     """All edges from and to one user, except tombstones, as of the version `as_of`.
 
-    A direction with more edges than the reader asked for is `None`: there are too many.
+    A direction is None if it has more edges than the reader asked for.
     """
 
     as_of: Version
@@ -43,11 +40,11 @@ class _Gathered:
     forward: dict[UserId, Edge] = field(default_factory=dict)
     back: dict[UserId, Edge] = field(default_factory=dict)
     is_whale: bool = False
-    """Whether the followers were too many to be read."""
+    """Whether the followers were too many to read."""
 
 
 class PostgresRelations:
-    """Keeps `storage.ports.Relations`: one statement a call, two probes a pair."""
+    """Implements `storage.ports.Relations` with one statement per call and two probes per pair."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -68,7 +65,7 @@ class PostgresRelations:
         ]
 
     async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
-        """The neighbourhood of every one of `users`, with at most `most` edges a direction."""
+        """The neighbourhood of each of `users`, with at most `most` edges in each direction."""
         rows = await self._postgres.fetch(_SQL.all_relations, list(users), most)
         gathered: defaultdict[UserId, _Gathered] = defaultdict(_Gathered)
         as_of = Version(0)

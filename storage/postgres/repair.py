@@ -1,7 +1,7 @@
-"""Mends what `storage.postgres.verify` finds, from the forward rows, while others go on writing.
+"""Repairs what `storage.postgres.verify` finds, from the forward rows, while writes go on.
 
-Everything is looked at again under the locks that its writers take, in their order: pairs, lanes,
-then counts. So what was only in motion stays as it is.
+It compares again under the locks of the writers, taken in their order: pairs, lanes, then counts.
+So rows that only differed because of a concurrent change are left alone.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from storage.postgres.connections import Connection
 from storage.postgres.session import again
 
 BATCH = 500
-"""Pairs or users held still at once."""
+"""Pairs or users locked at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,8 @@ _SQL = sql.load(_Statements, "repair")
 
 
 async def mend_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
-    """Makes the reverse rows of `pairs` mirror the forward rows; returns how many it looked at."""
+    """Copy the forward rows of `pairs` to their reverse rows. Returns how many pairs it
+    compared."""
     mended = 0
     for first in range(0, len(pairs), BATCH):
         mended += await again(_mend_pairs, connection, pairs[first : first + BATCH])
@@ -40,14 +41,15 @@ async def mend_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
 
 
 async def mend_users(connection: Connection, users: Sequence[UserId]) -> int:
-    """Makes the counts of `users` what their rows say; returns how many it looked at."""
+    """Recompute the counts of `users` from their rows. Returns how many users it compared."""
     for first in range(0, len(users), BATCH):
         await again(_mend_users, connection, users[first : first + BATCH])
     return len(users)
 
 
 async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
-    """Leaves deleted accounts to the workers once more; returns how many."""
+    """Mark erased accounts as unfinished, so that the workers erase them again. Returns how
+    many."""
     await connection.execute(_SQL.erase_again, users)
     return len(users)
 

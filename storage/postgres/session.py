@@ -1,7 +1,4 @@
-"""A connection of its own for work that is long but bounded. Knows nothing of tables.
-
-The pool's deadlines are a request's; a load or a proof of a whole graph has others.
-"""
+"""A separate connection for long jobs, such as bulk load and verify, with deadlines of its own."""
 
 import asyncio
 import random
@@ -18,9 +15,10 @@ from storage.settings import StorageSettings
 CONNECT_TIMEOUT_S = 10
 STATEMENT_TIMEOUT_S = 600
 LOCK_TIMEOUT_S = 2
-"""Whoever waits for a lock may hold others: so not for long, and then all over again."""
+"""A transaction that waits for a lock may hold others, so it waits briefly and is then retried
+whole."""
 IDLE_IN_TRANSACTION_TIMEOUT_S = 30
-"""A process that was stopped in the middle must not hold the writers still."""
+"""Bounds how long a suspended process can block writers."""
 ATTEMPTS = 20
 PAUSE_S = 0.2
 
@@ -36,10 +34,10 @@ T = TypeVar("T")
 
 @asynccontextmanager
 async def session(settings: StorageSettings, job: str) -> AsyncIterator[Connection]:
-    """A connection to one space, named after its `job`, and closed at the end of the block.
+    """Open a connection to one space for the block. `job` becomes part of its `application_name`.
 
     Raises:
-        Unavailable: PostgreSQL is away, or went away.
+        Unavailable: PostgreSQL cannot be reached, or the connection was lost.
     """
     with domain_errors():
         connection = await asyncpg.connect(
@@ -55,7 +53,8 @@ async def session(settings: StorageSettings, job: str) -> AsyncIterator[Connecti
 
 
 async def again(transaction: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Runs a whole `transaction`, and runs it anew while others hold what it waits for."""
+    """Run a whole `transaction`; on deadlock, lock timeout or serialization failure, run it
+    again."""
     for _ in range(ATTEMPTS - 1):
         try:
             return await transaction(*args, **kwargs)
@@ -81,6 +80,6 @@ def _server_settings(space: str, job: str) -> dict[str, str]:
         "work_mem": "64MB",
         "temp_buffers": "64MB",
         "jit": "off",
-        # Tables grow between the planning of a statement and its last use: only an index is safe.
+        # Tables grow between planning and the last use of a plan, so only an index scan is safe.
         "enable_seqscan": "off",
     }

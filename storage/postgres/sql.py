@@ -1,10 +1,10 @@
-"""Named SQL statements from the files beside this one. Knows nothing of what they say.
+"""Loads named SQL statements from the files in `queries/`.
 
 A file holds blocks that begin with `-- name: some_name`; a store declares a frozen dataclass with
-one `str` field a name. A name that is missing on either side stops the import.
+one `str` field for each name. A name that is missing on either side fails the import.
 
-A name with braces, like `page_{older,newer}`, makes one statement of each word in them, and every
-`{DESC,ASC}` below is the word in the same place.
+A name with braces, like `page_{older,newer}`, makes one statement for each word in them. Every
+`{DESC,ASC}` in the block's text becomes the word at the same position.
 """
 
 import re
@@ -22,10 +22,10 @@ T = TypeVar("T")
 
 
 def load(statements: type[T], file: str) -> T:
-    """The statements of `queries/FILE.sql`, as the dataclass that names them.
+    """Read the statements of `queries/FILE.sql` into the dataclass `statements`.
 
     Raises:
-        LookupError: the file and the class do not hold the same names.
+        LookupError: the file and the class do not have the same names.
     """
     assert is_dataclass(statements)
     found = parse((_QUERIES / f"{file}.sql").read_text(encoding="utf-8"))
@@ -37,7 +37,7 @@ def load(statements: type[T], file: str) -> T:
 
 
 def parse(text: str) -> dict[str, str]:
-    """`{name: statement}`, each statement with its own comment, so that a log shows both."""
+    """`{name: statement}`. Each statement keeps its comment, so that server logs show both."""
     blocks = text.split(_MARK)[1:]
     named = {}
     for block in chain.from_iterable(map(_chosen, blocks)):
@@ -49,7 +49,7 @@ def parse(text: str) -> dict[str, str]:
 
 
 def _chosen(block: str) -> list[str]:
-    """The block once for each word in the braces of its name."""
+    """The block, once for each word in the braces of its name."""
     choice = _CHOICE.search(block.partition("\n")[0])
     words = choice[1].split(",") if choice else [""]
     return [_CHOICE.sub(partial(_word, place), block) for place in range(len(words))]

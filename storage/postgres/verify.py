@@ -1,7 +1,4 @@
-"""Proves over a whole graph that forward rows, reverse rows and counts say the same.
-
-Knows nothing of the caches: `users_of_graph` gives whoever does the users to look at.
-"""
+"""Verifies that the forward rows, reverse rows and counts of a whole graph agree."""
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -29,10 +26,10 @@ BEFORE_ALL = UserId(-(2**63))
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """What was compared and what was wrong. `pending` edges were on their way, and left out.
+    """The result of a run. `pending` edges were waiting in the outbox, and were not compared.
 
-    `repaired` pairs and users were looked at again and mended; a second run says whether all is
-    well now.
+    `repaired` pairs and users were compared again and repaired; run it again to see whether all is
+    well.
     """
 
     forward_rows: int
@@ -49,7 +46,7 @@ class VerifyReport:
 
 @dataclass(frozen=True, slots=True)
 class VerifyProgress:
-    """How far it is; both directions are walked before the counts."""
+    """The progress of a run, which compares both directions before the counts."""
 
     forward_rows: int
     reverse_rows: int
@@ -67,10 +64,10 @@ async def verify(
     examples: int = 5,
     on_progress: OnVerifyProgress | None = None,
 ) -> VerifyReport:
-    """Walks the graph of a space while others may go on writing.
+    """Compare the whole graph of a space, while writes go on.
 
     Raises:
-        Unavailable: PostgreSQL went away, or others held what is to be mended for too long.
+        Unavailable: PostgreSQL failed, or other transactions held rows to repair for too long.
     """
     async with session(settings, "verify") as connection:
         proof = _Proof(connection, repair, examples, on_progress)
@@ -82,7 +79,7 @@ async def verify(
 
 
 async def users_of_graph(settings: StorageSettings) -> AsyncIterator[Sequence[UserId]]:
-    """Everybody who has a count, some hundred at a time, by id."""
+    """All users with a count row, some hundred at a time, by id."""
     async with session(settings, "verify") as connection:
         async for users in _users(connection):
             yield users
@@ -96,7 +93,7 @@ async def _users(connection: Connection) -> AsyncIterator[Sequence[UserId]]:
 
 
 class _Proof:
-    """One run, and what it has found so far."""
+    """One run and its findings so far."""
 
     def __init__(
         self,
@@ -122,7 +119,7 @@ class _Proof:
         )
 
     async def walk(self, direction: Direction) -> None:
-        """Compares all rows of one direction with the other."""
+        """Compare all rows of one direction with the other."""
         after, self._last_uncounted = FIRST, BEFORE_ALL
         while True:
             part = await compare_rows(self._connection, direction, after)
@@ -135,14 +132,14 @@ class _Proof:
             after = part.end
 
     async def count(self) -> None:
-        """Compares all counts with the rows."""
+        """Compare all counts with the rows."""
         async for users in _users(self._connection):
             self._users += len(users)
             await self._judge_counts(users)
             await self._tell()
 
     async def erased(self) -> None:
-        """Looks whether anything is left of accounts that were erased."""
+        """Look for remaining data of erased accounts."""
         after: UserId | None = BEFORE_ALL
         while after is not None:
             wrong, after = await compare_erased(self._connection, after)
@@ -162,7 +159,7 @@ class _Proof:
             self._repaired += await mending.mend_pairs(self._connection, wrong)
 
     async def _judge_uncounted(self, part: Part) -> None:
-        """Who has no count row at all is not among the users that `count` walks."""
+        """Compare the counts of users without a count row, whom `count` does not find."""
         users = [user for user in part.uncounted if user > self._last_uncounted]
         if users:
             self._last_uncounted = max(users)

@@ -1,4 +1,4 @@
-"""Accounts, remembered as a part of profiles. Knows nothing of where they are kept."""
+"""Cached accounts, stored as a part of the cached profiles."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -16,7 +16,7 @@ from storage.redis.profiles import CachedProfiles
 
 
 class CachedAccounts:
-    """Keeps `storage.ports.Accounts`: all in one round trip."""
+    """Implements `storage.ports.Accounts` with one round trip a read."""
 
     def __init__(
         self,
@@ -59,5 +59,6 @@ class CachedAccounts:
             async with closed_while_written(self._redis, [self._keys.profile(user)], Debt.ACCOUNTS):
                 return await write()
         finally:
-            # Who may see what has changed: whoever waits for news of the user looks again.
+            # A privacy change can change what other users may see, so their subscriptions must look
+            # again.
             await self._events.ring([user])

@@ -1,7 +1,7 @@
-"""Compares every cached value with the rows it was made from. Knows no command line.
+"""Compares cached values with the rows.
 
-It asks both sides while writes go on: what differs is read once more, and what still differs,
-although none of its user's changes is on its way, is drift.
+Writes go on meanwhile, so values that differ are read again. A value that still differs is wrong if
+its user has no pending changes.
 """
 
 import asyncio
@@ -22,19 +22,19 @@ from storage.redis.wire import FORGET, Reply
 
 BATCH = 100
 AGAIN_S = 0.2
-"""A change that was caught half-way is told to the caches well within that time."""
+"""A change between the two reads reaches the caches well within this time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """One batch of keys: how many were compared, and those whose values are wrong."""
+    """One batch of keys: the number compared, and the keys with wrong values."""
 
     compared: int
     wrong: Sequence[str]
 
 
 class CacheAudit:
-    """Audits one space. Own writes are not compared: they hold for seconds only."""
+    """Audits one space. Own writes are not compared, because they live for seconds only."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class CacheAudit:
         self._list_most = list_most
 
     async def batches(self) -> AsyncIterator[Audited]:
-        """Compares all keys of the space, a batch at a time, in bounded memory."""
+        """Compare all keys of the space, a batch at a time, in bounded memory."""
         async for names in self._redis.scan(self._keys.pattern, BATCH):
             by_kind: dict[str, list[UserId]] = {}
             for name in names:
@@ -67,7 +67,7 @@ class CacheAudit:
                 yield Audited(len(users), await self._wrong(what, users))
 
     async def forget(self, keys: Sequence[str]) -> None:
-        """Repairs: what is forgotten is filled from the rows again."""
+        """Delete wrong values; the next reader fills them from the rows."""
         await self._redis.pipe([(FORGET, key) for key in keys])
 
     async def _wrong(self, what: str, users: Sequence[UserId]) -> list[str]:

@@ -1,7 +1,6 @@
-"""Listens for news of users: one connection a process, however many wait. Knows no event.
+"""The change notifier: listens for news of users, on one connection for each process.
 
-A blocking read would hold up everybody on the connection that all requests share, so this has one
-of its own.
+It has a connection of its own because a blocking read would delay all requests on the shared one.
 """
 
 import asyncio
@@ -19,18 +18,18 @@ from storage.redis.wire import Wire
 log = logging.getLogger(__name__)
 
 BLOCK_MS = 5_000
-"""How long one read waits: so soon is a server that hangs found out."""
+"""How long one read blocks, and so how soon a hanging server is detected."""
 
 PAUSE_S_MAX = 5.0
 
 
 class Bell:
-    """Wakes whoever is interested in the users that the bell names.
+    """Wakes the subscriptions of the users that the notifier's stream names.
 
-    The wire is its own, and leaves the server more time for a reply than `BLOCK_MS`.
+    `wire` must be unshared, with a reply deadline above `BLOCK_MS`.
 
-    Where somebody may have come or gone, it calls `expire` before it wakes anybody: who is woken
-    must not look with what was known before, because they are not woken again.
+    If an account may have become absent or active, it calls `expire` before it wakes anybody. A
+    subscriber that woke earlier would read the old state, and would not be woken again.
     """
 
     def __init__(
@@ -42,18 +41,19 @@ class Bell:
         self._retry_after_s = retry_after_s
 
     async def listen(self, interests: Interests) -> None:
-        """Runs until it is cancelled, and connects anew with growing pauses."""
+        """Listen until cancelled. It reconnects after failures, with growing pauses."""
         pause_s = 0.0
         try:
             while True:
                 try:
                     last = await self._last()
-                    # What was told while nobody listened has to be looked for.
+                    # Entries may have been missed while disconnected, so all subscribers look for
+                    # news.
                     self._wake_all(interests)
                     pause_s = 0.0
                     while True:
                         last = await self._heard(last, interests)
-                except Exception as error:  # whatever it was: nobody must stay deaf
+                except Exception as error:  # any failure: the listener must not end
                     pause_s = min(PAUSE_S_MAX, pause_s * 2 or self._retry_after_s)
                     log.warning("events are not heard for %.1f s or more: %s", pause_s, error)
                     await asyncio.sleep(pause_s * random.uniform(0.5, 1.0))
@@ -70,13 +70,13 @@ class Bell:
         return bytes(entries[0][0]) if entries else b"0-0"
 
     async def _heard(self, last: bytes, interests: Interests) -> bytes:
-        """Waits for what comes after `last`, and returns where that ends."""
+        """Wait for entries after `last`, wake their subscribers, and return the last entry's id."""
         (reply,) = await self._wire.send([("XREAD", "BLOCK", BLOCK_MS, "STREAMS", self._key, last)])
         if not reply:
             return last
         ((_, entries),) = reply
         if len(entries) >= BELL_MAX:
-            self._wake_all(interests)  # what came before them may be trimmed away
+            self._wake_all(interests)  # earlier entries may have been trimmed
         for _, (named, told) in entries:
             if named == EVERYBODY:
                 self._wake_all(interests)

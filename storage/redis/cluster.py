@@ -1,7 +1,8 @@
-"""A Redis Cluster: the users' keys on many servers, each reached and guarded by itself.
+"""A Redis Cluster client: the users' keys on many servers, each with its own connection and
+breaker.
 
-Commands go to a server as they go to a single one; where a slot moves, they are sent after it. A
-server that is away is away for its own users: the others' caches answer. Knows nothing of caches.
+It follows redirections while slots migrate. If one server is unavailable, only the keys on it are:
+the caches on the other servers still answer.
 """
 
 import asyncio
@@ -27,9 +28,9 @@ Ask = Callable[[GuardedRedis, Sequence[Command]], Awaitable[list[Reply]]]
 
 
 class ClusterRedis:
-    """Keeps `Servers`. Each command names one key, or keys of one slot.
+    """Implements `Servers`. Each command names one key, or keys of one slot.
 
-    The commands of a pipeline run beside each other, but those to one server in their order.
+    Commands to different servers run concurrently; commands to one server run in order.
     """
 
     def __init__(
@@ -40,16 +41,17 @@ class ClusterRedis:
         self._timeout_s = timeout_s
         self._retry_after_s = retry_after_s
         self._homes: dict[int, str] = {}
-        """Whose a slot is: the address of its server; empty until it is known."""
+        """The slot map: the address of each slot's server. Empty until it has been read."""
         self._servers: dict[str, GuardedRedis] = {}
         self._door = wire_to(url)
-        """To whoever the address leads to: who is in the cluster, is asked there too."""
+        """A connection to the seed, the configured address. It is one of the servers asked for the
+        slot map."""
         self._unplaced = Debts()
-        """Of keys whose servers are not known."""
+        """Pending invalidations of keys in unmapped slots."""
         self._looking: asyncio.Task[None] | None = None
         self._next_look = 0.0
         self._silent: set[str] = set()
-        """Who did not answer when they were last asked who is in the cluster."""
+        """Servers that did not answer the last request for the slot map."""
         self._left = self._failed = 0
 
     @property
@@ -78,7 +80,7 @@ class ClusterRedis:
             for server in await self._all():
                 async for keys in server.scan(pattern, most):
                     yield keys
-        except Misplaced as error:  # what is owed there has moved
+        except Misplaced as error:  # a pending invalidation names a key that has moved
             raise self._unavailable() from error
 
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
@@ -117,7 +119,8 @@ class ClusterRedis:
             await server.close()
 
     async def _singly(self, commands: Sequence[Command], *, is_whole: bool = False) -> list[Reply]:
-        """The replies to what the commands are `singly`; `is_whole`: to all of them, or none."""
+        """The replies to the commands, each split into single keys. `is_whole`: raise if any is
+        missing."""
         if not commands:
             return []
         await self._known()
@@ -127,7 +130,8 @@ class ClusterRedis:
         return replies
 
     async def _dealt(self, commands: Sequence[Command], ask: Ask) -> list[Reply]:
-        """Each command to the server that has its key; `AWAY` where that is away, or not known."""
+        """Send each command to the server of its key. The reply is `AWAY` if that server is
+        unavailable or unknown."""
         turns: dict[GuardedRedis, list[int]] = {}
         homeless = False
         for turn, command in enumerate(commands):
@@ -138,7 +142,7 @@ class ClusterRedis:
                 turns.setdefault(server, []).append(turn)
         answers = await asyncio.gather(
             *(ask(server, [commands[turn] for turn in its]) for server, its in turns.items()),
-            return_exceptions=True,  # nothing is left behind on its way
+            return_exceptions=True,  # no command may outlive this call
         )
         replies: list[Reply] = [AWAY] * len(commands)
         for its, answer in zip(turns.values(), answers, strict=True):
@@ -154,9 +158,8 @@ class ClusterRedis:
         return replies
 
     async def _asked(self, server: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
-        """What is refused is sent again with all that was sent beside it, in their order: what has
-        run already runs twice.
-        """
+        """Send the commands to one server. If it rejects one as misplaced, send all of them again
+        in order: those that have run already run twice."""
         try:
             return await server.pipe(commands)
         except Misplaced:
@@ -167,7 +170,7 @@ class ClusterRedis:
             raise
 
     async def _followed(self, server: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
-        """Asks for one key after the other, and where it is refused, where its slot moves to."""
+        """Send one command at a time, and follow each redirection."""
 
         async def send(commands: Sequence[Command]) -> list[Reply]:
             return [await self._follow(server, command) for command in commands]
@@ -192,14 +195,14 @@ class ClusterRedis:
         return reply
 
     async def _known(self) -> None:
-        """Returns once it is known which servers there are. Raises Unavailable."""
+        """Return once the slot map is known. Raises Unavailable."""
         if not self._homes:
             await self._look_again()
             if not self._homes:
                 raise self._unavailable()
 
     async def _look_again(self) -> None:
-        """Waits for a look that began just now, a moment ago, or begins."""
+        """Wait for a read of the slot map: the current one, a recent one, or a new one."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._timeout_s):
                 await asyncio.shield(self._begin_look())
@@ -210,36 +213,37 @@ class ClusterRedis:
         return self._looking
 
     async def _look(self) -> None:
-        """Asks one after the other which server has which slot."""
+        """Read the slot map from the first server that has one."""
         try:
             wires = {at: server.wire for at, server in self._servers.items()}
             for at, wire in {_DOOR: self._door, **wires}.items():
                 try:
                     (ranges,) = await wire.send([("CLUSTER", "SLOTS")])
                     self._silent -= {at, _NOBODY}
-                    if ranges:  # an empty server that was put in another's place knows nobody
+                    if ranges:  # a replacement that is empty does not know the cluster
                         return await self._arrange(self._homes_in(ranges))
-                except Exception as error:  # whatever it was, others may know better
+                except Exception as error:  # another server may answer
                     self._warn_of(at, error)
             self._warn_of(_NOBODY, "no server knows")
         finally:
             self._next_look = time.monotonic() + self._retry_after_s
 
     def _warn_of(self, at: str, reason: object) -> None:
-        """Once an outage, however often it is asked."""
+        """Log once for each outage."""
         if at not in self._silent:
             log.warning("who is in the cluster is not said by %s: %s", at, reason)
         self._silent.add(at)
 
     def _homes_in(self, ranges: Sequence[Sequence[Any]]) -> dict[int, str]:
-        """Whose each slot is, by what a server says of the others."""
+        """The slot map in a server's reply to CLUSTER SLOTS."""
         homes: dict[int, str] = {}
         for first, last, (host, port, *_), *_ in ranges:
             homes |= dict.fromkeys(range(first, last + 1), self._address(host, port))
         return homes
 
     async def _arrange(self, homes: dict[int, str]) -> None:
-        """What is owed goes to who has the keys now; who has none is left."""
+        """Adopt a slot map: move pending invalidations to the keys' new servers, and close unused
+        servers."""
         if homes == self._homes:
             return
         owed = [self._unplaced.taken(), *(server.forgiven() for server in self._servers.values())]
@@ -272,7 +276,7 @@ class ClusterRedis:
         return self._servers[address]
 
     def _address(self, host: bytes | str | None, port: int | str) -> str:
-        """Of a server's own word for itself: who does not know its host is where we have asked."""
+        """The address in a server's reply. A server that does not know its host has the seed's."""
         named = host.decode() if isinstance(host, bytes) else host
         if named in (None, "", "?"):
             named = self._url.hostname

@@ -1,6 +1,6 @@
-"""The way to one server: pipelines behind a breaker, with a memory for what is owed.
+"""A connection to one server: pipelines behind a circuit breaker, with pending invalidations.
 
-Knows nothing of keys. Everything that goes wrong is `Unavailable`: to a cache, that is a miss.
+Every failure becomes `Unavailable`, which a cache treats as a miss.
 """
 
 import asyncio
@@ -20,24 +20,27 @@ PART = "Redis"
 
 
 class Debt(Enum):
-    """What keys that may be wrong are of, by who else mends them. Each has a place of its own."""
+    """Kinds of pending invalidations, by what else invalidates their keys. Each has its own
+    bound."""
 
     ACCOUNTS = auto()
-    """Nobody: beyond the bound they are wrong until they end, for 300 s at most."""
+    """Accounts. Nothing else invalidates them: keys above the bound stay stale until they expire,
+    for 300 s at most."""
     TOTALS = auto()
-    """Of those who stand in lists with somebody who has come or gone; nobody, too."""
+    """Totals of users with an absent or returned account in their lists. Nothing else invalidates
+    them."""
     EDGES = auto()
-    """The drain, a little later."""
+    """Edges. The drain invalidates these keys again, a little later."""
 
 
 OWED_MAX = {Debt.ACCOUNTS: 10_000, Debt.TOTALS: 50_000, Debt.EDGES: 10_000}
-"""Keys to forget once Redis is back: some 15 MB."""
+"""Keys to delete once Redis is available again: about 15 MB."""
 
 PAID_AT_ONCE = 10_000
-"""Keys a pipeline: far less than the time that a reply may take."""
+"""Keys in one pipeline, which takes far less than a reply's deadline."""
 
 PAID_SINGLY_AT_ONCE = 100
-"""Keys that are forgotten one by one: so few may be tried again when time is out."""
+"""Keys deleted one by one before a deadline: few enough to repeat if it expires."""
 
 Send = Callable[[Sequence[Command]], Awaitable[object]]
 
@@ -46,81 +49,84 @@ class Redis(Protocol):
     """What the caches need of a server."""
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
-        """Runs all commands in one round trip; each reply in its place.
+        """Run all commands in one round trip, and return their replies in order.
 
         Raises:
-            Unavailable: the server is away, too slow, or refused one of them.
+            Unavailable: the server cannot be reached, is too slow, or has rejected a command.
         """
         ...
 
     def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
-        """The same, as far as servers are there: for what one that is away was to be asked, the
-        reply is `AWAY`, in a column of values too.
+        """Like `pipe`, but the reply to a command whose server is unavailable is `AWAY`, also
+        within a list of values.
 
         Raises:
-            Unavailable: none is there.
+            Unavailable: no server is available.
         """
         ...
 
     def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
-        """The same of `first`, which has run before any of `commands` is, and then of these.
+        """Like `partly`, with the guarantee that `first` has run before any of `commands`.
+        `first`'s reply comes first.
 
         Raises as above.
         """
         ...
 
     def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
-        """The keys that look like `pattern`, about `most` of all keys looked at in one turn.
+        """The keys that match `pattern`, in batches. One step of the scan looks at about `most`
+        keys.
 
         Raises as above.
         """
         ...
 
     def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
-        """These keys may be wrong: they are deleted before anything else is asked."""
+        """Record pending invalidations: the keys are deleted before any later command is sent."""
         ...
 
     async def present(self) -> Callable[[str], bool]:
-        """Tells of a key whether its server has answered just now."""
+        """Ping the servers. Returns whether a key's server has answered."""
         ...
 
 
 class Servers(Redis, Protocol):
-    """What whoever opens and watches them needs besides."""
+    """What the owner of the connections and the monitoring need besides."""
 
     @property
     def round_trips(self) -> int: ...
 
     @property
     def failures(self) -> int:
-        """How often one was not there for whoever asked."""
+        """Number of calls that found a server unavailable."""
         ...
 
     async def ping(self) -> None:
-        """Raises Unavailable if one does not answer."""
+        """Raise Unavailable if a server does not answer."""
         ...
 
     async def close(self) -> None: ...
 
 
 async def unlink_all(redis: Redis, pattern: str) -> None:
-    """Deletes every key that looks like `pattern`.
+    """Delete every key that matches `pattern`.
 
     Raises:
-        Unavailable: as above; some may be left.
+        Unavailable: as above; some keys may be left.
     """
     async for keys in redis.scan(pattern, 1000):
         await redis.pipe([(FORGET, key) for key in keys])
 
 
 class Breaker:
-    """Leaves a failing server alone for a while, so that a request waits for it only once."""
+    """A circuit breaker: a failing server is not called for a while, so that requests do not each
+    wait for it."""
 
     def __init__(self, retry_after_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._retry_after_s = retry_after_s
         self._clock = clock
         self._open_until: float | None = None
-        """None after a time without failures: nobody need look at the clock."""
+        """None while the server works, so that a check need not read the clock."""
 
     def check(self) -> None:
         if self._open_until is None:
@@ -130,7 +136,7 @@ class Breaker:
         self._open_until = None
 
     def trip(self) -> bool:
-        """Opens it; says whether it was closed before."""
+        """Open the breaker. Returns whether it was closed."""
         now = self._clock()
         was_closed = self._open_until is None or now >= self._open_until
         self._open_until = now + self._retry_after_s
@@ -138,11 +144,11 @@ class Breaker:
 
 
 class Debts:
-    """The keys that a server is to forget, as many as `OWED_MAX` allows."""
+    """Pending invalidations of one server, up to `OWED_MAX` keys."""
 
     def __init__(self) -> None:
         self._owed: dict[Debt, dict[str, object]] = {debt: {} for debt in Debt}
-        """Keys, each with the mark of its latest debt."""
+        """Keys, each with the mark of its latest addition."""
         self.are_due = False
 
     def add(self, keys: Collection[str], debt: Debt) -> None:
@@ -153,31 +159,32 @@ class Debts:
         self.are_due = True
 
     def taken(self) -> dict[Debt, list[str]]:
-        """All of them, which are no longer owed here."""
+        """Remove and return all of them."""
         owed = {debt: list(keys) for debt, keys in self._owed.items()}
         self._owed, self.are_due = {debt: {} for debt in Debt}, False
         return owed
 
     async def pay(self, send: Send, at_once: int) -> None:
-        """Forgets them all, so many at a time. Raises what `send` does: the rest is owed on."""
+        """Flush them with `send`, `at_once` keys at a time. What `send` raises leaves the rest
+        pending."""
         for owed in self._owed.values():
             now = list(owed.items())
             for first in range(0, len(now), at_once):
                 some = now[first : first + at_once]
                 await send([(FORGET, key) for key, _ in some])
                 for key, mark in some:
-                    if owed.get(key) is mark:  # else it is owed again since
+                    if owed.get(key) is mark:  # else it was added again meanwhile
                         del owed[key]
         self.are_due = any(self._owed.values())
 
 
 class GuardedRedis:
-    """Keeps `Servers`: one, over any wire."""
+    """Implements `Servers` for one server, over any wire."""
 
     def __init__(self, wire: Wire, retry_after_s: float, *, is_one_of_many: bool = False) -> None:
         self.wire = wire
         self._is_one_of_many = is_one_of_many
-        """Whether somebody is there to ask another server for what is Misplaced."""
+        """Whether the caller handles Misplaced by asking another server."""
         self._breaker = Breaker(retry_after_s)
         self._debts = Debts()
         self._paying = asyncio.Lock()
@@ -194,7 +201,7 @@ class GuardedRedis:
         await self.pipe([("PING",)])
 
     def after(self, first: Command, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
-        return self.pipe([first, *commands])  # a server runs a pipeline in its order
+        return self.pipe([first, *commands])  # a server runs a pipeline in order
 
     async def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
         cursor = b"0"
@@ -214,12 +221,12 @@ class GuardedRedis:
         return lambda _: False
 
     async def pay(self, send: Send) -> None:
-        """Forgets what is owed here, in another way. Raises what `send` does."""
+        """Flush the pending invalidations with `send`. Raises what `send` raises."""
         async with self._paying:
             await self._debts.pay(send, PAID_SINGLY_AT_ONCE)
 
     def forgiven(self) -> dict[Debt, list[str]]:
-        """What is owed here, for somebody else to take it over."""
+        """Remove and return the pending invalidations, for another server."""
         return self._debts.taken()
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
@@ -228,7 +235,7 @@ class GuardedRedis:
         try:
             self._breaker.check()
             if self._debts.are_due:
-                async with self._paying:  # one pays for all who wait
+                async with self._paying:  # one task flushes, the others wait for it
                     self._breaker.check()
                     await self._debts.pay(self.wire.send, PAID_AT_ONCE)
             return await self.wire.send(commands)
@@ -244,4 +251,4 @@ class GuardedRedis:
             raise
 
     partly = pipe
-    """One server is there, or it is not."""
+    """A single server is either available or not."""

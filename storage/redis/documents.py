@@ -1,4 +1,4 @@
-"""Documents that clients persist, in Redis: whichever gateway is asked next knows them, too."""
+"""Persisted documents in Redis, shared by all gateways."""
 
 from contextlib import suppress
 
@@ -8,15 +8,15 @@ from storage.redis.keys import Keys
 
 DIGEST_BYTES = 64
 DOCUMENT_BYTES_MAX = 32_768
-"""A larger document is known to the gateways alone that it was sent to."""
+"""Larger documents are kept only in the memory of the gateways that received them."""
 
 
 class RedisDocuments:
-    """Keeps `storage.ports.DocumentStore`.
+    """Implements `storage.ports.DocumentStore`.
 
-    Anybody may persist any valid document, so the space is bounded by its keys: there are 32,768,
-    each made of the first bits of a digest, and the later of two documents with the same one
-    takes its place. So all take 1 GB at most, and those of an application, some MB.
+    Anyone may persist any valid document, so the number of keys is bounded: there are 32,768, each
+    made of the first bits of a digest. A document replaces an earlier one with the same key. All of
+    them take 1 GB at most; those of one application take some MB.
     """
 
     def __init__(self, redis: Redis, keys: Keys, kept_s: int) -> None:
@@ -27,7 +27,7 @@ class RedisDocuments:
     async def get(self, digest: str) -> str | None:
         key = self._keys.document(digest)
         with suppress(Unavailable):
-            # What is in use stays. (GETEX would say both, but a server before 6.2 lacks it.)
+            # Reading renews the expiry. (GETEX does both, but servers before 6.2 lack it.)
             value, _ = await self._redis.pipe([("GET", key), ("EXPIRE", key, self._kept_s)])
             if value and value[:DIGEST_BYTES] == digest.encode():
                 text: str = value[DIGEST_BYTES:].decode()

@@ -1,14 +1,14 @@
-"""The log of what happened, in streams: one a lane for services, one a user for themselves.
+"""The event log, in Redis streams: one for each lane for services, one for each subscribed user.
 
-Knows nothing of who may hear what. Everything is told at least once, and in order per target.
+Events are delivered at least once, and in order for each target.
 
 * `events(lane)`: the change feed. Trimmed by length and by age.
-* `feed(user)`: what concerns one user, from their first subscription until a while after the
-  last: of all others nothing is kept, which is nearly everybody.
-* `bell`: which users there is news of, one entry a batch; or that there is of everybody. It wakes
-  the subscribers everywhere.
+* `feed(user)`: the events of one user, from their first subscription until some time after the
+  last. Most users have no feed.
+* `bell`: the change notifier's stream, one entry per batch: the users with news, or that
+  anybody may have news. It wakes the subscriptions of all processes.
 
-Every command names one key, and the bell is rung last: whoever hears it finds the rest.
+Every command names one key. The notifier's entry comes last, so that its readers find the events.
 """
 
 import contextlib
@@ -29,22 +29,25 @@ from storage.redis.keys import Keys
 from storage.redis.wire import Command
 
 BELL_MAX = 1_000
-"""Batches that the bell remembers: whoever is further behind wakes everybody."""
+"""Length of the notifier's stream. A listener that is further behind wakes all its
+subscriptions."""
 
 _BELL_MOST = ("MAXLEN", "~", BELL_MAX)
 USERS, ABSENCES, EVERYBODY = b"users", b"absences", b"everybody"
-"""What an entry of the bell names; the second, where somebody has come or gone."""
+"""The kinds of notifier entries. ABSENCES: the users' lists may contain an account that has become
+absent or active."""
 
 _CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 _PACKED = Struct("<5q4B")
 _EVENT = b"event"
 _OPENED = (b"opened", 1)
-"""What a feed begins with: a position to go on from, and no event."""
+"""The first entry of a feed: a position to start from, not an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How much of the log is kept: entries a lane and a feed (a little more), and for how long."""
+    """How much of the log is kept: entries in each lane and feed (approximately), and for how
+    long."""
 
     lane_entries: int
     lane_s: int
@@ -54,7 +57,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An event of a feed, and where it stands there."""
+    """An event of a feed, with its position."""
 
     cursor: str
     event: Event
@@ -62,17 +65,17 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The next events of a feed, and where they end; `lost` if some before that are gone."""
+    """The next events of a feed and the cursor after them. `lost`: earlier events were trimmed."""
 
     told: Sequence[Told]
     cursor: str
     more: bool = False
-    """Whether there may be others after them."""
+    """Whether there may be further events."""
     lost: bool = False
 
 
 class RedisEvents:
-    """The log's writer and reader."""
+    """Writes and reads the log."""
 
     def __init__(self, redis: Redis, keys: Keys, kept: Kept) -> None:
         self._redis = redis
@@ -80,10 +83,10 @@ class RedisEvents:
         self._kept = kept
 
     async def publish(self, lane: Lane, changes: Sequence[EdgeChange], now_ms: int) -> None:
-        """Appends changes of one lane, in their order. May be told twice.
+        """Append changes of one lane, in order. They may be appended twice.
 
         Raises:
-            Unavailable: Redis is; some may have been appended.
+            Unavailable: Redis cannot be reached; some may have been appended.
         """
         events = list(map(event_of, changes))
         if not events:
@@ -101,14 +104,14 @@ class RedisEvents:
 
     def _to_feed(self, user: UserId, packed: bytes) -> Command:
         feed, most = self._keys.feed(user), self._kept.feed_entries
-        # NOMKSTREAM: a feed that nobody has opened is not begun.
+        # NOMKSTREAM: a feed that nobody has opened is not created.
         return ("XADD", feed, "NOMKSTREAM", "MAXLEN", "~", most, "*", _EVENT, packed)
 
     async def open(self, user: UserId) -> str:
-        """Where the user's feed ends now; from here on it is kept.
+        """Open the user's feed, and return the cursor of its end.
 
         Raises:
-            Unavailable: Redis is.
+            Unavailable: Redis cannot be reached.
         """
         feed = self._keys.feed(user)
         last, _ = await self._redis.pipe(
@@ -125,13 +128,13 @@ class RedisEvents:
         return _text(opened)
 
     async def after(self, user: UserId, cursor: str, most: int) -> Batch:
-        """At most `most` events of the user's feed that came after `cursor`.
+        """At most `most` events of the user's feed after `cursor`.
 
-        The entry at the cursor is read too: streams are trimmed from the old end, so as long as it
-        stands nothing behind it is missing.
+        The entry at the cursor is read too: streams are trimmed from the old end, so while it
+        exists no later entry is missing.
 
         Raises:
-            Unavailable: Redis is.
+            Unavailable: Redis cannot be reached.
         """
         feed = self._keys.feed(user)
         entries, _ = await self._redis.pipe(
@@ -143,26 +146,26 @@ class RedisEvents:
         return Batch(told, _text(entries[-1][0]), more=len(entries) > most)
 
     async def ring(self, users: Iterable[UserId], field: bytes = USERS) -> None:
-        """Wakes whoever waits for news of these users. Where Redis is away, nobody hears it: who
-        listens looks for what is new as soon as it is back.
-        """
+        """Wake the subscriptions to these users. If Redis is unavailable, listeners look for news
+        when they reconnect."""
         with contextlib.suppress(Unavailable):
             await self._redis.pipe([rung(self._keys, users, field)])
 
     async def resync(self) -> None:
-        """After changes that nobody listed: all feeds end, and whoever listens asks anew.
+        """Delete all feeds and wake all subscriptions, after changes that did not go through the
+        outbox.
 
         Raises:
-            Unavailable: Redis is.
+            Unavailable: Redis cannot be reached.
         """
         await unlink_all(self._redis, self._keys.feeds)
         await self._redis.pipe([("XADD", self._keys.bell, *_BELL_MOST, "*", EVERYBODY, b"")])
 
     async def oldest_ms(self) -> dict[Lane, int]:
-        """Since when the change feed holds everything, of each lane that holds anything.
+        """The time of the oldest entry in each lane's change feed. Empty lanes are left out.
 
         Raises:
-            Unavailable: Redis is.
+            Unavailable: Redis cannot be reached.
         """
         firsts = await self._redis.pipe(
             [("XRANGE", self._keys.events(lane), "-", "+", "COUNT", 1) for lane in ALL_LANES]
@@ -178,16 +181,16 @@ class RedisEvents:
 
 
 def rung(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
-    """Tells every process that there is news of these users."""
+    """A command that tells every process that these users have news."""
     told = array("q", dict.fromkeys(users)).tobytes()
     return ("XADD", keys.bell, *_BELL_MOST, "*", field, told)
 
 
 def checked_cursor(argument: str, cursor: str) -> str:
-    """`cursor`, if it can be one of a feed.
+    """Validate a cursor of a feed.
 
     Raises:
-        BadCursor: it cannot.
+        BadCursor: it has the wrong format.
     """
     if not (_CURSOR.fullmatch(cursor) and max(map(int, cursor.split("-"))) < 2**64):
         raise BadCursor(argument, NOT_A_CURSOR)
@@ -195,7 +198,7 @@ def checked_cursor(argument: str, cursor: str) -> str:
 
 
 def event_of(change: EdgeChange) -> Event:
-    """The event that a change is."""
+    """The event of a change."""
     (source, target), edge = change.pair, change.edge
     actor = target if change.turned else source
     return Event(
@@ -212,7 +215,7 @@ def event_of(change: EdgeChange) -> Event:
 
 
 def _fields(event: Event) -> tuple[str | int, ...]:
-    """An entry of the change feed: for people and for programs in any language."""
+    """An entry of the change feed, with named fields for programs in any language."""
     return (
         *("id", event.id, "version", event.version, "actor", event.actor),
         *("source", event.source, "target", event.target),
@@ -222,7 +225,8 @@ def _fields(event: Event) -> tuple[str | int, ...]:
 
 
 def _packed(event: Event) -> bytes:
-    """An entry of a feed, which nobody else reads: most are sent in vain, so they are short."""
+    """An entry of a feed, which only Kith reads. Packed, because it is sent even if no feed
+    exists."""
     return _PACKED.pack(
         event.version,
         event.actor,

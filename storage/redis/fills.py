@@ -1,4 +1,4 @@
-"""Fills caches of small values behind leases. Knows no key, no format and no way to load them."""
+"""Fills caches of small values under leases."""
 
 import asyncio
 import random
@@ -31,27 +31,28 @@ class Fills:
     async def filled(
         self, questions: Sequence[Question[Any, Any]]
     ) -> Sequence[Mapping[UserId, Any]]:
-        """The answers to questions all of whose values are missing, and none is asked for twice:
-        two round trips for all, and one load each, side by side.
+        """Load and cache the missing values of these questions, and return the answers. No value
+        may be cached, and no user may occur twice in a question. Two round trips for all, and one
+        concurrent load for each question.
 
-        Who is not the first to miss a value waits a moment for whoever was.
+        A reader that does not get a lease waits briefly for its holder's fill.
 
         Raises:
-            Unavailable: nobody's right to fill could be asked for, or a load failed.
+            Unavailable: the leases could not be taken, or a load failed.
         """
         fillings = list(map(_Filling, questions))
         keys = chain.from_iterable(one.keys.values() for one in fillings)
         tokens = await self._leases.take(list(keys))
         await self._read_of_others(fillings, tokens)
         fills = await together([one.load(tokens) for one in fillings if one.missing])
-        with suppress(Unavailable):  # what was loaded is right all the same
+        with suppress(Unavailable):  # the loaded answers are valid even if the fill fails
             await self._redis.pipe(list(chain.from_iterable(fills)))
         return [one.found for one in fillings]
 
     async def _read_of_others(
         self, fillings: Sequence["_Filling[Any, Any]"], tokens: Mapping[str, str]
     ) -> None:
-        """Adds what those have filled in who were first to miss it."""
+        """Wait, then read what the other lease holders have filled."""
         theirs = [[u for u, key in one.keys.items() if key not in tokens] for one in fillings]
         if not any(theirs):
             return
@@ -68,7 +69,7 @@ class Fills:
 
 
 class _Filling(Generic[V, A]):
-    """A question all of whose values were missing, and what has been found of them since."""
+    """A question whose values are missing, with the answers found so far."""
 
     def __init__(self, question: Question[V, A]) -> None:
         self.question = question
@@ -80,7 +81,7 @@ class _Filling(Generic[V, A]):
         return [user for user in self.question.users if user not in self.found]
 
     async def load(self, tokens: Mapping[str, str]) -> list[Command]:
-        """Loads what is missing; says how it is written where the lease is held."""
+        """Load what is missing. Returns the commands that fill the keys with a lease."""
         values, of_value = self.question.values, self.question.view.of_value
         loaded = await self.question.load(self.missing)
         self.found.update((user, of_value(value)) for user, value in loaded.items())
@@ -92,7 +93,7 @@ class _Filling(Generic[V, A]):
 
 
 async def together(awaitables: Sequence[Awaitable[T]]) -> Sequence[T]:
-    """What each comes to, side by side: one alone needs no task."""
+    """Await all concurrently. A single awaitable needs no task."""
     if len(awaitables) == 1:
         return [await awaitables[0]]
     return await asyncio.gather(*awaitables)
@@ -104,5 +105,6 @@ def fill_value(key: str, token: str, value: bytes, ttl_s: int) -> Command:
 
 
 def spread(ttl_s: int) -> int:
-    """The life of a key in milliseconds, up to a tenth less: what is filled together ends apart."""
+    """`ttl_s` in milliseconds, less up to a tenth at random, so that keys filled together expire
+    apart."""
     return int(ttl_s * random.uniform(900, 1000))

@@ -1,7 +1,8 @@
-"""Every key of the caches and the log, made here and nowhere else. Knows nothing of values.
+"""All keys of the caches and the event log.
 
-The number is the value's format: raise it with the format, and old values are never read.
-The braces mark a cache: they keep a key and its lease in one slot of a Redis Cluster.
+The number in a key is the version of its value's format: raise it when the format changes, so that
+old values are never read. The braces are a hash tag: a key and its lease share a slot of a Redis
+Cluster. Only cache keys have them.
 """
 
 import re
@@ -23,7 +24,7 @@ class Keys:
 
     space: str
 
-    # Of one user, and of whole columns, whose keys are made without a call for each.
+    # Methods for one user, and for many users without a call for each.
 
     def relations(self, user: UserId) -> str:
         return self._key("rel", user)
@@ -32,7 +33,7 @@ class Keys:
         return self._key(_LISTS[kind], user)
 
     def all_entries(self, kind: ListKind) -> Callable[[Iterable[UserId]], list[str]]:
-        """Makes those of any users: what a kind is called, is asked once."""
+        """A function from users to their keys, with the kind's name looked up once."""
         return partial(self._every, _LISTS[kind])
 
     def profile(self, user: UserId) -> str:
@@ -48,7 +49,7 @@ class Keys:
         return self._every("own", users)
 
     def events(self, lane: Lane) -> str:
-        """A lane's part of the change feed, which is no cache: `pattern` does not mean it."""
+        """A lane's change feed. It is no cache, so `pattern` does not match it."""
         return f"kith:{self.space}:events:{lane}"
 
     def feed(self, user: UserId) -> str:
@@ -56,7 +57,7 @@ class Keys:
 
     @property
     def feeds(self) -> str:
-        """What the keys of all feeds look like."""
+        """A pattern that matches all feeds."""
         return f"kith:{self.space}:feed:*"
 
     @property
@@ -64,12 +65,12 @@ class Keys:
         return f"kith:{self.space}:bell"
 
     def document(self, digest: str) -> str:
-        """Of a persisted document, by the first 15 bits of its SHA-256 in hex: no cache either."""
+        """A persisted document, by the first 15 bits of its SHA-256. No cache either."""
         return f"kith:{self.space}:document:{int(digest[:4], 16) >> 1}"
 
     @property
     def pattern(self) -> str:
-        """What all keys of the space's caches look like, leases included."""
+        """A pattern that matches all cache keys of the space, and their leases."""
         return f"kith:{self.space}:*:{{*"
 
     def _key(self, what: str, user: UserId) -> str:
@@ -80,19 +81,20 @@ class Keys:
         return [f"{head}{user}}}" for user in users]
 
 
-@lru_cache  # there are as many as caches
+@lru_cache  # bounded by the number of caches
 def _head(space: str, what: str) -> str:
     return f"kith:{space}:{what}:1:{{"
 
 
 def parsed(key: str) -> tuple[str, UserId] | None:
-    """What a key holds, and of whom; None for what guards one, and for another format's key."""
+    """The kind of a cache key and its user; None for a lease or closing, or another format
+    version."""
     match = _PARSED.fullmatch(key)
     return (match[1] + (match[3] or ""), UserId(int(match[2]))) if match else None
 
 
 def beyond(key: str) -> str:
-    """Stretches of a list beyond its head, which is at `key`: in the same slot."""
+    """The page ranges of the list at `key`, in the same slot."""
     return key + ":beyond"
 
 
@@ -102,5 +104,5 @@ def lease(key: str) -> str:
 
 
 def closing(key: str) -> str:
-    """A hash of who has closed `key`, there while nobody may fill that."""
+    """A hash of the tokens that close `key`. While it exists, nobody may fill `key`."""
     return key + ":closing"

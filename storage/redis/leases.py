@@ -1,10 +1,9 @@
-"""The short right to fill one key. Knows nothing of what is filled in.
+"""Leases: short-lived rights to fill one cache key.
 
-A reader that misses takes the lease; whoever changes what the key says deletes it; a fill is
-written only while its lease still stands. So an old read never overwrites a newer write, and one
-reader fills while the others wait: one mechanism for both (after Nishtala et al., "Scaling
-Memcache at Facebook", NSDI 2013). What is about to change may be closed besides: then nobody fills,
-however many others change meanwhile what the key says, and forget it.
+A reader that misses takes the lease; a writer deletes it; a fill is written only while its lease
+exists. So a stale read never overwrites a newer write, and one reader fills a key while the others
+wait (after Nishtala et al., "Scaling Memcache at Facebook", NSDI 2013). A writer can also close a
+key: nobody can fill it then, even if other writers invalidate it meanwhile.
 """
 
 import asyncio
@@ -20,7 +19,7 @@ from storage.redis.wire import AWAY, FORGET, MANY, Command
 
 
 def token() -> str:
-    """Tells who has taken or closed something from everybody else."""
+    """A random token that identifies the holder of a lease or a closing."""
     return secrets.token_hex(8)
 
 
@@ -31,9 +30,10 @@ class Leases:
         self._wait_s = wait_ms / 1000
 
     async def take(self, keys: Sequence[str]) -> dict[str, str]:
-        """The token of every key whose lease was free.
+        """Take the leases that are free. Returns the token of each key whose lease was taken.
 
-        Where a slot moves, a cluster is asked a second time: then it is we who have the lease.
+        While a slot migrates, a cluster may run the command twice. The second run finds our own
+        token, so the holders of the leases that seem taken are read and compared.
         """
         tokens = {key: token() for key in keys}
         replies = await self._redis.pipe(
@@ -51,14 +51,14 @@ class Leases:
         return {key: tokens[key] for key in free}
 
     async def wait(self) -> None:
-        """About as long as a fill takes."""
+        """Wait about as long as a fill takes."""
         await asyncio.sleep(self._wait_s)
 
 
 def closed(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
-    """Deletes values and takes away the right to fill them, for a time or until `opened`.
+    """Commands that delete values and forbid filling them, for `for_ms` or until `opened`.
 
-    `by`: the token of whoever closes them. Several may: nobody opens what another has closed.
+    `by`: the closer's token. Several writers may close a key; each opens only its own closing.
     """
     return [
         command
@@ -68,14 +68,15 @@ def closed(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
 
 
 def opened(keys: Iterable[str], by: str) -> list[Command]:
-    """Whoever reads these from now on may fill them, unless somebody else has closed them too."""
+    """Commands that let readers fill these keys again, unless another writer has closed them
+    too."""
     return [("HDEL", closing(key), by) for key in keys]
 
 
 def forget(keys: Iterable[str]) -> list[Command]:
-    """Deletes values together with the right to fill them from what was read before.
+    """Commands that delete values with their leases, so that no earlier read can fill them.
 
-    That goes first, for where a slot moves, the two go one by one.
+    The lease comes first in the list: while a slot migrates, the keys are deleted one by one.
     """
     return [(FORGET, lease(key), key) for key in keys]
 
@@ -83,9 +84,9 @@ def forget(keys: Iterable[str]) -> list[Command]:
 async def forget_or_owe(
     redis: Redis, keys: Collection[str], debt: Debt, *, closed_by: str | None = None
 ) -> None:
-    """Forgets values that are no longer true; or, where a server is away, as soon as it is back.
+    """Delete stale values. If a server is unavailable, record pending invalidations instead.
 
-    What was `closed_by` this token is opened; where the server is away, that ends by itself.
+    `closed_by`: the token of a closing to end. If its server is unavailable, the closing expires.
     """
     commands = [*forget(keys), *(opened(keys, closed_by) if closed_by else ())]
     away = keys
@@ -97,16 +98,17 @@ async def forget_or_owe(
 
 
 CLOSED_MS = 10_000
-"""Longer than any write takes: if its writer dies in between, nothing old was filled in."""
+"""Longer than any write takes. If the writer dies, the closing expires and no stale value was
+filled."""
 
 
 @asynccontextmanager
 async def closed_while_written(
     redis: Redis, keys: Collection[str], debt: Debt
 ) -> AsyncIterator[None]:
-    """Nobody fills these keys inside the block; at its end their values are forgotten.
+    """Keep these keys closed during the block, and delete their values at its end.
 
-    Also where the block failed: what it wrote may have been committed all the same.
+    It deletes them after an error too: the block's write may have been committed.
     """
     by = token()
     with suppress(Unavailable):

@@ -1,4 +1,4 @@
-"""The newest entries of lists, remembered. Knows nothing of where they come from."""
+"""Cached heads of lists: their newest entries."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
@@ -15,16 +15,16 @@ from storage.redis.values import CachedValues, Question, View
 from storage.redis.wire import Command
 
 VIEWS_HELD = 256
-"""Every size of a first page; those with cursors come and go."""
+"""Every size of a first page. Windows with cursors are evicted sooner."""
 
 _page: Callable[[tuple[tuple[Position, ...], bool]], Page] = partial(tuple.__new__, Page)
 
 
 class CachedLists:
-    """Keeps `storage.ports.Lists`: the head of each list, as far as `most`; the index beyond it.
+    """Implements `storage.ports.Lists`: caches the newest `most` entries of each list.
 
-    A page reads no more of a head than it shows. Beyond it, followers, which are without bound, are
-    read by stretches.
+    A page reads only as much of the head as it shows. Later pages come from the tables; those of
+    followers, which are unbounded, are read and cached as page ranges.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class CachedLists:
     def question(
         self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
     ) -> Question[Page, Page]:
-        """The same, to be asked together with something else."""
+        """The same as a question, to be asked in one round trip with others."""
         return Question(
             users,
             self._values[kind],
@@ -74,7 +74,7 @@ class CachedLists:
     async def _beyond(
         self, kind: ListKind, window: Window, users: Sequence[UserId]
     ) -> Mapping[UserId, Page]:
-        """Pages that no head and no stretch is enough for, from the tables."""
+        """Read from the tables the pages that neither the heads nor the page ranges contain."""
         if kind is not ListKind.FOLLOWERS or len(users) > 1:
             return await self._worn.pages(kind, users, window, None)
         (user,) = users
@@ -87,14 +87,15 @@ class CachedLists:
 
 @lru_cache(VIEWS_HELD)
 def _view(window: Window) -> View[Page, Page | None]:
-    """A window of a list; no page where the head of the list is not enough to know it."""
+    """A view of a window. Its answer is None if the cached head is too short."""
     return View(
         partial(_pages_of_parts, window), partial(page_of_head, window), partial(_parts, window)
     )
 
 
 def _parts(window: Window, keys: Sequence[str]) -> list[Command]:
-    """Reads the window's entries and one more: that tells whether there is more."""
+    """Commands that read the window's entries and one more, which shows whether there is a next
+    page."""
     wanted = window.size + 1
     if window.at_head:
         last = packing.bytes_of_entries(wanted) - 1
@@ -117,7 +118,7 @@ def _pages_of_parts(window: Window, parts: Sequence[bytes]) -> list[Page | None]
 
 
 def page_of_head(window: Window, head: Page) -> Page | None:
-    """The page, if the newest entries of the list are enough to know it."""
+    """The window's page, or None if the head is too short."""
     if window.at_head:  # nearly always
         if len(head.entries) > window.size:
             return Page(head.entries[: window.size], more=True)
@@ -125,6 +126,6 @@ def page_of_head(window: Window, head: Page) -> Page | None:
             return head
     ends_beyond = head.more and window.before < head.entries[-1]
     if ends_beyond and (window.backward or window.after <= head.entries[-1]):
-        return None  # it shows nothing of the head
+        return None  # the window lies beyond the head
     page = cut(head.entries, window)
     return page if page.more or not ends_beyond else None

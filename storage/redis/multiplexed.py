@@ -1,9 +1,8 @@
-"""One connection for all requests of a process: the way of the hot reads.
+"""One multiplexed connection for all requests of a process.
 
-Commands of one turn of the event loop leave in one write, and their replies come back in order: a
-pool would pay for taking, giving back and awaking a connection at every call. Knows nothing of
-what is asked. A caller who stops waiting leaves its place in the queue, so that every later reply
-still finds its own.
+Commands of one event loop iteration are sent in one write, and replies arrive in order. A pool
+would pay for borrowing, returning and waking a connection at every call. A cancelled caller keeps
+its place in the queue, so that later replies still match their calls.
 """
 
 import asyncio
@@ -20,32 +19,33 @@ from storage.redis.wire import LONG, Command, Reply, ScriptUnknown, Spelled, Wir
 GRACE_S = 0.05
 
 IN_FLIGHT_MAX = 10_000
-"""Calls that wait for replies: more would wait longer than their deadlines allow."""
+"""Calls that wait for replies. More would exceed their deadlines."""
 
 
 class Listener(Protocol):
-    """Who hears what the server says unasked (RESP3), on a wire of its own."""
+    """Receives the server's push messages (RESP3) on a connection of its own."""
 
     greeting: Sequence[Command]
-    """Makes the server talk."""
+    """Commands that enable the push messages."""
 
     def pushed(self, message: Reply) -> None:
-        """The server said this, after every reply that has come before it."""
+        """Handle a push message. It is called in order with replies: earlier replies are already
+        read."""
         ...
 
     def lost(self) -> None:
-        """The connection is gone, and with it what the server may have said."""
+        """The connection was lost, and any push messages with it."""
         ...
 
 
 _pack: Callable[[Command], bytes] = hiredis.pack_command  # type: ignore[assignment]
 
 _Call: TypeAlias = "tuple[asyncio.Future[list[Reply]], int]"
-"""Who waits for how many replies."""
+"""A call and the number of replies that it waits for."""
 
 
 class MultiplexedWire:
-    """Keeps `Wire`. Connects at the first call, and anew at the first call after a loss."""
+    """Implements `Wire`. Connects at the first call, and again at the first call after a loss."""
 
     def __init__(self, redis_url: str, timeout_s: float, listener: Listener | None = None) -> None:
         self._timeout_s = timeout_s
@@ -107,7 +107,8 @@ class _Connection(asyncio.Protocol):
     def send(self, commands: Sequence[Command]) -> "asyncio.Future[list[Reply]]":
         if self.lost or len(self._waiting) >= IN_FLIGHT_MAX:
             raise WireError("the connection is lost" if self.lost else "too many calls in flight")
-        # All or nothing: half of a call's commands would shift everybody's later replies.
+        # Pack all commands before sending any: half of a call would shift the replies of all later
+        # calls.
         packed = [
             one.packed() if type(one) is Spelled and len(one) >= LONG else _pack(one)
             for one in commands
@@ -124,7 +125,7 @@ class _Connection(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's are no subclass
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is not a subclass
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
@@ -150,18 +151,18 @@ class _Connection(asyncio.Protocol):
             self.close()
 
     def _answer(self) -> None:
-        """The oldest call has all its replies."""
+        """Complete the oldest call, which has all its replies."""
         future, _ = self._waiting.popleft()
         replies, self._replies = self._replies, []
         self._answered += 1
         if future.done():
-            return  # whoever asked has gone
+            return  # the caller was cancelled
         for one in replies:
             if isinstance(one, hiredis.HiredisError):
                 error = refusal(str(one))
                 future.set_exception(error)
                 if isinstance(error, ScriptUnknown):
-                    self.close()  # whoever comes next greets the server anew
+                    self.close()  # the next call connects anew and loads the scripts
                 return
         future.set_result(replies)
 
@@ -173,14 +174,14 @@ class _Connection(asyncio.Protocol):
             self._transport.write(b"".join(unsent))
 
     def _watch(self) -> None:
-        """One timer for all calls: if not one reply came in time, the server is lost to us."""
+        """One timer for all calls: if no reply arrives in time, the connection is given up."""
         if not self._watched:
             self._watched = True
             self._loop.call_later(self._timeout_s, self._look, self._answered)
 
     def _look(self, answered: int) -> None:
         if self._waiting and self._answered == answered:
-            # Perhaps it is we who were late: replies that lie in the socket are read first.
+            # The event loop may have been late: read the replies in the socket's buffer first.
             self._loop.call_later(GRACE_S, self._look_again, answered)
         else:
             self._look_again(-1)

@@ -1,4 +1,4 @@
-"""Caches that step aside for a viewer's own writes. Knows nothing of what the caches hold."""
+"""Reads caches such that a viewer sees their own writes."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -17,22 +17,23 @@ from storage.redis.values import CachedValues, Load, Question, View, answers, co
 from storage.redis.wire import AWAY, Reply
 
 NOTHING = packing.pending_value(())
-"""The value of a viewer none of whose writes is on its way."""
+"""The cached value of a viewer without pending writes."""
 
 PENDING_TTL_S = 5
-"""A write is pending for milliseconds, and the cache is told when it ends; this is for the rest."""
+"""A write is pending for milliseconds, and its acknowledgement deletes the value. This covers lost
+deletions."""
 
 A = TypeVar("A")
 V = TypeVar("V")
 
 
 class OwnWrites:
-    """Remembers towards whom viewers' writes are still on their way: for nearly all, nobody.
+    """Caches the targets of viewers' pending writes; nearly all viewers have none.
 
-    The caches must not answer for those users. Who they are is read before the caches, not after
-    them: a write that is told to a cache after that was read, and acknowledged before this looks,
-    would be seen in neither. One server runs a pipeline in its order, so both take one round trip;
-    of a cluster they are asked in two.
+    The caches must not answer a viewer about these users. The targets are read before the caches:
+    if they were read after, a write could reach a cache after the cache was read and be
+    acknowledged before the targets are read, and would appear in neither. One server runs a
+    pipeline in order, so both reads take one round trip; a cluster needs two.
     """
 
     def __init__(self, worn: Pending, redis: Redis, leases: Leases, keys: Keys, ttl_s: int) -> None:
@@ -52,9 +53,9 @@ class OwnWrites:
     async def seen(
         self, viewer: UserId | None, *questions: Question[Any, Any]
     ) -> list[Sequence[Any]]:
-        """The answers to each question as `viewer` may rely on them, one for each of its users.
+        """The answers to each question, one for each of its users, with the viewer's own writes.
 
-        Of any number of caches, in one round trip.
+        One round trip for any number of caches, if all values are cached.
         """
         try:
             own, replies = await self._first(viewer, questions)
@@ -75,7 +76,8 @@ class OwnWrites:
     async def _first(
         self, viewer: UserId | None, questions: Sequence[Question[Any, Any]]
     ) -> tuple[Collection[UserId], list[Sequence[Reply]]]:
-        """Whom a viewer's caches must not answer for; then the replies to each question."""
+        """The users about whom the caches must not answer this viewer, and the replies to each
+        question."""
         asked = [q.view.reads(q.values.keys(q.users)) for q in questions]
         commands = list(chain.from_iterable(asked))
         if viewer is None or not commands:
@@ -86,12 +88,12 @@ class OwnWrites:
         if pending:
             return _around(viewer, packing.pending_in(pending)), found
         towards = await self._filled(viewer)
-        if any(map(any, found)):  # what is not there need not be read again: it will be loaded
+        if any(map(any, found)):  # missing values will be loaded, so they need not be read again
             _, found = await self._first(None, questions)
         return _around(viewer, towards), found
 
     async def _completed(self, parts: Sequence["_Part[Any]"]) -> list[Sequence[Any]]:
-        """What the caches have answered, and all that they could not, or must not."""
+        """The cached answers, completed from the tables."""
         await self._fill_in([part for part in parts if part.missing])
         rest = [(part, users) for part in parts if (users := part.unanswered)]
         reads = await together([part.read(users) for part, users in rest])
@@ -100,7 +102,7 @@ class OwnWrites:
         return [_in_order(part.question.users, part.found) for part in parts]
 
     async def _fill_in(self, parts: Sequence["_Part[Any]"]) -> None:
-        """Finds what is missing of some answers, as far as Redis is there."""
+        """Fill missing values, as far as Redis is available."""
         if not parts:
             return
         try:
@@ -115,14 +117,15 @@ class OwnWrites:
             part.found.update(more)
 
     async def _filled(self, viewer: UserId) -> Collection[UserId]:
-        """Read from the tables: once for all questions of a request, which come in one turn."""
+        """The viewer's targets from the tables. Concurrent questions of one request share the
+        read."""
         filling = self._filling.get(viewer)
         if filling is None:
             filling = self._filling[viewer] = asyncio.create_task(self._fill(viewer))
         return await asyncio.shield(filling)
 
     async def _fill(self, viewer: UserId) -> Collection[UserId]:
-        del self._filling[viewer]  # whoever asks from now on may have written since
+        del self._filling[viewer]  # a later caller may have written since
         load = self._worn.of
         question = Question([viewer], self._values, self._view, load, load)
         try:
@@ -130,26 +133,26 @@ class OwnWrites:
         except Unavailable as error:
             if error.part != PART:
                 raise
-            found = await load([viewer])  # the servers of others may be there
+            found = await load([viewer])  # the servers of other keys may be available
         return cast("Collection[UserId]", found[viewer])
 
 
 class _Part(Generic[A]):
-    """A question of which the cache has not answered all, and what has been found of it so far."""
+    """A question that the cache has answered in part, with the answers found so far."""
 
     def __init__(
         self, question: Question[Any, A], replies: Sequence[Reply], own: Collection[UserId]
     ) -> None:
-        """Of `own` users the cache says nothing that the viewer could believe."""
+        """`own`: the users about whom the cache must not answer the viewer."""
         self.question = question
         self.found: dict[UserId, A | None] = answers(question.users, replies, question.view)
         self._own = own
-        self._users = list(dict.fromkeys(question.users))  # twice asked, once read
+        self._users = list(dict.fromkeys(question.users))  # each user is read once
         self._away = {u for u, reply in zip(question.users, replies, strict=True) if reply is AWAY}
 
     @property
     def missing(self) -> list[UserId]:
-        """Whose values the cache can be given."""
+        """The users whose values can be filled."""
         found, own, away = self.found, self._own, self._away
         return [u for u in self._users if not (u in found or u in own or u in away)]
 
@@ -160,12 +163,12 @@ class _Part(Generic[A]):
 
     @property
     def read(self) -> Load[A]:
-        """Answers from the tables what the cache does not."""
+        """The way to read the rest from the tables."""
         return (not self._own and self.question.beyond) or self.question.read
 
 
 def _in_order(users: Sequence[UserId], found: Mapping[UserId, V]) -> list[V]:
-    """What was found of each user."""
+    """The value of each user, in order."""
     return list(map(found.__getitem__, users))
 
 
@@ -178,5 +181,6 @@ def _answers(question: Question[Any, Any], replies: Sequence[Reply]) -> Sequence
 
 
 def _around(viewer: UserId, towards: Collection[UserId]) -> Collection[UserId]:
-    # Their own lists and counts too: a follow back makes a friend before a worker has heard of it.
+    # Includes the viewer's own lists and counts: following back makes a friend before a worker
+    # applies the edge.
     return {viewer, *towards} if towards else ()

@@ -1,18 +1,18 @@
-"""How values look in Redis. Knows nothing of keys, commands or rules. All numbers big-endian.
+"""The formats of the cached values. All numbers are big-endian.
 
 relation hash   field: the other user's id in decimals; value: two halves, forward and back,
-                each kind | flags << 4 (1 byte), since (8), version (8); zeros: no such edge.
-                field "*": as_of (8), then 1 = all forward edges are here, 2 = all back edges
-list            1 byte: whether it is the whole list; then (since, id) each (8, 8), newest first
-profile         1 byte of the account: protected, two audiences (2 bits each), gone, limited; then
-                following, followers, friends (8 each): of nearly everybody that is all;
-                then, for whom any is not 0, the other totals; then, in whose lists anybody is
-                absent, how many these are, all totals again (8 each);
-                then, of whom a service has set one, the following limit (4)
-stretch         1 byte: > was read from its new end, < from its old one; the positions of that end
-                and of the other, like entries; then all entries between the two. Those of a list
-                are a sorted set, so that the one that begins next to a position is found
-own writes      one byte, for an empty value would look like none; then user ids (8 each)
+                each kind | flags << 4 (1 byte), since (8), version (8); zeros: no edge.
+                field "*": as_of (8), then 1 = holds all forward edges, 2 = holds all back edges
+list            1 byte: 1 if it is the whole list; then (since, id) each (8, 8), newest first
+profile         1 byte of the account: protected, two audiences (2 bits each), absent, has limit;
+                then following, followers, friends (8 each): most users' values end here;
+                then, if any is not 0, the other totals; then, if any account in the lists is
+                absent, the number of absent ones for all totals (8 each);
+                then, if a service has set one, the following limit (4)
+page range      1 byte: > if read from its new end, < from its old one; the positions of that end
+                and of the other, like entries; then all entries between the two. A list's page
+                ranges are a sorted set, so that the one next to a position can be found
+own writes      1 byte, because an empty value would read as a missing one; then user ids (8 each)
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -39,14 +39,15 @@ FORWARD, BACK = 1, 2
 _HALF = Struct(">BQQ")
 _BACK = _HALF.size
 _DATES = Struct(">xQ8xxQ8x")
-# What the first byte of either half adds to a relation's kinds, looked up: a thousand a request.
+# Tables of what the first byte of each half adds to a relation's kinds: a request decodes a
+# thousand.
 _KINDS_AHEAD = [first & 15 | first >> 4 << 8 for first in range(256)]
 _KINDS_BEHIND = [(first & 15) << 4 for first in range(256)]
 _MARK = Struct(">QB")
 _ENTRY = Struct(">qq")
 _entries = cast("Callable[[bytes], Iterator[Position]]", _ENTRY.iter_unpack)
 _PUBLIC = 3
-"""So many totals are for everybody."""
+"""Number of totals that every viewer may see."""
 _PROFILE = Struct(f">B{_PUBLIC}q")
 _PUBLIC_COUNTS = Struct(f">x{_PUBLIC}q")
 _OTHERS = Struct(f">{len(NO_COUNTS.numbers) - _PUBLIC}q")
@@ -54,7 +55,7 @@ _TOTALS = Struct(f">{len(NO_COUNTS.numbers)}q")
 _ABSENT_AT = _PROFILE.size + _OTHERS.size
 _LIMIT = Struct(">I")
 _LIMITED = 1 << 6
-# A named tuple's own constructor is a Python function: a fifth of what unpacking one costs.
+# A named tuple's constructor is a Python function, a fifth of the cost of unpacking one.
 _new: Callable[..., Any] = tuple.__new__
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
 _NO_OTHERS = NO_COUNTS[_PUBLIC:]
@@ -63,13 +64,13 @@ _NO_HALF = bytes(_HALF.size)
 
 
 def half(edge: Edge) -> bytes:
-    """One direction of a relation. A tombstone has no date: nobody is to see it."""
+    """One direction of a relation. A tombstone's date is dropped, because nobody may see it."""
     since = edge.since if edge.kind else 0
     return _HALF.pack(edge.kind | edge.flags << 4, since, edge.version)
 
 
 def relation_fields(around: Neighbourhood) -> Iterator[str | int | bytes]:
-    """Fields and values of a whole relation hash in turn, the marker first."""
+    """Fields and values of a whole relation hash, alternating, the marker first."""
     forward, back = around.forward, around.back
     complete = (FORWARD if forward is not None else 0) | (BACK if back is not None else 0)
     yield from (MARKER, _MARK.pack(around.as_of, complete))
@@ -81,9 +82,9 @@ def relation_fields(around: Neighbourhood) -> Iterator[str | int | bytes]:
 
 
 def known(fields: Iterable[str | int | bytes]) -> dict[int, Relation]:
-    """What a relation hash's fields and values, in turn, say of everybody they name.
+    """The relations in a hash's alternating fields and values.
 
-    Tombstones and everything absent are one: a hash that was changed in place equals a new one.
+    Tombstones and absent fields decode alike, so a hash that was updated in place equals a new one.
     """
     turns = iter(fields)
     values = {
@@ -96,18 +97,18 @@ def known(fields: Iterable[str | int | bytes]) -> dict[int, Relation]:
 
 
 def sides(marker: bytes) -> int:
-    """Which directions a relation hash holds completely: FORWARD | BACK."""
+    """The directions that a relation hash holds completely: FORWARD | BACK."""
     return marker[-1]
 
 
 def is_whole(marker: bytes | None) -> bool:
-    """Whether a hash is there, and what is absent from it does not exist: not of a whale."""
+    """Whether a hash exists and holds both directions completely. False for a whale's."""
     return marker is not None and marker[-1] == FORWARD | BACK
 
 
 def relations_in(values: Sequence[bytes | None]) -> RelationColumn:
-    """The relations that some fields of a complete hash stand for: of those without one, none."""
-    # Without a call for each: most are None, and of most of the others the dates are never read.
+    """The relations in fields of a complete hash. None stands for no relation."""
+    # No call for each value: most are None, and the dates of most others are never read.
     kinds = [
         0 if value is None else _KINDS_AHEAD[value[0]] | _KINDS_BEHIND[value[_BACK]]
         for value in values
@@ -116,7 +117,7 @@ def relations_in(values: Sequence[bytes | None]) -> RelationColumn:
 
 
 def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> list[Relation]:
-    """The relations themselves."""
+    """The relations with their dates."""
     return [
         STRANGERS if value is None else _relation((both, *_DATES.unpack(value)))
         for both, value in zip(kinds, values, strict=True)
@@ -124,26 +125,27 @@ def _dated(kinds: Iterable[int], values: Iterable[bytes | None]) -> list[Relatio
 
 
 def page_value(page: Page) -> bytes:
-    """A list's newest entries; `page` is from its head."""
+    """A list's newest entries; `page` begins at the list's head."""
     entries = b"".join(starmap(_ENTRY.pack, page.entries))
     return (b"\0" if page.more else b"\1") + entries
 
 
 def entries_in(value: bytes) -> tuple[tuple[Position, ...], bool]:
-    """A list value's entries, and whether nothing comes after them.
+    """A list value's entries, and whether the list ends with them.
 
-    A value that was read only in part holds whole entries too: the reader asks for them so.
+    A value that was read in part must end at an entry's boundary.
     """
     return tuple(_entries(value[1:])), value[0] == 1
 
 
 def bounds(window: Window) -> tuple[bytes, bytes]:
-    """Its positions, like entries. A date before all others would not be in their order."""
+    """The window's positions, formatted like entries. Negative dates would break the byte order."""
     return _ENTRY.pack(*max(window.after, _FIRST)), _ENTRY.pack(*max(window.before, _FIRST))
 
 
 def stretch(window: Window, page: Page) -> bytes:
-    """The page of a window, as far as it is known where the next one begins."""
+    """The page of a window as a page range. If the list goes on, the page's last entry becomes the
+    end position, where the next range begins."""
     new, old = bounds(window)
     value = page_value(page)[1:]
     if page.more and window.backward:
@@ -154,13 +156,13 @@ def stretch(window: Window, page: Page) -> bytes:
 
 
 def stretch_in(value: bytes) -> tuple[Position, Position, tuple[Position, ...]]:
-    """The position that its entries come after, the one they come before, and all of them."""
+    """The position before its entries, the one after them, and the entries."""
     new, old, *entries = _entries(value[1:])
     return (new, old, tuple(entries)) if value[:1] == b">" else (old, new, tuple(entries))
 
 
 def bytes_of_entries(count: int) -> int:
-    """How long a list value with `count` entries is."""
+    """The length of a list value with `count` entries."""
     return 1 + count * _ENTRY.size
 
 
@@ -176,7 +178,7 @@ def profile_value(profile: Profile) -> bytes:
 
 
 def profiles_in(values: Sequence[bytes]) -> list[Profile]:
-    """The profiles of a column of users."""
+    """The profiles of a column of values."""
     said = b"".join(values)
     if len(said) == len(values) * _PROFILE.size:  # no value is shorter
         return _usual(said)
@@ -188,7 +190,7 @@ def profiles_in(values: Sequence[bytes]) -> list[Profile]:
 
 
 def profile_column(values: Sequence[bytes]) -> Sequence[Profile]:
-    """The same, in columns of totals where these are all that there is."""
+    """The same, as columns of totals if no value holds more than the public totals."""
     said = b"".join(values)
     if len(said) != len(values) * _PROFILE.size or any(said[:: _PROFILE.size]):
         return profiles_in(values)
@@ -197,12 +199,12 @@ def profile_column(values: Sequence[bytes]) -> Sequence[Profile]:
 
 
 def _usual(values: bytes) -> list[Profile]:
-    """The profiles of values that hold no more than those of nearly everybody."""
+    """The profiles of values in the shortest format."""
     if len(values) == _PROFILE.size:
-        # Of a list's owner: to set up columns takes as long again as reading it.
+        # A list's owner: setting up columns would double the time.
         only = _new(Counts, _PUBLIC_COUNTS.unpack(values) + _NO_OTHERS)
         return [_new(Profile, (_ACCOUNTS[values[0]], only))]
-    # A column at a time, without a call of Python for each: a page of buttons shows a hundred.
+    # By column, without a Python call for each: a page of buttons shows a hundred.
     accounts = map(_ACCOUNTS.__getitem__, values[:: _PROFILE.size])
     totals = map(add, _PUBLIC_COUNTS.iter_unpack(values), repeat(_NO_OTHERS))
     counts = map(_new, repeat(Counts), totals)
@@ -210,7 +212,7 @@ def _usual(values: bytes) -> list[Profile]:
 
 
 def _whole(usual: Profile, value: bytes) -> Profile:
-    """The profile that a longer value holds, of which the usual part was read."""
+    """The profile in a longer value. `usual`: its first part, decoded."""
     account, counts = usual
     end = len(value)
     if value[0] & _LIMITED:
@@ -231,7 +233,7 @@ def _said(account: Account) -> int:
 
 
 def _account(said: int) -> Account:
-    """The account whose first byte this is, but for its limit."""
+    """The account with this first byte, without its limit."""
     privacy = Privacy(
         protected=bool(said & 1),
         following=Audience(said >> 1 & 3),
@@ -249,13 +251,13 @@ def _limited(value: bytes) -> Account:
 def profiles_held(
     users: Sequence[UserId], replies: Sequence[bytes | None]
 ) -> dict[UserId, Profile]:
-    """The profiles of those users whose values are there."""
+    """The profiles of those users whose values are cached."""
     held = {user: value for user, value in zip(users, replies, strict=True) if value}
     return dict(zip(held, profiles_in(list(held.values())), strict=True))
 
 
 def accounts_in(values: Sequence[bytes]) -> list[Account]:
-    """Only the accounts of a column of users."""
+    """The accounts of a column of values."""
     return [_ACCOUNTS[value[0]] if value[0] < _LIMITED else _limited(value) for value in values]
 
 
@@ -265,11 +267,11 @@ def pending_value(ids: Collection[UserId]) -> bytes:
 
 def pending_in(value: bytes) -> Collection[UserId]:
     if len(value) == 1:
-        return ()  # of nearly everybody
+        return ()  # nearly always
     return frozenset(
         UserId(int.from_bytes(value[i : i + 8], "big")) for i in range(1, len(value), 8)
     )
 
 
 _ACCOUNTS = list(map(_account, range(2 * _LIMITED)))
-"""By their first byte. Nearly everybody's is the first, and one object."""
+"""By their first byte. Most accounts are the first, which is one object."""

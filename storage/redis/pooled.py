@@ -1,7 +1,8 @@
-"""redis-py's pool: one connection a call. For TLS, and for whatever else redis-py can reach.
+"""redis-py's connection pool: one connection per call, for TLS and other addresses that only
+redis-py supports.
 
-That may be a server in cluster mode, which answers no question for the keys of several users: so
-their values are asked for one by one, in their order.
+The server may be in cluster mode and reject commands with keys of several slots, so these are split
+into single keys.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from storage.settings import StorageSettings
 
 
 class PooledWire:
-    """Keeps `Wire`."""
+    """Implements `Wire`."""
 
     def __init__(self, settings: StorageSettings) -> None:
         self._client = client(settings)
@@ -34,7 +35,7 @@ class PooledWire:
             async with self._client.pipeline(transaction=False) as pipeline:
                 for command in commands:
                     pipeline.execute_command(*command)
-                # Not told where in the pipeline an error was, which would hide what it says.
+                # With raise_on_error, redis-py's own text would replace the server's message.
                 replies = list(await pipeline.execute(raise_on_error=False))
             for reply in replies:
                 if isinstance(reply, RedisError):
@@ -50,7 +51,7 @@ class PooledWire:
 
 
 def client(settings: StorageSettings) -> "RedisPy":
-    """A redis-py client with bounded connections and short time-outs."""
+    """A redis-py client with a bounded number of connections and short timeouts."""
     pool = BlockingConnectionPool.from_url(
         settings.redis_url,
         max_connections=settings.redis_connections_max,

@@ -1,4 +1,4 @@
-"""Pages and profiles in one round trip. Knows nothing of what either says."""
+"""Cached pages and profiles, read in one round trip."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,8 @@ from storage.redis.profiles import CachedProfiles
 
 
 class CachedProfiledLists:
-    """Keeps `storage.ports.ProfiledLists`: a part of a value an owner, and a value a user."""
+    """Implements `storage.ports.ProfiledLists`: reads part of a value for each owner, and one value
+    for each user."""
 
     def __init__(self, own: OwnWrites, lists: CachedLists, profiles: CachedProfiles) -> None:
         self._own = own

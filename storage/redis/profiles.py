@@ -1,4 +1,4 @@
-"""Accounts and totals, remembered together. Knows nothing of where they are kept."""
+"""Cached profiles: accounts and totals in one value."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -14,7 +14,8 @@ from storage.redis.own_writes import OwnWrites
 from storage.redis.values import CachedValues, Load, Question, View
 
 PROFILE_TTL_S = 300
-"""No drain mends accounts: what Redis could not be told is shown for so long at most."""
+"""Account changes do not go through the drain, so a lost invalidation is visible for at most this
+long."""
 
 _WHOLE = View[Profile, Profile | None](packing.profiles_in, lambda profile: profile)
 _COLUMNS = View[Profile, Profile | None](packing.profile_column, lambda profile: profile)
@@ -22,7 +23,7 @@ _ACCOUNTS = View[Profile, Account | None](packing.accounts_in, attrgetter("accou
 
 
 class CachedProfiles:
-    """Keeps `storage.ports.Profiles`: one value a user, all in one round trip."""
+    """Implements `storage.ports.Profiles`: one value for each user, all in one round trip."""
 
     def __init__(
         self,
@@ -50,7 +51,7 @@ class CachedProfiles:
     async def accounts(
         self, users: Sequence[UserId], read: Load[Account]
     ) -> Mapping[UserId, Account]:
-        """What the same values say of accounts; `read` says it where Redis cannot."""
+        """The accounts in the cached profiles. `read` reads them if Redis is unavailable."""
         question = Question(users, self._values, _ACCOUNTS, self._load, read)
         (found,) = await self._own.seen(None, question)
         return dict(zip(users, found, strict=True))
@@ -58,6 +59,6 @@ class CachedProfiles:
     def question(
         self, users: Sequence[UserId], viewer: UserId | None
     ) -> Question[Profile, Profile]:
-        """The same as `of`, to be asked together with something else."""
+        """The same as a question, to be asked in one round trip with others."""
         read = partial(self._worn.of, viewer=viewer)
         return Question(users, self._values, _WHOLE, self._load, read)

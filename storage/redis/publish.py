@@ -1,6 +1,7 @@
-"""Tells the caches of changed edges. The one place that knows which keys an edge is part of.
+"""Updates the caches after edge changes. Only this module maps an edge to the keys that depend on
+it.
 
-Knows nothing of who changed it. All of it may happen twice, late, and out of order.
+All updates are idempotent and may come late and out of order.
 """
 
 from collections import defaultdict
@@ -21,14 +22,14 @@ from storage.redis.wire import AWAY, FORGET, Command
 _AHEAD, _BEHIND = 0, 1
 
 _About = tuple[UserId, Command]
-"""Whose key a command is about."""
+"""A command and the user whose key it concerns."""
 
 
 class RedisCaches:
-    """Keeps `storage.ports.Caches`.
+    """Implements `storage.ports.Caches`.
 
-    Relation hashes are brought up to date in place, by version: they are large, and hot. Lists,
-    profiles and own writes are small, and forgotten.
+    Relation hashes are large and hot, so they are updated in place, by version. Lists, profiles and
+    own writes are small, so they are deleted.
     """
 
     def __init__(self, redis: Redis, keys: Keys, relations_most: int) -> None:
@@ -44,7 +45,7 @@ class RedisCaches:
         about = [*self._both_sides(edge, back), *_forgotten(owners, self._owner_keys)]
         if any(step.turned for step in decision.steps):
             about = [*self._both_sides(back, edge), *about]
-        away: Set[UserId] = {user for user, _ in about}  # if cut off: it may have been sent
+        away: Set[UserId] = {user for user, _ in about}  # if cancelled: maybe sent
         try:
             away = await self._told(about)
         finally:
@@ -64,31 +65,35 @@ class RedisCaches:
         )
 
     async def present(self) -> Callable[[UserId], bool]:
-        """Tells whose caches can be told of anything right now."""
+        """Ping the servers. Returns whether a user's caches can be updated now."""
         is_there = await self._redis.present()
         return lambda user: is_there(self._keys.relations(user))
 
     async def settled(self, sources: Iterable[UserId]) -> None:
-        """These users' changes are acknowledged. Only speed depends on hearing of it."""
+        """Delete the cached own writes of users whose changes were acknowledged. Failure costs only
+        speed."""
         try:
             await self._redis.pipe(forget(map(self._keys.own_writes, dict.fromkeys(sources))))
         except Unavailable:
             return
 
     async def forget_everything(self) -> None:
-        """After a change that nobody listed. Ends all leases too, so that no older fill succeeds.
+        """Delete all caches of the space and all leases, so that no earlier read can fill them.
+
+        For changes that did not go through the outbox.
 
         Raises:
-            Unavailable: Redis is.
+            Unavailable: Redis cannot be reached.
         """
         await unlink_all(self._redis, self._keys.pattern)
 
     async def forget_totals(self, users: Sequence[UserId]) -> None:
-        """Somebody in these users' lists has gone, or is back."""
+        """Invalidate these users' profiles, after an account in their lists has become absent or
+        active."""
         await forget_or_owe(self._redis, self._keys.all_profiles(users), Debt.TOTALS)
 
     async def forget_user(self, user: UserId) -> None:
-        """Nothing is left of this user."""
+        """Delete all caches of an erased user."""
         keys = dict.fromkeys(
             [
                 *self._owner_keys(user),
@@ -99,7 +104,7 @@ class RedisCaches:
         await forget_or_owe(self._redis, keys, Debt.ACCOUNTS)
 
     async def _told(self, about: Sequence[_About]) -> Set[UserId]:
-        """Runs what there is about each user; says whose servers were away."""
+        """Run each user's commands. Returns the users whose server is unavailable."""
         try:
             replies = await self._redis.partly([command for _, command in about])
         except Unavailable:
@@ -107,9 +112,8 @@ class RedisCaches:
         return {user for (user, _), reply in zip(about, replies, strict=True) if reply is AWAY}
 
     def _owe(self, users: Iterable[UserId]) -> None:
-        """All that may be wrong of these, with the leases: whoever holds one may have read what was
-        there before.
-        """
+        """Record pending invalidations of all that may be stale for these users, with the leases: a
+        lease's holder may have read the previous state."""
         keys = [
             key for user in users for key in (self._keys.relations(user), *self._owner_keys(user))
         ]
@@ -133,16 +137,16 @@ class RedisCaches:
         ]
 
     def _both_sides(self, ahead: EdgeChange, behind: EdgeChange) -> list[_About]:
-        """The hash of the first of `ahead`'s pair, as far as either edge has ever been."""
+        """Update both halves of the relation of `ahead`'s source to its target, except edges that
+        never existed."""
         return [
             *self._relations([ahead] if ahead.edge.version else [], _AHEAD),
             *self._relations([behind] if behind.edge.version else [], _BEHIND),
         ]
 
     def _relations(self, changes: Sequence[EdgeChange], side: int) -> list[_About]:
-        """One script a user, with all that changed on this side of their hash; and before it, the
-        end of the right to fill that from what was read before.
-        """
+        """One script for each user, with all changes on this side of their hash. Before it, a
+        command ends the hash's lease, so that no earlier read can fill it."""
         fields: defaultdict[UserId, list[int | bytes]] = defaultdict(list)
         for change in changes:
             pair = change.pair if side == _AHEAD else change.pair.turned

@@ -1,8 +1,8 @@
-"""Relation checks from one hash a user. Knows nothing of who asks.
+"""Cached relation checks: one hash for each user.
 
-A check of a thousand ids in both directions is one HMGET: the marker says that what is absent from
-the hash does not exist. A user with too many edges in one direction keeps only the other there;
-against a whale, the others' own hashes are asked instead, for they are bounded.
+A check of a thousand ids in both directions is one HMGET. The marker field tells that absent fields
+mean no relation. A user with too many edges in one direction has only the other one cached; checks
+against such a whale read the other users' hashes instead, which are bounded.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ _BOTH = packing.FORWARD | packing.BACK
 
 
 class _Held(NamedTuple):
-    """What a hash says to a check; `sides` tells which directions it may be believed in."""
+    """A hash's answer to a check. `sides`: the directions in which it is complete."""
 
     relations: RelationColumn
     sides: int
 
 
 class CachedRelations:
-    """Keeps `storage.ports.Relations`."""
+    """Implements `storage.ports.Relations`."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class CachedRelations:
     async def _held(
         self, checks: Sequence[Check], first: Sequence[Command] = ()
     ) -> list[_Held | None]:
-        """Asks the hashes of all checks, after the commands in `first`, in one round trip."""
+        """Read the hashes of all checks, after the commands in `first`, in one round trip."""
         replies = await self._redis.partly([*first, *map(self._read, checks)])
         values = replies[len(first) :]
         return list(map(_believed, _markers(values), values))
@@ -112,7 +112,7 @@ class CachedRelations:
     async def _completed(
         self, checks: Sequence[Check], found: Sequence[_Held | None]
     ) -> list[RelationColumn]:
-        """Answers what the hashes could not: whales' followers, and fills that were lost."""
+        """Answer what the hashes could not: whales' followers, and fills that failed."""
         sides = [held.sides if held else 0 for held in found]
         if min(sides) == _BOTH:
             return [held.relations for held in found if held]
@@ -130,7 +130,8 @@ class CachedRelations:
         ]
 
     async def _from_others(self, whales: Sequence[Check]) -> Sequence[Sequence[Relation]]:
-        """Relations of whales whose back side is from the others' own hashes, where those are."""
+        """Relations of whales, with the back side from the others' hashes, or else from the
+        tables."""
         turned = [Check(other, [check.user]) for check in whales for other in check.others]
         try:
             held = await self._held(turned)
@@ -148,7 +149,7 @@ class CachedRelations:
 
 
 def _markers(replies: Sequence[Reply]) -> list[bytes | None]:
-    """Takes its last field off each reply: a thousand values need not be copied."""
+    """Remove and return the last field of each reply. Popping avoids copying a thousand values."""
     return [None if reply is AWAY else reply.pop() for reply in replies]
 
 
@@ -159,7 +160,7 @@ def _believed(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | N
 
 
 def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> RelationColumn:
-    """Forward sides from one source, back sides from the other."""
+    """The forward sides of `ahead` with the back sides of `behind`."""
     return column_of(
         [
             Relation(a.kinds & ~0xF0 | b.kinds & 0xF0, a.since, b.back_since)

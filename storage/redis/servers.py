@@ -1,4 +1,4 @@
-"""Which way leads to the servers at an address. Knows nothing of what is asked there."""
+"""Chooses the connections to the servers at an address."""
 
 from dataclasses import replace
 
@@ -11,12 +11,12 @@ from storage.settings import CLUSTER, StorageSettings
 
 
 def is_plain(url: str) -> bool:
-    """Whether one connection to one server is all there is."""
+    """Whether the address is a single server without TLS."""
     return url.split(":")[0] in ("redis", "unix")
 
 
 def servers_at(url: str, settings: StorageSettings) -> Servers:
-    """One server, or a cluster of them."""
+    """A client of one server, or of a cluster."""
     scheme, rest = url.split(":", 1)
     if not scheme.endswith(CLUSTER):
         return GuardedRedis(wire_to(url, settings), settings.redis_retry_after_s)
@@ -29,7 +29,7 @@ def servers_at(url: str, settings: StorageSettings) -> Servers:
 
 
 def wire_to(url: str, settings: StorageSettings) -> Wire:
-    """TLS is left to redis-py; a plain connection serves all requests at once."""
+    """A shared multiplexed connection, or for TLS a pool of redis-py."""
     if is_plain(url):
         return MultiplexedWire(url, settings.redis_timeout_s)
     return PooledWire(replace(settings, redis_url=url))

@@ -1,7 +1,7 @@
-"""Stretches of long lists, remembered for a while. Knows nothing of where they come from.
+"""A cache of page ranges: parts of long lists beyond the cached head.
 
-Who comes to a page beyond a list's head is nearly always on a walk through it: so that page and its
-next ones are read as one. What is told of a change to the list forgets its stretches with its head.
+A reader of a page beyond a list's head is nearly always scrolling through the list, so that page
+and the next ones are read as one range. Invalidating a list deletes its page ranges with its head.
 """
 
 from collections.abc import Awaitable, Callable
@@ -18,14 +18,17 @@ from storage.redis.scripts import CALL, FILL_STRETCH
 from storage.redis.wire import Command
 
 STRETCHES_MAX = 16
-"""Of one list: walks through it at the same time, or stretches that one of them has left behind."""
+"""Page ranges of one list: readers who scroll through it at the same time, and their earlier
+ranges."""
 
 TTL_S = 60
-"""After the last was added. Long enough for a walk; what changes the list forgets them anyway."""
+"""Time to live, renewed when a range is added. Long enough to scroll; changes delete the ranges
+earlier."""
 
 
 class Stretches:
-    """Reads pages of lists by stretches of `size` entries. Who reads a cached list, finds them."""
+    """Reads page ranges of `size` entries from the tables and caches them. READ_WINDOW finds them
+    there."""
 
     def __init__(self, redis: Redis, leases: Leases, size: int) -> None:
         self._redis = redis
@@ -35,10 +38,10 @@ class Stretches:
     async def page(
         self, key: str, window: Window, read: Callable[[Window], Awaitable[Page]]
     ) -> Page:
-        """A page of the list with this key, which neither its head nor a stretch of it holds."""
+        """A page of the list at `key` that neither its head nor a cached page range contains."""
         is_walk = 0 < 2 * window.size <= self._size
         token = await self._right_to_fill(beyond(key)) if is_walk else None
-        if token is None:  # another reader's stretch is on its way: it need not be waited for
+        if token is None:  # another reader is loading a page range
             return await read(window)
         wide = window._replace(size=self._size)
         page = await read(wide)
@@ -58,7 +61,7 @@ def _fill(key: str, token: str, value: bytes) -> Command:
 
 
 def _narrowed(page: Page, window: Window) -> Page:
-    """The window's own page out of one that begins as it does."""
+    """The window's page, cut from a longer page with the same start."""
     first = max(0, len(page.entries) - window.size) if window.backward else 0
     shown = page.entries[first : first + window.size]
     return Page(shown, page.more or len(shown) < len(page.entries))

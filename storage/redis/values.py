@@ -1,4 +1,4 @@
-"""Small values, one a user, and what is asked of them. Knows no key, and no format."""
+"""The types of small cached values, one for each user, and of the questions to them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,22 +15,23 @@ Load = Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, V]]]
 
 
 class View(NamedTuple, Generic[V, A]):
-    """One way to look at values, a column at a time: what of them is read, and what they answer."""
+    """One way to decode values: which part of them to read, and how to turn a column of them into
+    answers."""
 
     of_replies: Callable[[Sequence[bytes]], Sequence[A]]
     of_value: Callable[[V], A]
     parts: Callable[[Sequence[str]], list[Command]] | None = None
-    """Reads a part of each key's value, empty if there is none; it may not be enough to answer.
-    None: values are read whole."""
+    """Makes commands that read part of each key's value, empty if there is none. A part may be too
+    short for an answer. None: whole values are read."""
 
     def reads(self, keys: Sequence[str]) -> list[Command]:
-        """What to ask the server."""
+        """The commands that read these keys."""
         return whole(keys) if self.parts is None else self.parts(keys)
 
 
-@dataclass(frozen=True)  # generic: typing sets an attribute on what it makes
+@dataclass(frozen=True)  # no slots: typing sets an attribute on generic instances
 class CachedValues(Generic[V]):
-    """One value a user. `ttl_s` may depend on the value."""
+    """A cache with one value for each user. `ttl_s` may depend on the value."""
 
     keys: Callable[[Iterable[UserId]], list[str]]
     pack: Callable[[V], bytes]
@@ -38,11 +39,11 @@ class CachedValues(Generic[V]):
 
 
 class Question(NamedTuple, Generic[V, A]):
-    """What is asked of one cache, once for each of `users`.
+    """A question to one cache, asked for each of `users`.
 
-    `load` gets what the cache holds: the same for everybody. `read` answers the viewer from the
-    tables, where the cache must not, or cannot be reached; `beyond` answers everybody, where all
-    that the cache holds cannot tell.
+    `load` reads the values to cache from the tables, the same for every viewer. `read` reads the
+    viewer's answers from the tables, when the cache is stale for the viewer or unavailable.
+    `beyond` reads everybody's answers, when a cached value is too short for one.
     """
 
     users: Sequence[UserId]
@@ -58,21 +59,21 @@ def columns(
     asked: Sequence[Sequence[Command]],
     replies: Sequence[Reply],
 ) -> list[Sequence[Reply]]:
-    """What was replied to the commands of each question, once for each of its users."""
+    """The replies of each question, one for each of its users."""
     turns = iter(replies)
     return [
-        # Whole values of any keys are one reply.
+        # MGET of whole values gives one reply, a list.
         next(turns) if commands and q.view.parts is None else list(islice(turns, len(commands)))
         for q, commands in zip(questions, asked, strict=True)
     ]
 
 
 def answers(users: Sequence[UserId], replies: Sequence[Reply], view: View[V, A]) -> dict[UserId, A]:
-    """The answers of those users whose values are there."""
+    """The answers of those users whose values are cached."""
     held = {user: reply for user, reply in zip(users, replies, strict=True) if reply}
     return dict(zip(held, view.of_replies(list(held.values())), strict=True))
 
 
 def whole(keys: Sequence[str]) -> list[Command]:
-    """Reads the values of any keys, which are one reply."""
+    """A command that reads these keys' values in one reply."""
     return [Spelled((MANY, *keys))] if keys else []

@@ -1,4 +1,4 @@
-"""How commands travel to a Redis-protocol server. Knows nothing of caches."""
+"""The protocol of sending commands to a Redis-protocol server."""
 
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -8,16 +8,15 @@ Command = tuple[str | bytes | int, ...]
 Reply = Any
 
 FORGET = "UNLINK"
-"""Deletes any keys; its reply is how many there were."""
+"""Deletes any keys; its reply is their number."""
 
 MANY = "MGET"
-"""Reads the values of any keys, for which its reply is a list. One server answers that for a third
-of what as many commands cost; a wire to several would have to ask them one by one.
-"""
+"""Reads the values of any keys; its reply is a list. On one server it costs a third of as many
+GETs. Wires to several servers split it into GETs."""
 
 
 class _Lengths(dict[int, str]):
-    """What stands between a text and one of this length."""
+    """The protocol's separator before a text of each length."""
 
     def __missing__(self, length: int) -> str:
         spelled = self[length] = f"\r\n${length}\r\n"
@@ -31,14 +30,14 @@ LONG = 64
 
 
 class Spelled(tuple[str, ...]):
-    """A command of nothing but ASCII text."""
+    """A preformatted command: all its arguments are ASCII text."""
 
     __slots__ = ()
 
     def packed(self) -> bytes:
-        """As the protocol has it: how many texts these are, and the length of each before it.
+        """The command in RESP: the number of arguments, and the length of each before it.
 
-        Of `LONG` and more texts, this takes two thirds of the time that hiredis takes.
+        For `LONG` or more arguments this takes two thirds of hiredis' time.
         """
         pieces = [""] * (2 * len(self))
         pieces[::2] = map(_LENGTHS.__getitem__, map(len, self))
@@ -54,17 +53,18 @@ class _Away:
 
 
 AWAY: Reply = _Away()
-"""Stands where a reply would, if its server were there: no value, like None."""
+"""The reply of a server that is unavailable. False, like a missing value."""
 
 
 class WireError(Exception):
-    """The server could not be reached, hung up, or answered a command with an error."""
+    """The server cannot be reached, closed the connection, or replied with an error."""
 
 
 class Misplaced(WireError):
-    """A server of a cluster does not have a key, or not any more; `at` is the address of who has.
+    """A cluster server rejected a command because another one has the key, at address `at` if
+    known.
 
-    Where that slot `is_moving`, who has it wants `ASKING` to be said first.
+    If the slot `is_moving`, that server needs `ASKING` before the command.
     """
 
     def __init__(self, text: str, at: str | None = None, *, is_moving: bool = False) -> None:
@@ -74,11 +74,11 @@ class Misplaced(WireError):
 
 
 class ScriptUnknown(WireError):
-    """The server has forgotten a script that it was told when the connection was made."""
+    """The server has lost a script that was loaded when the connection was made."""
 
 
 def refusal(text: str) -> WireError:
-    """What a server's error means."""
+    """The exception for a server's error message."""
     match text.split(" "):
         case ["MOVED" | "ASK" as kind, _, address]:
             return Misplaced(text, address, is_moving=kind == "ASK")
@@ -90,7 +90,8 @@ def refusal(text: str) -> WireError:
 
 
 def singly(commands: Sequence[Command]) -> list[Command]:
-    """The same by one key each where keys may lie on several servers, or be on their way."""
+    """The commands with MGET and UNLINK split into single keys, for servers that may not hold all
+    keys."""
     return [one for command in commands for one in _single(command)]
 
 
@@ -103,7 +104,7 @@ def _single(command: Command) -> Sequence[Command]:
 
 
 def rejoined(commands: Sequence[Command], replies: Iterable[Reply]) -> list[Reply]:
-    """The replies to `commands`, from those to what `singly` made of them."""
+    """The replies to `commands`, from the replies to their `singly` form."""
     turns = iter(replies)
     return [_rejoined(command, turns) for command in commands]
 
@@ -118,20 +119,20 @@ def _rejoined(command: Command, turns: Iterator[Reply]) -> Reply:
 
 
 class Wire(Protocol):
-    """A way to send. Replies come as the server gives them: bytes, integers, lists, None."""
+    """A connection. Replies are as the server sends them: bytes, integers, lists, None."""
 
     round_trips: int
-    """How often something was sent: what the tests of costs count."""
+    """Number of writes to the server. The cost tests read it."""
 
     def send(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
-        """Runs the commands, of which there is one at least, in their order and in one round trip;
-        each reply in its place.
+        """Run the commands (at least one) in order and in one round trip. Returns the replies in
+        order.
 
         Raises, at once or when awaited:
-            WireError: the server is away, too slow, or refused one of the commands.
+            WireError: the server cannot be reached, is too slow, or has rejected a command.
         """
         ...
 
     async def close(self) -> None:
-        """Hangs up. A later `send` connects anew."""
+        """Close the connection. A later `send` connects anew."""
         ...

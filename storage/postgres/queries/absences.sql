@@ -1,8 +1,8 @@
--- Who is not here: accounts that are switched off, or deleted and not yet erased.
+-- Absent accounts: deactivated, or deleted and not yet erased.
 
 -- name: all_absent
--- The next $2 of them behind the user $1: one range of a small index; and, beside nobody, the clock
--- before they were read, in microseconds.
+-- The next $2 absent accounts after the user $1: one range of a small index. The row of user 0 has
+-- the clock before the read, in microseconds.
 SELECT 0 AS user_id, (extract(epoch FROM now()) * 1000000)::bigint AS now
 UNION ALL
 (SELECT user_id, NULL FROM account
@@ -10,8 +10,8 @@ UNION ALL
  ORDER BY user_id LIMIT $2)
 
 -- name: lately_changed
--- The next $3 who have come or gone behind ($1, $2): one range of a small index; and, beside nobody,
--- the clock before they were read.
+-- The next $3 accounts whose state changed after ($1, $2): one range of a small index. The row of
+-- user 0 has the clock before the read, in microseconds.
 SELECT 0 AS user_id, (extract(epoch FROM now()) * 1000000)::bigint AS changed_at, false AS absent
 UNION ALL
 (SELECT user_id, changed_at, state <> 0 AND erased_at IS NULL FROM account

@@ -1,12 +1,12 @@
 -- name: write_state
--- The state of the user $1 is $2 from now on: one row.
+-- Sets the state of the user $1 to $2: one row.
 UPDATE account
 SET state = $2::smallint, changed_at = clock.now, deleted_at = CASE WHEN $2 = 2 THEN clock.now END
 FROM (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now) clock
 WHERE user_id = $1
 
 -- name: states
--- The states of the users $1, and how many edges are counted of those that are deleted: three probes
+-- The states of the users $1 and, for deleted accounts, the number of remaining edges: three probes
 -- each.
 SELECT a.user_id, a.state, a.deleted_at, a.erased_at,
        coalesce(c.follows + c.whispers + c.requests + c.blocks, 0)

@@ -1,18 +1,18 @@
 -- name: accounts
--- What the users $1 say about themselves: a probe a user, in a table that nearly nobody is in.
+-- The account settings of the users $1: a probe per user, in a table with few rows.
 SELECT user_id, protected, following_audience, followers_audience, state = 0 AS present,
        following_limit
 FROM account WHERE user_id = ANY ($1::bigint[])
 
 -- name: write_account
--- What holds for the user $1 from now on.
+-- Updates the account settings of the user $1.
 UPDATE account
 SET protected = $2, following_audience = $3, followers_audience = $4, following_limit = $5
 WHERE user_id = $1
 
 -- name: pay_for_change
--- One change more of the user $1, at $2, which costs $3: up to when theirs are paid for, all in
--- microseconds (see graph/pace.py). One row.
+-- Charges one change of the user $1 at $2, with the cost $3, and returns the new state of the rate
+-- limiter, all in microseconds (see graph/pace.py). One row.
 INSERT INTO following_count AS c (user_id, paced_until) VALUES ($1, $2::bigint + $3::bigint)
 ON CONFLICT (user_id) DO UPDATE SET paced_until = greatest(c.paced_until, $2) + $3
 RETURNING paced_until

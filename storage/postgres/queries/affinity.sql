@@ -1,8 +1,9 @@
 -- name: record
--- Adds the ranks $3[i] to those of the pairs ($1[i], $2[i]), each pair given once, and says which;
--- those of a deleted account are passed over. Four probes a pair. In the order of the pairs, so that two batches never wait for each other for ever. The sum
--- is one of logarithms; what is e^700 times less changes nothing, and would only underflow.
--- A pair that two batches bring at once is counted twice: the count is a hint for the purge.
+-- Adds the ranks $3[i] to those of the pairs ($1[i], $2[i]), each given once, and returns the
+-- pairs; pairs with a deleted account are skipped. Four probes per pair, in the order of the pairs,
+-- so that two batches cannot deadlock. Ranks are logarithms of scores, and the scores are added; of
+-- two ranks more than 700 apart, the lower one changes nothing and would underflow. If two batches
+-- add the same new pair at once, it is counted twice: the count is only a hint for the purge.
 WITH given AS MATERIALIZED (
     SELECT g.user_id, g.other_id, g.rank
     FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS g (user_id, other_id, rank)
@@ -34,12 +35,12 @@ SET rank = greatest(a.rank, excluded.rank)
 RETURNING user_id, other_id
 
 -- name: closest
--- The $2 closest to the user $1: one range of as many rows as the purge leaves, sorted.
+-- The $2 highest ranks of the user $1: one range of the rows that the purge leaves, sorted.
 SELECT other_id, rank FROM affinity WHERE user_id = $1 ORDER BY rank DESC, other_id DESC LIMIT $2
 
 -- name: take_crowded
--- At most $1 users who have too many others, no longer counted as such: one range of a small index.
--- They are a tenth over what is kept, so nobody is pruned for each newcomer.
+-- Takes at most $1 users with too many ranks, and resets their counts: one range of a small index.
+-- The threshold is a tenth above what is kept, so that not every new rank causes a purge.
 UPDATE affinity_count c SET others = $2
 FROM (
     SELECT user_id FROM affinity_count WHERE others > 2200
@@ -49,8 +50,8 @@ WHERE c.user_id = crowded.user_id
 RETURNING c.user_id
 
 -- name: prune
--- Forgets all but the $2 closest to the user $1. Rows that somebody holds, or has raised meanwhile,
--- are passed over: so this never waits.
+-- Deletes all but the $2 highest ranks of the user $1. It skips rows that are locked or have been
+-- raised meanwhile, so it never waits.
 WITH surplus AS MATERIALIZED (
     SELECT other_id, rank FROM affinity WHERE user_id = $1
     ORDER BY rank DESC, other_id DESC OFFSET $2
@@ -67,14 +68,15 @@ WITH surplus AS MATERIALIZED (
 SELECT count(*) FROM gone
 
 -- name: forget
--- At most $2 rows of the user $1, or towards them: one range of the primary key, and one of another
--- index of each partition, each asked for in its order, so that nothing else can answer it. Locked
--- in the order of the pairs, as batches are recorded. Who has none left is counted no more.
+-- Deletes at most $2 rows from or to the user $1: one range of the primary key, and one of another
+-- index of each partition. Each subquery is ordered like its index, so that the planner uses it.
+-- Rows are locked in the order of the pairs, like recorded batches. The count row goes with the
+-- last row.
 WITH chosen AS MATERIALIZED (
     (SELECT user_id, other_id FROM affinity WHERE user_id = $1 ORDER BY other_id LIMIT $2)
     UNION ALL
     (SELECT user_id, other_id FROM affinity
-     WHERE other_id BETWEEN $1 AND $1 -- an equality would make the order void
+     WHERE other_id BETWEEN $1 AND $1 -- an equality would make the ORDER BY redundant
      ORDER BY other_id LIMIT $2)
     LIMIT $2
 ), held AS MATERIALIZED (

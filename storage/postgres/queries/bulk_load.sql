@@ -1,25 +1,25 @@
 -- name: claim
--- One load a space at a time, for as long as the session lives.
+-- Locks out other loads of the space until the session ends.
 SELECT pg_advisory_lock($1, $2)
 
 -- name: begin
--- How far the file $1 was loaded before, if a load of it was cut off.
+-- The progress of an interrupted load of the file $1; zeros if there is none.
 INSERT INTO bulk_load AS b (file) VALUES ($1)
 ON CONFLICT (file) DO UPDATE SET file = b.file
 RETURNING lines, loaded, present, kept, bad
 
 -- name: advance
--- The file $1 is done up to line $2: so many more edges were loaded, present, kept from the
--- graph, and bad.
+-- Records that the file $1 is done up to line $2, and adds the numbers of edges loaded, present,
+-- kept (skipped) and bad.
 UPDATE bulk_load
 SET lines = greatest(lines, $2), loaded = loaded + $3, present = present + $4, kept = kept + $5,
     bad = bad + $6
 WHERE file = $1
 
 -- name: finish
--- Loading the file $1 again would be a new load.
+-- Deletes the progress of the file $1, so that loading it again starts anew.
 DELETE FROM bulk_load WHERE file = $1
 
 -- name: analyze
--- Samples every partition: seconds, however large the graph is.
+-- Samples every partition: takes seconds for a graph of any size.
 ANALYZE following, follower, following_count, follower_count

@@ -1,29 +1,30 @@
--- Whose followers' totals do not know yet that somebody has gone, or is back.
+-- Maintains the absent follower counts after changes of account states.
 
 -- name: try_turn
--- One after the other: two would only wait for each other, holding connections.
+-- Takes the lock of the only counter: a second one would just wait and hold a connection.
 SELECT pg_try_advisory_xact_lock($1, 0) AS is_mine
 
 -- name: lock_lanes
--- Holds off all drains, loads and repairs of the lanes below $2: what they write stays as it is.
+-- Blocks all drains, loads and repairs of the lanes below $2.
 SELECT count(pg_advisory_xact_lock($1, lane)) FROM generate_series(0, $2::integer - 1) AS lane
 
 -- name: be_patient
--- The rest of the transaction may take longer than a request's statements.
+-- Raises the statement timeout for the rest of the transaction.
 SELECT set_config('statement_timeout', $1, true)
 
 -- name: waiting
--- How many wait to be counted anew, up to $1: the head of a small index.
+-- The number of accounts to count, up to $1: the head of a small index.
 SELECT count(*) FROM (
     SELECT FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
-    ORDER BY changed_at, user_id LIMIT $1 -- the order of that index, or the table might be read
+    ORDER BY changed_at, user_id LIMIT $1 -- the index's order, or the planner might read the table
 ) a
 
 -- name: count_anew
--- Moves the counts of all whom the first of them follow, or wait for: of up to $1 accounts, who together
--- follow $3 at most, or of one; a probe an edge. A reverse row may be there still where the forward row is
--- none any more, if that waits in the outbox. Says whose counts have moved, of those who have more
--- than $2 followers; and the number of accounts, beside nobody.
+-- Adjusts the counts of all users whom the first accounts follow or have requested to follow: up to
+-- $1 accounts, which together follow at most $3 users, or one account. A probe per edge. An edge
+-- whose forward row has ended may still have a reverse row while the change is in the outbox, so
+-- the outbox is read too. Returns the users whose counts have changed and who have more than $2
+-- followers; the row of user 0 has the number of accounts.
 WITH first AS MATERIALIZED (
     SELECT user_id, changed_at, state <> 0 AND erased_at IS NULL AS is_absent
     FROM account WHERE is_counted <> (state <> 0 AND erased_at IS NULL)
@@ -46,14 +47,14 @@ WITH first AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT f.to_user_id FROM following f
         WHERE f.from_user_id = c.user_id AND f.kind IN (1, 2, 3)
-        OFFSET 0 -- keeps this a range: PostgreSQL takes the graph for small
+        OFFSET 0 -- keeps this a range: PostgreSQL underestimates the graph
     ) f
     UNION
     SELECT c.user_id, c.is_absent, o.to_user_id
     FROM changed c
     CROSS JOIN LATERAL (
         SELECT o.to_user_id FROM outbox o WHERE o.from_user_id = c.user_id
-        OFFSET 0 -- a probe each: the outbox is long where a cache cannot be told
+        OFFSET 0 -- keeps this a probe: the outbox is long while a cache is unavailable
     ) o
 ), moved AS (
     INSERT INTO follower_count AS c (user_id, absent_follows, absent_whispers, absent_requests)
@@ -75,7 +76,7 @@ WITH first AS MATERIALIZED (
         absent_requests = c.absent_requests + excluded.absent_requests
     RETURNING user_id, follows + whispers + requests AS followers
 ), counted AS (
-    UPDATE account SET is_counted = NOT is_counted -- not a join: a limit is taken for a tenth of all
+    UPDATE account SET is_counted = NOT is_counted -- not a join: misestimated as a tenth of all
     WHERE user_id = ANY (ARRAY(SELECT user_id FROM changed))
 )
 SELECT 0 AS user_id, count(*) AS accounts FROM changed

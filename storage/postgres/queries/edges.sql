@@ -1,5 +1,5 @@
 -- name: read_for_change
--- Both directions, both counts, and both accounts, in one snapshot: six probes of primary keys.
+-- Both directions, both counts and both accounts, in one snapshot: six probes of primary keys.
 SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c.blocks, 0) AS blocks,
        coalesce(c.paced_until, 0) AS paced_until,
        coalesce(bc.follows + bc.whispers + bc.requests, 0) AS back_following,
@@ -21,10 +21,11 @@ LEFT JOIN account own ON own.user_id = $1
 LEFT JOIN account other ON other.user_id = $2
 
 -- name: write_steps
--- The edges, their owners' counts and the outbox rows, if the decision still holds: one row of each
--- a step, after two probes. The function is in migrations/0005_relationship.sql. What begins
--- something ($28) has a third probe before it: of a deleted account, things only end. It may be
--- deleted a moment later all the same, so who erases it waits for longer than any statement takes.
+-- Writes the edges, their owners' counts and the outbox rows, if the decision still holds: one row
+-- of each for each step, after two probes. The function is in migrations/0005_relationship.sql. A
+-- step that begins something ($28) needs a third probe, because a deleted account's edges may only
+-- end. The account may still be deleted a moment later, so an erasure waits longer than any
+-- statement takes.
 SELECT CASE WHEN $28::boolean AND EXISTS (
            SELECT FROM account WHERE user_id IN ($3, $4) AND state = 2
        ) THEN false
@@ -33,7 +34,8 @@ SELECT CASE WHEN $28::boolean AND EXISTS (
        END AS written
 
 -- name: write_with_receipt
--- The same, and with it a receipt ($29 to $33) for the actor: one row more. There may already be one.
+-- Like write_steps, and inserts a receipt ($29 to $33) of the actor: one more row. Fails with a
+-- unique violation if the receipt exists.
 WITH change AS MATERIALIZED (
     SELECT CASE WHEN $28::boolean AND EXISTS (
                SELECT FROM account WHERE user_id IN ($3, $4) AND state = 2
@@ -48,14 +50,14 @@ WITH change AS MATERIALIZED (
 SELECT written FROM change
 
 -- name: write_and_spend
--- The same, and with it another receipt ($34) of the actor's is spent: of a version that no edge ever
--- has, and silent. NULL where it is already, and nothing is written then. The new receipt may be
--- missing.
+-- Like write_with_receipt, and consumes another receipt ($34) of the actor: sets its version to one
+-- that no edge has, and deletes its messages. Returns NULL and writes nothing if it was consumed
+-- already. The new receipt is optional.
 WITH change AS MATERIALIZED (
     SELECT CASE WHEN $28::boolean AND EXISTS (
                SELECT FROM account WHERE user_id IN ($3, $4) AND state = 2
            ) THEN false
-           -- Held, so that of two at once the second finds it spent.
+           -- Locked, so that the second of two concurrent consumers finds it consumed.
            WHEN NOT EXISTS (
                SELECT FROM receipt WHERE actor_id = $3 AND id = $34 AND taken[1] <> -1 FOR UPDATE
            ) THEN NULL

@@ -1,14 +1,14 @@
 -- name: unfinished
--- At most $1 deleted accounts of which something may be left, the first deleted first: one range of a
--- small index.
+-- At most $1 deleted accounts that are not erased, in the order of deletion: one range of a small
+-- index.
 SELECT user_id FROM account WHERE state = 2 AND erased_at IS NULL ORDER BY deleted_at LIMIT $1
 
 -- name: is_unfinished
--- One row if the user $1 is among them: one probe.
+-- One row if the user $1 is deleted and not erased: one probe.
 SELECT FROM account WHERE user_id = $1 AND state = 2 AND erased_at IS NULL
 
 -- name: ahead
--- At most $2 users to whom $1 is something, or about whom they have noted something: an index range a
+-- At most $2 users to whom $1 has an edge, and as many about whom $1 has a note: an index range per
 -- kind, and one of a small index.
 (SELECT e.id
  FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
@@ -24,7 +24,8 @@ UNION
  LIMIT $2)
 
 -- name: behind
--- At most $2 users who are something to $1, as far as their edges have arrived: an index range a kind.
+-- At most $2 users who have an edge to $1, as far as their changes are applied: an index range per
+-- kind.
 SELECT e.id
 FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)
 CROSS JOIN LATERAL (
@@ -35,20 +36,20 @@ CROSS JOIN LATERAL (
 LIMIT $2
 
 -- name: noted
--- At most $2 users who are nothing to $1, but have noted something: one range of a small index.
+-- At most $2 users who have no edge to $1, but a note about them: one range of a small index.
 SELECT r.from_user_id AS id FROM follower r
 WHERE r.to_user_id = $1 AND r.kind = 0 AND r.flags <> 0
 LIMIT $2
 
 -- name: on_its_way
--- One row if a change towards the user $1, in one of the lanes $2, or one of theirs waits: what waits
--- in these lanes is read, and one index range.
+-- One row if a change to the user $1 waits in one of the lanes $2, or a change by them waits: reads
+-- these lanes, and one index range.
 (SELECT FROM outbox WHERE lane = ANY ($2::smallint[]) AND to_user_id = $1 LIMIT 1)
 UNION ALL
 (SELECT FROM outbox WHERE from_user_id = $1 LIMIT 1)
 
 -- name: clear_receipts
--- At most $2 receipts of the user $1: one index range.
+-- Deletes at most $2 receipts of the user $1: one index range.
 WITH gone AS (
     DELETE FROM receipt WHERE (actor_id, id) IN (
         SELECT actor_id, id FROM receipt WHERE actor_id = $1 LIMIT $2
@@ -58,8 +59,8 @@ WITH gone AS (
 SELECT count(*) FROM gone
 
 -- name: clear_messages
--- What requests said, in at most $2 receipts of what others did to the user $1: one range of a small
--- index.
+-- Deletes the request messages in at most $2 receipts of other users about the user $1: one range
+-- of a small index.
 WITH cleared AS (
     UPDATE receipt SET messages = NULL WHERE (actor_id, id) IN (
         SELECT actor_id, id FROM receipt WHERE other_id = $1 AND messages IS NOT NULL LIMIT $2
@@ -69,8 +70,8 @@ WITH cleared AS (
 SELECT count(*) FROM cleared
 
 -- name: finish
--- Nothing is left of the user $1, who was deleted more than $2 seconds ago: their count rows go, and
--- what the account said. Three probes. Says whether it was so.
+-- Finishes the erasure of the user $1 if they were deleted more than $2 seconds ago: deletes their
+-- count rows and resets their settings. Three probes. Returns whether it did.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM statement_timestamp()) * 1000000)::bigint AS now
 ), finished AS (

@@ -1,14 +1,17 @@
--- Pages of many users' lists in one statement: driven from the count tables, which have a row for
--- everybody who has a list (Citus pushes this form down; a LATERAL over unnest it does not).
+-- Pages of many users' lists in one statement. They start from the count tables, which have a row
+-- for every user with a list (Citus pushes this form down, but not a LATERAL over unnest).
+--
 -- $2, $3 and $4, $5 are the positions between which the window lies; $6 is its size and one more.
--- Where a list holds several kinds, $7, each of them is one index range, and their heads are merged.
--- $8 is who asks (0 for nobody): the reverse rows may lag behind their own follows, so in other
--- people's lists those are left out and read from the forward rows, which never lag. So are their
--- own friends among those whom a change of theirs is on its way to: it was made in sight of both.
+-- If a list holds several kinds, $7, each is one index range, and their heads are merged.
+--
+-- $8 is the viewer (0 for none). The reverse rows may lag behind the viewer's own follows, so in
+-- other users' lists the viewer's entry is left out there and read from the forward rows, which
+-- never lag. The same holds for the viewer's own friends to whom a change of the viewer is pending:
+-- the transaction of that change has seen both forward rows.
 
 -- name: following_of_one_{older,newer}
--- A list as everybody sees it who has nothing on its way to it: one index range of $6 entries, (8, 8)
--- bytes each in the order of the range. One value, as a row of its own each costs several times more.
+-- A list without pending changes of the viewer: one index range of $6 entries, (8, 8) bytes each in
+-- the order of the range. One value, because a row for each entry costs several times as much.
 SELECT string_agg(int8send(p.since) || int8send(p.id), '')
 FROM (
     SELECT f.since, f.to_user_id AS id
@@ -21,7 +24,7 @@ FROM (
 ) p
 
 -- name: followers_of_one_{older,newer}
--- The same of the followers.
+-- The same for the followers.
 SELECT string_agg(int8send(p.since) || int8send(p.id), '')
 FROM (
     SELECT r.since, r.from_user_id AS id
@@ -34,7 +37,7 @@ FROM (
 ) p
 
 -- name: following_{older,newer}
--- One index range of $6 entries a user and kind, from its new end or its old one.
+-- One index range of $6 entries per user and kind, from its new end or its old one.
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -55,7 +58,7 @@ CROSS JOIN LATERAL (
 WHERE c.user_id = ANY ($1::bigint[])
 
 -- name: followers_{older,newer}
--- One index range of $6 entries a user and kind, and one probe a user for the asker.
+-- One index range of $6 entries per user and kind, and one probe per user for the viewer.
 SELECT c.user_id, p.since, p.id
 FROM follower_count c
 CROSS JOIN LATERAL (
@@ -80,7 +83,7 @@ FROM following f
 WHERE f.from_user_id = $8 AND f.to_user_id = ANY ($1) AND f.kind = ANY ($7)
 
 -- name: close_follows_{older,newer}
--- One range of a small index a user: it holds close follows alone.
+-- One range of a small index per user, which holds only close follows.
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -95,7 +98,7 @@ CROSS JOIN LATERAL (
 WHERE c.user_id = ANY ($1::bigint[])
 
 -- name: muted_{older,newer}
--- The same of the muted, whether they are followed or not.
+-- One range of a small index per user, which holds all mutes, with or without a follow.
 SELECT c.user_id, p.since, p.id
 FROM following_count c
 CROSS JOIN LATERAL (
@@ -110,9 +113,9 @@ CROSS JOIN LATERAL (
 WHERE c.user_id = ANY ($1::bigint[])
 
 -- name: friends_{older,newer}
--- Every follow of a user probes one reverse row beside it: bounded by the following limit. The
--- LIMIT and `version` keep it so: a plain join would begin with all followers of a star, and an
--- index that holds no version is the primary key's (see relations.sql). Who asks is $7.
+-- Every follow of a user probes one reverse row: bounded by the following limit. The LIMIT and
+-- `version` keep it a probe: a plain join would start with all followers of a star, and only the
+-- primary key's index is left if `version` is needed (see relations.sql). The viewer is $7.
 WITH own AS MATERIALIZED (
     SELECT coalesce(array_agg(DISTINCT to_user_id), '{}') AS towards
     FROM outbox WHERE from_user_id = $7::bigint

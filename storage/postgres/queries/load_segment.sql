@@ -1,6 +1,6 @@
 -- name: prepare
--- What a connection works in: a segment as it was read, and of the slots at hand its new edges,
--- then beside what the reverse side says.
+-- Temporary tables of a connection: the segment as read, the new edges of the current slots, and
+-- the same with the state of the reverse side.
 CREATE TEMP TABLE loading (
     from_user_id bigint, to_user_id bigint, since bigint,
     slot smallint GENERATED ALWAYS AS (pair_slot(from_user_id, to_user_id)) STORED
@@ -15,27 +15,27 @@ CREATE TEMP TABLE mirrored (
 ) ON COMMIT DELETE ROWS;
 
 -- name: clear
--- The last segment is done.
+-- Empties the segment.
 TRUNCATE loading
 
 -- name: unindex
--- An index is quicker to build than to keep.
+-- Drops the index during the copy, because building it is faster than maintaining it.
 DROP INDEX IF EXISTS loading_slot
 
 -- name: index
--- So that each slot's edges are read once.
+-- Lets each part read its slots' edges once.
 CREATE INDEX loading_slot ON loading (slot)
 
 -- name: lock_slots
--- Waits for whoever is changing something between two users of the slots $2 to $3, and holds
--- everybody off who wants to: so that nothing that is read here changes before it is written.
+-- Waits for current changes of the pairs in the slots $2 to $3, and blocks new ones, so that what
+-- is read here cannot change before it is written.
 SELECT count(pg_advisory_xact_lock($1, slot)) FROM generate_series($2::integer, $3::integer) AS slot
 
 -- name: pick
--- The edges of the slots $1 to $2 that may become follows, and how many may not; if this is $3
--- careful, without those that are follows already. A probe of either direction each, and two of the
--- accounts, where it is no follow yet. Of several lines of one edge the first counts. Other kinds than
--- FOLLOW were somebody's word, and stay; so do the notes beside an edge that is none.
+-- Picks the edges of the slots $1 to $2 that become follows, and counts those that may not; if
+-- careful ($3), it leaves out existing follows. A probe of each direction and two of the accounts
+-- for each edge that is not a follow yet. If lines repeat an edge, the first one counts. Edges of
+-- other kinds are users' decisions and stay; so do the notes beside a tombstone.
 WITH judged AS MATERIALIZED (
     SELECT l.from_user_id, l.to_user_id, l.since, f.kind, f.flags, f.version, b.kind AS back_kind,
            coalesce(f.kind, 0) > 1 OR coalesce(b.kind, 0) = 4
@@ -76,12 +76,13 @@ WITH judged AS MATERIALIZED (
 SELECT (SELECT count(*) FROM picked) AS picked, (SELECT count(*) FROM judged WHERE kept) AS kept
 
 -- name: write_forward
--- Edges that never were. Nobody else can write them now; if one exists, this was not careful.
+-- Inserts edges without a row. The slots are locked, so a conflict means that the merge was not
+-- careful.
 INSERT INTO following (from_user_id, to_user_id, since, version, kind)
 SELECT from_user_id, to_user_id, since, version, 1 FROM fresh WHERE NOT known
 
 -- name: reopen_forward
--- Edges that had been left.
+-- Turns tombstones into follows.
 INSERT INTO following AS f (from_user_id, to_user_id, since, version, kind, flags)
 SELECT from_user_id, to_user_id, since, version, 1, flags FROM fresh WHERE known
 ON CONFLICT (from_user_id, to_user_id) DO UPDATE
@@ -89,14 +90,15 @@ SET since = excluded.since, version = excluded.version, kind = excluded.kind,
     flags = excluded.flags
 
 -- name: lock_lanes
--- Holds off the drains of the lanes below $2, and no other load: it writes other pairs.
+-- Blocks the drains of the lanes below $2. The lock is shared, because other loads write other
+-- pairs.
 SELECT count(pg_advisory_xact_lock_shared($1, lane)) FROM generate_series(0, $2::integer - 1) AS lane
 
 -- name: mirror
--- What each new edge adds to the counts, in the order of the reverse rows: one probe each. `former` is
--- what the reverse row counts as until then, which may be anything while a lane lags; 1 where it is
--- not written at all. A pair of friends who are both new here is counted with one of its two edges.
--- If this is not $1 careful, there is no reverse row where there was no edge.
+-- Computes what each new edge adds to the counts, in the order of the reverse rows: one probe each.
+-- `former` is the kind in the reverse row before, which may be any while a lane lags; 1 if the row
+-- is not written. If both edges of a pair of friends are new, one of them counts the friendship.
+-- Unless careful ($1), an edge without a forward row has no reverse row.
 INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, flags, former, friends,
                       is_absent)
 SELECT n.from_user_id, n.to_user_id, n.since, n.version, r.version IS NOT NULL, n.flags,
@@ -116,12 +118,12 @@ LEFT JOIN LATERAL (
 LEFT JOIN fresh twin ON twin.from_user_id = n.to_user_id AND twin.to_user_id = n.from_user_id
 
 -- name: write_reverse
--- Reverse rows that never were.
+-- Inserts reverse rows that did not exist.
 INSERT INTO follower (to_user_id, from_user_id, since, version, kind, flags)
 SELECT to_user_id, from_user_id, since, version, 1, flags FROM mirrored WHERE NOT known
 
 -- name: reopen_reverse
--- The others, by the rule of the drains: only what is newer.
+-- Updates the other reverse rows if the new version is newer, as the drains do.
 INSERT INTO follower AS r (to_user_id, from_user_id, since, version, kind, flags)
 SELECT to_user_id, from_user_id, since, version, 1, flags FROM mirrored WHERE known
 ON CONFLICT (to_user_id, from_user_id) DO UPDATE
@@ -130,7 +132,7 @@ SET since = excluded.since, version = excluded.version, kind = excluded.kind,
 WHERE r.version < excluded.version
 
 -- name: count_following
--- One row a user, always in the order of their ids, so that no two loads wait for each other.
+-- One row per user, in the order of ids, so that two loads cannot deadlock.
 INSERT INTO following_count AS c (user_id, follows, friends)
 SELECT from_user_id, count(*), coalesce(sum(friends), 0) FROM mirrored
 GROUP BY from_user_id ORDER BY from_user_id
@@ -138,7 +140,7 @@ ON CONFLICT (user_id) DO UPDATE
 SET follows = c.follows + excluded.follows, friends = c.friends + excluded.friends
 
 -- name: count_followers
--- The same for those who are followed; what a reverse row was before, it is no more.
+-- The same for the followed users. Subtracts what the reverse row was counted as before.
 INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks, friends,
                                  absent_follows, absent_whispers, absent_requests)
 SELECT to_user_id, count(*) FILTER (WHERE former <> 1), -count(*) FILTER (WHERE former = 2),

@@ -1,19 +1,20 @@
 -- name: lock_lane
--- A statement of its own, so that the next has a snapshot that is newer than the last drain.
+-- Locks a lane. A separate statement, so that the next one's snapshot is newer than the last drain.
 SELECT pg_advisory_xact_lock($1, $2)
 
 -- name: try_lane
--- The same for who would rather do without: whether nobody else has it.
+-- Locks a lane unless another process holds it. Returns whether it did.
 SELECT pg_try_advisory_xact_lock($1, $2) AS held
 
 -- name: apply_lane
--- The oldest $2 changes of the lane $1 after the id $3, applied to the reverse rows and their counts, all but those
--- that a drain applied before it died. Of a pair only the newest change counts, and only where it is
--- newer than the row: so the counts move by what really changed, in whatever order changes arrive.
+-- Applies the oldest $2 changes of the lane $1 after the id $3 to the reverse rows and their
+-- counts, except those that were applied by a drain that died. Only the newest change of a pair
+-- counts, and only if it is newer than the row. So the counts change by the actual difference, in
+-- whatever order changes arrive.
 WITH batch AS MATERIALIZED (
     SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
     FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
-), taken AS ( -- not a join: PostgreSQL takes a batch for a tenth of its lane, and reads the table
+), taken AS ( -- no join: estimated as a tenth of the lane, it would read the table
     UPDATE outbox SET applied = true
     WHERE lane = $1 AND id = ANY (ARRAY(SELECT id FROM batch WHERE NOT applied)) AND NOT applied
     RETURNING to_user_id, from_user_id, kind, flags, since, version, friends
@@ -21,13 +22,13 @@ WITH batch AS MATERIALIZED (
     SELECT DISTINCT ON (to_user_id, from_user_id)
            to_user_id, from_user_id, kind, flags, since, version
     FROM taken ORDER BY to_user_id, from_user_id, version DESC
-), newer AS MATERIALIZED ( -- the lane's lock keeps what is read here as it is
+), newer AS MATERIALIZED ( -- the lane's lock keeps these rows unchanged
     SELECT n.*, r.kind AS former, coalesce(a.is_counted, false) AS is_absent
     FROM newest n
     LEFT JOIN LATERAL (
         SELECT r.kind, r.version FROM follower r
         WHERE r.to_user_id = n.to_user_id AND r.from_user_id = n.from_user_id
-        OFFSET 0 -- keeps this a probe: PostgreSQL takes a batch for one row, or the graph for small
+        OFFSET 0 -- keeps this a probe, whatever sizes PostgreSQL estimates
     ) r ON true
     LEFT JOIN LATERAL (
         SELECT a.is_counted FROM account a WHERE a.user_id = n.from_user_id AND a.is_counted LIMIT 1
@@ -67,11 +68,11 @@ WITH batch AS MATERIALIZED (
 SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target FROM batch
 
 -- name: acknowledge
--- The changes $2 of the lane $1 have left for the caches: the graph is done with them.
+-- Deletes the changes $2 of the lane $1 after they were published.
 DELETE FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 
 -- name: set_aside
--- The applied changes $2 of the lane $1 wait in the lane $3 from now on: a probe a row.
+-- Parks the applied changes $2 of the lane $1 in the lane $3: a probe per row.
 UPDATE outbox SET lane = $3 WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 
 -- name: aside
@@ -80,17 +81,19 @@ SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_tar
 FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
 
 -- name: pending
--- Whom the users $1 have changed something towards, as far as the caches may not know it.
+-- The targets of the users' ($1) changes that the caches may lack.
 SELECT DISTINCT from_user_id, to_user_id FROM outbox WHERE from_user_id = ANY ($1::bigint[])
 
 -- name: unsettled
--- Those of the users $1 who are an end of a change that waits. Reads the whole outbox.
+-- Those of the users $1 who are the source or target of a change in the outbox. Reads the whole
+-- outbox.
 SELECT DISTINCT end_id FROM outbox
 CROSS JOIN LATERAL (VALUES (from_user_id), (to_user_id)) AS side (end_id)
 WHERE end_id = ANY ($1::bigint[])
 
 -- name: dirty_lanes
--- The lanes among $1 with anything left to do, and for how many microseconds: one probe a lane.
+-- Those of the lanes $1 that have changes, and the oldest one's age in microseconds: one probe per
+-- lane.
 SELECT lane.lane, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - o.version AS waited
 FROM unnest($1::smallint[]) AS lane
 CROSS JOIN LATERAL (
@@ -98,11 +101,11 @@ CROSS JOIN LATERAL (
 ) o
 
 -- name: arrived
--- The least version among the oldest $2 changes that wait in each of the lanes $1, and the clock before
--- they were read, in microseconds. Ids are drawn in the order of insertion, and a version is never
--- later than its insertion: so of all that was written before that version, nothing waits. More than
--- one change is read for the days when the clock was set back. `oldest` looks as well at the lanes $3,
--- each with what was set aside by the one in its place.
+-- The lowest version among the oldest $2 changes in each of the lanes $1, and the clock before the
+-- read, in microseconds. Ids are assigned in the order of insertion, and a version is never later
+-- than its insertion, so no change below that version is waiting. More than one change is read in
+-- case the clock was set back. `oldest` also covers the lanes $3, which hold the parked changes of
+-- the lanes at the same positions.
 SELECT lane.lane, least(o.version, a.version) AS oldest, o.version AS in_turn,
        (extract(epoch FROM now()) * 1000000)::bigint AS now
 FROM unnest($1::smallint[], $3::smallint[]) AS lane (lane, aside)
@@ -116,15 +119,17 @@ CROSS JOIN LATERAL (
 ) a
 
 -- name: unapplied
--- The same of the lane $1 and of what its reverse rows lack, and where that begins. It steps over all
--- that is applied and not published, which are many only while the caches cannot be told.
+-- The first id and the lowest version of the changes that the reverse rows of the lane $1 lack. It
+-- steps over changes that are applied and not published, which are many only while caches are
+-- unavailable.
 SELECT min(id) AS id, min(version) AS version
 FROM (
     SELECT id, version FROM outbox WHERE lane = $1 AND NOT applied ORDER BY id LIMIT $2
 ) head
 
 -- name: outbox_state
--- How much waits (counted up to $2), and since when in microseconds: one probe each of the lanes $1.
+-- The number of changes (counted up to $2), and the oldest version in microseconds: one probe for
+-- each of the lanes $1.
 SELECT (SELECT count(*) FROM (SELECT FROM outbox LIMIT $2) o) AS waiting,
        (SELECT min(o.version)
         FROM unnest($1::smallint[]) AS lane

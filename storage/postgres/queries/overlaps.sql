@@ -1,10 +1,12 @@
--- What lists have in common: the shorter one is looked up in the other, by primary keys (`version`
--- keeps the probes off the lists' indexes, see relations.sql). $1 are the owners of the lists; $3 and
--- $4 the kinds that count in them, and among the follows of $2; $5 is the most that is looked up.
--- Which side is the shorter one is asked inside of either, where no plan can put it off.
+-- Intersections of lists: the entries of the shorter list are looked up in the other by primary key
+-- (`version` keeps the probes off the lists' indexes, see relations.sql). $1 are the owners of the
+-- lists; $3 and $4 the kinds that count in the lists, and among the follows of $2; $5 is the
+-- maximum number of lookups. Each branch tests inside its subquery which list is shorter, so that
+-- no plan can delay the test.
 
 -- name: {followers,following}_followed
--- Who of the {followers,following} of each of $1 is followed by $2: a probe an edge of the shorter side.
+-- The users in the {followers,following} of each of $1 whom $2 follows: a probe for each edge of
+-- the shorter list.
 WITH own AS MATERIALIZED (
     SELECT coalesce(sum(follows + whispers), 0) AS edges FROM following_count WHERE user_id = $2
 )
@@ -46,8 +48,9 @@ CROSS JOIN LATERAL (
 WHERE c.user_id = ANY ($1)
 
 -- name: barred
--- How many in the lists of $1 there is a block with $2: two ranges of at most $3 blocks, and two
--- probes a block and list, one for either direction ($4: they are followed, $5: they follow).
+-- The number of users in each of the lists of $1 who have a block with $2, in either direction: two
+-- ranges of at most $3 blocks, and two probes per block and list, one for each direction ($4: the
+-- list's owner follows them, $5: they follow the owner).
 WITH blocks AS MATERIALIZED (
     (SELECT f.to_user_id AS id FROM following f
      WHERE f.from_user_id = $2::bigint AND f.kind = 4
@@ -74,13 +77,13 @@ CROSS JOIN LATERAL (
     SELECT WHERE NOT $5
     LIMIT 1
 ) r
-WHERE NOT EXISTS ( -- who is absent is left out already
+WHERE NOT EXISTS ( -- absent accounts are left out already
     SELECT FROM account a WHERE a.user_id = b.id AND a.state <> 0 AND a.erased_at IS NULL
 )
 GROUP BY u.user_id
 
 -- name: notes
--- What the owners of the pairs ($1[i], $2[i]) wrote beside their edges: a probe a pair.
+-- The notes beside the edges of the pairs ($1[i], $2[i]): a probe per pair.
 SELECT f.from_user_id, f.to_user_id, f.message, f.muted_until
 FROM unnest($1::bigint[], $2::bigint[]) AS pair (source, target)
 JOIN following f ON f.from_user_id = pair.source AND f.to_user_id = pair.target

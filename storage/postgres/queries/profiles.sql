@@ -1,10 +1,11 @@
 -- name: profiles
--- What the users $1 say about themselves, and their totals as $2 sees them (0 for nobody): three
--- probes a user, and $2's own pending changes towards them in the same snapshot, so that none is
--- missed and none is counted twice. Of who has no account or no totals, these are null.
--- `version` keeps the probe of a star's follower off the list's index (see relations.sql).
--- A friendship that one side made and the other has ended counts -1 until the lane is drained.
--- `any_absent` says whether any account is not here.
+-- The settings of the users $1, and their totals as $2 sees them (0 for no viewer): three probes
+-- per user, and $2's pending changes to them in the same snapshot, so that each is counted exactly
+-- once. Settings or totals are null for a user without such a row.
+--
+-- `version` keeps the probe of a star's follower off the list's index (see relations.sql). A
+-- friendship that one side made and the other has ended counts -1 until the lane is drained.
+-- `any_absent` tells whether any account is absent.
 WITH own AS MATERIALIZED (
     SELECT to_user_id, sum(friends) AS friends,
            (array_agg(kind ORDER BY version DESC))[1] AS kind
@@ -18,7 +19,7 @@ SELECT user_id, following, followers, friends, whispers, whispered, outgoing_req
        EXISTS (
            SELECT FROM (
                SELECT FROM account WHERE state <> 0 AND erased_at IS NULL ORDER BY user_id LIMIT 1
-           ) a -- in the order of its index, or the table might be read
+           ) a -- the index's order, or the planner might read the table
        ) AS any_absent
 FROM (
     SELECT user_id, sum(following)::bigint AS following, sum(followers)::bigint AS followers,
@@ -57,11 +58,12 @@ FULL JOIN (
 ) own_account USING (user_id)
 
 -- name: absent
--- How many who are absent are in the lists of $1. Those ahead, $2 at most, are looked up among all who
--- are, in one pass over a small index; behind, this is counted. Where somebody has gone or come back
--- and is not yet, lists of up to $3 followers are looked up, too. What else is asked of those who are
--- found are probes. The columns are those of `graph.counts.Counts`, whose blocks and mutes hold the
--- absent too.
+-- The number of absent users in the lists of $1. Of the users they follow, $2 at most are looked up
+-- among all absent accounts, in one pass over a small index; of their followers the count is
+-- stored. While some account's change of state is not counted yet, lists of up to $3 followers are
+-- looked up too. Each absent user found costs some probes. The columns are those of
+-- `graph.counts.Counts`; those of blocks and mutes are zero, because their totals include absent
+-- users.
 WITH behind AS MATERIALIZED ( -- in the snapshot of the counts
     SELECT user_id, absent_follows, absent_whispers, absent_requests,
            follows + whispers + requests <= $3::integer AND EXISTS (
@@ -88,7 +90,7 @@ WITH behind AS MATERIALIZED ( -- in the snapshot of the counts
         OFFSET 0
     ) e
     WHERE c.is_looked_up
-), gone AS MATERIALIZED ( -- as one array, in its order: a quarter of what a probe an edge costs
+), gone AS MATERIALIZED ( -- one ordered array costs a quarter of a probe per edge
     SELECT user_id AS id FROM account
     WHERE user_id = ANY (ARRAY(SELECT id FROM edge)) AND state <> 0 AND erased_at IS NULL
 )
@@ -121,5 +123,5 @@ LEFT JOIN LATERAL (
 GROUP BY user_id, c.absent_follows, c.absent_whispers, c.absent_requests
 
 -- name: any_edge
--- One row if anybody has ever followed anybody.
+-- One row if the space has ever had an edge.
 SELECT FROM following LIMIT 1

@@ -1,6 +1,6 @@
 -- name: purge_reverse
--- At most $2 reverse tombstones that are older than $1 seconds: one range of a small index. Rows
--- that somebody holds are passed over, so this never waits; one with a change on its way stays.
+-- Deletes at most $2 reverse tombstones older than $1 seconds: one range of a small index. It skips
+-- locked rows, so it never waits, and rows with a pending change.
 WITH dead AS MATERIALIZED (
     SELECT r.to_user_id, r.from_user_id
     FROM follower r
@@ -20,7 +20,8 @@ WITH dead AS MATERIALIZED (
 SELECT count(*) FROM gone
 
 -- name: purge_forward
--- The same for forward tombstones, but not for notes: whom one mutes, one need not follow.
+-- Deletes forward tombstones in the same way, except those with notes: a user can mute another
+-- without following.
 WITH dead AS MATERIALIZED (
     SELECT f.from_user_id, f.to_user_id
     FROM following f
@@ -40,7 +41,7 @@ WITH dead AS MATERIALIZED (
 SELECT count(*) FROM gone
 
 -- name: purge_receipts
--- At most $2 receipts that are older than $1 seconds: one range of a small index.
+-- Deletes at most $2 receipts older than $1 seconds: one range of a small index.
 WITH old AS MATERIALIZED (
     SELECT actor_id, id FROM receipt
     WHERE made_at < ((extract(epoch FROM statement_timestamp()) - $1::float8) * 1000000)::bigint
@@ -52,7 +53,7 @@ WITH old AS MATERIALIZED (
 SELECT count(*) FROM gone
 
 -- name: purge_messages
--- What requests said, in at most $2 receipts that are older than $1 seconds: one range of a small
+-- Deletes the request messages of at most $2 receipts older than $1 seconds: one range of a small
 -- index.
 WITH old AS MATERIALIZED (
     SELECT actor_id, id FROM receipt

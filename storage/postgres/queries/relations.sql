@@ -1,9 +1,10 @@
 -- name: relations
--- Both directions of the pairs ($1[i], $2[i]), from the rows placed with $1[i]: two probes a pair.
--- No list's index holds `version`, so the probes take the primary keys: a list's index, which would
--- spare the visit to the row, is walked through all that a star's list holds.
--- Between users of whom the first has a change on its way to the second, the second's own forward
--- row is looked at too: the transaction that made the change has seen it. The newest version counts.
+-- Both directions of the pairs ($1[i], $2[i]), from the rows on the shard of $1[i]: two probes per
+-- pair. No list's index holds `version`, so the probes use the primary keys. An index-only scan of
+-- a list's index would read a star's whole list.
+--
+-- If the first user has a pending change to the second, the second user's forward row is read too:
+-- the transaction of that change has seen it. The newest version counts.
 SELECT f.from_user_id AS user_id, f.to_user_id AS other_id, true AS forward,
        f.kind, f.flags, f.since, f.version
 FROM unnest($1::bigint[], $2::bigint[]) AS pair (user_id, other_id)
@@ -21,11 +22,11 @@ JOIN following b ON b.from_user_id = o.to_user_id AND b.to_user_id = o.from_user
 WHERE o.from_user_id = ANY ($1) AND o.to_user_id = ANY ($2) AND b.version > 0
 
 -- name: all_relations
--- Everything between the users $1 and anybody, at most $2 edges a user and direction: two index
--- ranges a user, and what the others are to them whom their own changes are on the way to.
--- The row of user 0 carries the clock, read after the snapshot was taken: whatever had been committed
--- by then, and is not here, is a tombstone. A row about nobody says that the user has more followers
--- than $2, which are not read.
+-- All edges of the users $1, at most $2 for each user and direction: two index ranges per user, and
+-- the forward rows of the users to whom they have pending changes. The row of user 0 has the clock,
+-- read after the snapshot was taken: an edge that was committed by then and is not returned is a
+-- tombstone. A row with the other user 0 means that the user has more followers than $2, which are
+-- not read.
 SELECT 0 AS user_id, 0 AS other_id, true AS forward, 0 AS kind, 0 AS flags, 0 AS since,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS version
 UNION ALL

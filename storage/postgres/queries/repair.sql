@@ -1,10 +1,10 @@
 -- name: lock_keys
--- Takes the locks $2 of the class $1, in their order.
+-- Takes the locks $2 of the class $1, in order.
 SELECT count(pg_advisory_xact_lock($1, key)) FROM unnest($2::integer[]) AS key
 
 -- name: mend_reverse
--- Makes the reverse rows of the pairs ($1[i], $2[i]) what the forward rows say, and moves the
--- counts by the difference. A pending change finds its row done, as its version is not newer.
+-- Copies the forward rows of the pairs ($1[i], $2[i]) to the reverse rows, and changes the counts
+-- by the difference. A pending change then has no effect, because its version is not newer.
 WITH truth AS MATERIALIZED (
     SELECT p.from_user_id, p.to_user_id, f.since, f.version, f.kind, f.flags, r.kind AS former,
            coalesce(a.is_counted, false) AS is_absent
@@ -54,20 +54,21 @@ WITH truth AS MATERIALIZED (
 SELECT count(*) FROM truth
 
 -- name: ensure_counts
--- The rows that the next statement locks.
+-- Creates the rows that the next statement locks.
 INSERT INTO following_count (user_id) SELECT unnest($1::bigint[]) ON CONFLICT (user_id) DO NOTHING
 
 -- name: hold_counts
--- From here on the users $1, in their order, change no edge of their own.
+-- Locks the count rows of the users $1, in order, so that these users cannot change their own
+-- edges.
 SELECT count(*)
 FROM (
     SELECT FROM following_count WHERE user_id = ANY ($1::bigint[]) ORDER BY user_id FOR UPDATE
 ) held
 
 -- name: mend_counts
--- Sets the counts of the users $1 to those of `comparison.Numbers` ($2[i] to $15[i]): what
--- `compare_counts` has found true within this transaction. Friends are a sum of two counts: $4 says
--- by how much it differs, and this moves the second.
+-- Sets the counts of the users $1 to those of `comparison.Numbers` ($2[i] to $15[i]), which
+-- `compare_counts` has computed in this transaction. The number of friends is a sum over two
+-- tables: $4 is its difference, and is added to the second.
 WITH truth AS (
     SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
                          $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
@@ -92,7 +93,7 @@ SET follows = excluded.follows, friends = c.friends + excluded.friends,
     absent_requests = excluded.absent_requests
 
 -- name: erase_again
--- The workers find the accounts $1 again, and erase them: a probe each.
+-- Marks the accounts $1 as not erased, so that the workers erase them again: a probe each.
 UPDATE account
 SET erased_at = NULL, changed_at = (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
 WHERE user_id = ANY ($1::bigint[]) AND state = 2

@@ -1,5 +1,5 @@
 -- name: usage
--- What the users $1 have used of their limits, and the clock. Two probes a user.
+-- The usage of the limits of the users $1, and the clock. Two probes per user.
 SELECT u.user_id,
        coalesce(c.follows + c.whispers + c.requests, 0) AS following,
        coalesce(c.blocks, 0) AS blocks,

@@ -1,7 +1,7 @@
 -- name: compare_forward
--- The next $3 forward rows behind ($1, $2), each with one probe of its reverse row: those that
--- differ, users who have no count at all, and where this part ended. All in one snapshot. A reverse
--- row lags while a change is pending; a tombstone and no row are the same.
+-- The next $3 forward rows after ($1, $2), each with one probe of its reverse row. Returns those
+-- that differ, users without a count row, and the last key, all in one snapshot. A reverse row lags
+-- while a change is pending; a tombstone equals a missing row.
 WITH part AS MATERIALIZED (
     SELECT from_user_id, to_user_id, kind, ARRAY[kind, flags, since, version] AS edge,
            kind <> 0 OR flags & 2 <> 0 AS counts,
@@ -40,8 +40,8 @@ UNION ALL
  FROM part ORDER BY from_user_id DESC, to_user_id DESC LIMIT 1)
 
 -- name: compare_reverse
--- The same for the next $3 reverse rows behind ($1, $2), of which those are odd that have no
--- forward row at all: where there is one, the other walk has compared them, and their users.
+-- The same for the next $3 reverse rows after ($1, $2). It returns only those without a forward
+-- row, because compare_forward has compared the others.
 WITH part AS MATERIALIZED (
     SELECT to_user_id, from_user_id, kind, ARRAY[kind, flags, since, version] AS edge
     FROM follower
@@ -80,9 +80,8 @@ UNION ALL
  FROM part ORDER BY to_user_id DESC, from_user_id DESC LIMIT 1)
 
 -- name: compare_counts
--- The counts of the users $1 and what they should be: one range of each direction a user, and a
--- probe for each follow, and one of a small index for each follower. Friends that are pending towards
--- a user belong to the sum.
+-- The stored and computed counts of the users $1: one range per user and direction, a probe for
+-- each follow, and one of a small index for each follower. Pending friendships are part of the sum.
 WITH pending AS MATERIALIZED (
     SELECT to_user_id, sum(friends) AS friends
     FROM outbox WHERE NOT applied AND friends <> 0 AND to_user_id = ANY ($1::bigint[])
@@ -143,7 +142,7 @@ CROSS JOIN LATERAL (
 ) r
 
 -- name: next_users
--- The next $2 users behind $1 who have any edge, or once had: two index ranges.
+-- The next $2 users after $1 who have or had an edge: two index ranges.
 SELECT user_id
 FROM (
     (SELECT user_id FROM following_count WHERE user_id > $1 ORDER BY user_id LIMIT $2)
@@ -153,8 +152,8 @@ FROM (
 ORDER BY user_id LIMIT $2
 
 -- name: compare_erased
--- The next $2 erased accounts behind $1, and whether anything of them is there after all: a probe a
--- kind and direction, one of each partition for whoever is close to them, and some more.
+-- The next $2 erased accounts after $1, and whether they have remaining data: a probe for each kind
+-- and direction, one of each partition for affinities to them, and some more.
 SELECT a.user_id,
        EXISTS (
            SELECT FROM unnest(ARRAY[1, 2, 3, 4]::smallint[]) AS k (kind)

@@ -1,8 +1,7 @@
-"""The scripts that run inside the server, each in a file beside this one.
+"""The Lua scripts, each in a file beside this one.
 
-They are called by the names that a server gives them, for it hashes a text that it is sent; every
-connection of ours makes them known before anything else. Where another's connection is used, they
-are sent whole: redis-py accepts no EVALSHA in a pipeline to a cluster.
+They are called by their SHA-1. Every multiplexed connection loads them first. Through redis-py the
+whole text is sent, because it rejects EVALSHA in a pipeline to a cluster.
 """
 
 from hashlib import sha1
@@ -13,11 +12,11 @@ from storage.redis.wire import Command
 CALL = "EVALSHA"
 
 TEXTS: dict[str, str] = {}
-"""By name."""
+"""By SHA-1."""
 
 
 def _script(name: str) -> str:
-    """What a server calls it. Comments and indents are left out."""
+    """Load a script's text without comments and indents. Returns its SHA-1."""
     text = (Path(__file__).parent / f"{name}.lua").read_text(encoding="utf-8")
     lines = map(str.strip, text.splitlines())
     text = "\n".join(line for line in lines if line and not line.startswith("--"))
@@ -35,9 +34,9 @@ UPDATE_RELATIONS = _script("update_relations")
 READ_WINDOW = _script("read_window")
 
 LOADS: list[Command] = [("SCRIPT", "LOAD", text) for text in TEXTS.values()]
-"""Makes them all known to a server."""
+"""Commands that load all scripts."""
 
 
 def sent_whole(command: Command) -> Command:
-    """The same for a server that may not know the script."""
+    """The command with the script's text, for a server that may not have loaded it."""
     return ("EVAL", TEXTS[str(command[1])], *command[2:]) if command[0] == CALL else command

@@ -1,11 +1,12 @@
--- Writes a whole relation hash, if the lease to do so still stands.
--- KEYS: the hash, its lease. ARGV: the lease's token, the hash's life in milliseconds, then fields
--- and values in turn.
+-- Writes a whole relation hash, if the lease still exists.
+--
+-- KEYS: the hash, its lease. ARGV: the lease's token, the hash's time to live in milliseconds, then
+-- fields and values, alternating.
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then
     return 0
 end
 redis.call('DEL', KEYS[1], KEYS[2])
--- Lua's stack holds some 8,000 arguments.
+-- Lua's stack holds about 8,000 arguments.
 for first = 3, #ARGV, 2000 do
     redis.call('HSET', KEYS[1], unpack(ARGV, first, math.min(first + 1999, #ARGV)))
 end

@@ -1,6 +1,7 @@
--- Adds a stretch to those of a list, if the lease to do so still stands.
--- KEYS: the stretches, their lease. ARGV: the lease's token, the stretch, their life in milliseconds,
--- how many there may be: of more, all others are forgotten.
+-- Adds a page range to those of a list, if the lease still exists.
+--
+-- KEYS: the page ranges, their lease. ARGV: the lease's token, the page range, their time to live
+-- in milliseconds, and their maximum number: at this number, all earlier ones are deleted.
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then
     return 0
 end

@@ -1,5 +1,6 @@
--- Writes a value, if the lease to do so still stands, and nobody has closed it.
--- KEYS: the value, its lease, what closes it. ARGV: the lease's token, the value, its life in
+-- Writes a value, if the lease still exists and the value is not closed.
+--
+-- KEYS: the value, its lease, its closings. ARGV: the lease's token, the value, its time to live in
 -- milliseconds.
 if redis.call('GET', KEYS[2]) ~= ARGV[1] or redis.call('EXISTS', KEYS[3]) == 1 then
     return 0

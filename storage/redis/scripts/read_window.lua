@@ -1,22 +1,25 @@
--- Reads as much of a list as a window shows, and one entry more, so that a page in the middle moves
--- no more bytes than the first one.
--- KEYS: the list, its stretches. ARGV: the positions after and before the window, each like an entry;
--- how many entries; 1 to take them from the window's old end. storage/redis/packing.py describes both.
--- Replies with a list of the same format, whose first byte says whether these are as many, or all that
--- the window holds. Nothing at all if there is no list.
+-- Reads the entries of a list in a window and one more, so that a page in the middle costs no more
+-- than the first one.
+--
+-- KEYS: the list, its page ranges. ARGV: the positions after and before the window, formatted like
+-- entries; how many entries; 1 to take them from the window's old end. See storage/redis/packing.py
+-- for both formats.
+--
+-- Replies with a list value. Its first byte tells whether it has that many entries, or all that the
+-- window holds. The reply is empty if there is no list.
 local unpack, floor = struct.unpack, math.floor
 local ENTRY = 16
-local ENTRIES_AT_ONCE = 128 -- a call of the server costs as much as reading so many
+local ENTRIES_AT_ONCE = 128 -- a server call costs as much as reading so many
 local AFTER, BEFORE, MOST, BACKWARD = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local NOTHING = '\0'
 
--- How many of the entries behind the first bytes come before a position; `or_on` it, too. The id is
--- in two halves: Lua's numbers are exact up to 53 bits.
+-- Counts the entries after the first `skipped` bytes that come before a position; with `or_on` also
+-- the one at it. The id is compared in two halves, because Lua's numbers are exact up to 53 bits.
 local function ahead(bytes, skipped, position, or_on)
     local since, high, low = unpack('>i8I4I4', position)
     low = or_on and low - 1 or low
     local first, last = 0, (#bytes - skipped) / ENTRY
-    local middle = last - 1 -- where only the far end is looked for, nearly always all of them do
+    local middle = last - 1 -- when the far end is looked for, nearly always all come before it
     while first < last do
         local s, h, l = unpack('>i8I4I4', bytes, 1 + skipped + middle * ENTRY)
         if s > since or s == since and (h > high or h == high and l > low) then
@@ -29,14 +32,15 @@ local function ahead(bytes, skipped, position, or_on)
     return first
 end
 
--- The end of the window that entries are taken from, and whether `ahead` is to count what is on it.
+-- The end of the window from which entries are taken, and whether `ahead` counts the entry at it.
 local END, OR_ON = AFTER, true
 if BACKWARD then
     END, OR_ON = BEFORE, false
 end
 
--- The window's part of `held` entries, `place` of which come before that end. `reaches` says whether
--- they reach to its other end, and is told how many of them come before that.
+-- The window's part of `held` entries, `place` of which come before that end. `reaches` is called
+-- with the number of entries before the part's far end, and returns whether the entries reach the
+-- window's other end.
 local function part(held, place, read, reaches)
     local shown, far
     if BACKWARD then
@@ -76,7 +80,7 @@ local function head()
     end)
 end
 
--- Of the stretches that were read in this direction and do not begin inside the window, the next.
+-- The next page range that was read in this direction and does not begin inside the window.
 local function stretch()
     local found
     if BACKWARD then

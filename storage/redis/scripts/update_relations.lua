@@ -1,10 +1,11 @@
--- Brings one direction of a relation hash up to date with changes, which may come late or twice.
--- KEYS: the hash. ARGV: the direction (0 forward, 1 back), the most fields that a hash
--- may have, then fields and halves in turn. storage/redis/packing.py describes both.
+-- Updates one direction of a relation hash with changes, which may come late or twice.
 --
--- A change is written where its version is newer than the half that stands there. Where no half
--- stands, the hash knows only that there was none when it was filled: a change from after the fill
--- is written, an older one may have been undone in between, so the whole hash is forgotten.
+-- KEYS: the hash. ARGV: the direction (0 forward, 1 back), the maximum number of fields, then
+-- fields and halves, alternating. See storage/redis/packing.py for both formats.
+--
+-- A change is written if its version is newer than the existing half. If there is no half, the edge
+-- did not exist when the hash was filled: a change after the fill is written, but an older change
+-- may have been undone in between, so the whole hash is deleted.
 local HALF = 17
 local NOTHING = string.rep('\0', HALF)
 
@@ -19,7 +20,7 @@ end
 local back = ARGV[1] == '1'
 local as_of, complete = struct.unpack('>I8B', marker)
 if math.floor(complete / (back and 2 or 1)) % 2 == 0 then
-    return 0 -- the direction is not held here
+    return 0 -- the hash does not hold this direction
 end
 
 for i = 3, #ARGV, 2 do
