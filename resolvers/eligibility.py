@@ -40,7 +40,7 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
 
 
 def _before(tie: Relation, following: int, own: Account, other: Privacy) -> Before:
-    """The input of the rule, without the dates and versions, on which the result does not depend."""
+    """The input of the rule, without versions and dates: the result does not depend on them."""
     unversioned = Version(0)
     return Before(
         edge=Edge(tie.kind, tie.flags, tie.since, unversioned),

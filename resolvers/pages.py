@@ -121,7 +121,7 @@ _NOTED = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
 async def own_pages_of(
     scope: Scope, kind: OwnListKind, owners: Sequence[UserId], window: Window
 ) -> Opened:
-    """The same of a list that only the viewer may open. Absent users stay in the lists of `_NOTED`."""
+    """The same of a list that only the viewer may open. `_NOTED` lists show absent users too."""
     absent = NOBODY if kind in _NOTED else await scope.absent()
     read = _one_more(window) if absent else window
     pages = await _read(scope, kind, owners, read)
@@ -176,7 +176,7 @@ async def _present(
     window: Window,
     absent: Set[UserId],
 ) -> dict[UserId, Page]:
-    """Cut pages that are one entry longer than the window, and refill those that hold absent users."""
+    """Cut the extra entry off pages, and refill pages that hold absent users."""
     shown = {owner: _without_one_more(page, window) for owner, page in pages.items()}
     held = [
         owner for owner, page in pages.items() if not absent.isdisjoint(map(_USER, page.entries))

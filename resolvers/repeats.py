@@ -33,7 +33,7 @@ async def once(
 
 
 async def told_before(scope: Scope, request: Request | None) -> Receipt | None:
-    """The receipt of the same request, or one that says that the key was reused; None: no receipt."""
+    """The receipt of the same request, or one with IDEMPOTENCY_KEY_REUSED. None: no receipt."""
     if request is None:
         return None
     kept = (await scope.stores.receipts.of(request.actor, [request.id])).get(request.id)
