@@ -1,7 +1,7 @@
-"""A breadth-first GraphQL engine for Strawberry schemas. Knows no application.
+"""A breadth-first GraphQL engine for Strawberry schemas.
 
-A field is a function of all its parents at once; an operation is compiled once and run level by
-level, over columns, so the number of round trips depends on its depth and never on its breadth.
+A field is a function of all its parents at once. An operation is compiled once and run level by
+level over columns, so the number of round trips depends on its depth and never on its breadth.
 
     @strawberry.type
     @of_rows(UserId)
@@ -13,16 +13,15 @@ level, over columns, so the number of round trips depends on its depth and never
     engine = Engine(strawberry.Schema(Query, types=[User]))
     result = await engine.execute(query="{ user(id: 7) { followerCount } }", context=context)
 
-The answers are graphql-core's: the same data, the same errors. There always is one, whatever a
-resolver or a scalar does, within the bounds of the settings and by a deadline. What a plan cannot
-do is left to graphql-core, and counted. docs/engine.md has the promises, the limits and the rest
-of the declarations.
+The responses are graphql-core's: the same data, the same errors. There is always a response,
+whatever a resolver or a scalar does, within the bounds of the settings and by a deadline. The
+engine leaves operations that a plan does not support to graphql-core, and counts them.
+docs/engine.md has the guarantees, the limits and the other declarations.
 
-To read it: what is declared (`batched`, `derived`, `rows`, `zipped`, `later`); how a request goes
-(`engine`, `reading`, `document`, `variables`, `answers`); what a plan is (`field`, `plan`), and how
-it is made (`compile`); how it gets columns (`sources`, `lookups`), completes them (`leaves`,
-`lists`, `objects`) and waits for those that take time (`arrivals`); what failures mean (`faults`,
-`settle`); what runs the rest (`fallback`).
+The modules: declarations (`batched`, `derived`, `rows`, `zipped`, `later`); requests (`engine`,
+`reading`, `document`, `variables`, `answers`); plans (`field`, `plan`) and the compiler
+(`compile`); reading columns (`sources`, `lookups`), completing them (`leaves`, `lists`, `objects`)
+and awaiting them (`arrivals`); field errors (`faults`, `settle`); graphql-core (`fallback`).
 """
 
 from engine.answers import Counters

@@ -1,8 +1,8 @@
-"""The answer to one run: by its plan, or by graphql-core. Knows no documents, and counts the ways.
+"""The response of one run: by its plan, or by graphql-core.
 
-Whatever fails here that no field is to blame for is a bug of the engine: it is logged, and
-graphql-core answers, which for a query can do no harm. Only what ends a task or the process goes
-through: a cancellation, SystemExit and the like.
+A failure here that is not a field's error is a bug of the engine. It is logged, and graphql-core
+runs the query instead, which is safe because queries have no side effects. Only exceptions that end
+a task or the process pass through: cancellations, SystemExit and the like.
 """
 
 import asyncio
@@ -28,26 +28,26 @@ from engine.waiting import fault_of
 
 log = logging.getLogger(__name__)
 
-FAILED = "failed"  # the reason of what was not foreseen
+FAILED = "failed"  # the reason of unexpected errors
 
 _EXECUTION = Stage.EXECUTION  # an enum takes 0.05 µs to find one of its members
 
 
 @dataclass(slots=True)
 class Counters:
-    """How operations were run, for a metric: by plan, or by graphql-core and why."""
+    """How operations were run, for metrics: by a plan, or by graphql-core and why."""
 
     planned: int = 0
     delegated: Counter[str] = field(default_factory=Counter)
-    """Left to graphql-core from the start, by reason."""
+    """Run by graphql-core from the start, by reason."""
 
     bailed_out: Counter[str] = field(default_factory=Counter)
-    """Begun with a plan and then left to graphql-core, by reason: once for each plan, but each time
-    that a plan failed."""
+    """Begun with a plan and continued by graphql-core, by reason. Unsupported values count once for
+    each plan, failures each time."""
 
 
 class Answers:
-    """Answers runs of one schema's operations, each by the plan that its operation has by then."""
+    """Runs the operations of one schema, each with its plan."""
 
     def __init__(self, schema: Schema, settings: EngineSettings) -> None:
         self.counters = Counters()
@@ -55,7 +55,7 @@ class Answers:
         self._compiler = Compiler(schema, settings)
 
     async def in_time(self, run: Run, deadline: float) -> Result:
-        """The answer, or the error that it was not there by this moment of the loop's clock."""
+        """The result, or an error if it is not finished by `deadline`, by the loop's clock."""
         try:
             async with asyncio.timeout_at(deadline) as scope:
                 return await self.of(run)
@@ -69,7 +69,7 @@ class Answers:
             return Result(Stage.EXECUTION, errors=[late], rows=run.rows)
 
     async def of(self, run: Run) -> Result:
-        """The answer, however long it takes."""
+        """The result, without a deadline."""
         operation = run.operation
         key = _switch_positions(run) if operation.switches else ()
         plan = operation.plans.get(key)
@@ -95,7 +95,7 @@ class Answers:
             return Result(Stage.EXECUTION, errors=[limit.error], rows=run.rows)
 
     def _give_up(self, run: Run, bail_out: BailOut) -> None:
-        """What the plan cannot do, it can never do: from now on graphql-core runs this."""
+        """Mark the plan as unsupported: from now on graphql-core runs this operation."""
         self.counters.bailed_out[bail_out.reason] += 1
         run.operation.plans.put(_switch_positions(run), Unsupported(bail_out.reason))
 
@@ -125,6 +125,6 @@ class Answers:
 
 
 def _switch_positions(run: Run) -> tuple[Any, ...]:
-    """The values that @skip and @include look at; a null makes a plan that graphql-core runs."""
+    """The values of the variables in @skip and @include. With a null, graphql-core runs it."""
     coerced = run.values.coerced
     return tuple(coerced.get(name) for name in run.operation.switches)

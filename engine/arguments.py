@@ -1,4 +1,4 @@
-"""Arguments of one field, coerced. Knows literals and input types, nothing of resolvers."""
+"""The coerced arguments of one field."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,12 +42,12 @@ class Arguments:
     constants: Mapping[str, Any]
     bound: tuple[Bound, ...]
     is_odd: bool
-    """Whether graphql-core is to coerce them, each time: literals with variables inside."""
+    """Whether graphql-core must coerce them on each run: literals that contain variables."""
 
     def coerced(self, values: Values) -> dict[str, Any]:
         """The values by GraphQL name.
 
-        Raises GraphQLError where a value cannot be what the argument asks for.
+        Raises GraphQLError if a value is invalid for its argument.
         """
         if self.is_odd:
             return self._by_graphql_core(values)
@@ -69,7 +69,7 @@ class Arguments:
 
 
 def compiled_arguments(definition: GraphQLField, node: FieldNode) -> Arguments:
-    """What can be said about a field's arguments before any variable is known."""
+    """What can be computed about a field's arguments before the variables are known."""
     given = {argument.name.value: argument.value for argument in node.arguments or ()}
     constants: dict[str, Any] = {}
     bound: list[Bound] = []
@@ -99,7 +99,7 @@ def _bound(name: str, literal: VariableNode, argument: GraphQLArgument) -> Bound
 
 
 def _constant(literal: ValueNode | None, argument: GraphQLArgument) -> Any:
-    """The value of a literal or default; Undefined where graphql-core is to say what is wrong."""
+    """The value of a literal or default; Undefined if graphql-core must report an error."""
     try:
         if literal is None:
             return coerce_default_value(argument)

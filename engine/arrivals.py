@@ -1,7 +1,7 @@
-"""Waiting for what a level of the answer is short of. Knows holes, nothing of what fills them.
+"""Awaiting the pending fields of a level.
 
-The holes of one level are filled at the same time, each with all that hangs below it: a slow field
-holds up nothing but its own. Those that wait for the same future wait together.
+The pending fields of one level are awaited concurrently, each with everything below it, so a slow
+field delays only its own subtree. Fields that wait for the same future are awaited together.
 """
 
 from asyncio import CancelledError, Future, shield
@@ -26,23 +26,23 @@ Wait: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 
 async def arrivals(run: "Run") -> None:
-    """Fill all the holes that the run has just been told of, and those that this leaves."""
+    """Fill all pending fields of the run, and those that appear below them."""
     while run.holes:
         awaited: list[Arrival] = []
         try:
             _ask(run, awaited)
             if len(awaited) == 1 and not isinstance(awaited[0][1], Later):
-                await _arrived(*awaited[0], run)  # a task costs as much as a small column
+                await _arrived(*awaited[0], run)  # without a task, which costs like a small column
             elif awaited:
                 await _all_arrived(awaited, run)
         except BaseException:
             for _, arriving in awaited:
-                let_go(arriving)  # those that were begun have ended already
+                let_go(arriving)  # those that were started have ended already
             raise
 
 
 def _ask(run: "Run", awaited: list[Arrival]) -> None:
-    """Fill in all that is known already, and note what there is to wait for."""
+    """Fill the fields whose columns are known, and add the others to `awaited`."""
     while run.holes:
         holes, run.holes = run.holes, []
         for hole in holes:
@@ -52,7 +52,7 @@ def _ask(run: "Run", awaited: list[Arrival]) -> None:
 
 
 async def _all_arrived(awaited: Sequence[Arrival], run: "Run") -> None:
-    """Wait for these at the same time, each with what hangs below it."""
+    """Await these concurrently, each with everything below it."""
     waits = _waits(awaited, run)
     if len(waits) == 1:
         await waits[0]()
@@ -61,7 +61,7 @@ async def _all_arrived(awaited: Sequence[Arrival], run: "Run") -> None:
 
 
 def _waits(awaited: Sequence[Arrival], run: "Run") -> list[Wait]:
-    """How to wait for each of these, and once for all that are known with the same future."""
+    """A wait for each of these, and one for all that share a future."""
     waits: list[Wait] = []
     known_with: dict[Future[Any], list[Hole]] = {}
     for hole, arriving in awaited:
@@ -79,7 +79,7 @@ def _waits(awaited: Sequence[Arrival], run: "Run") -> list[Wait]:
 
 async def _filled(wait: Wait, run: "Run") -> None:
     await wait()
-    if run.holes:  # it ended without waiting any more: these are the ones below
+    if run.holes:  # the pending fields of the levels below
         await arrivals(run)
 
 
@@ -93,14 +93,14 @@ async def _arrived(hole: "Hole", arriving: "Awaitable[Column]", run: "Run") -> N
 
 async def _known(known: "Future[Any]", holes: "list[Hole]", run: "Run") -> None:
     try:
-        await shield(known)  # which others may wait for, too
+        await shield(known)  # others may await it too
     except (Exception, CancelledError) as error:
-        fault_of(error)  # only to end with this task: the holes hear of it when they ask again
+        fault_of(error)  # re-raises a cancellation of this task; the fields see other errors in ask
     run.holes += holes
 
 
 class _Known(AwaitedSource):
-    """In place of a source, once what it was waiting for is known."""
+    """Replaces a source after the future of its `Later` is done."""
 
     __slots__ = ("later", "source")
 
@@ -112,7 +112,7 @@ class _Known(AwaitedSource):
         known = self.later.known
         if known.cancelled():
             raise WaitedInVain
-        known.result()  # may be the fault of every row
+        known.result()  # raises the field error of every row
         column: Any = self.later.column()
         if not is_column(column) and isawaitable(column):
             return column

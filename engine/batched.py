@@ -1,4 +1,4 @@
-"""`@batched`: a field declared as a function of all its parents. Knows nothing of plans.
+"""`@batched`: declares a field as a function of all its parents.
 
     @strawberry.type
     class User:
@@ -6,9 +6,9 @@
         async def follower_count(users: Parents[UserId], info: Info) -> list[int]:
             return await info.context.counts.of(users)
 
-The engine calls the resolver once with a whole level of parents; graphql-core, which asks parent by
-parent, is answered from the same resolver through a loader. The list has one item for each parent,
-in order; an `Exception` in place of an item is the error of that parent's field alone.
+The engine calls the resolver once with a whole level of parents. graphql-core resolves parent by
+parent; a loader collects its calls for the same resolver. The list has one item for each parent, in
+order. An `Exception` in place of an item is the error of that parent's field alone.
 """
 
 import inspect
@@ -33,10 +33,10 @@ RowT_co = TypeVar("RowT_co", covariant=True)
 
 
 class Parents(Protocol[RowT_co]):
-    """The rows of one level, in order: what a batched resolver is a function of.
+    """The rows of one level, in order: the first parameter of a batched resolver.
 
-    A protocol and not `Sequence`, because type checkers let a method's first parameter be any
-    protocol, but no other class than the method's own.
+    A protocol and not `Sequence`, because type checkers allow any protocol, but no class other than
+    the method's own, as the type of a method's first parameter.
     """
 
     def __len__(self) -> int: ...
@@ -53,7 +53,7 @@ BatchFunction: TypeAlias = Callable[
 
 
 class _FirstParameter:
-    """The parents come first, whatever they are called."""
+    """The first parameter holds the parents, whatever its name."""
 
     def find(
         self, parameters: tuple[inspect.Parameter, ...], resolver: StrawberryResolver[Any]
@@ -77,17 +77,17 @@ class BatchResolver(StrawberryResolver[Any]):
 
     @cached_property
     def is_async(self) -> bool:
-        """Whether the function is, or says that it may return what is to be awaited."""
+        """Whether the function is async, or its return type includes an awaitable."""
         return super().is_async or self.type_annotation.may_wait
 
     @property
     def function(self) -> Callable[..., Any]:
-        """What was declared: parents, and by keyword arguments and `info`, to their items."""
+        """The declared function: takes parents and keyword arguments, and returns their items."""
         declared: Any = self.wrapped_func
         return declared  # type: ignore[no-any-return]
 
     async def batch(self, parents: Sequence[Any], arguments: Mapping[str, Any]) -> Sequence[Any]:
-        """The items of `parents`; `arguments` hold `info` too where the function asks for it."""
+        """The items of `parents`. `arguments` include `info` if the function takes it."""
         items = self.function(parents, **arguments)
         if inspect.isawaitable(items):
             items = await items
@@ -95,10 +95,10 @@ class BatchResolver(StrawberryResolver[Any]):
 
 
 class BatchedField(StrawberryField):
-    """A Strawberry field whose resolver takes and gives whole columns."""
+    """A Strawberry field whose resolver takes and returns whole columns."""
 
     is_ready = False
-    """Whether its items are as the answer holds them."""
+    """Whether its items need no serialisation."""
 
     @property
     def resolver(self) -> BatchResolver:
@@ -108,7 +108,7 @@ class BatchedField(StrawberryField):
     def get_result(
         self, source: Any, info: Info[Any, Any] | None, args: list[Any], kwargs: Any
     ) -> Any:
-        """Answers graphql-core for one parent."""
+        """Resolve the field of one parent for graphql-core."""
         resolver = self.resolver
         if resolver.is_async:
             assert info is not None
@@ -144,16 +144,15 @@ def batched(
 ) -> StrawberryField | Callable[[BatchFunction], StrawberryField]:
     """Declare a field by a function of all its parents, with `strawberry.field`'s own options.
 
-    The function takes `Parents[Row]`, then if it likes `info: Info`, then the field's arguments,
-    typed and with their defaults; it returns `list[Item]`, or `list[Outcome[Item]]` where single
-    items may fail. It may be async; one that often knows its items at once returns `Soon[list[…]]`
-    instead, and is awaited only where it has to be. The field's GraphQL type is that of `Item`, or
-    `graphql_type` (a type or its quoted name) where the items are light rows that stand for it.
-    Rows that are tuples may be `Zipped`, in place of any list, and may come so as parents.
+    The function takes `Parents[Row]`, optionally `info: Info`, and the field's arguments with their
+    types and defaults. It returns `list[Item]`, or `list[Outcome[Item]]` if single items may fail.
+    It may be async. A function that often has its items at once returns `Soon[list[…]]` instead,
+    and is awaited only if it must be. The field's GraphQL type is that of `Item`, or `graphql_type`
+    (a type or its quoted name) if the items are light rows. Rows that are tuples may be `Zipped`
+    instead of a list, and parents may be `Zipped` too.
 
-    `ready` promises that all items are as the answer holds them, so that nobody has to look at
-    each: text, booleans, or datetimes in `datetime.UTC`; None only where the type allows it, and
-    no outcomes.
+    `ready` promises that no item needs serialisation, so the engine does not check them: text,
+    booleans, or datetimes in `datetime.UTC`; None only where the type allows it, and no outcomes.
     """
     declared = StrawberryAnnotation.from_annotation(graphql_type)
     field = BatchedField(graphql_name=name, type_annotation=declared, **options)

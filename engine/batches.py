@@ -1,11 +1,11 @@
-"""One call for all who ask in the same tick. Knows resolvers and loops, nothing of plans.
+"""Batching of calls of the same resolver in one tick of the event loop.
 
-The only place that touches aiodataloader, whose traps (0.4.3) are closed here:
+The only module that uses aiodataloader. It avoids these traps of version 0.4.3:
 * nothing is cached, so neither is an error, nor a future that its waiter cancelled;
-* a loader's keys are whole columns and each waits for its own future, so a cancelled waiter takes
-  nobody along, and when the last one has gone, the batch is cancelled too;
+* a loader's keys are whole columns, each with its own future, so a cancelled waiter affects no
+  other; when the last waiter is cancelled, so is the batch;
 * a cancelled batch is an error for its waiters, who would otherwise wait for ever;
-* a batch runs in the first waiter's context variables, so a loader is never shared by executions.
+* a batch runs in the first waiter's context variables, so executions never share a loader.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ from engine.zipped import Zipped, is_column
 
 
 class Batch(Protocol):
-    """What a batched field's resolver is to those who gather its parents."""
+    """The resolver of a batched field."""
 
     async def batch(
         self, parents: Sequence[Any], arguments: Mapping[str, Any]
@@ -31,7 +31,7 @@ class Batch(Protocol):
 
 
 class Gathering:
-    """Resolves the columns that its loader hands it, and knows whether anyone still waits."""
+    """Resolves the columns of one loader, and counts the waiters."""
 
     def __init__(
         self, resolver: Batch, arguments: Mapping[str, Any], close: Callable[[], object]
@@ -40,11 +40,11 @@ class Gathering:
         self._arguments = arguments
         self._close = close
         self._waiting = 0
-        # More than one if somebody asks after the loader took its queue but before it calls us.
+        # More than one if a caller loads after the loader took its queue but before it calls this.
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def wait(self, items: Awaitable[list[Any]]) -> list[Any]:
-        """Wait for one column's items; the last to leave cancels what is under way."""
+        """Wait for one column's items. When the last waiter ends, cancel the running batches."""
         self._waiting += 1
         try:
             return await items
@@ -55,7 +55,7 @@ class Gathering:
                     task.cancel()
 
     async def resolve(self, columns: list[Sequence[Any]]) -> list[list[Any]]:
-        """One call for all the columns: what the loader runs at the end of the tick."""
+        """Resolve all the columns with one call. The loader calls this at the end of the tick."""
         self._close()
         if not self._waiting:
             return [[] for _ in columns]
@@ -76,20 +76,20 @@ class Gatherings:
     """The open gatherings: one for each execution, resolver and set of arguments."""
 
     def __init__(self) -> None:
-        # Side by side, for a gathering that held its loader would be a cycle of garbage.
+        # The loader is stored beside the gathering: a reference from it would be a garbage cycle.
         self._open: dict[Hashable, tuple[Gathering, DataLoader[Any, list[Any]]]] = {}
 
     async def load(
         self, resolver: Batch, parents: Sequence[Any], arguments: Mapping[str, Any], info: Info[Any]
     ) -> list[Any]:
-        """The items of `parents`, together with all who ask the same in this tick."""
+        """The items of `parents`, batched with equal calls in this tick."""
         plain = {name: arg for name, arg in arguments.items() if not isinstance(arg, Info)}
-        # The one object that is made anew for every execution; the gathering keeps it alive.
+        # The one object that is new in every execution. The gathering keeps it alive.
         execution = info._raw_info.variable_values
         key = (id(execution), resolver, frozen(plain))
         if key not in self._open:
             gathering = Gathering(resolver, arguments, lambda: self._open.pop(key, execution))
-            # Columns are lists, which have no hash; the loader drops failed keys by theirs.
+            # Columns are lists, which have no hash; the loader drops failed keys by cache key.
             loader: DataLoader[Any, Any] = DataLoader(
                 gathering.resolve, cache=False, get_cache_key=id
             )
@@ -105,7 +105,7 @@ load = _gatherings.load
 async def load_one(
     resolver: Batch, parent: Any, info: Info[Any], arguments: Mapping[str, Any]
 ) -> Any:
-    """The item of one parent, for an executor that asks parent by parent."""
+    """The item of one parent, for an executor that resolves parent by parent."""
     (item,) = await load(resolver, [parent], arguments, info)
     if isinstance(item, Exception):
         raise item
@@ -113,7 +113,7 @@ async def load_one(
 
 
 def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any] | Zipped[Any]:
-    """The items as a column, which must be as long as the parents'."""
+    """The items as a column. Raises TypeError unless there is one for each parent."""
     if isinstance(items, CoroutineType):
         items.close()
         raise TypeError(f"{name}() is neither async nor does it say that it returns Soon[…].")
@@ -124,7 +124,7 @@ def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any] | Z
 
 
 def frozen(value: Any) -> Hashable:
-    """A hashable stand-in for a coerced argument: equal where the arguments mean the same.
+    """A hashable stand-in for a coerced argument; equal if the arguments are.
 
     >>> frozen({"ids": ["1", "2"]}) == frozen({"ids": ["1", "2"]})
     True

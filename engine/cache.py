@@ -1,4 +1,4 @@
-"""A bounded memory of the most recently used. Knows nothing of what it remembers."""
+"""A bounded cache that evicts the least recently used entries."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -8,7 +8,7 @@ V = TypeVar("V")
 
 
 class LruCache(Generic[K, V]):
-    """Forgets the least recently used when it holds too many entries, or too heavy ones.
+    """Evicts the least recently used entries when it exceeds a number of entries or a weight.
 
     >>> cache: LruCache[str, int] = LruCache(entries=2)
     >>> cache.put("a", 1); cache.put("b", 2); cache.get("a"); cache.put("c", 3)
@@ -29,7 +29,7 @@ class LruCache(Generic[K, V]):
         return len(self._held)
 
     def get(self, key: K) -> V | None:
-        """The value of `key`, which becomes the most recent; None if it is not held."""
+        """The value of `key`, which becomes the most recently used; None if it is not cached."""
         entry = self._held.pop(key, None)
         if entry is None:
             return None
@@ -37,7 +37,7 @@ class LruCache(Generic[K, V]):
         return entry[0]
 
     def put(self, key: K, value: V, weight: int = 1) -> None:
-        """Remember `value`, and forget what no longer fits."""
+        """Store `value`, and evict entries beyond the bounds."""
         self._drop(key)
         self._held[key] = (value, weight)
         self._weight += weight

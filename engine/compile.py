@@ -1,7 +1,7 @@
-"""From a document to a plan. Knows documents, schemas and declarations; runs nothing.
+"""The compiler: from an operation to a plan.
 
-Which fields a selection has is decided by graphql-core's own `collect_fields`, so fragments,
-merging and directives mean here what they mean there.
+graphql-core's own `collect_fields` selects the fields, so fragments, merging and directives behave
+as in graphql-core.
 """
 
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ from engine.sources import Attribute, Batched, PerParent, ReadyBatch, batched_so
 
 
 class Compiler:
-    """Compiles the queries of one schema, and what subscriptions say of an event."""
+    """Compiles the queries of one schema, and the selections of its subscriptions' events."""
 
     def __init__(self, schema: Schema, settings: EngineSettings) -> None:
         self.schema = schema
@@ -60,9 +60,9 @@ class Compiler:
         self.has_handlers = bool(schema.schema_converter._exception_handler_specs)
 
     def plan(self, operation: Operation, switches: Mapping[str, bool]) -> Plan:
-        """The plan of an operation, given the booleans that @skip and @include look at.
+        """The plan of an operation for these values of the variables in @skip and @include.
 
-        Raises Unsupported for what is left to graphql-core.
+        Raises Unsupported for operations that graphql-core must run.
         """
         if operation.kind is OperationType.MUTATION:
             raise Unsupported(operation.kind.value)
@@ -116,7 +116,7 @@ class _Compilation:
                 present.append(column)
             else:
                 awaited.append(column)
-                constants[key] = None  # until it has arrived
+                constants[key] = None  # until the column is there
         build = row_builder(tuple(asked), constants)
         return shared(Columns(fields, build, tuple(present), tuple(awaited)))
 
@@ -171,7 +171,7 @@ class _Compilation:
     ) -> Objects:
         compiler = self._compiler
 
-        # Types are compiled when their first row comes: an interface may have many that do not.
+        # Types are compiled on their first row: an interface may have many that never occur.
         @cache
         def selection_of(object_type: GraphQLObjectType) -> Selection:
             collected = collect_subfields(
@@ -192,6 +192,6 @@ class _Compilation:
 
 
 def _is_ready(declared: StrawberryField | None, cells: Cells) -> bool:
-    """Whether a column of this field is complete as its resolver gives it."""
+    """Whether the resolver's column needs no completion."""
     is_said = isinstance(declared, BatchedField) and declared.is_ready
     return is_said and isinstance(cells, Leaf) and cells.may_be_ready

@@ -1,7 +1,7 @@
-"""Coerced arguments become what a Strawberry resolver is called with. Knows no plans.
+"""Conversion of coerced arguments into keyword arguments of a Strawberry resolver.
 
-Nearly all arguments are plain constants, or variables that are given: these cost a look at each
-variable. What is left out, null or written otherwise is coerced by the book first.
+Nearly all arguments are plain constants, or variables with a value: these cost one lookup for each
+variable. Omitted, null and nested values take the slow path through full coercion.
 """
 
 from collections.abc import Callable
@@ -28,30 +28,30 @@ _PLAIN_LEAVES: tuple[object, ...] = (str, int, float, bool, ID)
 
 
 class Parameter(NamedTuple):
-    """One argument that a resolver takes."""
+    """One argument of a resolver."""
 
     name: str
-    """As GraphQL calls it."""
+    """The GraphQL name."""
     python_name: str
     convert: Convert | None
-    """None: it is taken as it is."""
+    """None: no conversion."""
 
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """The keyword arguments of a Strawberry resolver, at one place of a document."""
+    """The keyword arguments of a Strawberry resolver, at one place in a document."""
 
     arguments: Arguments
     parameters: tuple[Parameter, ...]
     constants: dict[str, Any] | None
-    """By their Python names; None where not all of them are plain."""
+    """Plain constants by their Python names; None if any constant needs a conversion."""
     given: tuple[tuple[str, str, Convert | None], ...]
-    """The arguments that are variables: Python name, variable, conversion if it needs one."""
+    """The arguments that are variables: Python name, variable, conversion if any."""
     info: tuple[str, InfoOf] | None
-    """What the resolver calls its `info`, if it asks for it, and what makes one."""
+    """The name of the resolver's `info` parameter and its factory, if it takes one."""
 
     def of(self, run: "Run") -> dict[str, Any]:
-        """A new dict.
+        """A new dict of keyword arguments.
 
         Raises GraphQLError, or what converting an argument raises.
         """
@@ -82,7 +82,7 @@ class Keywords:
 def compiled_keywords(
     field: StrawberryField, arguments: Arguments, info: tuple[str, InfoOf] | None, schema: Schema
 ) -> Keywords:
-    """What Strawberry would look up again for each call."""
+    """The keyword arguments of a field, with all lookups made that do not depend on a run."""
     name_of = schema.config.name_converter.from_argument
     parameters = tuple(
         Parameter(name_of(argument), argument.python_name, _converter(argument, schema))
@@ -107,7 +107,7 @@ def _converter(argument: StrawberryArgument, schema: Schema) -> Convert | None:
     if _is_plain_leaf(declared):
         return None
     if isinstance(declared, StrawberryList) and _is_plain_leaf(declared.of_type):
-        return list  # a copy: defaults and literals are shared by all requests
+        return list  # a copy: all requests share defaults and literals
     registry, config = schema.schema_converter.scalar_registry, schema.config
     return lambda value: convert_argument(value, declared, registry, config)
 

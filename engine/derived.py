@@ -1,12 +1,12 @@
-"""`derived`: a field that is a pure function of one attribute with few values. Knows no plans.
+"""`derived`: declares a field that is a pure function of one attribute with few values.
 
     @strawberry.type
     class Relation:
         status: RelationStatus = derived("flags", status_of)
         following: bool = derived("flags", lambda flags: flags & FOLLOWING != 0)
 
-The engine computes and serialises each value once per attribute value, and then only looks it up;
-an object whose asked fields all derive from the same attribute is built once and shared.
+The engine computes and serialises each value once per attribute value, and then only looks it up.
+An object whose selected fields all derive from the same attribute is built once and shared.
 """
 
 from collections.abc import Callable
@@ -32,12 +32,12 @@ class DerivedField(StrawberryField):
     def get_result(
         self, source: Any, info: Info[Any, Any] | None, args: list[Any], kwargs: Any
     ) -> Any:
-        """Answers graphql-core for one parent."""
+        """Resolve the field of one parent for graphql-core."""
         return self.of(source)
 
 
 def reader(attribute: str | int) -> Callable[[Any], Any]:
-    """Reads an attribute, or a place in a tuple, of one row."""
+    """Return a function that reads an attribute, or a place in a tuple, of one row."""
     return itemgetter(attribute) if isinstance(attribute, int) else attrgetter(attribute)
 
 
@@ -53,14 +53,14 @@ def derived(
 
     `attribute` may be dotted, or a number: a place in a tuple.
 
-    For attributes of few hashable values of one type (flags, a kind): each value ever seen is kept
-    with the plan, up to a bound. `function` must depend on its argument alone.
+    For attributes with few hashable values of one type (flags, a kind): the plan caches the result
+    for each value, up to a bound. `function` must depend on its argument alone.
     """
     field = DerivedField(
         graphql_name=name, description=description, deprecation_reason=deprecation_reason
     )
     field.attribute = attribute
     field.function = function
-    # It has no value of its own, so it is no part of the class's constructor, equality or repr.
+    # It has no value of its own, so it is not in the class's constructor, equality or repr.
     field.init = field.compare = field.repr = False
     return field  # type: ignore[return-value]

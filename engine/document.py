@@ -1,4 +1,4 @@
-"""Valid documents and their operations. Knows variables, nothing of how documents are judged."""
+"""Valid documents and their operations."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,12 +31,12 @@ class Document:
 
     node: DocumentNode
     operations: Mapping[str | None, "Operation"]
-    """By name; None is the one to run where none is named."""
+    """By name. None: the one to run if no name is given."""
 
     def operation(self, name: str | None) -> "Operation":
-        """The operation to run.
+        """The operation with this name.
 
-        Raises Refused, worded as graphql-core words it.
+        Raises Refused with graphql-core's message.
         """
         operation = self.operations.get(name)
         if operation is not None:
@@ -52,7 +52,7 @@ class Document:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """One operation of a valid document, with the plans made of it so far."""
+    """One operation of a valid document, with its compiled plans."""
 
     document: DocumentNode
     fragments: Mapping[str, FragmentDefinitionNode]
@@ -60,11 +60,11 @@ class Operation:
     kind: OperationType
     variables: Variables
     switches: tuple[str, ...]
-    """The variables that @skip and @include look at: each combination has a plan of its own."""
+    """The variables in @skip and @include: each combination of their values has its own plan."""
 
     measure: Measure
     root_arguments: Mapping[str, list[ValueNode]]
-    """What the fields of the root are given, by the name of the argument, skipped ones too."""
+    """The arguments of the root's fields, by argument name, including skipped fields."""
     plans: "LruCache[tuple[bool, ...], Plan | Unsupported]" = field(repr=False)
 
     @property
@@ -72,8 +72,8 @@ class Operation:
         return self.node.name.value if self.node.name else None
 
     def given(self, argument: str, variables: Mapping[str, Any]) -> list[Any]:
-        """What fields of the root are given for a leaf argument, before anything is run; nulls are
-        left out. Nothing, if the variables do not fit: running it says what is wrong with them.
+        """The values of a leaf argument of the root's fields, before the operation runs, without
+        nulls. Empty if the variables are invalid: running the operation reports why.
         """
         nodes = self.root_arguments.get(argument)
         if not nodes:
@@ -86,5 +86,5 @@ class Operation:
         return [value for value in values if value is not None and value is not Undefined]
 
     def asks_for(self, field_name: str) -> bool:
-        """Whether its document asks for fields of this name, at any depth."""
+        """Whether its document selects fields with this name, at any depth."""
         return field_name in self.measure.written

@@ -1,4 +1,4 @@
-"""The engine: a request in, a result out. Knows which part does what, and nothing of how."""
+"""The engine: runs GraphQL requests against a Strawberry schema."""
 
 import asyncio
 from asyncio import CancelledError
@@ -23,7 +23,7 @@ from engine.variables import InvalidVariables
 class Engine:
     """Runs the operations of a Strawberry schema, level by level.
 
-    Raises ValueError for a schema whose extensions or directives it would not run.
+    Raises ValueError for a schema with extensions or directives, which it does not run.
     """
 
     def __init__(self, schema: Schema, settings: EngineSettings | None = None) -> None:
@@ -33,18 +33,18 @@ class Engine:
         self._schema = schema
         self._answers = Answers(schema, self.settings)
         self._begun = partial(Run, schema._schema, self.settings.max_rows)
-        # By the text itself: the dict hashes it, and equal hashes are no risk.
+        # Keyed by the text itself: the dict hashes it, and compares the texts of equal hashes.
         self._documents: LruCache[str, Document] = LruCache(
             entries=self.settings.cached_documents, weight=self.settings.cached_characters
         )
 
     @property
     def counters(self) -> Counters:
-        """How the operations so far were run."""
+        """How the operations were run so far."""
         return self._answers.counters
 
     def prepare(self, query: str, operation_name: str | None = None) -> Operation:
-        """The operation, valid and of a known kind, before anything runs.
+        """Parse and validate a document and return the operation, without running it.
 
         Raises Refused.
         """
@@ -64,7 +64,7 @@ class Engine:
         deadline: float | None = None,
         root: Any = None,
     ) -> Result:
-        """`prepare` and `run` in one: always a result, never an exception."""
+        """`prepare` and `run` in one. Returns a result, never raises an exception."""
         try:
             operation = self.prepare(query, operation_name)
         except Refused as refused:
@@ -82,9 +82,9 @@ class Engine:
         deadline: float | None = None,
         root: Any = None,
     ) -> Awaitable[Result]:
-        """The answer to a prepared operation; `deadline` is a moment of the event loop's clock.
+        """Run a prepared operation; `deadline` is a time of the event loop's clock.
 
-        No coroutine itself: it would be resumed as often as the one that it returns.
+        Not a coroutine function, to save one coroutine that would be resumed with the inner one.
         """
         try:
             values = operation.variables.coerce(variables or {})
@@ -101,10 +101,10 @@ class Engine:
         context_of: Callable[[], Awaitable[Any]],
         event_s_max: float,
     ) -> AsyncGenerator[Result, None]:
-        """An answer for each event of a prepared subscription.
+        """Yield a result for each event of a prepared subscription.
 
-        The source and every event have a context of their own, so that no event is answered with
-        what was read for an earlier one. An event is answered within `event_s_max`.
+        The source and each event get a new context, so the result for an event does not reuse what
+        was read for an earlier one. `event_s_max` limits the time for each event.
         """
         try:
             values = operation.variables.coerce(variables or {})

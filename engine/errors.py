@@ -1,8 +1,8 @@
-"""What can stop a run, and how it is worded to the client. Knows nothing of how things run.
+"""Exceptions that stop a run, and the engine's own errors for clients.
 
 Interrupt                 stops the whole operation (a BaseException)
-├── CostLimitExceeded     the answer grows beyond the rows that one operation may make
-└── BailOut               the plan met what it cannot do: graphql-core takes over
+├── CostLimitExceeded     the response exceeds the rows that one operation may have
+└── BailOut               the plan met a value it does not support: graphql-core takes over
 Unsupported               found while compiling: graphql-core runs this operation from the start
 """
 
@@ -13,7 +13,7 @@ from graphql import GraphQLError, Node, located_error
 
 
 class Code(StrEnum):
-    """`extensions.code` of the errors that the engine itself makes."""
+    """`extensions.code` of the engine's own errors."""
 
     COST_LIMIT_EXCEEDED = "COST_LIMIT_EXCEEDED"
     DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
@@ -21,11 +21,11 @@ class Code(StrEnum):
 
 
 class Interrupt(BaseException):
-    """Ends an operation. Not an `Exception`, so that no executor takes it for a field's error."""
+    """Ends an operation. Not an `Exception`, so that no executor reports it as a field error."""
 
 
 class CostLimitExceeded(Interrupt):
-    """More rows than one operation may make."""
+    """The response has more rows than one operation may have."""
 
     def __init__(self, max_rows: int) -> None:
         super().__init__(max_rows)
@@ -41,7 +41,7 @@ class CostLimitExceeded(Interrupt):
 
 
 class BailOut(Interrupt):
-    """The plan cannot go on; `reason` is a short word for a metric's label."""
+    """The plan cannot continue. `reason` is a short label for metrics."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -49,7 +49,7 @@ class BailOut(Interrupt):
 
 
 class Unsupported(Exception):
-    """The compiler leaves this operation to graphql-core; `reason` labels a metric."""
+    """The compiler leaves this operation to graphql-core. `reason` is a label for metrics."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -61,7 +61,7 @@ def located(
     nodes: Sequence[Node] | None = None,
     path: Sequence[str | int] | None = None,
 ) -> GraphQLError:
-    """The error at its place in the answer, even one that fails to say what it is."""
+    """The error with its nodes and path, even if its `str()` fails."""
     try:
         return located_error(error, nodes, path)
     except Exception:
@@ -72,5 +72,5 @@ def located(
 
 
 def coded(message: str, code: Code) -> GraphQLError:
-    """An error of the engine's own, with its code."""
+    """An error of the engine with its code."""
     return GraphQLError(message, extensions={"code": code.value})

@@ -1,4 +1,4 @@
-"""Operations that graphql-core runs. Knows Strawberry's executor, nothing of plans."""
+"""Execution by graphql-core, for operations that plans do not support."""
 
 from typing import Any, cast
 
@@ -12,7 +12,7 @@ from engine.run import Run
 
 
 class CountingExecutor(StrawberryGraphQLCoreExecutionContext):
-    """Strawberry's executor, under the same bound as a plan: one row for each object."""
+    """Strawberry's executor with the row limit of a plan: one row for each object."""
 
     def __init__(self, *args: Any, max_rows: int, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -27,7 +27,7 @@ class CountingExecutor(StrawberryGraphQLCoreExecutionContext):
 
 
 async def execute_with_graphql_core(schema: Schema, run: Run) -> ExecutionResult:
-    """What Strawberry would answer.
+    """The result of Strawberry's own execution.
 
     Raises CostLimitExceeded.
     """

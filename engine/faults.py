@@ -1,4 +1,4 @@
-"""Nulls and exceptions among the values of a column. Knows nothing of what the values are."""
+"""Nulls and field errors (called faults) among the values of a column."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
 
 
 def forbidden_null(field: "Field") -> TypeError:
-    """The fault of a null where the schema says that there is none; graphql-core's words."""
+    """The field error for a null in a non-null field, with graphql-core's message."""
     return TypeError(f"Cannot return null for non-nullable field {field.parent}.{field.name}.")
 
 
 @dataclass(frozen=True, slots=True)
 class Sifted:
-    """A column without its nulls and faults, and where they were."""
+    """A column without its nulls and field errors, and the places of these."""
 
     present: "Column"
     whole: "Column"
-    """The column as it was, forbidden nulls replaced by faults."""
+    """The original column, with forbidden nulls replaced by field errors."""
 
     def restored(self, made: Sequence[Any]) -> "Column":
-        """What was made of the present values, among the nulls and faults."""
+        """The column of processed values, with the nulls and field errors in their places."""
         if len(self.present) == len(self.whole):
             return list(made)
         rest = iter(made)
@@ -36,7 +36,7 @@ class Sifted:
 
 
 def sift(column: "Column", field: "Field", run: "Run", *, may_be_null: bool) -> Sifted:
-    """Take nulls and faults out of a column, and account for the faults."""
+    """Remove nulls and field errors from a column, and count the errors."""
     whole = column
     if not may_be_null and None in map(_null, column):
         whole = [forbidden_null(field) if value is None else value for value in column]
@@ -46,7 +46,7 @@ def sift(column: "Column", field: "Field", run: "Run", *, may_be_null: bool) -> 
 
 
 def bail_out_of_awaitables(column: "Column") -> None:
-    """Leave a column that holds awaitables to graphql-core, which looks for them everywhere."""
+    """Raise BailOut for a column with awaitables: graphql-core supports them everywhere."""
     if awaitables := [value for value in column if optimized_is_awaitable(value)]:
         for awaitable in awaitables:
             if isinstance(awaitable, CoroutineType):  # others may be shared

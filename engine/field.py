@@ -1,11 +1,11 @@
-"""What the plan says about one field: where its raw column comes from, and what it looks like then.
+"""The parts of a plan for one field: its source and its cells.
 
-The *source* of a field gives what its resolver says about every row, its *cells* make that
-presentable (leaves serialised, objects turned into dicts, lists of either). Usually a look at the
-Python types in a column tells how that is done for all of it at once.
+The *source* of a field returns its raw column: the resolver's value for each row. Its *cells*
+complete the column: leaves serialised, objects turned into dicts, lists of either. Usually the
+Python types in a column show how to complete all of it at once, on a fast path.
 
-A fault, which is an exception where a cell should be, travels in the columns like any other cell
-until the run is over; `engine.settle` then says what it means for the answer.
+A field error (a fault: an exception in place of a cell) stays in the columns like any other cell
+until the run is over. `engine.settle` then turns it into errors and nulls.
 """
 
 from abc import ABC, abstractmethod
@@ -33,10 +33,10 @@ class Field:
     parent: GraphQLObjectType
     definition: GraphQLField
     nodes: list[FieldNode]
-    """All the places in the document that ask for this key."""
+    """All nodes in the document with this key."""
 
     path: Path
-    """The keys that lead here; list indices are unknown to a column."""
+    """The path without list indices, which a column does not have."""
 
     @property
     def name(self) -> str:
@@ -44,78 +44,78 @@ class Field:
 
 
 class Source(ABC):
-    """Where the raw column of a field comes from."""
+    """The source of a field's raw column."""
 
     __slots__ = ()
 
     @property
     @abstractmethod
     def read(self) -> Callable[..., Any]:
-        """A function of all rows that nearly always gives the column: a list of one value each."""
+        """A function of all rows that normally returns the column: a list with one value each."""
 
     @property
     def keywords(self) -> "Callable[[Run], dict[str, Any]] | None":
-        """What `read` is told besides; None: nothing."""
+        """The keyword arguments of `read`. None: it takes none."""
         return None
 
     def checked(self, column: Any, rows: Rows) -> Column:
-        """What `read` gave, which is no list of one value for each row, if it is a column after
-        all. Raises what goes to `recovered`."""
+        """Convert a result of `read` that is not a list of one value for each row. Exceptions go to
+        `recovered`."""
         raise RuntimeError("A row raised StopIteration, which ends map().")
 
     @abstractmethod
     def recovered(self, error: Exception, rows: Rows, run: "Run") -> Column:
-        """One value, or one fault, for each row, after `read` has raised."""
+        """One value or field error for each row, after `read` has raised."""
 
 
 class AwaitedSource(ABC):
-    """A source that may have to wait for something outside this process."""
+    """A source that may have to await a resolver."""
 
     __slots__ = ()
 
     @abstractmethod
     def ask(self, rows: Rows, run: "Run") -> Column | Awaitable[Column]:
-        """One value, or one fault, for each row: at once where they are known.
+        """One value or field error for each row, or an awaitable of them.
 
-        May raise what is then the fault of every row, and so may what is awaited.
+        An exception, raised here or by the awaitable, is the field error of every row.
         """
 
     def checked(self, column: Column, rows: Rows) -> Column:
-        """What was awaited, if it is one for each row. Raises what is the fault of every row."""
+        """Check the awaited column: one value for each row. An exception is every row's error."""
         return column
 
 
 Held: TypeAlias = type | frozenset[type]
-"""What a column holds: the type of its one value, or the types of its many."""
+"""The contents of a column: the type of its single value, or the types of its values."""
 
 Quick: TypeAlias = "Callable[[Any, Run], Column | None]"
-"""Completes a column of certain types at once; None where a value needs a closer look."""
+"""Completes a column of certain types at once; returns None if a value needs the slow path."""
 
 
 def as_it_is(column: Column, run: "Run") -> Column:
-    """The `Quick` of columns that are presentable already."""
+    """The fast path of columns that are complete already."""
     return column
 
 
 def holding(python_type: type, quick: Quick) -> dict[Held, Quick]:
-    """How to complete columns of one type, be they of one value or of many."""
+    """The fast path for columns of one type, with one value or many."""
     return {python_type: quick, frozenset((python_type,)): quick}
 
 
 class Cells(ABC):
-    """What makes the raw column of one field presentable."""
+    """Completes the raw column of one field."""
 
     __slots__ = ()
 
     quick: Mapping[Held, Quick]
-    """By what a column holds, None's type included."""
+    """The fast paths by the types in a column, including NoneType."""
 
     @abstractmethod
     def closely(self, column: Column, run: "Run") -> Column:
-        """What the client sees of each value; nulls that may not be, and failures, are faults."""
+        """The slow path: complete each value. Forbidden nulls and failures become field errors."""
 
     def complete(self, column: Column, run: "Run") -> Column:
-        """The same, at once where the types of the values say how."""
+        """Complete a column, on the fast path if its types have one."""
         if type(column) is Zipped:
             quick = self.quick.get(tuple)
         elif len(column) == 1:

@@ -1,4 +1,4 @@
-"""What a resolver may ask about its field. Knows plans and runs, decides nothing."""
+"""The `info` objects of resolvers."""
 
 from collections.abc import Callable
 from functools import cached_property, partial
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class FieldInfo:
-    """Stands for graphql-core's `GraphQLResolveInfo`, but for a whole column of parents.
+    """Replaces graphql-core's `GraphQLResolveInfo`, for a whole column of parents.
 
-    So `path` has no list indices. The rest is read only when it is asked for: making one for each
-    field of each run must cost nothing.
+    `path` has no list indices. All but `context` are computed on access, because an instance is
+    created for each field of each run.
     """
 
     __slots__ = ("_field", "_run", "context")
@@ -39,7 +39,7 @@ class FieldInfo:
     def __init__(self, field: "Field", run: "Run") -> None:
         self._field = field
         self._run = run
-        self.context = run.context  # what nearly all resolvers want
+        self.context = run.context  # the one attribute that nearly all resolvers use
 
     @property
     def field_name(self) -> str:
@@ -83,7 +83,7 @@ class FieldInfo:
 
 
 class ColumnInfo(Info[Any, Any]):
-    """Strawberry's `Info` for a whole column of parents; most are asked for their context alone."""
+    """Strawberry's `Info` for a whole column of parents. Most resolvers use only `context`."""
 
     context: Any = None
 
@@ -104,7 +104,7 @@ InfoOf: TypeAlias = "Callable[[Run], Info[Any, Any]]"
 def info_maker(
     info_class: type[Info[Any, Any]], declared: StrawberryField, field: "Field"
 ) -> InfoOf:
-    """What makes the `info` of one field of a plan, of the class that the schema wants."""
+    """Return a factory of the `info` of one field, of the schema's info class."""
     if info_class is Info:
         return partial(ColumnInfo, field, declared)
 

@@ -1,4 +1,4 @@
-"""A column that is known once something else is. Knows nothing of fields, nor of who waits."""
+"""Deferred columns: columns that can be computed after a future is done."""
 
 from asyncio import Future, shield
 from collections.abc import Awaitable, Callable, Generator
@@ -9,10 +9,10 @@ from engine.outcome import ColumnT, Soon
 
 
 class Later(Generic[ColumnT]):
-    """`column` gives the column, or what is to be awaited for it, once `known` is done.
+    """`column` returns the column, or an awaitable of it, after `known` is done.
 
-    A resolver may return it as its `Soon[…]`. Several fields whose columns are known with one
-    future wait for it once, and without a task for each.
+    A resolver may return it as its `Soon[…]`. Fields with the same future await it once, and
+    without a task for each.
     """
 
     __slots__ = ("column", "known")
@@ -25,11 +25,11 @@ class Later(Generic[ColumnT]):
         return self._arrived().__await__()
 
     async def _arrived(self) -> ColumnT:
-        await shield(self.known)  # which others wait for too
+        await shield(self.known)  # others await it too
         column = self.column()
         return await cast("Awaitable[ColumnT]", column) if isawaitable(column) else column
 
 
 def later(known: "Future[Any] | None", column: Callable[[], Soon[ColumnT]]) -> Soon[ColumnT]:
-    """The column, where there is nothing to wait for first."""
+    """The column itself if `known` is None, else a deferred one."""
     return column() if known is None else Later(known, column)

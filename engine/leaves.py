@@ -1,7 +1,7 @@
-"""Leaf columns, serialised. Knows scalars and enums, nothing of objects.
+"""Serialisation of leaf columns.
 
-One pass in C tells which Python types a column holds. Where those are the types that need no
-serialising, the column is the answer; otherwise each value is completed as graphql-core does it.
+One pass in C finds the Python types in a column. If these need no serialisation, the column is
+complete. Otherwise each value is completed as in graphql-core.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ class Leaf(Cells):
     declared: GraphQLLeafType
     may_be_null: bool
     may_be_ready: bool
-    """Whether there are values that need no serialising."""
+    """Whether values of some Python type need no serialisation."""
     quick: Mapping[Held, Quick]
 
     def closely(self, column: Column, run: "Run") -> Column:
@@ -93,7 +93,7 @@ def _enum_forms(declared: GraphQLEnumType) -> dict[type, Quick]:
     python_enum = getattr(declared, "wrapped_cls", None)
     if python_enum is None:
         return {}
-    # By identity: an enum's members live for ever, and their __hash__ is a Python function.
+    # By identity: enum members live for ever, and their __hash__ is a Python function.
     names = {
         id(member): declared.coerce_output_value(member)
         for member in python_enum
@@ -142,17 +142,17 @@ def _as_text(column: Column, run: "Run") -> Column | None:
 def _isoformat(column: Column, run: "Run") -> Column | None:
     try:
         return [moment.isoformat() for moment in column]
-    except Exception:  # a zone of somebody's own
+    except Exception:  # from a custom tzinfo class
         return None
 
 
 def _datetimes(column: Column, run: "Run") -> Column | None:
-    # isoformat costs 0.8 µs. orjson writes the same bytes for UTC; offsets may have seconds and
-    # zones may be of any class, so there it is not trusted.
+    # isoformat costs 0.8 µs. orjson writes the same bytes for UTC. It is not used for other zones:
+    # their offsets may have seconds, and they may be of any class.
     try:
         if set(map(_zone, column)) == _UTC:
             return column
-    except Exception:  # a zone without a hash
+    except Exception:  # an unhashable tzinfo
         return None
     return _isoformat(column, run)
 

@@ -1,4 +1,4 @@
-"""Which documents are too large to be looked at. Knows sizes, nothing of schemas or plans."""
+"""Size limits of documents, checked before validation."""
 
 from graphql import DocumentNode, GraphQLError, OperationDefinitionNode
 
@@ -10,7 +10,7 @@ from engine.size import Measure
 def excess(
     document: DocumentNode, measure: Measure, settings: EngineSettings
 ) -> list[GraphQLError]:
-    """An error for every bound that is broken: what passes, validation judges in bounded time."""
+    """An error for each exceeded limit. Validation of a document within them takes bounded time."""
     found = measure.spread_out
     operations = sum(isinstance(node, OperationDefinitionNode) for node in document.definitions)
     bounds = [
@@ -32,5 +32,5 @@ def refusal(what: str, allowed: int) -> GraphQLError:
 
 
 def _shown(size: int) -> str:
-    # Doubling fragments reach numbers with hundreds of digits.
+    # Fragments that double on each level reach numbers with hundreds of digits.
     return f"{size:,}" if size < 1_000_000 else "over a million"

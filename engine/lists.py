@@ -1,4 +1,4 @@
-"""List columns: flattened, completed as one column, and cut again. Knows nothing of the items."""
+"""List columns: flattened, completed as one column, and split again."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from engine.run import Run
 
 
-_READY = (list, tuple, Zipped)  # whose items are there, and have an end
+_READY = (list, tuple, Zipped)  # types with a length, which need no copy
 
 
 @dataclass(frozen=True, slots=True)
 class Lists(Cells):
-    """The cells of a list type, of whatever its items are."""
+    """The cells of a list type."""
 
     field: Field
     items: Cells
     may_be_null: bool
     counts_rows: bool
-    """Whether the items count as rows; objects account for themselves."""
+    """Whether the items count as rows. Objects count themselves."""
 
     quick: Mapping[Held, Quick] = dataclass_field(init=False)
 
@@ -52,14 +52,14 @@ class Lists(Cells):
         done = self.items.complete(flat, run)
         if len(lists) == 1:
             return [done]
-        # A Zipped would ask its first column for it, in Python.
+        # len() of a Zipped is a Python function that calls len() of its first column.
         lengths = [len(a.columns[0] if type(a) is Zipped else a) for a in lists]
         ends = accumulate(lengths)
         return [done[end - length : end] for length, end in zip(lengths, ends, strict=True)]
 
 
 def _items(value: Any, field: Field, run: "Run") -> Any:
-    """The items of an iterable, null or a fault as it is, or the fault that it is no iterable."""
+    """The items of an iterable; nulls and field errors unchanged; other values as a field error."""
     if type(value) in _READY or is_null_or_fault(value):
         return value
     if hasattr(value, "__aiter__"):
@@ -68,7 +68,7 @@ def _items(value: Any, field: Field, run: "Run") -> Any:
         place = f"'{field.parent}.{field.name}'"
         return GraphQLError(f"Expected Iterable, but did not find one for field {place}.")
     try:
-        items = list(islice(value, run.max_rows + 1))  # it may have no end
+        items = list(islice(value, run.max_rows + 1))  # the iterable may be infinite
     except Exception as error:
         return error
     return items if len(items) <= run.max_rows else run.refuse()

@@ -1,4 +1,4 @@
-"""Derived fields, looked up. Knows pure functions of few values, waits for nothing."""
+"""Lookup tables for derived fields."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 Read: TypeAlias = Callable[[Any], Any]
 
-MAX_KNOWN = 1_024  # with more values than this, the attribute was not one of few
+MAX_KNOWN = 1_024  # an attribute with more values is not worth a table
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What was made of each value of an attribute so far."""
+    """A table from the values of an attribute to the results computed so far."""
 
     key_of: Read
     place: int | None
-    """Of the attribute, in rows that are tuples."""
+    """The attribute's place, in rows that are tuples."""
     found: dict[Any, Any] = field(default_factory=dict)
 
     def column(self, rows: Rows) -> list[Any]:
-        """Raises KeyError for a value that was never seen, TypeError for one that has no hash, and
-        what reading a row raises."""
+        """Look up all rows. Raises KeyError for a value without a result, TypeError for an
+        unhashable one, and what reading a row raises."""
         if type(rows) is Zipped and self.place is not None:
             return list(map(self.found.__getitem__, rows.columns[self.place]))
         keys = map(self.key_of, rows)
@@ -41,7 +41,7 @@ class Known:
         return column
 
     def learn(self, rows: Rows, made: Iterable[Any]) -> None:
-        """Remember what was made of these rows; not of values without a hash, and no faults."""
+        """Store the results for these rows, except for field errors and unhashable values."""
         for row, thing in zip(rows, made, strict=True):
             if len(self.found) < MAX_KNOWN and not isinstance(thing, Exception):
                 with suppress(TypeError):
@@ -50,7 +50,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Derived(Source):
-    """The source of a derived field; its column is complete already."""
+    """The source of a derived field. Its column is complete."""
 
     declared: DerivedField
     cells: Cells
@@ -69,7 +69,7 @@ class Derived(Source):
 
 @dataclass(frozen=True, slots=True)
 class SharedDicts:
-    """The selection whose fields all derive from one attribute: rows that agree share a dict."""
+    """A selection of fields derived from one attribute: rows with equal values share a dict."""
 
     columns: Columns
     known: Known
@@ -98,7 +98,7 @@ def derived_source(declared: DerivedField, cells: Cells) -> Derived:
 
 
 def shared(columns: Columns) -> Columns | SharedDicts:
-    """The selection itself, or, where all its fields derive from one attribute, a shared one."""
+    """The selection, or a `SharedDicts` of it if all its fields derive from one attribute."""
     attributes = {
         column.source.declared.attribute if isinstance(column.source, Derived) else None
         for column in columns.present

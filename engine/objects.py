@@ -1,4 +1,4 @@
-"""Object columns: rows told apart by type and turned into dicts. Knows no resolvers."""
+"""Object columns: rows are recognised by type and turned into dicts."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -29,10 +29,10 @@ class Objects(Cells):
     selection_of: SelectionOf
     may_be_null: bool
     by_class: dict[type, Selection] = dataclass_field(default_factory=dict)
-    """Python classes all of whose instances are rows of one object type."""
+    """Python classes whose instances are all rows of one object type."""
 
     quick: dict[Held, Quick] = dataclass_field(default_factory=lambda: {frozenset(): as_it_is})
-    """The same for columns that hold one such class, or nothing at all."""
+    """The fast paths of columns of one such class, and of empty columns."""
 
     def closely(self, column: Column, run: "Run") -> Column:
         bail_out_of_awaitables(column)
@@ -41,7 +41,7 @@ class Objects(Cells):
         return sifted.restored(self._dicts(sifted.present, run))
 
     def _recognised(self, row: Any, run: "Run") -> Any:
-        """The row with its selection, or None, or a fault."""
+        """The row with its selection, or None, or a field error."""
         if row is None or isinstance(row, Exception):
             return row
         row_class = type(row)
@@ -59,7 +59,7 @@ class Objects(Cells):
         return selection, row
 
     def _dicts(self, recognised: Column, run: "Run") -> list[Any]:
-        """The dicts of rows of mixed types, in their order."""
+        """The dicts of rows of several types, in order."""
         places: defaultdict[int, list[int]] = defaultdict(list)
         for place, (selection, _) in enumerate(recognised):
             places[id(selection)].append(place)

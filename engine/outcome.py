@@ -1,4 +1,4 @@
-"""What a batch and its items may be, and how their type is read. Knows nothing of fields."""
+"""The types that batched resolvers return, and how they are read from annotations."""
 
 from collections.abc import Awaitable, Iterable
 from types import UnionType
@@ -20,18 +20,18 @@ def items_of(outcomes: Iterable[Outcome[ItemT]]) -> list[ItemT]:
 ColumnT = TypeVar("ColumnT")
 
 Soon: TypeAlias = ColumnT | Awaitable[ColumnT]
-"""A column, or what gives it: `Soon[list[int]]` is returned by a function that is not async."""
+"""A column or an awaitable of it: `Soon[list[int]]` is returned by a function that is not async."""
 
 
 class ItemAnnotation(StrawberryAnnotation):
     """The annotation of a column, resolved to the type of its items.
 
-    Late, like all of Strawberry's annotations, so that items may be of types declared further down.
+    Resolved lazily, like all annotations of Strawberry, because types may be declared later.
     """
 
     @property
     def may_wait(self) -> bool:
-        """Whether it says that the column may have to be awaited."""
+        """Whether the annotation includes an awaitable."""
         return is_union(super().evaluate())
 
     def evaluate(self) -> Any:
@@ -50,7 +50,7 @@ class ItemAnnotation(StrawberryAnnotation):
 
 
 def without_exception(item: Any) -> Any:
-    """The `Item` of `Outcome[Item]`, or what is not an outcome as it is.
+    """The `Item` of `Outcome[Item]`, or any other type unchanged.
 
     >>> without_exception(Outcome[int])
     <class 'int'>
@@ -61,7 +61,7 @@ def without_exception(item: Any) -> Any:
 
 
 def at_once(column: Any) -> Any:
-    """The `Column` of `Soon[Column]`, or what comes at once as it is.
+    """The `Column` of `Soon[Column]`, or any other type unchanged.
 
     >>> at_once(Soon[list[int]])
     list[int]

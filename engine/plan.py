@@ -1,10 +1,10 @@
-"""The frozen plan of one operation: selections of fields over columns. Knows nothing of documents.
+"""The immutable plan of one operation: selections of fields over columns.
 
-A selection turns the rows of one object type into dicts: it asks each of its fields for a column,
-and cuts the columns into rows.
+A selection turns the rows of one object type into dicts: it reads the column of each field and
+builds rows from the columns.
 
-None of this waits. Where a resolver may, the dicts are made with a hole in its place, and the run
-is told of it; `engine.arrivals` waits for the columns that are not known yet.
+Nothing here awaits. If a resolver may have to, the dicts are built with a pending field (a hole) in
+its place, which is added to the run. `engine.arrivals` awaits the columns of pending fields.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 class PresentColumn(NamedTuple):
-    """A column that is there at once; what its source never changes is kept beside it."""
+    """A column that is read at once, with the constant properties of its source."""
 
     source: Source
     read: Callable[..., Any]
     keywords: "Callable[[Run], dict[str, Any]] | None"
     cells: Cells | None
-    """None: what is read is complete."""
+    """None: the column is complete as read."""
 
 
 class AwaitedColumn(NamedTuple):
-    """A column that dicts are made without, because its source may wait."""
+    """A column that is filled into the dicts later, because its source may have to wait."""
 
     key: str
     source: AwaitedSource
@@ -39,21 +39,21 @@ class AwaitedColumn(NamedTuple):
 
 
 class Selection(Protocol):
-    """What is asked of one object type."""
+    """The selected fields of one object type."""
 
     def dicts(self, rows: Rows, run: "Run") -> Table:
-        """One dict for each row; none of the rows is null."""
+        """One dict for each row. No row may be None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The selection that makes each column for itself and then cuts them into rows."""
+    """The selection that reads each column and builds rows from them."""
 
     fields: Mapping[str, Field]
-    """By response key; `__typename` is not among them, `build` knows it."""
+    """By response key, without `__typename`, which `build` adds."""
 
     build: BuildRows
-    """Takes the columns of `present`."""
+    """Builds rows from the columns of `present`."""
 
     present: tuple[PresentColumn, ...]
     awaited: tuple[AwaitedColumn, ...]
@@ -65,8 +65,8 @@ class Columns:
         run.rows += count
         if run.rows > run.max_rows:
             run.refuse()
-        # The inner loop of every answer: `Cells.complete` and the like are written out here, so
-        # that a usual column costs no call but that of its resolver.
+        # The inner loop of every response. `Cells.complete` and others are inlined, so that the
+        # usual column costs no call except that of its resolver.
         columns: list[Column] = []
         for source, read, keywords, cells in self.present:
             try:
@@ -92,7 +92,7 @@ class Columns:
 
 
 class Hole(NamedTuple):
-    """A field that dicts were made without, because its source may wait."""
+    """A pending field: dicts were built without it, because its source may have to wait."""
 
     key: str
     source: AwaitedSource
@@ -101,7 +101,7 @@ class Hole(NamedTuple):
     table: Table
 
     def ask(self, run: "Run") -> Awaitable[Column] | None:
-        """What to wait for; None: the column was known, and the hole is filled."""
+        """Return an awaitable of the column, or None after filling a column that was available."""
         column: Any
         try:
             column = self.source.ask(self.rows, run)
@@ -113,17 +113,17 @@ class Hole(NamedTuple):
         return column  # type: ignore[no-any-return]
 
     def fill(self, column: Column, run: "Run") -> None:
-        """Put the cells of the column in their places."""
+        """Put the completed column into the dicts."""
         key, table = self.key, self.table
         cells = self.cells.complete(column, run)
         if len(cells) == len(table) == 1:
-            table[0][key] = cells[0]  # a strict zip takes 0.3 µs to begin
+            table[0][key] = cells[0]  # a strict zip takes 0.3 µs to start
             return
         for made, cell in zip(table, cells, strict=True):
             made[key] = cell
 
 
-# The constructor that a NamedTuple has takes three times as long.
+# The constructor of a NamedTuple takes three times as long.
 hole_of: Callable[[tuple[str, AwaitedSource, Cells, Rows, Table]], Hole] = partial(
     tuple.__new__, Hole
 )

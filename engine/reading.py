@@ -1,4 +1,4 @@
-"""Documents, made fit to run: parsed, measured, validated. Knows schemas, nothing of plans."""
+"""Reading documents: parse, check limits, validate."""
 
 from contextlib import suppress
 
@@ -36,14 +36,14 @@ from engine.variables import Variables
 
 
 class OneOfRule(OneOfInputValidationRule):
-    """Strawberry's own, which fails for a variable that is not declared where it looks."""
+    """Strawberry's rule, which fails with KeyError for some undeclared variables."""
 
     def __init__(self, validation_context: ValidationContext) -> None:
         super().__init__(validation_context)
         self.variable_definitions = {}
 
     def validate_one_of(self, node: ObjectValueNode, type: GraphQLNamedType) -> None:  # noqa: A002
-        with suppress(KeyError):  # other rules, or the coercion of the value, tell it
+        with suppress(KeyError):  # other rules or the coercion report the variable
             super().validate_one_of(node, type)
 
 
@@ -55,9 +55,9 @@ RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidat
 
 
 def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
-    """The document in `text`.
+    """The parsed and validated document in `text`.
 
-    Raises Refused: PARSE, LIMITS or VALIDATION.
+    Raises Refused at stage PARSE, LIMITS or VALIDATION.
     """
     node = _parsed(text, settings)
     measure = Measure(node, settings.schema_texts)
@@ -85,12 +85,12 @@ def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
 def _mistakes(node: DocumentNode, schema: Schema, settings: EngineSettings) -> list[GraphQLError]:
     try:
         return validate(schema._schema, node, RULES, settings.max_errors)
-    except Exception as error:  # of a scalar that was given a literal
+    except Exception as error:  # raised by a custom scalar for a literal
         return [located(error)]
 
 
 def _is_too_much_work(errors: list[GraphQLError], settings: EngineSettings) -> bool:
-    """Whether graphql-core gave up before it had found as many mistakes as it may list."""
+    """Whether graphql-core aborted validation with fewer errors than it may list."""
     return isinstance(errors[-1], ValidationAbortedError) and len(errors) <= settings.max_errors
 
 

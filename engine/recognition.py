@@ -1,4 +1,4 @@
-"""Which object type a row is. Knows what the schema says of types, nothing of selections."""
+"""Recognition: find the object type of each row."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,21 +22,21 @@ from engine.rows import decided_by_class, speaks_for_all
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """Tells the object type of rows that are declared to be of an object, interface or union."""
+    """Finds the object type of rows declared as an object, interface or union."""
 
     declared: GraphQLObjectType | GraphQLAbstractType
     judge: Executor[Any]
-    """Checks the names that type resolvers return, and words what is wrong with them."""
+    """Checks the names that type resolvers return, and raises graphql-core's errors."""
 
     by_class: bool
-    """Whether the declared type tells rows apart by their Python class."""
+    """Whether the Python class of a row determines its type."""
 
     def object_type(self, row: Any, field: Field, info: FieldInfo) -> GraphQLObjectType:
         """The type of one row.
 
-        Raises what graphql-core would say of a row that is of no type, or of the wrong one.
+        Raises graphql-core's error for a row of no type or of a wrong one.
         """
-        told: Any = info  # graphql-core reads from it what it would read from its own
+        told: Any = info  # it has the attributes of graphql-core's own info
         declared = self.declared
         if isinstance(declared, GraphQLObjectType):
             object_type = declared
@@ -50,7 +50,7 @@ class Recognition:
         return object_type
 
     def is_decided_by_class_of(self, row: Any) -> bool:
-        """Whether all rows of this row's class are of this row's type."""
+        """Whether all rows of this row's class have the same object type."""
         if isinstance(self.declared, GraphQLObjectType) and self.declared.is_type_of is None:
             return True
         return self.by_class and speaks_for_all(type(row))
@@ -59,7 +59,7 @@ class Recognition:
 def recognition(
     declared: GraphQLObjectType | GraphQLAbstractType, schema: GraphQLSchema, judge: Executor[Any]
 ) -> Recognition:
-    """How to recognise rows declared to be of this type."""
+    """The recognition of rows of this declared type."""
     if isinstance(declared, GraphQLObjectType):
         return Recognition(declared, judge, decided_by_class(declared))
     definition = declared.extensions.get("strawberry-definition")

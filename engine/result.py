@@ -1,4 +1,4 @@
-"""What comes of a request, and how far it got. Knows GraphQL's response, nothing of execution."""
+"""The result of a request, and the stage that it reached."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -8,7 +8,7 @@ from graphql import GraphQLError
 
 
 class Stage(StrEnum):
-    """Where a request ended. All but EXECUTION are request errors: the response has no data."""
+    """The stage at which a request ended. All but EXECUTION are request errors, without data."""
 
     PARSE = "parse"
     LIMITS = "limits"
@@ -18,22 +18,22 @@ class Stage(StrEnum):
     EXECUTION = "execution"
 
 
-@dataclass(slots=True)  # not frozen, which would take twice as long to make
+@dataclass(slots=True)  # not frozen: that would double the time of construction
 class Result:
-    """The answer. Parts of `data` may be shared between answers: it is to be read, not changed."""
+    """A result. Results may share parts of `data`, so callers must not change it."""
 
     stage: Stage
     data: dict[str, Any] | None = None
     errors: list[GraphQLError] = field(default_factory=list)
     rows: int = 0
-    """Objects and list items in `data`, or made in vain; 0 when graphql-core ran the operation."""
+    """Objects and list items built for `data`; 0 if graphql-core ran the operation."""
 
     @property
     def is_request_error(self) -> bool:
         return self.stage is not Stage.EXECUTION
 
     def response(self) -> dict[str, Any]:
-        """The response of the specification: no `data` after a request error, `errors` if any."""
+        """The response by the GraphQL specification: no `data` after a request error."""
         response: dict[str, Any] = {} if self.is_request_error else {"data": self.data}
         if self.errors:
             response["errors"] = [error.formatted for error in self.errors]
@@ -41,7 +41,7 @@ class Result:
 
 
 class Refused(Exception):
-    """A request error: which stage refused the request, and why."""
+    """A request error: the stage that rejected the request, and the errors."""
 
     def __init__(self, stage: Stage, errors: list[GraphQLError]) -> None:
         super().__init__(stage, errors)

@@ -1,4 +1,4 @@
-"""What the fields of an operation's root are given. Knows syntax, no schema and no values."""
+"""Arguments of the root's fields, from the syntax alone."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from graphql import (
 def root_arguments(
     selections: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]
 ) -> Mapping[str, list[ValueNode]]:
-    """All arguments of the fields of a valid operation's root, by their names."""
+    """All arguments of the root's fields in a valid operation, by name."""
     found: defaultdict[str, list[ValueNode]] = defaultdict(list)
     for field in _fields(selections, fragments, set()):
         for argument in field.arguments or ():
@@ -27,7 +27,7 @@ def root_arguments(
 def _fields(
     selections: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode], seen: set[str]
 ) -> Iterator[FieldNode]:
-    """The fields, those of a fragment once, however often it is spread."""
+    """The fields. Those of a fragment are yielded once, however often it is spread."""
     for node in selections.selections:
         if isinstance(node, FieldNode):
             yield node

@@ -1,11 +1,11 @@
-"""`@of_rows`: which light rows stand for an object type. Knows nothing of plans.
+"""`@of_rows`: declares the classes of light rows that represent an object type.
 
     @strawberry.type
     @of_rows(UserId)
     class User(Node): ...
 
-Rows are recognised by their class where an object type must be told from others: in interfaces and
-unions, and wherever a type implements an interface. Elsewhere the declared type is enough.
+The class of a row is used where its type is ambiguous: in interfaces and unions, and for types that
+implement an interface. Elsewhere the declared type is enough.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,10 +18,10 @@ ClassT = TypeVar("ClassT", bound=type)
 
 
 class ByClass:
-    """An `is_type_of` that looks at a row's class alone.
+    """An `is_type_of` that checks only the class of a row.
 
-    A row of a subclass belongs to the type that names the subclass: so named tuples and plain
-    tuples can stand for two types of one interface.
+    A subclass belongs only to the type that lists it, so named tuples and plain tuples can
+    represent two types of one interface.
     """
 
     def __init__(self, classes: tuple[type, ...], own: type) -> None:
@@ -35,7 +35,7 @@ class ByClass:
 def of_rows(*classes: Any) -> Callable[[ClassT], ClassT]:
     """Declare that rows of exactly these classes, and instances of the type itself, are of a type.
 
-    A `NewType` stands for the class that it is made of.
+    A `NewType` counts as its supertype.
     """
     real = tuple(getattr(given, "__supertype__", given) for given in classes)
 
@@ -47,7 +47,7 @@ def of_rows(*classes: Any) -> Callable[[ClassT], ClassT]:
 
 
 def decided_by_class(object_type: GraphQLObjectType) -> bool:
-    """Whether this type recognises rows by their class: with @of_rows, or Strawberry's way."""
+    """Whether this type recognises rows by class: by @of_rows or by Strawberry's default."""
     if object_type.is_type_of is None:
         return True
     definition = object_type.extensions.get("strawberry-definition")
@@ -57,10 +57,10 @@ def decided_by_class(object_type: GraphQLObjectType) -> bool:
 
 
 def speaks_for_all(row_class: type[Any]) -> bool:
-    """Whether all rows of a class are of one object type.
+    """Whether all rows of a class have the same object type.
 
-    Rows with a dict of their own may carry the mark of `strawberry.cast`, and mappings may have a
-    `__typename`: these are asked one by one.
+    Not for instances with a `__dict__`, which may hold the mark of `strawberry.cast`, nor for
+    mappings, which may have a `__typename`. These are checked one by one.
     """
     if issubclass(row_class, Mapping):
         return False

@@ -1,4 +1,4 @@
-"""One execution of a plan: what it was given and what it used up. Knows not how plans run."""
+"""The state of one run of an operation: its input and its counters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 ROWS_A_FAULT = 10
-"""An error with its path and words takes 50 µs and 200 bytes: that of ten rows, or more."""
+"""The rows that one error counts as: with path and message it takes 50 µs and 200 bytes."""
 
 
 @dataclass(slots=True)
 class Run:
-    """The request that a plan answers, and the account of its answer."""
+    """The input of one run, and the counters of its result."""
 
     schema: GraphQLSchema
     max_rows: int
@@ -32,16 +32,16 @@ class Run:
     root: Any
     rows: int = 0
     faults: int = 0
-    """Exceptions now among the cells, each to become an error of the answer."""
+    """The field errors now among the cells."""
 
     made: list[tuple[Mapping[str, "Field"], Table]] = field(default_factory=list)
-    """Every dict of the answer, with the fields that it is made of, by key."""
+    """Every dict of the result, with its fields by key."""
 
     holes: list["Hole"] = field(default_factory=list)
-    """What dicts made just now are short of."""
+    """The pending fields of the dicts built just now."""
 
     def spend(self, rows: int) -> None:
-        """Account for rows about to be made.
+        """Count rows that are about to be built.
 
         Raises CostLimitExceeded.
         """
@@ -50,7 +50,7 @@ class Run:
             self.refuse()
 
     def fail(self, faults: int) -> None:
-        """Account for faults: so an answer cannot consist of errors without end.
+        """Count field errors as rows, to bound the number of errors in a response.
 
         Raises CostLimitExceeded.
         """
@@ -58,5 +58,5 @@ class Run:
         self.spend(faults * ROWS_A_FAULT)
 
     def refuse(self) -> NoReturn:
-        """End the operation, which makes too many rows."""
+        """Raise CostLimitExceeded."""
         raise CostLimitExceeded(self.max_rows)

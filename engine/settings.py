@@ -1,4 +1,4 @@
-"""The bounds of an engine. Knows nothing of what is bounded."""
+"""The limits of an engine."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """What one document may be, what one operation may cost, and how much is remembered.
+    """Limits on documents and operations, and sizes of caches.
 
-    The limits on documents hold before anything is cached, so a giant document costs one scan.
-    The defaults let the standard introspection query pass.
+    Document limits are checked before anything is cached, so a huge document costs one scan. The
+    defaults allow the standard introspection query.
     """
 
     max_characters: int = 100_000
@@ -17,31 +17,31 @@ class EngineSettings:
     max_comments: int = 1_000
     max_depth: int = 15
     max_fields: int = 1_000
-    """Fields after every fragment is written out in place."""
+    """Fields after expanding every fragment spread."""
     max_aliases: int = 200
     max_spreads: int = 200
     max_operations: int = 50
     max_introspections: int = 5
     schema_texts: Set[str] = frozenset()
-    """Names of fields that answer with the text of the schema: each is as dear as introspection."""
+    """Names of fields that return the schema's text. Each counts as an introspection."""
     max_comparisons: int = 40_000
-    """Pairs of fields of one name that both select something: 200 such fields take the rule that
-    merges them 0.1 s, 500 take it 0.6 s."""
+    """Pairs of fields with the same name and subselections. The validation rule that checks whether
+    they can be merged takes 0.1 s for 200 such fields and 0.6 s for 500."""
     max_errors: int = 20
-    """Mistakes that validation lists before it gives up."""
+    """The number of validation errors after which validation stops."""
 
     max_rows: int = 100_000
-    """Objects and list items that one answer may hold; an error counts as ten of them."""
+    """The maximum number of objects and list items in one result. An error counts as ten."""
 
     cached_documents: int = 1_000
     cached_characters: int = 1_000_000
-    """The text of all cached documents; what is made of it takes about a hundred times as much."""
+    """The total text of all cached documents. Their plans take about a hundred times as much."""
 
     plans_per_operation: int = 16
-    """One plan for each combination of the booleans given to @skip and @include."""
+    """One plan for each combination of the variables in @skip and @include."""
 
     orjson_datetimes: bool = True
     """Leave UTC datetimes in the data for orjson, which writes the same bytes as isoformat does.
 
-    Turn this off where anything but orjson serialises the answer.
+    Turn this off if another library serialises the result.
     """

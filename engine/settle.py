@@ -1,7 +1,7 @@
-"""What the faults of a run mean for its answer: errors and nulls. Knows nothing of how it ran.
+"""Turns the field errors of a run into errors and nulls of its result.
 
-Walks the finished answer once, in the order in which graphql-core completes values that need no
-waiting, and only if there are faults. Gives a new answer, as dicts may be shared with others.
+Walks the finished data once, in the order in which graphql-core completes values without waiting,
+and only if there are field errors. It returns new data, because dicts may be shared.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def settle(data: dict[str, Any], run: "Run") -> tuple[dict[str, Any] | None, list[GraphQLError]]:
-    """The answer with nulls where a fault left them, and the errors."""
+    """The data with nulls propagated from field errors, and the errors."""
     settlement = _Settlement(run)
     try:
         return settlement.object(data, ()), settlement.errors
@@ -34,7 +34,7 @@ def settle(data: dict[str, Any], run: "Run") -> tuple[dict[str, Any] | None, lis
 
 
 class _Settlement:
-    """One walk. A located error that is raised here makes its nearest nullable parent null."""
+    """One walk. A located error raised here makes its nearest nullable parent null."""
 
     def __init__(self, run: "Run") -> None:
         self.errors: list[GraphQLError] = []

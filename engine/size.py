@@ -1,4 +1,4 @@
-"""How large a document is, before anything expensive looks at it. Knows syntax, no schema.
+"""The size of a document, from its syntax alone.
 
 A fragment counts each time it is spread (a "fragment bomb" doubles with every level) but is
 measured once, so measuring is linear in the document. Cycles and unknown fragments count nothing
@@ -22,7 +22,7 @@ from graphql import (
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What a selection amounts to once its fragments are spread out."""
+    """The size of a selection with its fragments expanded."""
 
     depth: int = 0
     fields: int = 0
@@ -38,9 +38,9 @@ class Size:
         )
 
     def below(self, field: FieldNode, schema_texts: Set[str]) -> "Size":
-        """The size of `field` when this is the size of what it selects."""
+        """The size of `field` if this is the size of its selection."""
         aliases = int(field.alias is not None)
-        # Introspection nests deeper than data by nature: graphql-core has its own rule for it.
+        # Introspection nests deeper than data, and graphql-core has its own rule for it.
         if field.name.value in ("__schema", "__type"):
             return Size(1, 1, aliases, 1)
         texts = int(field.name.value in schema_texts)
@@ -52,10 +52,10 @@ class Size:
 class Measure:
     """Measures one document once; read its attributes afterwards.
 
-    `spread_out` is the sum over all operations with fragments spread out; `fields`, `spreads` and
-    `comparisons` count what is written, `written` does by the name of the field. A comparison is a
-    pair of fields of one name that both select something: the rule that overlapping fields can be
-    merged may look at each. Fields named in `schema_texts` count as introspections, too.
+    `spread_out` is the sum over all operations with fragments expanded. `fields`, `spreads` and
+    `comparisons` count the document's text; `written` counts it by field name. A comparison is a
+    pair of fields with the same name and subselections, which the validation rule for overlapping
+    fields may compare. Fields named in `schema_texts` also count as introspections.
     """
 
     def __init__(self, document: DocumentNode, schema_texts: Set[str] = frozenset()) -> None:
@@ -80,12 +80,12 @@ class Measure:
         self.comparisons = sum(count * count for count in self._compared.values())
 
     def repeats(self, field_name: str) -> bool:
-        """Whether an operation may ask for fields of this name in several places."""
+        """Whether an operation may select fields with this name in several places."""
         return self.written[field_name] > 1 or any(n > 1 for n in self._spread.values())
 
     def _size(self, selections: SelectionSetNode) -> Size:
-        # The parser lets a definition nest 200 deep, and fragments are looked up: this recursion
-        # goes no deeper.
+        # The parser limits the nesting of a definition to 200, and fragments are looked up, so this
+        # recursion is bounded.
         size = Size()
         for node in selections.selections:
             size = size.beside(self._size_of(node))
@@ -105,8 +105,8 @@ class Measure:
         return size.below(node, self._schema_texts)
 
     def _innermost_first(self) -> list[str]:
-        """The fragments' names, each after those that it spreads. A chain of a thousand fragments
-        must not recurse a thousand deep, hence the explicit path."""
+        """The fragments' names, each after those that it spreads. Iterative, because a chain of a
+        thousand fragments would exceed the recursion limit."""
         done: dict[str, None] = {}
         seen: set[str] = set()
         for root in self._fragments:

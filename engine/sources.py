@@ -1,4 +1,4 @@
-"""The ways to get a raw column. Knows resolvers, nothing of what becomes of their values."""
+"""Sources: the ways to read a raw column."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Attribute(Source):
-    """A field that its rows simply have."""
+    """A field that is an attribute of its rows."""
 
     of: Callable[[Any], Any]
 
@@ -42,11 +42,11 @@ class Attribute(Source):
 
 @dataclass(frozen=True, slots=True)
 class Batched(Source):
-    """A field that is a function of all its parents."""
+    """A batched field whose resolver is synchronous."""
 
     resolver: BatchResolver
     told: Keywords | None
-    """None: it takes nothing but its parents. So do most."""
+    """None: the resolver takes only its parents, the usual case."""
 
     @property
     def read(self) -> Callable[..., Any]:
@@ -65,10 +65,10 @@ class Batched(Source):
 
 @dataclass(frozen=True, slots=True)
 class ReadyBatch(Batched):
-    """One whose items are as the answer holds them: its column is complete already."""
+    """A batched field whose items need no completion."""
 
     cells: Cells
-    """For faults."""
+    """Used for field errors only."""
 
     def recovered(self, error: Exception, rows: Rows, run: "Run") -> Column:
         return self.cells.complete([error] * len(rows), run)
@@ -76,16 +76,16 @@ class ReadyBatch(Batched):
 
 @dataclass(frozen=True, slots=True)
 class AwaitedBatch(AwaitedSource):
-    """A field that is a function of all its parents, and may have to be awaited."""
+    """A batched field whose resolver may have to be awaited."""
 
     resolver: BatchResolver
     function: Callable[..., Any]
-    """What the resolver was declared as."""
+    """The resolver's declared function."""
 
     told: Keywords | None
     info_of: InfoOf
     is_repeated: bool
-    """Whether the document asks for it in several places, whose batches become one."""
+    """Whether the document selects it in several places, whose batches are merged."""
 
     def ask(self, rows: Rows, run: "Run") -> Column | Awaitable[Column]:
         keywords = self.told.of(run) if self.told else {}
@@ -106,7 +106,7 @@ class AwaitedBatch(AwaitedSource):
 
 @dataclass(frozen=True, slots=True)
 class PerParent(AwaitedSource):
-    """Any other Strawberry field: its resolver is called for each parent, as graphql-core does."""
+    """Any other field: its resolver is called for each parent, as graphql-core does."""
 
     field: Field
     arguments: Arguments
@@ -137,7 +137,7 @@ def batched_source(
 
 
 def attempt(function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Any:
-    """What the function returns, or the exception that it raises: a value or a fault."""
+    """Return the function's result, or the exception that it raises as a field error."""
     try:
         return function(*arguments, **named)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Where the events of a subscription come from: graphql-core says. Knows nothing of transports."""
+"""The event source of a subscription, created by graphql-core."""
 
 from asyncio import CancelledError
 from collections.abc import AsyncIterable
@@ -14,7 +14,7 @@ from engine.waiting import fault_of
 
 
 async def source_of(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
-    """The events of a subscription, each the root of one execution; or why there are none."""
+    """The events of a subscription, each the root of one execution; or the errors."""
     executor = CountingExecutor.build(
         run.schema,
         run.operation.document,
@@ -39,6 +39,6 @@ async def source_of(run: Run) -> AsyncIterable[Any] | list[GraphQLError]:
 
 
 def failed(run: Run, error: Exception | CancelledError) -> GraphQLError:
-    """The error of a source that broke off. Raises a cancellation of those who listen."""
+    """The error of a source that failed. Re-raises a cancellation of the current task."""
     nodes = list(run.operation.node.selection_set.selections)
     return located(fault_of(error), nodes)

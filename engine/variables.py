@@ -1,8 +1,8 @@
-"""Variables of an operation, coerced. Knows input types, nothing of fields.
+"""Coercion of an operation's variables.
 
-Most values arrive in the very form that they are coerced to: those are recognised by tests made
-once for each operation, a list of strings by one pass in C. All the rest, errors included, is left
-to graphql-core, which takes about 1 µs for each item of a list.
+Most values already have their coerced form. Tests compiled once for each operation recognise these,
+a list of strings by one pass in C. graphql-core coerces all others and reports the errors; it takes
+about 1 µs for each item of a list.
 """
 
 from collections.abc import Callable, Mapping
@@ -35,11 +35,11 @@ from engine.errors import located
 Test: TypeAlias = Callable[[Any], bool]
 
 ABSENT: Any = object()
-MAX_ERRORS = 50  # what graphql-core's execute() allows
+MAX_ERRORS = 50  # the limit of graphql-core's execute()
 
 
 class InvalidVariables(Exception):
-    """The variables do not fit the operation; `errors` say why."""
+    """The variables are invalid for the operation; `errors` say why."""
 
     def __init__(self, errors: list[GraphQLError]) -> None:
         super().__init__(errors)
@@ -54,23 +54,23 @@ class Values(NamedTuple):
     variables: "Variables"
 
     def exact(self) -> VariableValues:
-        """The same in graphql-core's form, for what is left to it."""
+        """The values in graphql-core's form."""
         return self.variables.coerced_by_graphql_core(self.variables.nodes, self.raw)
 
 
-# The constructor that a NamedTuple has takes three times as long.
+# The constructor of a NamedTuple takes three times as long.
 _values: Callable[[tuple[dict[str, Any], Mapping[str, Any], "Variables"]], Values] = partial(
     tuple.__new__, Values
 )
 
 
 class Variable(NamedTuple):
-    """One declared variable: how to know a value that needs no coercion."""
+    """One declared variable, with the tests for values that need no coercion."""
 
     node: VariableDefinitionNode
     name: str
     exact: type | None
-    """The Python type all of whose values need no coercion."""
+    """A Python type of which no value needs coercion."""
 
     is_plain: Test
     default: Any
@@ -78,7 +78,7 @@ class Variable(NamedTuple):
 
 
 class Variables:
-    """All variables that an operation declares."""
+    """All variables of an operation."""
 
     def __init__(self, schema: GraphQLSchema, operation: OperationDefinitionNode) -> None:
         self._schema = schema
@@ -90,7 +90,7 @@ class Variables:
         return {variable.name for variable in self._variables}
 
     def coerce(self, raw: Mapping[str, Any]) -> Values:
-        """The values to run with.
+        """The coerced values.
 
         Raises InvalidVariables.
         """
@@ -112,10 +112,10 @@ class Variables:
     def coerced_by_graphql_core(
         self, nodes: list[VariableDefinitionNode], raw: Mapping[str, Any]
     ) -> VariableValues:
-        """Some of the variables, by the book."""
+        """Coerce some of the variables with graphql-core."""
         try:
             values = get_variable_values(self._schema, nodes, dict(raw), max_errors=MAX_ERRORS)
-        except Exception as error:  # of a scalar, and graphql-core does not expect it there
+        except Exception as error:  # from a custom scalar: graphql-core does not catch it
             raise InvalidVariables([located(error, nodes)]) from error
         if isinstance(values, list):
             raise InvalidVariables(values)
@@ -130,13 +130,13 @@ class Variables:
                 default = self.coerced_by_graphql_core([node], {}).coerced[name]
                 is_required = False
             except InvalidVariables:
-                is_required = True  # for graphql-core to say what is wrong with the default
+                is_required = True  # so that graphql-core reports the invalid default
         exact = _EXACT.get(get_nullable_type(declared))
         return Variable(node, name, exact, plainness(declared), default, is_required)
 
 
 def plainness(declared: GraphQLInputType) -> Test:
-    """A test for values of this type that coercion would leave as they are."""
+    """A test for values of this type that coercion would not change."""
     if isinstance(declared, GraphQLNonNull):
         return _PLAIN.get(declared.of_type) or _structure(declared.of_type)
     inner = plainness(GraphQLNonNull(declared))
@@ -164,7 +164,7 @@ def _is_list_of_text(value: Any) -> bool:
     if type(value) is not list:
         return False
     try:
-        "".join(value)  # looks at their types in a quarter of the time of any other test
+        "".join(value)  # checks the types in a quarter of the time of any other test
     except TypeError:
         return False
     return True

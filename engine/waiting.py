@@ -1,4 +1,4 @@
-"""Waiting: for several at once, for what somebody cancels, or not after all. Knows no fields."""
+"""Helpers for awaiting several things, and for cancellation."""
 
 import asyncio
 from asyncio import CancelledError, Future
@@ -10,14 +10,14 @@ T = TypeVar("T")
 
 
 class WaitedInVain(Exception):
-    """What was waited for was cancelled, and not those who waited."""
+    """The awaited task or future was cancelled, but not the waiter."""
 
     def __init__(self) -> None:
         super().__init__("What it was waiting for was cancelled.")
 
 
 def fault_of(error: Exception | CancelledError) -> Exception:
-    """The fault of whoever met this while waiting. Raises a cancellation of these themselves."""
+    """The field error of an exception met while waiting. Re-raises a cancellation of this task."""
     if not isinstance(error, CancelledError):
         return error
     task = asyncio.current_task()
@@ -27,10 +27,10 @@ def fault_of(error: Exception | CancelledError) -> Exception:
 
 
 async def together(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results in order. The first that raises, or a cancellation, ends all the others.
+    """The results in order. The first exception, or a cancellation, cancels all the others.
 
-    Not `asyncio.gather`, which would let the others run on, nor a `TaskGroup`, which would wrap
-    what was raised in a group.
+    Not `asyncio.gather`, which lets the others continue, nor a `TaskGroup`, which wraps exceptions
+    in a group.
     """
     create = asyncio.get_running_loop().create_task  # looked up once
     tasks = [create(coroutine) for coroutine in coroutines]
@@ -44,9 +44,9 @@ async def together(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 class Unfinished:
-    """A list some of whose items are awaitables: when awaited, the list of what they come to.
+    """A list some of whose items are awaitables. When awaited, the list of their results.
 
-    They are awaited together; what one raises takes its place in the list.
+    They are awaited concurrently. An exception takes its place in the list.
     """
 
     __slots__ = ("_items", "_pending")
@@ -59,7 +59,7 @@ class Unfinished:
         return self._finished().__await__()
 
     def let_go(self) -> None:
-        """End all that were not even begun."""
+        """Close all awaitables that were not started."""
         for place in self._pending:
             let_go(self._items[place])
 
@@ -67,7 +67,7 @@ class Unfinished:
         items = self._items
         waits = [_outcome(items[place]) for place in self._pending]
         try:
-            # A task costs as much as a small column.
+            # Without a task, which costs like a small column.
             outcomes = [await waits[0]] if len(waits) == 1 else await together(waits)
         except BaseException:
             self.let_go()
@@ -78,7 +78,7 @@ class Unfinished:
 
 
 def let_go(awaitable: object) -> None:
-    """End what nobody is going to await. Those that have begun must have ended already."""
+    """Close an awaitable that will not be awaited. It must not be running."""
     if isinstance(awaitable, CoroutineType):
         awaitable.close()
     elif isinstance(awaitable, Future):

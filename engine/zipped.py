@@ -1,4 +1,4 @@
-"""Rows that are kept as the columns that they are made of. Knows nothing of plans."""
+"""Columnar rows: rows stored as columns."""
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -9,10 +9,11 @@ RowT_co = TypeVar("RowT_co", covariant=True, bound=tuple[Any, ...])
 
 
 class Zipped(Sequence[RowT_co], Generic[RowT_co]):
-    """Tuples, the first of which are made when somebody goes through them.
+    """Tuples stored as columns; iterating creates the tuples.
 
-    A resolver may return them in place of a list: what is derived from one place of the rows, or
-    reads it by `places`, then never makes a tuple. Raises ValueError for columns of unlike lengths.
+    A resolver may return one instead of a list. Fields derived from one place of the rows, and
+    resolvers that use `places`, then create no tuples. Raises ValueError for columns of different
+    lengths.
 
     >>> rows = Zipped(("a", "b"), (1, 2))
     >>> rows, list(rows), rows.column(1)
@@ -29,7 +30,7 @@ class Zipped(Sequence[RowT_co], Generic[RowT_co]):
         self.columns = first, *others
 
     def column(self, place: int) -> Sequence[Any]:
-        """What stands in this place of every row."""
+        """The values at this place of every row."""
         return self.columns[place]
 
     def __len__(self) -> int:
@@ -52,7 +53,7 @@ class Zipped(Sequence[RowT_co], Generic[RowT_co]):
 
 
 def joined(lists: Sequence[Sequence[Any]]) -> "list[Any] | Zipped[Any]":
-    """The items of all the lists, one after the other: by the column, if they all are so."""
+    """The items of all lists in sequence; column by column if all lists are `Zipped`."""
     if len(lists) == 1 and type(lists[0]) is Zipped:
         return lists[0]
     columns = [rows.columns for rows in lists if type(rows) is Zipped]
@@ -62,10 +63,10 @@ def joined(lists: Sequence[Sequence[Any]]) -> "list[Any] | Zipped[Any]":
 
 
 def is_column(items: Any) -> bool:
-    """Whether these are items as they are, nothing to be awaited or gone through first."""
+    """Whether these are items that need no awaiting or iterating."""
     return type(items) in (list, Zipped)
 
 
 def places(rows: Any, place: int) -> Sequence[Any]:
-    """What stands in this place of every row, whatever holds the rows."""
+    """The values at this place of every row, for any kind of rows."""
     return rows.columns[place] if type(rows) is Zipped else list(map(itemgetter(place), rows))

@@ -1,1 +1,1 @@
-"""The processes: command line, HTTP, who is asking, playground, and the servers of a laptop."""
+"""The processes: command line, HTTP, authentication, playground, and embedded servers."""

@@ -4,7 +4,7 @@ import signal
 
 
 def main(name: str = "kith") -> None:
-    """Runs the command line. Ctrl-C while it is imported ends the process without a traceback."""
+    """Run the command line. Ctrl-C during its import ends the process without a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     from gateway.cli import app
 

@@ -1,8 +1,8 @@
-"""Which media types a caller reads, and which it prefers: the Accept header.
+"""The Accept header: the media types that a client accepts and prefers.
 
 The rules are those of RFC 9110, section 12.5.1. Libraries that parse the header choose one type out
-of a list; here the choice depends on the kind of the operation, which is known later, so the parser
-is our own. Its results are cached by the header's value: a request pays for one look-up.
+of a list. Here the choice depends on the kind of the operation, which is known later, so the parser
+is our own. Results are cached by the header's value, so most requests pay for one lookup.
 """
 
 import re
@@ -16,7 +16,7 @@ from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, HTML, PLAIN_JSON
 
 ACCEPT = b"accept"
 HEADER_CHARS_MAX = 1_000
-"""Real headers are shorter than 200 characters; a longer one is not worth a place in the cache."""
+"""Real headers are shorter than 200 characters. Longer ones would waste space in the cache."""
 
 TYPES = (HTML, GRAPHQL_JSON, PLAIN_JSON, EVENT_STREAM)
 _QUOTED = r'"(?:[^"\\]|\\.)*+"'
@@ -33,13 +33,13 @@ class MediaRange:
     name: str
     quality: float
     has_parameters: bool
-    """Whether it names parameters other than the charset UTF-8, which our types do not have."""
+    """Whether it has parameters other than the charset UTF-8, which our types do not have."""
 
     def specificity(self, media_type: str) -> int:
         """How exactly this range names the type: 3 to 0; -1 if it does not."""
         if self.name == media_type:
-            # A caller that wants a version or a profile is better served with JSON than with 406,
-            # but one that excludes a profile does not exclude JSON.
+            # A client that wants a version or a profile gets JSON, which serves it better than 406.
+            # A client that excludes a profile does not exclude JSON.
             if self.has_parameters:
                 return 2 if self.quality else -1
             return 3
@@ -50,18 +50,18 @@ class MediaRange:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """How a caller may be answered."""
+    """The responses that a client accepts."""
 
     json: str
-    """The JSON type of one answer, and of errors; PLAIN_JSON where the caller reads neither."""
+    """The JSON type of a single response and of errors; PLAIN_JSON if it accepts neither."""
     streams: bool
-    """Whether it reads event streams, which subscriptions need."""
+    """Whether it accepts event streams, which subscriptions need."""
     prefers_streams: bool = False
-    """Whether it reads an event stream rather than JSON, for a single answer too."""
+    """Whether it prefers an event stream to JSON, for a single response too."""
     anything: bool = True
-    """Whether it reads JSON or event streams."""
+    """Whether it accepts JSON or event streams."""
     page: bool = False
-    """Whether it is a browser that opens a page, not a program that asks for data."""
+    """Whether it is a browser that opens a page, not a program that requests data."""
 
 
 UNSTATED = Accepted(GRAPHQL_JSON, streams=True)
@@ -88,14 +88,14 @@ def accepted(accept: bytes | None) -> Accepted:
     text = accept.decode("latin-1").lower()
     ranges = list(media_ranges(text))
     page, modern, plain, stream = (_rank(ranges, name) for name in TYPES)
-    # At equal weights an answer is JSON, in the dialect that is listed first.
+    # At equal weights the response is JSON, in the type that is listed first.
     json = plain if plain > modern else modern
     return Accepted(
         json=PLAIN_JSON if plain > modern or not modern[0] else GRAPHQL_JSON,
         streams=stream[0] > 0,
         prefers_streams=stream[0] > json[0],
         anything=max(json[0], stream[0]) > 0,
-        # A range such as `text/*` is no browser's.
+        # Browsers list text/html itself, not a range such as `text/*`.
         page=HTML in text and page[0] > 0 and page > json,
     )
 
@@ -117,7 +117,7 @@ def _media_range(name: str, parameters: Sequence[str]) -> MediaRange | None:
     has_parameters = False
     for parameter in filter(None, parameters):
         key, _, value = (part.strip() for part in parameter.partition("="))
-        if key == "q":  # what follows extends Accept, and does not describe the type
+        if key == "q":  # parameters after `q` extend Accept and do not describe the type
             weight = float(value) if _WEIGHT.fullmatch(value) else None
             return None if weight is None else MediaRange(name, weight, has_parameters)
         has_parameters |= (key, value.strip('"')) != ("charset", "utf-8")
@@ -125,9 +125,9 @@ def _media_range(name: str, parameters: Sequence[str]) -> MediaRange | None:
 
 
 def _rank(ranges: list[MediaRange], media_type: str) -> tuple[float, int]:
-    """How much one type is wanted: its weight, and then how early it is listed.
+    """The preference for one type: its weight, then how early it is listed.
 
-    The most specific range decides the weight: `*/*, text/html;q=0` is anything but HTML.
+    The most specific range determines the weight: `*/*, text/html;q=0` excludes only HTML.
     """
     matching = [
         (specificity, -place, entry.quality)

@@ -1,4 +1,4 @@
-"""The composition root of a gateway process: what it serves, and with what."""
+"""The composition root of a gateway process."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -53,20 +53,20 @@ from storage.stores import Stores, open_stores
 
 ENDPOINT = "/graphql"
 PLAYGROUND_TOKEN_S = 365 * 86_400
-"""Browsers keep it, and everybody knows what it is signed with."""
+"""Browsers store it, and it is signed with a well-known secret."""
 
 
 class Gateway:
     """The ASGI application. Opens its stores when it starts, and closes them when it stops.
 
-    /graphql is answered before any routing: a small answer would pay for a router what it costs.
-    That a call is a plain function which returns an awaitable saves a coroutine a request; a server
-    that guesses the version of ASGI has to be told that it is 3. `peers` are the processes that
-    share its address; /metrics answers for all of them.
+    It handles /graphql before routing, because a router costs as much as a small response. A call
+    is a plain function that returns an awaitable, which saves one coroutine for each request;
+    servers that detect the ASGI version must be configured for version 3. `peers` are the processes
+    that share its address; /metrics reports all of them.
 
     Raises:
-        ValueError: the authentication settings cannot be right, or a trusted document cannot be
-            run; the text says why.
+        ValueError: the authentication settings are invalid, or a trusted document cannot be run;
+            the text says why.
     """
 
     def __init__(self, config: Config, peers: Peers | None = None) -> None:
@@ -86,12 +86,12 @@ class Gateway:
         return self._others(scope, receive, send)
 
     async def hang_up(self) -> None:
-        """Ends the connections of all who stay: a server that stops must not wait for them."""
+        """End all open streams, so that a stopping server does not wait for them."""
         await self._connections.hang_up()
 
     @asynccontextmanager
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
-        """Everything that lives as long as the process."""
+        """Open and close everything that lives as long as the process."""
         config = self._config
         playground = Playground(
             config.authentication.allow_x_viewer, _service_token(config.authentication)
@@ -121,7 +121,7 @@ class Gateway:
         config, identify = self._config, self._authentication.identify
         executor = EngineExecutor(self._engine, freshness.before)
         documents = _documents(config, stores, executor)
-        # News may come before this process's memory has heard that it is wrong.
+        # A notification may arrive before the local cache of this process is invalidated.
         live_context_of = _context_of(stores.fresh, config, identify)
         streams = Streams(
             executor, live_context_of, formatted, config.streams.request_deadline_ms, documents
@@ -148,14 +148,14 @@ def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Docu
 
 
 def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:
-    """What makes a token for the playground: never with a secret that is one."""
+    """A factory of tokens for the playground. None if the secret is a real one."""
     if not settings.development or settings.secrets != (DEVELOPMENT_SECRET,):
         return None
     return lambda: mint(DEVELOPMENT_SECRET, None, SERVICE, PLAYGROUND_TOKEN_S)
 
 
 class _ContextOf(Protocol):
-    """Makes the context of one operation. `identity` is given where it has been found before."""
+    """Creates the context of one operation. `identity` is passed if it is known already."""
 
     def __call__(self, headers: Headers, identity: Identity | None = None) -> Context: ...
 

@@ -1,4 +1,4 @@
-"""How long a request is worked on: until its deadline, or until nobody waits for the answer."""
+"""Deadlines of requests, and cancellation when the client disconnects."""
 
 import asyncio
 from types import TracebackType
@@ -8,22 +8,22 @@ from starlette.types import Receive
 
 from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded
 
-# A timer, and a task that watches the connection, cost as much as a small answer. Most answers
-# leave sooner than this and never pay for them: one timer for all finds those that do not.
+# A timer, and a task that watches the connection, cost as much as a small response. Most requests
+# end within this time and never need them: one shared timer finds the others.
 PATIENCE_S = 0.02
 
 
 class Attention:
-    """The deadlines of a process's requests: one for the body to arrive, one for the work."""
+    """The request deadlines of a process: one for receiving the body, one for the work."""
 
     def __init__(self, body_deadline_ms: int, work_deadline_ms: int) -> None:
         self.body_s = body_deadline_ms / 1000
         self.work_s = work_deadline_ms / 1000
         self.patience_s = min(PATIENCE_S, self.body_s, self.work_s)
         self.young: dict[Attended, bool] = {}
-        """Requests that patience is not lost with, eldest first. Those themselves come and go."""
+        """Requests within their first `patience_s`, oldest first. Each removes itself."""
         self.looks = False
-        """Whether a timer is set for the eldest."""
+        """Whether a timer is set for the oldest."""
 
     def look_after(self, seconds: float) -> None:
         self.looks = True
@@ -43,17 +43,17 @@ class Attention:
 
 
 class Attended:
-    """One request: what is awaited in its block is cancelled when it is late, or for nobody.
+    """One request. Its block is cancelled at a deadline, or when the client disconnects.
 
-    `received` says that the body is here, so that the next message can only be the disconnect.
+    `received` records that the body is complete, so the next message can only be the disconnect.
     The block then raises BodyLate, DeadlineExceeded or ClientGone.
     """
 
-    # Defaults of the class: nearly all requests end without any of these.
+    # Defaults on the class: nearly all requests end without any of these.
     _received = False
     _failure: Exception | None = None
     _timer: asyncio.TimerHandle | None = None
-    """Once patience with it is lost."""
+    """Set after `patience_s`."""
     _watch: asyncio.Task[None] | None = None
 
     def __init__(self, attention: Attention, receive: Receive) -> None:
@@ -79,14 +79,14 @@ class Attended:
         traceback: TracebackType | None,
     ) -> None:
         if self._attention.young.pop(self, False):
-            return  # nearly always: nothing was set for it
+            return  # the usual case: the request has no timer
         if self._timer is not None:
             self._timer.cancel()
         if self._watch is not None:
             self._watch.cancel()
         if self._failure is None:
             return
-        # Somebody else's cancellation goes on, as it does in `asyncio.timeout`.
+        # A cancellation from outside passes through, as in `asyncio.timeout`.
         if self._task.uncancel() == 0 and kind is asyncio.CancelledError:
             raise self._failure from None
 
@@ -96,7 +96,7 @@ class Attended:
             self._mind_work(self._attention.work_s)
 
     def lose_patience(self) -> None:
-        """From now on this request has a timer of its own."""
+        """Give this request a timer of its own."""
         attention = self._attention
         if self._received:
             self._mind_work(attention.work_s - attention.patience_s)

@@ -1,7 +1,7 @@
-"""Finds out who sends a request, from its token or, in development alone, from `X-Viewer`.
+"""Authentication: finds the identity of a request from its token or, in development, `X-Viewer`.
 
-A request without credentials is anonymous. A request whose token is not valid is rejected: if it
-were treated as anonymous, an expired token would show as an empty screen.
+A request without credentials is anonymous. A request with an invalid token is rejected: if it were
+treated as anonymous, an expired token would show as an empty screen.
 """
 
 import time
@@ -35,18 +35,18 @@ __all__ = [
     "mint",
 ]
 
-# Only tokens that are valid are held, so tokens that are not cannot push others out.
+# Only valid tokens are cached, so invalid ones cannot evict them.
 TOKENS_HELD_MAX = 10_000
 TOKENS_HELD_BYTES_MAX = 16 << 20
 SERVICE = "service"
 IDENTITY_KEYS = "identity_keys"
-"""The part of a gateway without which it cannot tell who asks."""
+"""The part that provides the keys of tokens."""
 
 ANONYMOUS = Identity()
 
 
 class Authentication:
-    """Finds the identity behind a request. Raises ValueError for settings that cannot be right."""
+    """Finds the identity of a request. Raises ValueError for invalid settings."""
 
     def __init__(self, settings: AuthenticationSettings) -> None:
         self._settings = settings
@@ -59,20 +59,20 @@ class Authentication:
     def _keys_changed(self) -> None:
         remote = () if self._remote is None else self._remote.keys
         self._keys = TokenKeys((*self._local, *remote))
-        # A key that is withdrawn must not live on in the tokens that it has signed.
+        # Drop cached tokens: a withdrawn key must not remain valid through them.
         self._held: LruCache[bytes, tuple[Identity, int]] = LruCache(
             entries=TOKENS_HELD_MAX, weight=TOKENS_HELD_BYTES_MAX
         )
-        """The identity that credentials name, and the second until which they are valid."""
+        """The identity of each Authorization header, and the second until which it is valid."""
 
     @property
     def fetches_keys(self) -> bool:
-        """Whether keys are fetched, so that `identify` may have to be waited for."""
+        """Whether keys are fetched, so that `pending` may return an awaitable."""
         return self._remote is not None
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Fetches keys, where they are fetched, for as long as the block runs."""
+        """Refresh fetched keys for as long as the block runs."""
         if self._remote is None:
             yield
             return
@@ -80,21 +80,21 @@ class Authentication:
             yield
 
     def probes(self) -> dict[str, Probe]:
-        """What tells whether keys are there, and whether the identity provider gives them."""
+        """Probes of the keys and of the identity provider."""
         remote = self._remote
         if remote is None:
             return {}
         return {IDENTITY_KEYS: remote.probe_keys, "identity_provider": remote.probe_provider}
 
     async def authenticate(self, headers: Headers) -> Identity:
-        """As `identify`, after a wait for the token's key where it may have to be fetched."""
+        """The same as `identify`, after fetching the token's key if it is unknown."""
         waiting = self.pending(headers)
         if waiting is not None:
             await waiting
         return self.identify(headers)
 
     def pending(self, headers: Headers) -> Awaitable[None] | None:
-        """What to wait for before `identify`: nearly always nothing."""
+        """An awaitable to complete before `identify`, or None, the usual case."""
         if self._remote is None:
             return None
         credentials = headers.get(b"authorization")
@@ -109,16 +109,16 @@ class Authentication:
         return self._remote.wait() if self._remote.want() else None
 
     def _may_be_new(self, algorithm: str, key_id: str | None) -> bool:
-        """Whether a key of such a token may be at the JWKS URL that is not here."""
+        """Whether the JWKS URL may have a key for such a token that is not known here."""
         if self._remote is None or algorithm not in PUBLIC_KEY_ALGORITHMS:
             return False
         return not (self._remote.keys if key_id is None else self._keys.has_key_id(key_id))
 
     def identify(self, headers: Headers) -> Identity:
-        """The identity behind these headers.
+        """The identity of these headers.
 
-        Raises HttpRefusal: 401 UNAUTHENTICATED for credentials that are not valid, 503
-        IDENTITY_PROVIDER_UNAVAILABLE for a token whose key cannot be fetched at the moment.
+        Raises HttpRefusal: 401 UNAUTHENTICATED for invalid credentials, 503
+        IDENTITY_PROVIDER_UNAVAILABLE if the token's key cannot be fetched at the moment.
         """
         credentials = headers.get(b"authorization")
         if credentials is not None:
@@ -130,7 +130,7 @@ class Authentication:
 
     def _bearer(self, credentials: bytes) -> Identity:
         held = self._held.get(credentials)
-        # As PyJWT decides it: a valid token stays so until it expires.
+        # As in PyJWT, a valid token stays valid until it expires.
         if held is not None and time.time() < held[1]:
             return held[0]
         try:
@@ -176,7 +176,7 @@ class Authentication:
             options={
                 "require": ["exp"],
                 "verify_aud": bool(settings.audiences),
-                "verify_sub": False,  # it may be a number here, which it must not be elsewhere
+                "verify_sub": False,  # PyJWT rejects a number, which is allowed here
             },
         )
         return claims
@@ -189,9 +189,9 @@ def mint(
     ttl_s: int = 3_600,
     settings: AuthenticationSettings | None = None,
 ) -> str:
-    """A token as `Authentication` accepts it: HS256, for `sub` and the scopes, for `ttl_s`.
+    """A token that `Authentication` accepts: HS256, for `sub` and the scopes, valid for `ttl_s`.
 
-    `settings` name its claims, its audience and its issuer; without them, the defaults do.
+    `settings` give the names of its claims, its audience and its issuer.
     """
     settings = settings or AuthenticationSettings()
     now = int(time.time())

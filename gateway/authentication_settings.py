@@ -1,4 +1,4 @@
-"""How tokens are checked: the settings, and the keys that they name."""
+"""Authentication settings, and the keys that they name."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,10 +11,10 @@ from gateway.token_keys import TokenKey
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationSettings:
-    """How tokens are checked. At least one of the first four is set.
+    """How tokens are checked. At least one of the first four must be set.
 
-    `development` accepts the well-known secret, `allow_x_viewer` the header `X-Viewer: 42`; both
-    are for a laptop alone.
+    `development` accepts the well-known secret, `allow_x_viewer` the header `X-Viewer: 42`. Both
+    are for local development only.
     """
 
     secrets: tuple[str, ...] = ()
@@ -24,13 +24,13 @@ class AuthenticationSettings:
     audiences: tuple[str, ...] = ()
     issuers: tuple[str, ...] = ()
     leeway_s: int = 30
-    """How much the clocks of the issuer and of this machine may differ."""
+    """The allowed difference between the clocks of the issuer and of this machine."""
     claims: ClaimMapping = field(default_factory=ClaimMapping)
     allow_x_viewer: bool = False
     development: bool = False
 
     def local_keys(self) -> tuple[TokenKey, ...]:
-        """The keys that need no fetch. Raises ValueError for settings that cannot be right."""
+        """The keys that need no fetch. Raises ValueError for invalid settings."""
         self.claims.check()
         if self.jwks_url is not None and not (self.audiences or self.issuers):
             raise ValueError(

@@ -9,10 +9,10 @@ from gateway.headers import Headers
 
 
 def awaiting_keys(authentication: Authentication, app: ASGIApp) -> ASGIApp:
-    """The application, before which HTTP requests wait for keys where these are fetched.
+    """Wrap the application so that HTTP requests wait for keys, if these are fetched.
 
-    Who asks is found out synchronously in the application, and nearly always without a wait. A web
-    socket waits on its own, because its token may come in its first message.
+    The application identifies the viewer synchronously, so the wait comes first; it is nearly never
+    needed. Web sockets wait on their own, because the token may come in their first message.
     """
     if not authentication.fetches_keys:
         return app

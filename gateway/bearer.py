@@ -1,10 +1,10 @@
-"""Bearer tokens in HTTP (RFC 6750): where the token is, and how one is rejected."""
+"""Bearer tokens in HTTP (RFC 6750): reading and rejecting them."""
 
 import re
 
 from gateway.http_refusal import HttpRefusal
 
-# A token is sent with each request; those of the usual providers have 500 to 3,000 characters.
+# Tokens are sent with each request. Those of the usual providers have 500 to 3,000 characters.
 TOKEN_CHARS_MAX = 16_384
 RETRY_AFTER_S = 5
 _ONE_TOKEN = "Authorization must be one `Bearer` token."  # noqa: S105
@@ -12,12 +12,12 @@ _ONE_TOKEN = "Authorization must be one `Bearer` token."  # noqa: S105
 
 def token_in(credentials: bytes) -> str:
     """The token of an Authorization header. Raises HttpRefusal 401."""
-    # Before anything is decoded, and without cutting anything off.
+    # Checked before decoding, and without truncating.
     if len(credentials) > TOKEN_CHARS_MAX + len("Bearer "):
         raise rejected(f"A token must have at most {TOKEN_CHARS_MAX} characters.")
     scheme, _, token = credentials.decode("latin-1").strip().partition(" ")
     if scheme.lower() != "bearer":
-        # RFC 6750 section 3.1: no error code where another scheme was tried.
+        # RFC 6750 section 3.1: no error code for other schemes.
         raise HttpRefusal(401, "UNAUTHENTICATED", _ONE_TOKEN, {"www-authenticate": "Bearer"})
     return token.strip()
 
@@ -34,7 +34,7 @@ def several_tokens() -> HttpRefusal:
 
 
 def provider_unavailable() -> HttpRefusal:
-    """The token's key is not here, and cannot be fetched at the moment."""
+    """The token's key is unknown and cannot be fetched at the moment."""
     message = (
         "The token cannot be checked at the moment, because the identity provider does not give"
         " its keys; try again."

@@ -1,11 +1,11 @@
-"""Pages of other origins: which may ask, by HTTP (CORS) and over web sockets.
+"""Cross-origin requests: which origins may send them, by HTTP (CORS) and over web sockets.
 
-Starlette's middleware does CORS; what stands here is the settings, and refusals with a code. A
-request without an `Origin` header is no browser's from elsewhere, and passes by all of this.
+Starlette's middleware implements CORS. This module adds the settings, and rejections with a code. A
+request without an `Origin` header does not come from a page of another origin, and is allowed.
 
-Nobody is signed in by a cookie, so a page can do no more than its visitor could without signing in.
-What changes something is a POST of JSON, which a browser announces by a preflight: a form, or a
-`text/plain` body, is refused before anything is read (`gateway.media_types.require_json`).
+There are no cookies, so a page can do no more than its visitor could without signing in. Changes
+need a POST of JSON, which browsers announce by a preflight. A form or a `text/plain` body is
+rejected before it is read (`gateway.media_types.require_json`).
 """
 
 import re
@@ -24,7 +24,7 @@ from gateway.headers import Headers
 ANY = "*"
 ORIGINS_MAX = 100
 MAX_AGE_S = 7_200
-"""How long a browser remembers a preflight; Chromium takes no more."""
+"""How long a browser caches a preflight. Chromium's maximum."""
 METHODS = ("GET", "POST")
 REQUEST_HEADERS_CHARS_MAX = 4_096
 
@@ -35,13 +35,13 @@ CLIENT_HEADERS = (
     " x-apollo-operation-id x-apollo-operation-name x-graphql-client-name"
     " x-graphql-client-version x-graphql-yoga-csrf x-requested-with"
 )
-"""What Apollo, GraphQL Yoga, and those that follow them add."""
+"""Headers of Apollo, GraphQL Yoga, and compatible clients."""
 TRACING_HEADERS = (
     "b3 baggage cache-control pragma sentry-trace traceparent tracestate x-b3-parentspanid"
     " x-b3-sampled x-b3-spanid x-b3-traceid x-datadog-origin x-datadog-parent-id"
     " x-datadog-sampling-priority x-datadog-trace-id x-request-id"
 )
-"""What caches and tracing add: fetch, Sentry, OpenTelemetry, Zipkin, Datadog."""
+"""Headers of caches and tracing: fetch, Sentry, OpenTelemetry, Zipkin, Datadog."""
 REQUEST_HEADERS = tuple(f"{PROTOCOL_HEADERS} {CLIENT_HEADERS} {TRACING_HEADERS}".split())
 RESPONSE_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate")
 
@@ -56,9 +56,9 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 
 @dataclass(frozen=True, slots=True)
 class BrowserSettings:
-    """Which pages of other origins may ask. `headers` may be sent besides REQUEST_HEADERS.
+    """Which other origins may send requests. `headers` are allowed besides REQUEST_HEADERS.
 
-    `local` lets in every port of this machine: for a laptop alone.
+    `local` allows every port of this machine, for local development only.
     """
 
     origins: frozenset[str] = frozenset()
@@ -67,25 +67,25 @@ class BrowserSettings:
     local: bool = False
 
     def allow(self, origin: str) -> bool:
-        """Whether pages of this origin may ask."""
+        """Whether pages of this origin may send requests."""
         if ANY in self.origins or origin in self.origins:
             return True
         return self.local and _LOCAL.fullmatch(origin) is not None
 
     def allow_socket(self, headers: Headers) -> bool:
-        """Whether a web socket may be opened: by a page of an allowed origin, by one that this
-        server itself has served, or by what is no browser."""
+        """Whether a web socket may be opened: by a page of an allowed origin, by a page of this
+        server's own origin, or by a client that is not a browser."""
         if (raw := headers.get(b"origin")) is None:
             return True
         origin = raw.decode("latin-1")
-        # The scheme says nothing: TLS may end at a proxy in front.
+        # The scheme is not compared: a proxy may terminate TLS.
         host = headers.get(b"host", b"").decode("latin-1").lower()
         is_own = bool(host) and origin.partition("://")[2] == host
         return is_own or self.allow(origin)
 
 
 def read_origins(text: str) -> frozenset[str]:
-    """The origins in a list with commas between. Raises ValueError with what is wrong with one."""
+    """The origins in a comma-separated list. Raises ValueError for an invalid one."""
     entries = [entry.strip() for entry in text.split(",") if entry.strip()]
     if len(entries) > ORIGINS_MAX:
         raise ValueError(f"names {len(entries)} origins; at most {ORIGINS_MAX} are allowed")
@@ -100,14 +100,14 @@ def _origin(text: str) -> str:
             " that is not the default one, without a path: https://app.example.com or"
             " http://localhost:5173"
         )
-    # As browsers spell it: without the port that the scheme implies.
+    # As browsers write it: without the default port of the scheme.
     if found["port"] == _DEFAULT_PORTS.get(found["scheme"]):
         return f"{found['scheme']}://{found['host']}"
     return text.lower()
 
 
 def read_header_names(text: str) -> frozenset[str]:
-    """The names in a list with commas between. Raises ValueError with what is wrong with one."""
+    """The header names in a comma-separated list. Raises ValueError for an invalid one."""
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
     if len(names) > ORIGINS_MAX:
         raise ValueError(f"names {len(names)} headers; at most {ORIGINS_MAX} are allowed")
@@ -118,7 +118,7 @@ def read_header_names(text: str) -> frozenset[str]:
 
 
 class CrossOrigin(CORSMiddleware):
-    """Starlette's CORS, with preflights that are answered by 204 or by an error with a code."""
+    """Starlette's CORS, but preflights are answered with 204 or an error with a code."""
 
     def __init__(self, app: ASGIApp, settings: BrowserSettings) -> None:
         super().__init__(
@@ -147,7 +147,7 @@ class CrossOrigin(CORSMiddleware):
         return Response(_error(code, message), status, headers, "application/json")
 
     def _refusal(self, asked: StarletteHeaders) -> tuple[int, str, str] | None:
-        """Why a preflight is refused: a status, a code and a sentence."""
+        """Why a preflight is rejected: status, code and message. None: it is allowed."""
         if not self.is_allowed_origin(asked["origin"]):
             return 403, "ORIGIN_NOT_ALLOWED", _not_allowed(asked["origin"])
         method = asked["access-control-request-method"]
@@ -171,7 +171,7 @@ class CrossOrigin(CORSMiddleware):
 
 
 async def refuse_socket(scope: Scope, receive: Receive, send: Send) -> None:
-    """Refuses a web socket's handshake: with a reason, where the server lets us give one."""
+    """Reject a web socket's handshake, with a reason if the server supports it."""
     socket = WebSocket(scope, receive, send)
     origin = socket.headers.get("origin", "")
     body = _error("ORIGIN_NOT_ALLOWED", _not_allowed(origin))

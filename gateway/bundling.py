@@ -1,8 +1,8 @@
-"""Bundles the playground with npm; `make dev` runs `python -m gateway.bundling` beside itself.
+"""Bundles the playground with npm. `make dev` runs `python -m gateway.bundling` in the background.
 
-What is being done can be read from files in the bundle's folder: `.building` while npm runs, and
-`.failed` with the reason in one line. npm runs in a copy of the sources, so that a build that is
-cut off leaves no half bundle, and `node_modules` of the checkout is nobody's but the developer's.
+Files in the bundle's folder show the state: `.building` while npm runs, and `.failed` with the
+reason in one line. npm runs in a copy of the sources, so an interrupted build leaves no partial
+bundle, and the developer's `node_modules` stays untouched.
 """
 
 import fcntl
@@ -32,13 +32,13 @@ REASON_CHARS_MAX = 200
 
 
 class BundlingFailed(Exception):
-    """Why there is no new bundle, in one line."""
+    """Why bundling failed, in one line."""
 
 
 def main() -> int:
-    """Bundles if the sources have changed; returns 1 if it cannot."""
+    """Bundle if the sources have changed. Return 1 on failure."""
     signal.signal(signal.SIGTERM, _stop)
-    os.nice(10)  # what starts beside this answers somebody who waits
+    os.nice(10)  # the servers that start at the same time come first
     try:
         with _held(BUNDLE) as work:
             said = bundle(SOURCES, BUNDLE, work)
@@ -55,10 +55,10 @@ def main() -> int:
 
 
 def bundle(sources: Path, target: Path, work: Path) -> str:
-    """Makes the bundle of `sources` in `target`, and returns what was done.
+    """Build the bundle of `sources` in `target`, and return what was done.
 
     Raises:
-        BundlingFailed: npm is missing, failed, or took too long. `target` says so too.
+        BundlingFailed: npm is missing, failed, or took too long. `target` has the reason too.
     """
     digest = _digest(sources)
     if (target / SCRIPT).is_file() and _text(target / BUILT_FROM) == digest:
@@ -82,13 +82,13 @@ def bundle(sources: Path, target: Path, work: Path) -> str:
 
 @contextmanager
 def _held(target: Path) -> Iterator[Path]:
-    """A folder to work in, for one process at a time. Raises BlockingIOError for any other."""
+    """Lock a work folder. Raises BlockingIOError if another process holds it."""
     target.mkdir(exist_ok=True)
     work = target.with_name(f"{target.name}.work")
     lock = os.open(target / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(work, ignore_errors=True)  # of a build that was killed
+        shutil.rmtree(work, ignore_errors=True)  # left by a build that was killed
         work.mkdir()
         try:
             yield work
@@ -127,14 +127,14 @@ def _run(command: tuple[str, ...], folder: Path, deadline: float) -> None:
 
 
 def _reason(command: str, output: str) -> str:
-    """One line of npm's many: the first error that is more than a name."""
+    """The first line of npm's output that describes the error."""
     lines = [line.removeprefix("npm error").strip() for line in output.splitlines()]
     told = [line for line in lines if " " in line and not line.startswith("A complete log")]
     return f"{command} failed: {told[0] if told else 'it said nothing'}"[:REASON_CHARS_MAX]
 
 
 def _publish(made: Path, target: Path) -> None:
-    """Moves the files, the script last: the page takes it as the sign that all are there."""
+    """Move the files, the script last: its presence shows that the bundle is complete."""
     if not (made / SCRIPT).is_file():
         raise BundlingFailed(f"the build made no {SCRIPT}")
     new = {file.name for file in made.iterdir()}

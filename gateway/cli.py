@@ -1,4 +1,4 @@
-"""The command line: one function a command, each with its help. Does no work itself."""
+"""The command line: one function for each command, with its help."""
 
 import asyncio
 import logging
@@ -148,7 +148,7 @@ def migrate(
         int, typer.Option(help="Hash partitions a table; fixed by the first migration.", min=1)
     ] = 16,
 ) -> None:
-    """Bring the space's tables to the newest form. Safe to repeat, and to run from many places."""
+    """Migrate the space's tables to the newest version. Safe to repeat and to run concurrently."""
     from storage.postgres.migrate import migrate as apply
 
     with _said_plainly():
@@ -168,7 +168,7 @@ def load(
         OnBad, typer.Option(help="Bad lines: report and skip them, or refuse the whole file.")
     ] = OnBad.SKIP,
 ) -> None:
-    """Load a file of edges. Safe to repeat; what was interrupted goes on where it was."""
+    """Load a file of edges. Safe to repeat; an interrupted load resumes where it stopped."""
     from gateway.load import run
 
     with _said_plainly():
@@ -182,7 +182,7 @@ def verify(
     repair: Annotated[bool, typer.Option("--repair", help="Mend what is found.")] = False,
     examples: Annotated[int, typer.Option(help="Examples of each kind of drift.", min=0)] = 5,
 ) -> None:
-    """Prove that forward = reverse, counts = rows, caches = rows. Exits with 1 if not."""
+    """Check that forward and reverse rows, counts and caches agree. Exits with 1 if they do not."""
     from gateway.verify import run
 
     with _said_plainly():
@@ -213,14 +213,14 @@ def token(
 
 @app.command()
 def sdl() -> None:
-    """Print the GraphQL schema, as schema/schema.graphql holds it."""
+    """Print the GraphQL schema, the same text as schema/schema.graphql."""
     from schema.schema import sdl as printed
 
     sys.stdout.write(printed())
 
 
 def _is_given(context: typer.Context, *names: str) -> bool:
-    """Whether one of the options stands on the command line."""
+    """Whether one of the options was given on the command line."""
     sources = [context.get_parameter_source(name) for name in names]
     return any(source is not None and source.name == "COMMANDLINE" for source in sources)
 
@@ -232,7 +232,7 @@ def _exit(code: int) -> None:
 
 @contextmanager
 def _said_plainly(log_format: LogFormat = LogFormat.TEXT) -> Iterator[None]:
-    """Prints what a person can mend as one sentence, without a traceback, and exits with 2."""
+    """Print user errors as one sentence without a traceback, and exit with 2."""
     try:
         yield
     except (ConfigurationError, EmbeddedError, KithError, ValueError) as error:

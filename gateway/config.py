@@ -1,4 +1,4 @@
-"""A process's configuration: read once, from the environment. Nothing else reads it there."""
+"""The configuration of a process, read once. The only module that reads the environment."""
 
 import os
 import re
@@ -27,28 +27,28 @@ from storage.space import checked_space
 
 
 class ConfigurationError(Exception):
-    """A value is wrong or missing; the text names the variable and says what is allowed."""
+    """A variable is wrong or missing. The text names it and says what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentSettings:
-    """Which documents are run, and which are known by their ids."""
+    """Which documents are run, and which are known by id."""
 
     automatic: bool = True
-    """Whether clients may persist documents, as Apollo's automatic persisted queries do."""
+    """Whether clients may persist documents by Apollo's automatic persisted queries."""
     trusted: TrustedDocuments | None = None
-    """The only ones that are run, if there are any."""
+    """If set, only these documents are run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """Everything that a process is told from outside."""
+    """The configuration of a process."""
 
     storage: StorageSettings
     authentication: AuthenticationSettings
     limits: Limits
     metrics_port: int | None = None
-    """Where a worker shows its metrics; a gateway shows them at /metrics."""
+    """The port of a worker's metrics. A gateway serves them at /metrics."""
     affinity: Scale = DEFAULT_SCALE
     streams: StreamLimits = field(default_factory=StreamLimits)
     browsers: BrowserSettings = field(default_factory=BrowserSettings)
@@ -63,9 +63,9 @@ def read_config(
     trusted_documents: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Config:
-    """The configuration in the environment, and the servers of a running `dev` in `state`.
+    """The configuration from the environment, or from a running `dev` in `state`.
 
-    `trusted_documents` takes the place of KITH_TRUSTED_DOCUMENTS.
+    `trusted_documents` replaces KITH_TRUSTED_DOCUMENTS.
 
     Raises:
         ConfigurationError: a value is wrong, or no server can be found.
@@ -84,16 +84,16 @@ def read_config(
 
 
 def server_urls(environ: Mapping[str, str] | None = None) -> tuple[str | None, str | None]:
-    """The PostgreSQL and Redis that the environment names, where it does."""
+    """The PostgreSQL and Redis URLs in the environment, each None if not set."""
     env = os.environ if environ is None else environ
     return _text(env, "DATABASE_URL"), _text(env, "REDIS_URL")
 
 
 def signing(environ: Mapping[str, str] | None = None) -> tuple[str, AuthenticationSettings]:
-    """What `token` signs with, the first secret or that of `dev`, and how tokens are checked.
+    """The secret that `token` signs with (the first one, or `dev`'s), and the token settings.
 
     Raises:
-        ConfigurationError: tokens are signed elsewhere.
+        ConfigurationError: no secret is configured, so tokens are signed elsewhere.
     """
     settings = _authentication(os.environ if environ is None else environ, development=True)
     if not settings.secrets:
@@ -105,15 +105,15 @@ def signing(environ: Mapping[str, str] | None = None) -> tuple[str, Authenticati
 
 
 def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
-    """Our own environment for a child process, with `changes`."""
+    """This process's environment for a child process, with `changes`."""
     return {**os.environ, **changes}
 
 
 def database_url(state: Path, environ: Mapping[str, str] | None = None) -> str:
-    """Where PostgreSQL is: in the environment, or under a running `dev`.
+    """The URL of PostgreSQL, from the environment or a running `dev`.
 
     Raises:
-        ConfigurationError: nowhere.
+        ConfigurationError: neither is there.
     """
     return server_urls(environ)[0] or _found(state, "DATABASE_URL").database_url
 
@@ -172,8 +172,8 @@ def _redis(url: str, name: str, schemes: Collection[str]) -> str:
         )
     try:
         address = urlsplit(url)
-        _ = address.port  # raises where it is none
-    except ValueError:  # whose text may hold a part of a password
+        _ = address.port  # raises ValueError for an invalid port
+    except ValueError:  # its text may hold a part of a password
         raise ConfigurationError(
             f"{name} cannot be read; it must look like {scheme}://user:password@host:6379, where "
             "special characters of a password are written as %XX."
@@ -276,7 +276,7 @@ def _jwks_url(env: Mapping[str, str]) -> JwksUrl | None:
 
 
 def _weights(env: Mapping[str, str]) -> Mapping[InteractionKind, float]:
-    """The default weights, and in their place those that are given as `LIKED=3,MESSAGED=7.5`."""
+    """The default weights, overridden by those given as `LIKED=3,MESSAGED=7.5`."""
     given = filter(None, env.get("KITH_AFFINITY_WEIGHTS", "").split(","))
     return {**DEFAULT_WEIGHTS, **dict(map(_weight, given))}
 
@@ -293,7 +293,7 @@ def _weight(text: str) -> tuple[InteractionKind, float]:
 
 
 def _text(env: Mapping[str, str], name: str) -> str | None:
-    """A variable, or the content of the file that NAME_FILE names: so are secrets mounted."""
+    """The value of a variable, or the content of the file in NAME_FILE (a mounted secret)."""
     file = _path(env, f"{name}_FILE")
     if env.get(name) or file is None:
         return env.get(name) or None
@@ -306,7 +306,7 @@ def _text(env: Mapping[str, str], name: str) -> str | None:
 
 
 def _list(env: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """The values of a variable, with commas between."""
+    """The values of a comma-separated variable."""
     return tuple(filter(None, (value.strip() for value in env.get(name, "").split(","))))
 
 

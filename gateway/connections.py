@@ -1,7 +1,7 @@
-"""Clients that stay: how many there may be, how each is sent to, and why it is sent away.
+"""Long-lived client connections: their limits, sending, and closing.
 
-Nothing is buffered for a client beyond what its connection takes: whoever does not read in time is
-sent away. Knows neither web sockets nor server-sent events.
+The gateway buffers nothing for a client beyond the transport's own buffers. It closes a connection
+whose client does not read in time.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _slow = Counter("kith_slow_consumers_dropped", "Clients sent away because they d
 
 @dataclass(frozen=True, slots=True)
 class StreamLimits:
-    """Bounds of clients that stay. `send_deadline_ms` is how long one may leave a message lying."""
+    """Limits of connections. `send_deadline_ms` is how long one message may take to be sent."""
 
     connections_max: int = 5_000
     subscriptions_per_connection_max: int = 100
@@ -34,14 +34,14 @@ class StreamLimits:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why a connection ends. Without a code there is nobody left to tell."""
+    """Why a connection ends. Without a code: the client has disconnected."""
 
     code: int | None
     reason: str = ""
 
 
 A_YEAR_S = 366 * 86_400
-"""No connection lasts as long as that, and no timer need."""
+"""The longest timer: no connection lasts as long."""
 
 GONE = Ending(None)
 GOING_AWAY = Ending(1001, "This server is shutting down; connect again")
@@ -51,7 +51,7 @@ SLOW = Ending(4413, "Too slow: messages were not read in time")
 
 
 class Connection:
-    """One client that stays, until `ended` says why it does not."""
+    """One client connection. `ended` is done with the reason when it must close."""
 
     def __init__(self, send: Send, limits: StreamLimits) -> None:
         self._send = send
@@ -60,24 +60,24 @@ class Connection:
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
 
     def end(self, ending: Ending) -> None:
-        """Only the first reason counts."""
+        """End the connection. Later reasons are ignored."""
         if not self.ended.done():
             self.ended.set_result(ending)
 
     def end_at(self, moment_s: int | None) -> None:
-        """Ends at a moment, in seconds since 1970, as the client's token expires."""
+        """End the connection when the token expires, in seconds since 1970."""
         if moment_s is not None:
             loop = asyncio.get_running_loop()
             left_s = min(moment_s - int(time.time()), A_YEAR_S)
             self._expiry = loop.call_later(max(0, left_s), self.end, EXPIRED)
 
     async def until_ended_or(self, work: "asyncio.Task[None]") -> None:
-        """Returns as soon as the connection has ended or the work is done."""
+        """Return as soon as the connection has ended or the work is done."""
         either: set[asyncio.Future[Any]] = {self.ended, work}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
 
     async def send(self, message: Message) -> None:
-        """Returns when the connection has taken it, or has ended."""
+        """Send a message. Return when the transport has taken it or the connection has ended."""
         try:
             if not self.ended.done() and not await self._taken(message):
                 _slow.inc()
@@ -86,7 +86,7 @@ class Connection:
             self.end(GONE)
 
     async def send_last(self, message: Message) -> None:
-        """What may be the last words: as long as any others, and then no longer."""
+        """Send a final message, even after the end. Gives up after the usual deadline."""
         try:
             await self._taken(message)
         except OSError:
@@ -107,7 +107,7 @@ class Connection:
 
 
 class Connections:
-    """All that stay in this process."""
+    """All open connections of this process."""
 
     def __init__(self, limits: StreamLimits) -> None:
         self.limits = limits
@@ -118,7 +118,7 @@ class Connections:
 
     @contextlib.contextmanager
     def opened(self, transport: str, send: Send) -> Iterator[Connection]:
-        """A connection for as long as the block runs. Raises HttpRefusal 503 if all are taken."""
+        """Open a connection for the block. Raises HttpRefusal 503 above the limit."""
         if self._stopped or len(self._open) >= self.limits.connections_max:
             message = "This server has too many open streams. Try again later."
             raise HttpRefusal(503, "OVERLOADED", message, {"retry-after": "1"})
@@ -136,7 +136,7 @@ class Connections:
                 self._none_open.set()
 
     async def hang_up(self) -> None:
-        """Ends all, and lets no other in; returns when they have been told, or would not hear."""
+        """End all connections and reject new ones. Return when all are closed, or at a deadline."""
         self._stopped = True
         for connection in self._open:
             connection.end(GOING_AWAY)

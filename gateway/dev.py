@@ -1,4 +1,4 @@
-"""`dev`: everything on this machine, from nothing to three queries that answer."""
+"""`dev`: starts everything on this machine, and prints three example queries."""
 
 import asyncio
 import http.client
@@ -27,14 +27,14 @@ QUERIES = (
     '{ viewer { user { relationWith(ids: ["2", "3", "399"]) { to { id } state } } } }',
     'mutation { followUser(input: {userId: "399"}) { outcome user { followerCount } } }',
 )
-"""What a person may try first. The header `X-Viewer` says who asks, in `dev` alone."""
+"""Example queries. The header `X-Viewer`, accepted only in `dev`, names the viewer."""
 
 
 async def run(host: str, port: int, folder: Path, space: str, *, bundle: bool) -> None:
-    """Runs until a signal says stop, and bundles the playground meanwhile.
+    """Run until a stop signal, and bundle the playground in the background.
 
     Raises:
-        EmbeddedError, ConfigurationError, ValueError: it cannot; the text is for a person.
+        EmbeddedError, ConfigurationError, ValueError: it cannot start; the text says why.
     """
     state = State(folder)
     if running := find_running(state):
@@ -67,7 +67,7 @@ async def run(host: str, port: int, folder: Path, space: str, *, bundle: bool) -
 
 
 def _bundling() -> Command:
-    """The playground's bundle, made while everything else starts."""
+    """The command that bundles the playground in the background."""
     argv = (sys.executable, "-m", "gateway.bundling")
     env = child_environment({"PYTHONUNBUFFERED": "1"})
     return Command("playground", argv, env=env, restart=False)
@@ -104,7 +104,7 @@ async def _start(
 
 
 def welcome(url: str, elapsed_s: float) -> str:
-    """What `dev` says once everything answers."""
+    """The text that `dev` prints when everything is ready."""
     lines = [
         "",
         f"Kith is ready after {elapsed_s:.1f} s. The playground: {url}/graphql",
@@ -122,7 +122,7 @@ def welcome(url: str, elapsed_s: float) -> str:
 
 
 def curl(url: str, query: str) -> str:
-    """A query as a command for a shell."""
+    """A query as a shell command."""
     body = orjson.dumps({"query": query}).decode()
     return (
         f"curl -s {url}/graphql -H 'X-Viewer: 1' -H 'Content-Type: application/json' "
@@ -131,7 +131,7 @@ def curl(url: str, query: str) -> str:
 
 
 def _answers(host: str, port: int) -> bool:
-    # Not urllib, which would ask a proxy of the environment even for this machine.
+    # urllib would use a proxy from the environment even for this machine.
     connection = http.client.HTTPConnection(host, port, timeout=2)
     try:
         connection.request("GET", "/readyz")

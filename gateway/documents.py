@@ -1,7 +1,7 @@
-"""Persisted documents: which document an id means, and which documents are run.
+"""Persisted documents: finds documents by id, and decides which documents are run.
 
-Three ways: none (`NoDocuments`), automatic persisted queries as Apollo's links speak them, and
-trusted documents, where nothing else is answered. `gateway.graphql_request.Documents` is the port.
+Three modes: none (`NoDocuments`), Apollo's automatic persisted queries, and trusted documents only.
+They implement the port `gateway.graphql_request.Documents`.
 """
 
 import re
@@ -33,9 +33,9 @@ class NoDocuments:
 class AutomaticDocuments:
     """Automatic persisted queries: a client sends a document once with its hash, then the hash.
 
-    The process keeps the documents that were used last; `store` keeps them for all processes, and
-    is asked when this one does not know a hash. `check` raises RequestRefused for a request whose
-    document must not be kept: one that does not parse, is too large, or is not valid.
+    The process caches the most recently used documents; `store` holds them for all processes.
+    `check` raises RequestRefused for a document that must not be stored, because it does not parse,
+    is too large, or is invalid.
     """
 
     takes_any = True
@@ -67,7 +67,7 @@ class AutomaticDocuments:
         await self._store.put(digest, request.query)
 
     async def _stored(self, digest: str) -> str:
-        # A hash of another kind names nothing here, and is not worth a round trip.
+        # Only SHA-256 hashes are stored, so any other id needs no round trip.
         document = await self._store.get(digest) if _SHA256.fullmatch(digest) else None
         if document is None:
             raise _not_found()
@@ -79,7 +79,7 @@ class AutomaticDocuments:
 
 
 class OnlyTrustedDocuments:
-    """Nothing is run but the documents of the manifests."""
+    """Only the documents of the manifests are run."""
 
     takes_any = False
 
@@ -95,7 +95,7 @@ class OnlyTrustedDocuments:
         return request._replace(query=document, document_id=None)
 
     def _sent(self, request: GraphQLRequest) -> GraphQLRequest:
-        """A request that brings its document, which then is one of ours, and that of its id."""
+        """Check a request that has a document: it must be trusted, and match its id if any."""
         if request.query not in self._trusted.texts:
             message = (
                 "This server runs trusted documents only, and this is none of them: send the id of"
@@ -109,12 +109,12 @@ class OnlyTrustedDocuments:
 
 
 def require_valid(trusted: TrustedDocuments, engine: Engine) -> None:
-    """Raises ManifestError for the first document that the schema does not allow."""
+    """Raise ManifestError for the first document that is invalid for the schema."""
     for document in trusted.documents:
         try:
             engine.prepare(document.text, document.operation_name)
         except Refused as refused:
-            # Of several operations without a name the client chooses one later.
+            # The client chooses one of several operations in each request.
             if refused.stage is not Stage.OPERATION or document.operation_name is not None:
                 message = refused.errors[0].message[:500]
                 raise ManifestError(f"{document} cannot be run: {message}") from None
@@ -126,7 +126,7 @@ def _must_match(digest: str, document: str) -> None:
 
 
 def _not_found() -> RequestRefused:
-    """Apollo's links react by sending the document, so this is no failure: the status is 200."""
+    """The error on which Apollo's links send the document. They expect status 200."""
     return _refused("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND", 200)
 
 

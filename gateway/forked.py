@@ -1,4 +1,4 @@
-"""One forked child: what it inherits, how it reports, and that it never outlives its parent."""
+"""Forked child processes: what they inherit, how they report, and how they end with the parent."""
 
 import logging
 import os
@@ -12,7 +12,7 @@ from typing import NoReturn, TypeAlias
 log = logging.getLogger(__name__)
 
 Work: TypeAlias = Callable[[int, Callable[[], None]], int]
-"""What a child does. It gets its index and what to call once it is ready; it returns a code."""
+"""The work of a child: takes its index and a function to call when ready; returns an exit code."""
 
 FAILED = 1
 
@@ -22,7 +22,7 @@ _HELD = (*_STOP, signal.SIGHUP)
 
 @dataclass(frozen=True, slots=True)
 class Lifeline:
-    """A pipe that only the parent can write to. Its end is the parent's end, also by SIGKILL."""
+    """A pipe that only the parent can write to. It closes when the parent ends, even by SIGKILL."""
 
     reading: int
     writing: int
@@ -30,21 +30,21 @@ class Lifeline:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A child. `report` gets a byte when it is ready, and ends with it."""
+    """A child. It writes a byte to `report` when it is ready; the pipe closes when it ends."""
 
     pid: int
     report: int
 
 
 def lifeline() -> Lifeline:
-    """The pipe for all children of this process."""
+    """The pipe that all children of this process share."""
     return Lifeline(*os.pipe())
 
 
 def fork(work: Work, index: int, line: Lifeline, not_for_child: Iterable[int]) -> Forked:
-    """Starts a child that does `work`. It closes the descriptors that are not for it."""
+    """Start a child that does `work`. It closes the descriptors in `not_for_child`."""
     reading, writing = os.pipe()
-    # Signals wait until the child has handlers of its own: the parent's would lose them.
+    # Blocks signals until the child has its own handlers: the parent's would lose them.
     held = signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
     try:
         pid = os.fork()
@@ -78,13 +78,13 @@ def _be_child(
     finally:
         logging.shutdown()
         sys.stdout.flush()
-        os._exit(code)  # without the parent's exit handlers, which are not the child's to run
+        os._exit(code)  # skips the parent's exit handlers, which the child must not run
 
 
 def _take_over_signals(mask: Iterable[int]) -> None:
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a terminal sends it to all: the parent decides
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # sent to all by a terminal; the parent handles it
     for signum in _STOP:
         signal.signal(signum, _exit)
     signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -102,5 +102,5 @@ def _watch_parent(reading: int) -> None:
 def _say_ready(report: int) -> None:
     try:
         os.write(report, b"1")
-    except BrokenPipeError:  # the parent was killed: its end is watched elsewhere
+    except BrokenPipeError:  # the parent was killed; `_watch_parent` ends this process
         return

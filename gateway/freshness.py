@@ -1,7 +1,4 @@
-"""What a request says about the freshness of its answer: in its header, and in its document.
-
-Knows nothing of what tokens hold.
-"""
+"""Freshness requirements of a request: in its header and in its document."""
 
 from collections.abc import Awaitable, Mapping
 from typing import Any
@@ -15,7 +12,7 @@ _NAME = HEADER.lower().encode()
 
 
 def tokens_in(headers: Headers) -> list[str]:
-    """The tokens of a request's header, which may come more than once, and hold several."""
+    """The consistency tokens in a request's header, which may repeat and hold several each."""
     if _NAME not in headers:
         return []
     return [
@@ -28,7 +25,7 @@ def tokens_in(headers: Headers) -> list[str]:
 def before(
     operation: Operation, variables: Mapping[str, Any], context: Context
 ) -> Awaitable[None] | None:
-    """What is to be awaited before the operation is run: nearly always nothing."""
+    """An awaitable to complete before the operation runs, or None, the usual case."""
     looks = operation.asks_for(FIELD)
     if not (context.tokens or looks or ARGUMENT in operation.root_arguments):
         return None

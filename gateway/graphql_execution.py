@@ -1,4 +1,4 @@
-"""Runs operations on the engine. Knows no HTTP, and nothing of how an operation is run."""
+"""The executor: runs operations on the engine."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -18,15 +18,15 @@ _CODES = {
     Stage.VARIABLES: "BAD_USER_INPUT",
 }
 
-# Looked up once: a member of an enumeration is dearer to look up than to compare with.
+# Stored, because looking up an enum member costs more than comparing with it.
 _EXECUTION = Stage.EXECUTION
 
 Begin = Callable[[Operation, Mapping[str, Any], Any], Awaitable[None] | None]
-"""What there is to wait for before an operation is run with its variables and its context: nearly
-always nothing. The wait may end with a KithError, which then is the answer."""
+"""Called before an operation runs, with its variables and context. Returns an awaitable, or None,
+the usual case. If awaiting raises a KithError, this is the response."""
 
 FormatError = Callable[[GraphQLError], dict[str, Any]]
-"""What is told of an error."""
+"""Formats an error for the response."""
 
 
 def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
@@ -34,10 +34,10 @@ def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
 
 
 class EngineExecutor:
-    """Keeps `gateway.graphql_request.Executor`.
+    """Implements `gateway.graphql_request.Executor`.
 
-    `run` is no coroutine: where there is nothing to wait for, what it returns is the engine's own,
-    which a coroutine around it would only resume.
+    `run` is not a coroutine function: normally it returns the engine's own awaitable, which saves
+    one coroutine around it.
     """
 
     def __init__(self, engine: Engine, begin: Begin = _at_once) -> None:
@@ -62,7 +62,7 @@ class EngineExecutor:
         context: object,
         deadline: float | None = None,
     ) -> Awaitable[Result]:
-        """The one answer of a prepared query or mutation."""
+        """The result of a prepared query or mutation."""
         variables = request.variables
         waiting = self._begin(operation, variables, context)
         if waiting is not None:
@@ -92,7 +92,7 @@ class EngineExecutor:
         context_of: Callable[[], object],
         event_s_max: float,
     ) -> AsyncGenerator[Result, None]:
-        """An answer to each event of a prepared subscription."""
+        """Yield a result for each event of a prepared subscription."""
 
         async def begun() -> object:
             context = context_of()
@@ -116,7 +116,7 @@ class EngineExecutor:
 
 
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
-    """The response to an operation that began. Raises RequestRefused for one that did not."""
+    """The response to an executed operation. Raises RequestRefused if it failed earlier."""
     if result.stage is not _EXECUTION:
         raise RequestRefused(_CODES[result.stage], result.errors)
     response: dict[str, Any] = {"data": result.data}

@@ -1,6 +1,6 @@
-"""GraphQL over HTTP: what a request must look like, and which status an answer has.
+"""GraphQL over HTTP: the format of requests, and the status codes of responses.
 
-Follows the GraphQL-over-HTTP specification. Knows no schema: an `Executor` runs the operations.
+Follows the GraphQL-over-HTTP specification. An `Executor` runs the operations.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,7 +30,7 @@ from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded, HttpRef
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
 from gateway.request_body import read_body
 
-# A cached answer would show one viewer's graph to another, and yesterday's to everyone.
+# A cached response could show one viewer's data to another, or outdated data.
 COMMON_HEADERS = (
     (b"cache-control", b"no-store"),
     (b"vary", b"accept"),
@@ -43,13 +43,13 @@ HEADERS = {
 NO_OWN: Mapping[str, str] = MappingProxyType({})
 ALLOW_POST: Mapping[str, str] = MappingProxyType({"allow": "POST"})
 
-# Looked up once: a member of an enumeration is dearer to look up than to compare with.
+# Stored, because looking up an enum member costs more than comparing with it.
 _SUBSCRIPTION = OperationType.SUBSCRIPTION
 
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """Bounds of one request, and of how many are worked on at a time in this process."""
+    """Limits of one request, and of concurrent requests in this process."""
 
     body_bytes_max: int = 1 << 20
     body_deadline_ms: int = 10_000
@@ -59,11 +59,11 @@ class HttpLimits:
 
 
 Answer = tuple[int, bytes, RawHeaders]
-"""What goes out: a status, a JSON body and headers of its own."""
+"""A response: a status, a JSON body and additional headers."""
 
 
 class EventStream(Protocol):
-    """Answers a request that has been read by an event stream."""
+    """Responds to a parsed request with an event stream."""
 
     async def answer(
         self, asked: GraphQLRequest, scope: Scope, headers: Headers, receive: Receive, send: Send
@@ -73,9 +73,9 @@ class EventStream(Protocol):
 class GraphQLEndpoint:
     """The ASGI application behind /graphql.
 
-    `context_of` makes the context of one operation from the request's headers, and may raise
-    HttpRefusal (401). `page` is shown to browsers that open the address. `events` answers
-    subscriptions, and callers that prefer event streams; without it neither is acceptable.
+    `context_of` creates the context of one operation from the request's headers, and may raise
+    HttpRefusal (401). `page` is served to browsers that open the address. `events` responds to
+    subscriptions, and to clients that prefer event streams; without it both get 406.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class GraphQLEndpoint:
         await self.answer(scope, Headers(scope["headers"]), receive, send)
 
     async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
-        """Answers an ASGI request, whose headers have been gathered."""
+        """Respond to an ASGI request with these headers."""
         answer: Answer | None = None
         media_type = PLAIN_JSON
         self._running += 1
@@ -119,7 +119,7 @@ class GraphQLEndpoint:
             with Attended(self._attention, receive) as attended:
                 asked = await self.asked(scope, headers, receive)
                 attended.received()
-                # A stream carries its own errors, those of unknown documents, too.
+                # An event stream reports its own errors, also for unknown documents.
                 if (not self._takes_any or asked.document_id) and not reads.prefers_streams:
                     asked = await self._documents.found(asked)
                 work = self._begin(asked, reads, headers)
@@ -145,7 +145,7 @@ class GraphQLEndpoint:
     def _begin(
         self, asked: GraphQLRequest, reads: Accepted, headers: Headers
     ) -> Awaitable[Result] | None:
-        """The work on the one answer; None where an event stream is to answer."""
+        """The work on a single response. None if an event stream must respond."""
         if not reads.prefers_streams:
             operation = self._executor.prepared(asked)
             if operation.kind is not _SUBSCRIPTION:
@@ -155,7 +155,7 @@ class GraphQLEndpoint:
         return None
 
     async def asked(self, scope: Scope, headers: Headers, receive: Receive) -> GraphQLRequest:
-        """What a request asks. Raises HttpRefusal, and ClientGone when the caller hangs up."""
+        """Parse a request. Raises HttpRefusal, and ClientGone when the client disconnects."""
         bytes_max, method = self._limits.body_bytes_max, scope["method"]
         if method == "POST":
             require_json(headers.get(b"content-type"))
@@ -170,7 +170,7 @@ class GraphQLEndpoint:
         return from_query_string(query_string)
 
     def _failed(self, failure: Exception, media_type: str) -> Answer:
-        """What is told of a request that came to no result."""
+        """The error response of a failed request."""
         if isinstance(failure, RequestRefused):
             status = failure.status or (400 if media_type == GRAPHQL_JSON else 200)
             return self._errors(failure.errors, status, ALLOW_POST if status == 405 else NO_OWN)

@@ -1,4 +1,4 @@
-"""What a caller asks, free of HTTP, and the ports that find and run it. Knows no schema."""
+"""GraphQL requests, independent of HTTP, and the ports that find documents and run operations."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -18,16 +18,16 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class GraphQLRequest(NamedTuple):
-    """One request. `read_only` is set where a mutation must not run: HTTP's safe methods."""
+    """One request. `read_only`: mutations are not allowed, as for HTTP's safe methods."""
 
     query: str
-    """The document; empty where only its id was sent, until `Documents` has found it."""
+    """The document; empty if only its id was sent, until `Documents` has found it."""
     variables: Mapping[str, Any] = NOTHING
     operation_name: str | None = None
     extensions: Mapping[str, Any] = NOTHING
     read_only: bool = False
     document_id: str | None = None
-    """The id of a persisted document, if the caller sent one."""
+    """The id of a persisted document, if the client sent one."""
 
 
 # A named tuple's own constructor is a Python function, which takes twice as long.
@@ -35,9 +35,9 @@ _asked: Callable[[tuple[Any, ...]], GraphQLRequest] = partial(tuple.__new__, Gra
 
 
 class RequestRefused(Exception):
-    """The request failed before execution: there is no `data`, only these public errors.
+    """The request failed before execution: the response has these public errors and no `data`.
 
-    `status` is that of HTTP where it depends neither on the code nor on the media type.
+    `status` is the HTTP status if it depends neither on the code nor on the media type.
     """
 
     def __init__(self, code: str, errors: list[GraphQLError], status: int | None = None) -> None:
@@ -60,17 +60,17 @@ class Executor(Protocol):
 
 
 class Documents(Protocol):
-    """Finds the documents of requests that send an id, and decides which documents are run."""
+    """Finds the documents of requests with an id, and decides which documents are run."""
 
     takes_any: bool
-    """Whether a request that brings its document, and no id, need not be shown to `found`."""
+    """Whether requests with a document and without an id can skip `found`."""
 
     async def found(self, request: GraphQLRequest) -> GraphQLRequest:
         """The request with its document. Raises RequestRefused."""
 
 
 def from_body(body: bytes) -> GraphQLRequest:
-    """The request in a POST's JSON body. Raises HttpRefusal 400 with what is wrong about it."""
+    """The request in a POST's JSON body. Raises HttpRefusal 400 if it is invalid."""
     try:
         parameters = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -83,7 +83,7 @@ def from_body(body: bytes) -> GraphQLRequest:
 
 
 def from_query_string(query_string: bytes) -> GraphQLRequest:
-    """The request in a GET's parameters. Raises HttpRefusal 400 with what is wrong about it."""
+    """The request in a GET's parameters. Raises HttpRefusal 400 if it is invalid."""
     try:
         pairs = parse_qsl(query_string.decode("ascii"), True, errors="strict", max_num_fields=20)
     except ValueError:
@@ -105,7 +105,7 @@ def _json_parameter(name: str, text: str) -> Any:
 
 
 def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRequest:
-    """The request in these parameters. Raises HttpRefusal 400 with what is wrong about it."""
+    """The request in these parameters. Raises HttpRefusal 400 if it is invalid."""
     query = parameters.get("query")
     if query is not None and not isinstance(query, str):
         raise _bad("`query` must be a string.")
@@ -132,8 +132,8 @@ def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRe
 
 
 def _document_id(parameters: Mapping[str, Any]) -> str | None:
-    """The id of a persisted document: as Apollo sends it or, without a `query`, as Relay and the
-    GraphQL-over-HTTP specification's appendix on persisted documents do."""
+    """The id of a persisted document, in Apollo's form or, without a `query`, in the form of Relay
+    and of the GraphQL-over-HTTP specification's appendix on persisted documents."""
     persisted = (parameters.get("extensions") or NOTHING).get("persistedQuery")
     if persisted is not None:
         return _sha256_hash(persisted)
@@ -165,7 +165,7 @@ def _bad(message: str) -> HttpRefusal:
 
 
 def _coded(error: GraphQLError, code: str) -> GraphQLError:
-    # A message may quote the whole document: 100 such messages would outgrow any body limit.
+    # A message may quote the whole document: 100 such messages would exceed any size limit.
     message = error.message
     if len(message) > MESSAGE_CHARS_MAX:
         message = message[:MESSAGE_CHARS_MAX] + "…"

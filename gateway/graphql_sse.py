@@ -1,7 +1,7 @@
-"""GraphQL over server-sent events: one request, one stream of answers.
+"""GraphQL over server-sent events: one request, one stream of results.
 
-Follows the "distinct connections mode" of the GraphQL-over-SSE protocol: every answer is an event
-`next`, the last event is `complete`. A stream that ends without it broke off: ask again.
+Follows the "distinct connections mode" of the GraphQL-over-SSE protocol: each result is an event
+`next`, the last event is `complete`. If a stream ends without it, the client must request again.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
     (b"vary", b"accept"),
     (b"x-content-type-options", b"nosniff"),
-    (b"x-accel-buffering", b"no"),  # or nginx gathers events until they fill a buffer
+    (b"x-accel-buffering", b"no"),  # otherwise nginx buffers events
 ]
 Answers = AsyncGenerator[Told, None]
 _COMPLETE = b"event: complete\ndata: \n\n"
@@ -33,7 +33,7 @@ _KEEP_ALIVE = b":\n\n"
 
 
 class GraphQLEventStream:
-    """Keeps `gateway.graphql_http.EventStream`."""
+    """Implements `gateway.graphql_http.EventStream`."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class GraphQLEventStream:
     async def answer(
         self, asked: GraphQLRequest, scope: Scope, headers: Headers, receive: Receive, send: Send
     ) -> None:
-        """Answers an ASGI request, whose headers and body have been read."""
+        """Respond to an ASGI request whose headers and body have been read."""
         try:
             identity = self._identify(headers)
             with self._connections.opened("sse", send) as connection:
@@ -83,7 +83,7 @@ class GraphQLEventStream:
         await connection.send(_body(_COMPLETE))
 
     async def _keep_alive(self, connection: Connection) -> None:
-        """A comment now and then: proxies close what is silent, and a dead client shows itself."""
+        """Send comments: proxies close silent connections, and sending detects dead clients."""
         while True:
             await asyncio.sleep(self._connections.limits.keep_alive_ms / 1000)
             await connection.send(_body(_KEEP_ALIVE))

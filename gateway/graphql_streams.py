@@ -1,4 +1,4 @@
-"""Runs operations that may be answered many times. Knows no transport."""
+"""Streams of results: runs operations for long-lived connections."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -18,11 +18,11 @@ _subscriptions = Gauge("kith_subscriptions", "Subscriptions that are being serve
 _events = Counter("kith_events_sent", "Answers to subscriptions.")
 
 Told = dict[str, Any]
-"""An answer, or an error, as it goes out."""
+"""A result or an error as JSON-compatible data: the payload that is sent."""
 
 
 class Streams:
-    """Answers operations of clients that stay. `context_of` makes a fresh context."""
+    """Runs operations of long-lived connections. `context_of` creates a new context."""
 
     def __init__(
         self,
@@ -41,9 +41,9 @@ class Streams:
     async def answers(
         self, asked: GraphQLRequest, identity: Identity, headers: Headers = NO_HEADERS
     ) -> AsyncGenerator[Told, None]:
-        """One answer to a query or a mutation, one a piece of news to a subscription.
+        """Yield one result for a query or a mutation, and one for each event of a subscription.
 
-        Raises RequestRefused for what fails before anything runs; `told` says what of it.
+        Raises RequestRefused for a failure before execution; `told` formats its errors.
         """
         if asked.document_id is not None or not self._documents.takes_any:
             asked = await self._documents.found(asked)
@@ -63,7 +63,7 @@ class Streams:
                     _events.inc()
 
     def told(self, refused: RequestRefused) -> list[Told]:
-        """The errors of a refusal, as they go out."""
+        """The formatted errors of a rejected request."""
         return [self._format_error(error) for error in refused.errors]
 
     async def _once(self, operation: Operation, asked: GraphQLRequest, context: object) -> Told:

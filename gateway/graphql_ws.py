@@ -1,7 +1,7 @@
-"""GraphQL over web sockets, by the protocol graphql-transport-ws. Knows no schema.
+"""GraphQL over web sockets, by the protocol graphql-transport-ws.
 
-The protocol itself is Strawberry's. What stands here is what surrounds it: the socket, who asks,
-what is answered, and how it ends.
+Strawberry implements the protocol. This module adds the socket, authentication, execution, and the
+end of a connection.
 """
 
 import asyncio
@@ -45,8 +45,8 @@ _CREDENTIALS = ("authorization", "x-viewer")
 class GraphQLSockets:
     """The ASGI application behind /graphql for web sockets.
 
-    Credentials are those of the `connection_init`, or else of the handshake. Which origins may open
-    a socket is decided before.
+    Credentials come from the `connection_init` message, or else from the handshake. Origins are
+    checked before.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class GraphQLSockets:
 
 
 class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
-    """The protocol, in which every error has a code: the only one without is that of the limit."""
+    """The protocol handler. It adds a code to errors without one: those of the limit."""
 
     async def send_message(self, message: Message) -> None:
         if message["type"] == "error":
@@ -114,7 +114,7 @@ class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
 
 
 class _Adapter(AsyncWebSocketAdapter):
-    """The socket, as Strawberry's protocol sees it. All that is closed here ends the connection."""
+    """The socket, as Strawberry's protocol uses it. Closing it ends the connection."""
 
     def __init__(self, view: Any, connection: Connection, receive: Receive) -> None:
         super().__init__(view)
@@ -144,7 +144,7 @@ class _Adapter(AsyncWebSocketAdapter):
 
 
 class _Session:
-    """Strawberry's view, context and schema in one: who asks on a socket, and what is answered."""
+    """Strawberry's view, context and schema in one: the identity and operations of a socket."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class _Session:
         return cast("UnsetType", UNSET)
 
     def _credentials(self) -> Headers:
-        """Those of the first message; what it does not name, as the handshake had it."""
+        """The credentials of the first message; those that it does not name, of the handshake."""
         given = {name.lower(): value for name, value in self.connection_params.items()}
         named = {name: given[name] for name in _CREDENTIALS if given.get(name) is not None}
         if not all(isinstance(value, str) for value in named.values()):
@@ -200,7 +200,7 @@ class _Session:
 
 
 class _ToldError(GraphQLError):
-    """An error that goes out exactly as it was told."""
+    """An error that is already formatted."""
 
     def __init__(self, told: Told) -> None:
         super().__init__(told["message"])
@@ -212,7 +212,7 @@ class _ToldError(GraphQLError):
 
 
 def _ending(refusal: HttpRefusal) -> Ending:
-    """Clients try again after a 1013 alone."""
+    """The close code and reason of a rejection. Clients reconnect only after code 1013."""
     code, why = (1013, "Try again later") if refusal.status == 503 else (4403, "Forbidden")
     return Ending(code, f"{why}: {refusal.message}".encode()[:120].decode(errors="ignore"))
 

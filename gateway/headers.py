@@ -1,4 +1,4 @@
-"""A request's headers, gathered in one pass. Knows no header by name."""
+"""HTTP headers of a request, read in one pass."""
 
 from collections.abc import Sequence
 from typing import TypeAlias
@@ -7,17 +7,17 @@ RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
 
 
 class Headers(dict[bytes, bytes]):
-    """Headers as ASGI gives them: names in lower case, names and values as bytes.
+    """Headers as ASGI passes them: names in lower case, names and values as bytes.
 
-    A dictionary of the first header of each name, for every request looks some of them up.
-    `repeats` says that some name came more than once: only then need `every` be asked.
+    A dictionary of the first header of each name, for fast lookups. `repeats` is set if some name
+    occurs more than once: only then `every` can return several values.
     """
 
     __slots__ = ("_all", "repeats")
 
     def __init__(self, raw: RawHeaders) -> None:
         self._all = raw
-        # Backwards: of a header that came twice, the first one is found.
+        # Reversed, so that the first of repeated headers wins.
         self.update(reversed(raw))
         self.repeats = len(self) != len(raw)
 

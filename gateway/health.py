@@ -1,4 +1,4 @@
-"""Is this process alive, and could it answer now? Knows named probes, not what they ask."""
+"""Health checks: whether the process is alive, and whether it can serve requests."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -17,7 +17,7 @@ Probe = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class PartHealth:
-    """One part: up, or down for a reason that names no host and no password."""
+    """One part: up, or down with a reason that contains no host name and no password."""
 
     name: str
     required: bool
@@ -32,10 +32,10 @@ class PartHealth:
 
 
 class Health:
-    """Asks every part at once, each for at most `deadline_ms`.
+    """Probes all parts concurrently, each for at most `deadline_ms`.
 
-    `required` names the parts without which nothing can be answered. Any number of callers share
-    one round of probes: a crowd of load balancers must not become load.
+    `required` names the parts without which no request can succeed. Concurrent callers share one
+    round of probes, so that many load balancers cause no load.
     """
 
     def __init__(
@@ -52,14 +52,14 @@ class Health:
         return [Route("/healthz", self.alive), Route("/readyz", self.ready)]
 
     async def alive(self, _: Request) -> Response:
-        """200 as long as the event loop turns. No I/O: a slow database must not get us killed."""
+        """200 while the event loop runs. No I/O: a slow database must not cause a restart."""
         return _json(200, {"status": "alive"})
 
     async def ready(self, _: Request) -> Response:
-        """503 when a required part is down; 200 and "degraded" when only others are."""
+        """503 if a required part is down; 200 and "degraded" if only others are."""
         if self._round is None or self._round.done():
             self._round = asyncio.create_task(self._probe_all())
-        # A caller that hangs up must not end the round for the others.
+        # A caller that disconnects must not cancel the round for the others.
         parts = await asyncio.shield(self._round)
         down = [part for part in parts if part.reason is not None]
         unavailable = any(part.required for part in down)
@@ -85,7 +85,7 @@ class Health:
 
 
 def _reason(error: BaseException) -> str:
-    """Our own errors are written for callers; a driver's may name hosts."""
+    """Our own errors may be shown; a driver's text may contain host names."""
     return str(error) if isinstance(error, KithError) else type(error).__name__
 
 

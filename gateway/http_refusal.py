@@ -1,11 +1,11 @@
-"""Rejections of requests at the HTTP level: the status, a public error and headers."""
+"""Rejections at the HTTP level: status, public error and headers."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
 
 class HttpRefusal(Exception):
-    """Answer `status` with one public error: `message` for people, `code` for programs.
+    """Respond with `status` and one public error: `message` for people, `code` for programs.
 
     Not a frozen dataclass, because Python sets the traceback of an exception that propagates.
     """

@@ -1,4 +1,4 @@
-"""A JWKS URL: what it may be, and one bounded request to it."""
+"""JWKS URLs: validation, and one download with limits."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -11,7 +11,7 @@ from gateway.token_keys import KEY_SET_BYTES_MAX
 
 @dataclass(frozen=True, slots=True)
 class JwksUrl:
-    """Where keys are fetched, and how often. `wait_ms` is how long one request waits for them."""
+    """Where and how often to fetch keys. `wait_ms` is how long one request waits for a fetch."""
 
     url: str
     refresh_s: float = 300
@@ -22,15 +22,15 @@ class JwksUrl:
 
 
 class FetchFailed(Exception):
-    """The URL gave no usable keys; the text has no address in it and may be shown."""
+    """The URL returned no usable keys. The text contains no address, so it may be shown."""
 
 
 def check_jwks_url(url: str) -> None:
-    """Raises ValueError for an address from which keys must not be fetched."""
+    """Raise ValueError for an address from which keys must not be fetched."""
     try:
         address = urlsplit(url)
         host = address.hostname
-        _ = address.port  # raises where it is none
+        _ = address.port  # raises ValueError for an invalid port
     except ValueError:
         raise ValueError("KITH_JWKS_URL cannot be read as an address.") from None
     if not host or address.username is not None or address.fragment:
@@ -55,8 +55,8 @@ def _is_loopback(host: str) -> bool:
 
 
 async def download(client: httpx.AsyncClient, url: str) -> bytes:
-    """The body of a 200, never more than may be. Raises FetchFailed for any other answer."""
-    # Compressed, a small answer could become a large one.
+    """The body of a 200 response, with a size limit. Raises FetchFailed for any other response."""
+    # A compressed response could exceed the limit after decompression.
     headers = {
         "accept": "application/jwk-set+json, application/json",
         "accept-encoding": "identity",

@@ -1,4 +1,4 @@
-"""Reads the keys that are known at the start: secrets, PEM files and a local JWKS file."""
+"""Keys that are read at the start: secrets, PEM files and a local JWKS file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,16 +7,16 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from gateway.token_keys import KEY_SET_BYTES_MAX, TokenKey, parse_key_set, public_key, secret_key
 
-# Everyone knows it, so it proves nothing: it saves the set-up on a laptop, and `serve` refuses it.
+# It is public, so it proves nothing. It is for local development, and `serve` rejects it.
 DEVELOPMENT_SECRET = "kith-development-secret-known-to-everyone"  # noqa: S105
 SOURCES_MAX = 10
-"""Each key without a `kid` may have to be tried with a token that matches none."""
+"""A limit, because a token may have to be checked with every key that has no `kid`."""
 
 _SECRET, _FILE, _SET = "KITH_JWT_SECRET", "KITH_JWT_PUBLIC_KEY_FILE", "KITH_JWKS_FILE"
 
 
 def secret_keys(secrets: Sequence[str], development: bool) -> tuple[TokenKey, ...]:
-    """One HMAC key a secret. Raises ValueError for a secret that could be guessed."""
+    """One HMAC key for each secret. Raises ValueError for a secret that could be guessed."""
     _check_number(_SECRET, len(secrets))
     return tuple(_secret(secret, development) for secret in secrets)
 
@@ -34,7 +34,7 @@ def _secret(secret: str, development: bool) -> TokenKey:
 
 
 def public_keys(paths: Sequence[Path]) -> tuple[TokenKey, ...]:
-    """One key a PEM file. Raises ValueError, which names the file and says what is wrong."""
+    """One key for each PEM file. Raises ValueError with the file and the problem."""
     _check_number(_FILE, len(paths))
     return tuple(_public_key(path) for path in paths)
 

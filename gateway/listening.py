@@ -1,7 +1,7 @@
-"""The sockets that a gateway listens on: a TCP address, or a file in the file system.
+"""The sockets that a gateway listens on: TCP, or unix sockets.
 
-They are bound once by the first process of the command. Its children inherit them, so that all
-accept from one queue.
+The first process of the command binds them. Its children inherit them, so all accept connections
+from one queue.
 """
 
 import errno
@@ -17,10 +17,10 @@ from pathlib import Path
 from gateway.config import ConfigurationError
 
 UNIX_PATH_MAX_BYTES = 103
-"""`sun_path` holds 104 bytes on macOS (108 on Linux), with its final zero."""
+"""`sun_path` holds 104 bytes on macOS (108 on Linux), including a zero byte."""
 
 BACKLOG = 2048
-"""Connections that wait to be accepted, as at uvicorn; the system may allow fewer."""
+"""Connections waiting to be accepted: uvicorn's value. The system may allow fewer."""
 
 PROBE_S = 1.0
 
@@ -34,20 +34,20 @@ class TcpAddress:
 
     @property
     def shown(self) -> str:
-        """As it stands in a URL."""
+        """The address as in a URL."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
 class UnixAddress:
-    """A socket file, and the permissions that it gets: whoever may write it may connect."""
+    """A socket file and its permissions: processes that may write to it may connect."""
 
     path: Path
     mode: int = 0o660
 
     @property
     def shown(self) -> str:
-        """As it stands in a log."""
+        """The address as in a log."""
         return f"unix:{self.path}"
 
 
@@ -55,7 +55,7 @@ Address = TcpAddress | UnixAddress
 
 
 def permissions(text: str) -> int:
-    """File permissions from octal digits, as chmod takes them. Raises ConfigurationError."""
+    """File permissions from octal digits, as for chmod. Raises ConfigurationError."""
     if re.fullmatch(r"0?[0-7]{3}", text):
         return int(text, 8)
     raise ConfigurationError(f"--uds-mode is {text!r}; it must be three octal digits, as 660.")
@@ -63,7 +63,7 @@ def permissions(text: str) -> int:
 
 @contextmanager
 def listening(address: Address) -> Iterator[list[socket.socket]]:
-    """Bound sockets for as long as the block runs. Raises ConfigurationError if it cannot bind."""
+    """Sockets that are bound for the block. Raises ConfigurationError if binding fails."""
     with ExitStack() as stack:
         if isinstance(address, UnixAddress):
             yield [stack.enter_context(_unix(address))]
@@ -72,7 +72,7 @@ def listening(address: Address) -> Iterator[list[socket.socket]]:
 
 
 def _tcp(address: TcpAddress) -> list[socket.socket]:
-    """A socket for each address that the host's name stands for, as `localhost` for two."""
+    """A socket for each address of the host name; `localhost` has two."""
     try:
         found = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -84,7 +84,7 @@ def _tcp(address: TcpAddress) -> list[socket.socket]:
         try:
             bound.append(_bound(family, where))
         except OSError as error:
-            # `localhost` stands for an IPv6 address also where the machine has none.
+            # `localhost` resolves to an IPv6 address even if the machine has none.
             if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and len(found) > 1:
                 continue
             for other in bound:
@@ -119,8 +119,8 @@ def _unix(address: UnixAddress) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made:
         try:
             _remove_stale(address.path)
-            # Nobody can connect before the socket listens, which is after it has its mode. It
-            # listens at once, or another process would take its file for a stale one.
+            # No client can connect before `listen`, which comes after `chmod`. It follows at once,
+            # because another process would take a file without a listener for a stale one.
             made.bind(os.fspath(address.path))
             address.path.chmod(address.mode)
             made.listen(BACKLOG)
@@ -134,7 +134,7 @@ def _unix(address: UnixAddress) -> Iterator[socket.socket]:
 
 
 def _remove_stale(path: Path) -> None:
-    """Removes the socket file of a process that has ended; refuses any other file."""
+    """Remove the socket file of a process that has ended. Raises for any other file."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -149,7 +149,7 @@ def _remove_stale(path: Path) -> None:
             path.unlink(missing_ok=True)
             return
         except TimeoutError:
-            pass  # its owner lives, and is too busy to accept
+            pass  # its owner runs, and is too busy to accept
     raise ConfigurationError(f"--uds: another process listens on {path}. Stop it first.")
 
 

@@ -1,4 +1,4 @@
-"""`load`: a file of edges into the graph, with a progress bar. Knows nothing of how it is done."""
+"""`load`: loads a file of edges into the graph, with a progress bar."""
 
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from storage.stores import open_stores
 
 
 async def run(config: Config, file: Path, on_bad: OnBad) -> int:
-    """Loads `file`; returns the exit code: 1 if it was refused.
+    """Load `file`. Return the exit code: 1 if the file was rejected.
 
     Raises:
-        BadInput: it is no file of edges.
-        Unavailable: PostgreSQL is, or another load of this space runs.
+        BadInput: it is not a file of edges.
+        Unavailable: PostgreSQL is, or another load of this space is running.
     """
     columns = (
         TextColumn("{task.description}"),

@@ -1,4 +1,4 @@
-"""How a process writes its log: lines of text for a person, or of JSON for a collector."""
+"""Log formats: lines of text for people, or of JSON for log collectors."""
 
 import json
 import logging
@@ -10,14 +10,14 @@ from types import TracebackType
 
 
 class LogFormat(StrEnum):
-    """What one line of the log is."""
+    """The format of a log line."""
 
     TEXT = "text"
     JSON = "json"
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line: time (RFC 3339), level, logger, process, message, exception if any."""
+    """One object for each line: time (RFC 3339), level, logger, process, message, exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC)
@@ -32,11 +32,11 @@ class JsonFormatter(logging.Formatter):
             line["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack"] = record.stack_info
-        return json.dumps(line)  # in ASCII: a message may hold half of a surrogate pair
+        return json.dumps(line)  # in ASCII, because a message may have an unpaired surrogate
 
 
 def set_up_logging(log_format: LogFormat) -> None:
-    """Writes everything from INFO up to standard error, as JSON also what ends the process."""
+    """Log INFO and above to standard error; as JSON, also uncaught exceptions."""
     handler = logging.StreamHandler()
     if log_format is LogFormat.TEXT:
         text = "%(asctime)s %(levelname)s %(name)s: %(message)s"

@@ -1,4 +1,4 @@
-"""The media types of /graphql, and which bodies it takes.
+"""The media types of /graphql, and the check of request bodies.
 
 Sources: RFC 9110 section 8.3, and the GraphQL-over-HTTP specification (media types).
 """
@@ -15,10 +15,10 @@ HTML = "text/html"
 
 @lru_cache(maxsize=512)
 def require_json(content_type: bytes | None) -> None:
-    """Let only UTF-8 JSON bodies pass.
+    """Accept only UTF-8 JSON bodies.
 
-    A form, multipart or text/plain body is what another site's page can make a browser send
-    without asking first (a CORS "simple request"), so refusing them closes that door.
+    A page of another site can make a browser send a form, multipart or text/plain body without a
+    preflight (a CORS "simple request"). Rejecting these prevents cross-site request forgery.
 
     Raises HttpRefusal 415.
     """

@@ -1,4 +1,4 @@
-"""What a gateway tells Prometheus: its process, and how far the workers are behind."""
+"""Prometheus metrics of a gateway: its process, and the lag of the workers."""
 
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -25,7 +25,7 @@ from storage.hot.memory import Memory
 from storage.stores import Stores
 
 _shared = CollectorRegistry()
-"""What all processes of a space would answer alike: only the one that is asked looks it up."""
+"""Metrics that are equal for all processes of a space: only the scraped one reads them."""
 
 _waiting = Gauge(
     "kith_outbox_waiting", "Changes that the reverse side does not have yet.", registry=_shared
@@ -65,9 +65,9 @@ _hot_lost = Gauge("kith_hot_connections_lost", "Times that memory was emptied: R
 
 
 class Metrics:
-    """Asks the stores when it is asked. A part that is down keeps its last numbers.
+    """Reads the stores on each scrape. Metrics of an unavailable part keep their last values.
 
-    With `peers` it answers for all processes of the command.
+    With `peers` it reports all processes of the command.
     """
 
     def __init__(self, stores: Stores, engine: Engine, peers: Peers | None = None) -> None:
@@ -80,7 +80,7 @@ class Metrics:
 
     @asynccontextmanager
     async def answering(self) -> AsyncIterator[None]:
-        """Lets the other processes ask this one for its metrics."""
+        """Serve this process's metrics to its peers."""
         async with answering(self._peers, self._own):
             yield
 
@@ -103,7 +103,7 @@ class Metrics:
 
 
 class _Own(Collector):
-    """What this process alone knows, as of the moment of the question."""
+    """The metrics of this process, updated on each scrape."""
 
     def __init__(self, stores: Stores, engine: Engine) -> None:
         self._stores = stores
@@ -124,7 +124,7 @@ class _Own(Collector):
 
 
 def _show_events(oldest_ms: Mapping[Lane, int]) -> None:
-    """A lane without events has no age."""
+    """Show the age of each lane's oldest event. A lane without events has no sample."""
     now_ms = time.time() * 1000
     _events_oldest.clear()
     for lane, since_ms in oldest_ms.items():

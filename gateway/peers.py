@@ -1,6 +1,6 @@
-"""The gateway processes of one command, and how each hands its metrics to the one that is asked.
+"""Metrics of several gateway processes of one command.
 
-A scrape reaches any of them. It answers for all: every sample has a label `process`, because
+A scrape reaches any one of them, which reports all. Every sample has a label `process`, because
 Prometheus would otherwise see counters that jump between processes.
 """
 
@@ -18,7 +18,7 @@ from prometheus_client.registry import Collector
 
 ANSWER_MAX_BYTES = 4_000_000
 DEADLINE_S = 1.0
-"""How long a process that is stuck holds up the answer of the others."""
+"""How long the report waits for a process that does not answer."""
 
 _Sample: TypeAlias = tuple[str, dict[str, str], float | None]
 _Family: TypeAlias = tuple[str, str, str, list[_Sample]]
@@ -26,7 +26,7 @@ _Family: TypeAlias = tuple[str, str, str, list[_Sample]]
 
 @dataclass(frozen=True, slots=True)
 class Peers:
-    """`count` processes, of which this one is number `index`. Their sockets are in `folder`."""
+    """`count` processes. This one has the number `index`. Their sockets are in `folder`."""
 
     folder: Path
     index: int
@@ -38,7 +38,7 @@ class Peers:
 
 @asynccontextmanager
 async def answering(peers: Peers | None, own: Collector) -> AsyncIterator[None]:
-    """Hands this process's metrics to its peers for as long as the block runs."""
+    """Serve this process's metrics to its peers for as long as the block runs."""
     if peers is None:
         yield
         return
@@ -51,7 +51,7 @@ async def answering(peers: Peers | None, own: Collector) -> AsyncIterator[None]:
         writer.close()
 
     path = peers.socket(peers.index)
-    path.unlink(missing_ok=True)  # of the process that this one replaces
+    path.unlink(missing_ok=True)  # left by the process that this one replaces
     server = await asyncio.start_unix_server(answer, path)
     try:
         yield
@@ -80,7 +80,7 @@ async def _asked(peers: Peers, index: int, own: Collector) -> list[_Family] | No
 
 
 async def _all(reader: asyncio.StreamReader) -> bytes:
-    """What the other end sends until it closes. Raises ValueError if it is too much."""
+    """All data until the other end closes. Raises ValueError above the limit."""
     parts = bytearray()
     while part := await reader.read(65_536):
         parts += part
@@ -110,7 +110,7 @@ def _sample(sample: Iterable[object]) -> _Sample:
 
 
 class _Merged(Collector):
-    """The families of several processes as one, told apart by the label `process`."""
+    """The metric families of several processes, with the label `process`."""
 
     def __init__(self, answers: Iterable[list[_Family] | None]) -> None:
         self._answers = list(answers)

@@ -1,6 +1,6 @@
 """The page at /graphql for browsers: GraphiQL with examples and a viewer switcher.
 
-Until its bundle is built (`make playground`), a plain page says so and offers a query form. Neither
+Until the bundle is built (`make playground`), a plain page says so and offers a query form. Neither
 page loads anything from another host.
 """
 
@@ -39,7 +39,7 @@ _POLICY = (
     "default-src 'none'; connect-src 'self'; img-src 'self' data:; base-uri 'none';"
     " form-action 'none'; frame-ancestors 'none'; "
 )
-# Monaco writes style elements while it runs, and its fonts and icons are data URLs.
+# Monaco adds style elements at run time, and its fonts and icons are data URLs.
 BUNDLED_POLICY = _POLICY + (
     "script-src 'self'; worker-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self' data:"
 )
@@ -48,17 +48,17 @@ STATES = {
     BundleState.FAILED: "The playground could not be built: {failure}",
     BundleState.MISSING: "The playground is not built. Run `make playground`, which needs npm.",
 }
-"""What the plain page says. Until the full one is ready, the form below it can ask anything."""
+"""The messages of the plain page, by the state of the bundle."""
 
 Settings = Mapping[str, object]
 
 
 class Playground:
-    """An ASGI application that answers with the page; `routes` serve what the page loads.
+    """An ASGI application that serves the page. `routes` serve the files that the page loads.
 
     Args:
-        viewer_header: the gateway trusts `X-Viewer`, so the page may name any viewer.
-        service_token: makes a service's token for the page; only where anybody could make one.
+        viewer_header: the gateway trusts `X-Viewer`, so the page may choose any viewer.
+        service_token: creates a service's token for the page; only with the public secret.
         endpoint: the path that the page sends queries to.
         bundle: the folder of the bundled files.
     """
@@ -77,7 +77,7 @@ class Playground:
 
     @property
     def bundled(self) -> bool:
-        """Whether the full page can be shown."""
+        """Whether the full page can be served."""
         return self._bundle.state() is BundleState.READY
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,7 +89,7 @@ class Playground:
         await HTMLResponse(page, headers=headers)(scope, receive, send)
 
     def routes(self) -> list[BaseRoute]:
-        """The routes to add beside the endpoint: the bundle's state and its files."""
+        """The routes besides the endpoint: the bundle's state and its files."""
         files = BundleFiles(self._bundle.folder)
         return [
             Route(STATUS_PATH, self._status, methods=["GET"]),
@@ -118,7 +118,7 @@ class Playground:
 
     @cached_property
     def _plain_parts(self) -> Mapping[str, str]:
-        """The style and the script of the plain page, which stand in the page itself."""
+        """The style and the script of the plain page, which are inlined."""
         names = {"style": "plain.css", "script": "plain.js"}
         return {part: (SOURCES / name).read_text("utf-8") for part, name in names.items()}
 
@@ -128,7 +128,7 @@ class Playground:
         return _POLICY + "; ".join(f"{part}-src '{digest}'" for part, digest in hashes.items())
 
     def _settings(self) -> Settings:
-        """What the page's scripts need to know of this gateway."""
+        """The settings for the page's scripts."""
         return {
             "endpoint": self._endpoint,
             "assets": ASSETS_PATH,
@@ -144,19 +144,19 @@ class Playground:
         }
 
     def _viewers(self) -> list[dict[str, str]] | None:
-        """The users of the sample graph to choose from; null where a token must say who asks."""
+        """The sample users to choose from; null if a token must identify the viewer."""
         if not self._viewer_header:
             return None
         return [{"id": str(user), "about": about} for user, about in DESCRIPTIONS.items()]
 
 
 def _in_script(settings: Settings) -> str:
-    """JSON for a script element, which only `<` could end: as an escape it stays JSON."""
+    """JSON for a script element. `<` is escaped, because `</script>` would end the element."""
     return orjson.dumps(settings).decode().replace("<", "\\u003c")
 
 
 def _hash(text: str) -> str:
-    """A source expression of Content-Security-Policy that allows this inline text alone."""
+    """A source expression of Content-Security-Policy that allows only this inline text."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 

@@ -1,4 +1,4 @@
-"""The bundled files of the playground on disk: whether they are there, and serving them."""
+"""The playground's bundle on disk: its state, and serving its files."""
 
 import time
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from starlette.types import Scope
 from gateway.bundling import BUILDING, FAILED, SCRIPT
 
 BUILD_S_MAX = 900
-"""A marker that is older was left behind by a build that was killed."""
+"""An older marker was left by a build that was killed."""
 REASON_CHARS_MAX = 500
 
 
 class BundleState(StrEnum):
-    """How far the bundle is."""
+    """The state of the bundle."""
 
     READY = "ready"
     BUILDING = "building"
@@ -27,12 +27,12 @@ class BundleState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The folder that `gateway.bundling` fills and marks."""
+    """The folder that `gateway.bundling` writes."""
 
     folder: Path
 
     def state(self) -> BundleState:
-        """A bundle that is there is used, also while the next one is built."""
+        """The state. An existing bundle counts as ready even while the next one is built."""
         if (self.folder / SCRIPT).is_file():
             return BundleState.READY
         if _is_recent(self.folder / BUILDING):
@@ -49,17 +49,17 @@ class Bundle:
 
 
 class BundleFiles(StaticFiles):
-    """Serves the folder, which may appear while the gateway runs.
+    """Serves the folder, which may be created while the gateway runs.
 
-    Browsers ask again each time, and are answered 304 while the file's ETag is the same: the names
-    of the files stay the same from build to build.
+    File names stay the same from build to build, so browsers revalidate each time and get a 304 if
+    the ETag matches.
     """
 
     def __init__(self, folder: Path) -> None:
         super().__init__(directory=folder, check_dir=False)
 
     async def check_config(self) -> None:
-        """Accept a folder that does not exist yet; its files are answered 404."""
+        """Accept a folder that does not exist yet. Its files return 404."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)

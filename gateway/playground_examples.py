@@ -1,4 +1,4 @@
-"""The examples of the playground: documents of operations, in topics."""
+"""The examples of the playground: documents with operations, by topic."""
 
 import re
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ _HEAD = re.compile(r"^#--- (.+)\n", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One document of operations that belong together, and its topic in the list of examples."""
+    """One document with related operations, and its topic in the list of examples."""
 
     topic: str
     document: str
@@ -36,5 +36,5 @@ def examples() -> tuple[Example, ...]:
 
 @cache
 def version() -> str:
-    """A digest of the examples. Browsers drop the tabs that they kept for another version."""
+    """A digest of the examples. Browsers drop the tabs that they stored for another version."""
     return sha256("".join(example.document for example in examples()).encode()).hexdigest()[:16]

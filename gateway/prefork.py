@@ -1,8 +1,8 @@
-"""Keeps several processes at the same work: starts, replaces, renews and stops them.
+"""Prefork: starts, replaces, renews and stops several processes with the same work.
 
-The parent forks after everything is imported, so a child is there within milliseconds and shares
-the memory of what it never changes. The parent has no threads and no event loop: it waits for
-signals and for what children report through pipes. Why no library does this: docs/adr/0017.
+The parent forks after all imports, so a child starts within milliseconds and shares unchanged
+memory. The parent has no threads and no event loop: it waits for signals and for reports of the
+children through pipes. docs/adr/0017 explains why no library is used.
 """
 
 import logging
@@ -23,11 +23,11 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD)
 
 @dataclass(frozen=True, slots=True)
 class PreforkSettings:
-    """How many children there are, and how they are treated.
+    """The number of children, and how they are stopped and renewed.
 
-    `problem` says why a child could not start with the settings of now, or None if it could. A
-    child that was asked to stop is killed after `stop_s`. SIGHUP renews the children where
-    `hangup_renews`, and stops them elsewhere, as on a terminal that closes.
+    `problem` returns why a child could not start with the present settings, or None. A child that
+    does not stop within `stop_s` is killed. SIGHUP renews the children if `hangup_renews` is set;
+    otherwise it stops them, as when a terminal closes.
     """
 
     count: int
@@ -39,7 +39,7 @@ class PreforkSettings:
 
 @dataclass(slots=True)
 class _Child:
-    """A running process. `replaces` is the one that it relieves once it is ready."""
+    """A running process. `replaces` is the process that is stopped once this one is ready."""
 
     index: int
     forked: Forked
@@ -54,7 +54,7 @@ class _Child:
 
 
 class Prefork:
-    """`settings.count` processes that each do `work`, until a signal says stop."""
+    """Runs `settings.count` processes that each do `work`, until a stop signal."""
 
     def __init__(self, work: Work, settings: PreforkSettings) -> None:
         self._work = work
@@ -62,7 +62,7 @@ class Prefork:
         self._wakeup = Wakeup(_SIGNALS)
         self._lifeline = lifeline()
         self._children: dict[int, _Child] = {}
-        self._due: dict[int, float] = {}  # when the child of which index is started again
+        self._due: dict[int, float] = {}  # when to start the child with this index again
         self._restarts = [Restarts(settings.policy) for _ in range(settings.count)]
         self._to_renew: list[int] = []
         self._one_was_ready = False
@@ -70,7 +70,7 @@ class Prefork:
         self._code = 0
 
     def run(self) -> int:
-        """Returns the exit code: 0 after a signal, else that of the child that was given up."""
+        """Return the exit code: 0 after a signal, else that of the child that kept failing."""
         with self._wakeup:
             for index in range(self._settings.count):
                 self._start(index)
@@ -137,13 +137,13 @@ class Prefork:
                     self._after_end(child, os.waitstatus_to_exitcode(status))
 
     def _after_end(self, child: _Child, code: int) -> None:
-        """Decides what follows an end that nobody asked for."""
+        """Handle an unexpected end of a child."""
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         if child.replaces is not None:
             log.error("the new gateway process %s; the old ones go on", how)
             self._to_renew.clear()
         elif code > 0 and not self._one_was_ready:
-            self._stop(code)  # it has said why, and no other would fare better
+            self._stop(code)  # it has logged the reason, and others would fail too
         else:
             self._start_later(child, code, how)
 
@@ -159,7 +159,7 @@ class Prefork:
             self._due[child.index] = monotonic() + delay_s
 
     def _renew(self) -> None:
-        """Replaces all children one by one: each new one is ready before its old one stops."""
+        """Replace all children one by one. Each new one is ready before its old one stops."""
         if problem := self._settings.problem():
             log.error("SIGHUP changes nothing: %s", problem)
         elif not self._is_stopping:

@@ -1,4 +1,4 @@
-"""How to start `kith` again, as text for a shell and as arguments."""
+"""The command that starts `kith`, as shell text and as arguments."""
 
 import shlex
 import shutil
@@ -8,11 +8,11 @@ from pathlib import Path
 NAME = "kith"
 
 ARGV = (sys.executable, "-m", "gateway")
-"""Starts a command of this installation as a child, whatever the path is."""
+"""Starts a command of this installation as a child, independent of PATH."""
 
 
 def program() -> str:
-    """The command as a person can paste it into the shell that started this process."""
+    """The command as text for the shell that started this process."""
     script = Path(sys.executable).with_name(NAME)
     if not script.exists():
         return shlex.join(ARGV)

@@ -1,6 +1,6 @@
-"""The keys of a JWKS URL: fetched at the start, refreshed in the background, kept when it is down.
+"""The keys of a JWKS URL: fetched at the start, refreshed in the background, cached on failure.
 
-One task makes all requests, one at a time, so that any number of callers share a fetch.
+One task makes all requests, one at a time, so any number of callers share a fetch.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ _held = Gauge("kith_jwks_keys", "Keys of KITH_JWKS_URL in use.")
 
 RETRY_FIRST_S, RETRY_MOST_S = 1.0, 60.0
 WAITING_MAX = 1_000
-"""Requests that wait for a fetch at a time. More are answered at once, with a 503."""
+"""The maximum number of requests that wait for a fetch. Others get a 503 at once."""
 
 
 class RemoteKeys:
-    """The last good keys of a JWKS URL. `on_change` is called when others have taken their place.
+    """The last valid keys of a JWKS URL. `on_change` is called when they have been replaced.
 
     Used by one event loop, within `refreshing`.
     """
@@ -48,15 +48,15 @@ class RemoteKeys:
         self._wanted = asyncio.Event()
         self._wanted_at = -float("inf")
         self._attempt: asyncio.Future[None] | None = None
-        """Ends with the attempt that is under way, or else with the next one."""
+        """Done after the current attempt, or else after the next one."""
 
     @contextlib.asynccontextmanager
     async def refreshing(self) -> AsyncIterator[None]:
-        """Keep the keys fresh while the block runs, which begins after the first attempt.
+        """Refresh the keys while the block runs. The block begins after the first attempt.
 
-        Raises ValueError for a proxy or certificates of the environment that cannot be used.
+        Raises ValueError for an invalid proxy or invalid certificates in the environment.
         """
-        # httpx logs each request with its address.
+        # httpx would log the URL of each request.
         logging.getLogger("httpx").setLevel(logging.WARNING)
         self._wanted = asyncio.Event()
         self._attempt = asyncio.get_running_loop().create_future()
@@ -72,11 +72,11 @@ class RemoteKeys:
 
     @property
     def uncertain(self) -> bool:
-        """Whether a key that is not here may exist: the URL was not reached, or is being asked."""
+        """Whether the URL may have unknown keys: the last fetch failed, or one is running."""
         return self._failure is not None or self._fetching or self._wanted.is_set()
 
     async def wait(self) -> None:
-        """Wait for the attempt that is under way or asked for, at most `wait_ms`."""
+        """Wait for the running or requested attempt, at most `wait_ms`."""
         if self._attempt is None or self._waiting >= WAITING_MAX:
             return
         self._waiting += 1
@@ -86,7 +86,7 @@ class RemoteKeys:
             self._waiting -= 1
 
     def want(self) -> bool:
-        """Ask for a fetch because of an unknown `kid`. Whether there is now one to wait for."""
+        """Request a fetch because of an unknown `kid`. Return whether there is one to wait for."""
         if self._attempt is None:
             return False
         if not self._fetching and not self._wanted.is_set():
@@ -98,12 +98,12 @@ class RemoteKeys:
         return True
 
     async def probe_keys(self) -> None:
-        """Raises Unavailable while there are no keys at all."""
+        """Raise Unavailable while there are no keys at all."""
         if not self.keys:
             raise self._unavailable()
 
     async def probe_provider(self) -> None:
-        """Raises Unavailable if the last fetch failed."""
+        """Raise Unavailable if the last fetch failed."""
         if self._failure is not None:
             raise self._unavailable()
 
@@ -111,10 +111,10 @@ class RemoteKeys:
         return Unavailable("identity provider", f"KITH_JWKS_URL: {self._failure}")
 
     def _client(self) -> httpx.AsyncClient:
-        # A proxy of the environment cannot reach this machine, for which http:// alone is allowed.
+        # http:// is allowed for this machine only, which a proxy cannot reach.
         outside = urlsplit(self._settings.url).scheme == "https"
         limits = httpx.Limits(max_connections=1, max_keepalive_connections=0)
-        # For one read or write; the deadline of a whole fetch comes first.
+        # Applies to one read or write. The deadline of the whole fetch is shorter.
         timeout_s = 2 * self._settings.fetch_deadline_ms / 1000
         try:
             return httpx.AsyncClient(trust_env=outside, limits=limits, timeout=timeout_s)
@@ -141,7 +141,7 @@ class RemoteKeys:
             ended.set_result(None)
 
     def _pause_s(self) -> float:
-        # The processes of a deployment start together, and must not ask together for ever.
+        # Jitter, because the processes of a deployment start at the same time.
         jitter = random.uniform(0.8, 1.0)
         if self._failure is None:
             return self._settings.refresh_s * jitter
@@ -169,7 +169,7 @@ class RemoteKeys:
         log.warning("KITH_JWKS_URL gave no keys: %s; %s", reason, kept)
 
     async def _fetch(self, client: httpx.AsyncClient) -> bool:
-        """Whether other keys came than there were. Raises FetchFailed."""
+        """Fetch the keys. Return whether they have changed. Raises FetchFailed."""
         deadline_ms = self._settings.fetch_deadline_ms
         try:
             async with asyncio.timeout(deadline_ms / 1000):
@@ -182,7 +182,7 @@ class RemoteKeys:
         if content == self._content:
             return False
         try:
-            # A hundred RSA keys take long enough to hold up requests.
+            # In a thread: parsing a hundred RSA keys would delay requests.
             found = await asyncio.to_thread(parse_key_set, content)
         except ValueError as error:
             raise FetchFailed(f"the answer {error}".rstrip(".")) from None

@@ -1,4 +1,4 @@
-"""Reading a request's body: never more than is allowed. Knows no time."""
+"""Reading of request bodies, with a size limit."""
 
 from starlette.types import Receive
 
@@ -9,18 +9,18 @@ from gateway.http_refusal import ClientGone, HttpRefusal
 async def read_body(receive: Receive, headers: Headers, bytes_max: int) -> bytes:
     """The whole body.
 
-    Raises HttpRefusal 413 as soon as more than `bytes_max` are announced or arrive (a
-    Content-Length may lie or be missing, so both are looked at), 415 for a compressed body, and
-    ClientGone when the caller hangs up first.
+    Raises HttpRefusal 413 as soon as more than `bytes_max` are announced or received (the
+    Content-Length may be wrong or missing), 415 for a compressed body, and ClientGone if the client
+    disconnects first.
     """
     if (encoding := headers.get(b"content-encoding")) is not None:
         _refuse_encoded(encoding)
-    # A number with fewer digits than the bound is below it: that is nearly every body.
+    # A number with fewer digits than the limit is below it, the usual case.
     if len(length := headers.get(b"content-length", b"")) >= len(str(bytes_max)):
         _refuse_announced(length, bytes_max)
     chunks: list[bytes] = []
     size = 0
-    while True:  # nearly always once
+    while True:  # normally one message
         message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
@@ -36,7 +36,7 @@ async def read_body(receive: Receive, headers: Headers, bytes_max: int) -> bytes
 def _refuse_announced(length: bytes, bytes_max: int) -> None:
     if not length.isdigit():
         return
-    # `int` refuses more than 4,300 digits, and no honest length has more than 18.
+    # `int` rejects more than 4,300 digits, and no valid length has more than 18.
     if len(length.lstrip(b"0")) > 18 or int(length) > bytes_max:
         raise _too_large(bytes_max)
 

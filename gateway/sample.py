@@ -1,4 +1,4 @@
-"""The small graph that `dev` begins with: invented users with numbers, the same every time."""
+"""The sample graph of `dev`: invented users with numbers, the same every time."""
 
 import random
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from storage.stores import open_stores
 USERS = 400
 CAST = range(USERS + 1, sample_cast.LAST + 1)
 _NEWEST_MS = 1_767_225_600_000
-"""2026-01-01: the dates are fixed too, so that examples stay true."""
+"""2026-01-01. The dates are fixed, so that documented examples stay valid."""
 _DAY_MS = 86_400_000
 
 
 def sample_edges() -> Iterator[tuple[int, int, int]]:
-    """(from, to, created_at_ms), each pair once: a few stars, circles of friends, and strangers.
+    """(from, to, created_at_ms), each pair once: some stars, circles of friends, and strangers.
 
-    User 1 follows some dozens and has friends; user 2 is a star; those from 380 to 400 follow
-    nobody; of those from 401 on tells `gateway.sample_cast`.
+    User 1 follows some dozens and has friends; user 2 is a star; users 380 to 400 follow nobody.
+    `gateway.sample_cast` describes the users from 401 on.
     """
     chance = random.Random(42)
     seen: set[tuple[int, int]] = set()
@@ -36,7 +36,7 @@ def sample_edges() -> Iterator[tuple[int, int, int]]:
 
 
 def _cast_edges(chance: random.Random) -> Iterator[tuple[int, int, int]]:
-    """What the cast begins with, and for each of them a few others to follow and be followed by."""
+    """The follows of the cast, and for each of them some other follows and followers."""
     for day, (source, target) in enumerate(sample_cast.FOLLOWS):
         yield source, target, _NEWEST_MS - day * _DAY_MS
     for user in CAST:
@@ -49,7 +49,7 @@ def _cast_edges(chance: random.Random) -> Iterator[tuple[int, int, int]]:
 
 
 async def load_sample(config: Config, folder: Path) -> None:
-    """Loads it into an empty graph, once. `folder` remembers whether that was done."""
+    """Load the sample into an empty graph, once. A file in `folder` records that it is done."""
     begun = folder / f"sample-{config.storage.space}.csv"
     done = begun.with_suffix(".loaded.csv")
     async with open_stores(config.storage) as stores:

@@ -1,6 +1,6 @@
-"""The users 401 and up of the sample graph: each stands to user 1 in another way.
+"""The users from 401 on in the sample graph: each has a different relationship to user 1.
 
-Made by the rules that everybody's changes pass, so the graph shows nothing that could not happen.
+They are created by the ordinary rules, so the graph shows only states that can occur.
 """
 
 from collections.abc import Iterator, Mapping
@@ -47,7 +47,7 @@ FOLLOWS = (
     (AWAY, ME),
     (CLOSE, FRIEND_OF_FRIEND),
 )
-"""What the rest builds on; of these dates the first is the newest."""
+"""The follows that the rest builds on. The first has the newest date."""
 
 DESCRIPTIONS: Mapping[UserId, str] = {
     ME: "the viewer of the examples",
@@ -70,18 +70,18 @@ DESCRIPTIONS: Mapping[UserId, str] = {
     FRIEND_OF_FRIEND: "a friend of user 1 follows this user",
     AWAY: "a deactivated account",
 }
-"""What the situation of a user shows, for the viewer switcher of the playground."""
+"""What each user demonstrates, for the viewer switcher of the playground."""
 
 END = Millis(int(datetime(2099, 1, 1, tzinfo=UTC).timestamp() * 1000))
 
 
 async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
-    """Makes them what they are to user 1. May be done again where it was broken off."""
+    """Create the relationships to user 1. Safe to repeat after an interruption."""
     for user, privacy in _settings():
         await change_privacy(Scope(stores, user, limits), privacy)
     for actor, target, action in _changes(limits):
         await change(Scope(stores, actor, limits), target, action)
-    # Turning protection off accepts nobody: the two who ask user 1 go on waiting.
+    # Turning protection off accepts no requests: two requests to user 1 stay pending.
     await change_privacy(Scope(stores, ME, limits), PrivacyChange(protected=False))
     service = Scope(stores, None, limits, is_service=True, scale=scale)
     await record_interactions(service, list(_interactions(Millis(int(time() * 1000)))))

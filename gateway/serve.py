@@ -25,10 +25,10 @@ from gateway.prefork import Prefork, PreforkSettings
 log = logging.getLogger(__name__)
 
 SHUTDOWN_S = 10
-"""How long requests may finish after a stop signal."""
+"""How long requests may take to finish after a stop signal."""
 
 CLOSE_S = 5
-"""How long a process may close its connections before and its stores after that."""
+"""How long a process may take to close its connections before, and its stores after that."""
 
 LAST_REQUESTS_S = 0.2
 """How long the connections that were accepted last have to send their requests."""
@@ -36,17 +36,17 @@ LAST_REQUESTS_S = 0.2
 IDLE_S = 75
 """How long a connection without requests stays open. Proxies and routers keep theirs for 60 s.
 
-If the server closes first, a request may be on its way, which a proxy does not repeat if it is a
-POST. uvicorn's own value is 5 s.
+If the server closes a connection first, a request may be in transit, which a proxy does not repeat
+if it is a POST. uvicorn's default is 5 s.
 """
 
 SOCKET_MESSAGE_BYTES_MAX = 1 << 20
 
 STARTUP_FAILURE = 3
-"""What uvicorn's own command exits with."""
+"""The exit code of uvicorn's own command."""
 
 ALLOCATIONS_A_COLLECTION = 50_000
-"""A request makes thousands of objects and leaves no cycle, so the collector finds nothing."""
+"""A request creates thousands of objects and no cycles, so collections find nothing."""
 
 LEAN: dict[str, Any] = {
     "interface": "asgi3",
@@ -55,20 +55,20 @@ LEAN: dict[str, Any] = {
     "ws": "websockets-sansio",
     "timeout_keep_alive": IDLE_S,
     "ws_max_size": SOCKET_MESSAGE_BYTES_MAX,
-    "ws_per_message_deflate": False,  # it keeps 20 KB and more a socket, and answers are short
+    "ws_per_message_deflate": False,  # it takes 20 KB and more for each socket
     "access_log": False,
     "log_config": None,
     "server_header": False,
     "proxy_headers": False,
 }
-"""uvicorn without what nobody here looks at, so that no request pays for it."""
+"""uvicorn without unused features, which each request would pay for."""
 
 
 def run(read: Callable[[], Config], address: Address, workers: int) -> int:
-    """Serves until a signal says stop, and returns the exit code.
+    """Serve until a stop signal, and return the exit code.
 
     `read` reads the configuration: once here, and once in each of several processes, so that a
-    renewed one has the settings of its own time.
+    renewed process has the present settings.
 
     Raises:
         ConfigurationError, ValueError: a setting is wrong, or `address` cannot be listened on.
@@ -80,8 +80,8 @@ def run(read: Callable[[], Config], address: Address, workers: int) -> int:
         log.info("listening on %s with %d process(es)", address.shown, workers)
         calm_collector()
         if workers == 1:
-            # uvicorn stops cleanly, and then raises the signal again: a supervisor would see that
-            # as a failure.
+            # uvicorn stops cleanly and then raises the signal again, which a supervisor would
+            # report as a failure.
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
             return _serve(gateway, sockets)
         del gateway
@@ -107,7 +107,7 @@ def _prefork(
         try:
             return _serve(gateway, sockets, ready)
         finally:
-            if os.getppid() != parent:  # it was killed, so nobody else removes the folder
+            if os.getppid() != parent:  # the parent was killed and cannot remove the folder
                 shutil.rmtree(folder, ignore_errors=True)
 
     def problem() -> str | None:
@@ -138,13 +138,13 @@ def _serve(
 
 
 def _is_of_no_socket(record: logging.LogRecord) -> bool:
-    """Like requests, sockets that come and go are no news: after a restart they are thousands."""
+    """Filter out log lines of sockets that open and close: thousands after a restart."""
     is_of_one = str(record.msg).startswith(("connection ", '%s - "WebSocket'))
     return record.levelno > logging.INFO or not is_of_one
 
 
 class Server(uvicorn.Server):
-    """Hangs up on those who stay before it waits for those who do not.
+    """Ends open streams before it waits for requests to finish.
 
     `ready` is called once requests are accepted.
     """
@@ -164,14 +164,14 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
-        # uvicorn closes connections without a request, and the last ones have not sent theirs yet.
+        # uvicorn closes connections without a request; the newest may not have sent theirs yet.
         await asyncio.sleep(LAST_REQUESTS_S)
         await self._gateway.hang_up()
         await super().shutdown(sockets)
 
 
 def calm_collector() -> None:
-    """What was imported lives for ever: it need not be looked at again."""
+    """Exclude imported objects, which are never freed, from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(ALLOCATIONS_A_COLLECTION, 20, 20)

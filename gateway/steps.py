@@ -1,4 +1,4 @@
-"""Says on the terminal what is being done, and how long it took."""
+"""Progress messages on the terminal: each step and its duration."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from time import monotonic
 class Steps:
     """`with steps.step("Starting Valkey"): …` prints `Starting Valkey … 0.1 s`.
 
-    A line that something else says meanwhile gets a line of its own.
+    Other output during a step starts on its own line.
     """
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class Steps:
 
     @property
     def elapsed_s(self) -> float:
-        """Seconds since the first step could begin."""
+        """Seconds since the start."""
         return monotonic() - self._began
 
     @contextmanager
@@ -36,7 +36,7 @@ class Steps:
         self._write(f"{again}{monotonic() - began:.1f} s\n")
 
     def say(self, name: str, line: str) -> None:
-        """One line of a child, with its name in front."""
+        """Print one line of a child, prefixed with its name."""
         self._end_line()
         self._write(f"{name:>10} | {line}\n")
 

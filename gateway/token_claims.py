@@ -1,4 +1,4 @@
-"""Whom a token's claims name: where the user id and the scopes are found, and what they mean."""
+"""Token claims: where the user id and the scopes are, and what they mean."""
 
 import re
 from collections.abc import Mapping
@@ -17,35 +17,35 @@ _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 class ClaimError(ValueError):
-    """The claims name nobody; the text is for the caller."""
+    """The claims identify nobody. The text is for the client."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who asks: a user, a trusted service (perhaps for a user), or nobody."""
+    """The sender of a request: a user, a trusted service (perhaps for a user), or anonymous."""
 
     user_id: int | None = None
     service: bool = False
     expires_at: int | None = field(default=None, compare=False)
-    """Until when that holds, in seconds since 1970: for clients that stay connected."""
+    """When the identity expires, in seconds since 1970: for long-lived connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimPath:
-    """Where a claim is in a token: the names of nested objects, and of the claim itself."""
+    """The path of a claim in a token: the names of nested objects, and of the claim itself."""
 
     names: tuple[str, ...]
     text: str = field(compare=False)
 
     def value_in(self, claims: Mapping[str, Any]) -> Any:
-        """The claim's value; None where it is missing."""
+        """The claim's value; None if it is missing."""
         value: Any = claims
         for name in self.names:
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
 
     def put(self, claims: dict[str, Any], value: object) -> None:
-        """Set the claim, and the objects around it that are missing."""
+        """Set the claim, and create missing objects around it."""
         for name in self.names[:-1]:
             claims = claims.setdefault(name, {})
         claims[self.names[-1]] = value
@@ -55,8 +55,8 @@ def parse_claim_path(text: str) -> ClaimPath:
     """The path that `text` names.
 
     `$.realm_access.roles` and `$["https://app.example/claims"]["user"]` lead through nested
-    objects, as JSONPath (RFC 9535) writes it; of which nothing else is read. Text without a `$` at
-    its beginning is the name of one claim. Raises ValueError with the end of a sentence.
+    objects, in the syntax of JSONPath (RFC 9535), of which nothing else is supported. Text that
+    does not begin with `$` is the name of one claim. Raises ValueError with the end of a sentence.
     """
     if not text or len(text) > PATH_CHARS_MAX:
         raise ValueError(f"must have 1 to {PATH_CHARS_MAX} characters.")
@@ -81,7 +81,7 @@ def parse_claim_path(text: str) -> ClaimPath:
 
 @dataclass(frozen=True)
 class ClaimMapping:
-    """Which claims name the user and the scopes, and which scope makes a service."""
+    """Which claims hold the user and the scopes, and which scope identifies a service."""
 
     user: str = "sub"
     scope: str = "scope"
@@ -96,7 +96,7 @@ class ClaimMapping:
         return _path("KITH_JWT_SCOPE_CLAIM", self.scope)
 
     def check(self) -> None:
-        """Raises ValueError, which names the variable, for a path that cannot be read."""
+        """Raise ValueError, which names the variable, for an invalid path."""
         both = zip(self.user_path.names, self.scope_path.names, strict=False)
         if all(one == other for one, other in both):
             raise ValueError(
@@ -109,10 +109,10 @@ class ClaimMapping:
             )
 
     def identity(self, claims: Mapping[str, Any], expires_at: int) -> Identity:
-        """The identity that verified claims name. Raises ClaimError."""
+        """The identity in verified claims. Raises ClaimError."""
         service = self.service_scope in self._scopes(claims)
         value = self.user_path.value_in(claims)
-        # RFC 9068 section 2.2: where no user is involved, the subject is the client itself.
+        # RFC 9068 section 2.2: without a user, the subject is the client itself.
         own = str(value) in (str(claims.get("client_id")), str(claims.get("azp")))
         if value is not None and not own:
             return Identity(self._user_id(value), service, expires_at)

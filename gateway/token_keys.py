@@ -1,4 +1,4 @@
-"""The keys that tokens are checked with, and the algorithms that each key allows."""
+"""The keys that tokens are verified with, and the algorithms that each key allows."""
 
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 PublicKey: TypeAlias = RSAPublicKey | EllipticCurvePublicKey | Ed25519PublicKey
 
-# OpenSSL needs milliseconds to check a signature with a longer key, and does so for any token.
+# OpenSSL takes milliseconds to verify a signature with a longer key, also for invalid tokens.
 RSA_BITS_MIN, RSA_BITS_MAX = 2_048, 8_192
 KEY_SET_BYTES_MAX = 1 << 20
 KEYS_MAX = 100
@@ -35,10 +35,10 @@ _HMAC_BYTES_MIN = {"HS256": 32, "HS384": 48, "HS512": 64}
 
 @dataclass(frozen=True, slots=True)
 class TokenKey:
-    """A key, the algorithms that it may be used with, and its `kid` where it has one.
+    """A key, the algorithms that it may be used with, and its `kid` if it has one.
 
-    The algorithms follow from the kind of the key and never from a token. So no token can have an
-    RSA public key used as an HMAC secret, or ask for `none`.
+    The algorithms follow from the kind of the key and never from a token. So no token can cause an
+    RSA public key to be used as an HMAC secret, or select `none`.
     """
 
     key: bytes | PublicKey
@@ -48,7 +48,7 @@ class TokenKey:
 
 @dataclass(frozen=True, slots=True)
 class TokenKeys:
-    """All keys that a token may be signed with."""
+    """All keys that may have signed a token."""
 
     keys: tuple[TokenKey, ...]
 
@@ -58,7 +58,7 @@ class TokenKeys:
         return sorted({name for key in self.keys for name in key.algorithms})
 
     def candidates(self, algorithm: str, key_id: str | None) -> list[TokenKey]:
-        """The keys that a token with this header may be signed with.
+        """The keys that may have signed a token with this header.
 
         A key without a `kid` (a secret, a PEM file) may have signed any token. A token without a
         `kid` may be signed with the only key that has one, as OpenID Connect Core 10.1 allows.
@@ -77,14 +77,14 @@ class TokenKeys:
 
 @dataclass(frozen=True, slots=True)
 class KeySet:
-    """The usable keys of a JWKS document, and a sentence for each key that is broken."""
+    """The usable keys of a JWKS document, and a sentence for each invalid key."""
 
     keys: tuple[TokenKey, ...]
     problems: tuple[str, ...]
 
 
 def secret_key(secret: bytes) -> TokenKey:
-    """An HMAC key with the algorithms that it is long enough for. Raises ValueError for none."""
+    """An HMAC key with the algorithms that it is long enough for. Raises ValueError if none."""
     allowed = {name for name, least in _HMAC_BYTES_MIN.items() if len(secret) >= least}
     if not allowed:
         least = _HMAC_BYTES_MIN["HS256"]
@@ -114,8 +114,8 @@ def public_key(key: object, key_id: str | None = None) -> TokenKey:
 def parse_key_set(content: bytes) -> KeySet:
     """The signing keys of a JWKS document (RFC 7517) of at most `KEY_SET_BYTES_MAX`.
 
-    Keys for encryption, shared secrets and keys of other kinds are left out. Raises ValueError,
-    with the end of a sentence, for content that is no JWKS or has no usable key.
+    Keys for encryption, shared secrets and keys of other kinds are ignored. Raises ValueError,
+    with the end of a sentence, for content that is not a JWKS or has no usable key.
     """
     try:
         document = orjson.loads(content)
@@ -155,7 +155,7 @@ def _checks_signatures(entry: dict[str, Any]) -> bool:
 
 
 def _allowed(entry: dict[str, Any]) -> frozenset[str]:
-    """The algorithms that an entry of a JWKS allows: those of its kind, or `alg` alone."""
+    """The algorithms that a JWKS entry allows: those of its kind, or only `alg`."""
     kind = str(entry.get("kty")), str(entry.get("crv", ""))
     algorithms = _JWK_ALGORITHMS.get(kind, frozenset())
     return algorithms if (only := entry.get("alg")) is None else algorithms & {str(only)}

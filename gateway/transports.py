@@ -1,4 +1,4 @@
-"""The ways to /graphql: HTTP, from browsers of other origins or not, and web sockets."""
+"""The transports of /graphql: HTTP, cross-origin HTTP, and web sockets."""
 
 from collections.abc import Awaitable
 
@@ -22,7 +22,7 @@ class Transports:
         self._cross_origin = CrossOrigin(endpoint, browsers)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        # A plain function: a coroutine here would be resumed as often as the one in it.
+        # A plain function: a coroutine here would be resumed as often as the inner one.
         headers = Headers(scope["headers"])
         if scope["type"] == "websocket":
             if self._browsers.allow_socket(headers):

@@ -1,6 +1,6 @@
-"""Trusted documents: the manifests that name all documents a client may run, read at the start.
+"""Trusted documents: manifests of all documents that clients may run, read at the start.
 
-Three formats, told apart by their content:
+Three formats, recognised by their content:
 
 * Apollo's `generate-persisted-query-manifest`: an object with `format`, `version` and `operations`,
   each with `id`, `name` and `body`;
@@ -30,17 +30,17 @@ _NAME = re.compile(r"\b(?:query|mutation|subscription)\s+([_A-Za-z][_0-9A-Za-z]*
 
 
 class ManifestError(ValueError):
-    """A manifest cannot be used; the text names the file, the document, and what to do."""
+    """A manifest cannot be used. The text names the file, the document, and what to do."""
 
 
 class TrustedDocument(NamedTuple):
-    """One document of a manifest, and where it was found."""
+    """One document of a manifest, and its file."""
 
     id: str
     text: str
     file: Path
     operation_name: str | None
-    """As the manifest gives it, where its format does."""
+    """The name in the manifest, if its format has one."""
 
     def __str__(self) -> str:
         named = _NAME.search(self.text)
@@ -54,7 +54,7 @@ class TrustedDocuments:
 
     documents: tuple[TrustedDocument, ...]
     by_id: Mapping[str, str]
-    """The text of each id; the SHA-256 of every text is an id, too."""
+    """The text of each id. The SHA-256 of every text is also an id."""
     texts: frozenset[str]
 
 
@@ -139,7 +139,7 @@ def _parsed(file: Path) -> object:
 
 
 def _unique(file: Path, pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object of JSON. Parsers keep the last of two members of one name, and say nothing."""
+    """A JSON object. Rejects different values for one name, which parsers silently drop."""
     made: dict[str, object] = {}
     for name, value in pairs:
         if made.setdefault(name, value) != value:
@@ -150,7 +150,7 @@ def _unique(file: Path, pairs: list[tuple[str, object]]) -> dict[str, object]:
 def _check_hash(document: TrustedDocument) -> None:
     algorithm = _HASHES.get(len(document.id))
     if algorithm is None or not _HEX.fullmatch(document.id):
-        return  # an id of the application's own making
+        return  # an id that is not a hash
     digest = _digest(algorithm, document.text)
     if digest != document.id:
         raise ManifestError(

@@ -1,4 +1,4 @@
-"""`verify`: proves the tables, then the caches, and says what it found. Decides nothing."""
+"""`verify`: compares the tables and then the caches of a space, and prints differences."""
 
 import typer
 from rich.console import Console
@@ -13,7 +13,7 @@ UNPROVEN = 2
 
 
 async def run(config: Config, *, repair: bool, examples: int) -> int:
-    """Proves one space; returns the exit code: 1 if there was any drift, 2 if not all was proven.
+    """Verify one space. Return the exit code: 1 if there was drift, 2 if the check is incomplete.
 
     Raises:
         Unavailable: PostgreSQL is.
@@ -55,7 +55,7 @@ def _say_drift(kind: str, count: int, examples: tuple[str, ...]) -> None:
 
 
 async def _tell_everybody(stores: Stores) -> None:
-    """Who listens has been told of what was wrong."""
+    """Tell all subscribers to read again after a repair."""
     try:
         await stores.events.resync()
     except Unavailable:
@@ -63,7 +63,7 @@ async def _tell_everybody(stores: Stores) -> None:
 
 
 async def _caches(stores: Stores, status: Status, *, repair: bool, examples: int) -> int | None:
-    """How many cached values are wrong; None if nobody can tell."""
+    """The number of wrong cached values; None if it could not be determined."""
     compared, wrong = 0, 0
     shown: list[str] = []
     try:

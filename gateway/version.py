@@ -1,3 +1,3 @@
-"""The version of Kith, which `pyproject.toml` and the image repeat."""
+"""The version of Kith. `pyproject.toml` and the image repeat it."""
 
 VERSION = "0.1.0"

@@ -1,4 +1,4 @@
-"""Waits for signals and readable descriptors at once, without an event loop or threads."""
+"""Waiting for signals and readable descriptors, without an event loop or threads."""
 
 import os
 import select
@@ -22,7 +22,7 @@ class Wakeup:
 
     @property
     def descriptors(self) -> tuple[int, int]:
-        """What a child must close."""
+        """The descriptors that a child must close."""
         return self._reading, self._writing
 
     def __enter__(self) -> Self:
@@ -48,7 +48,7 @@ class Wakeup:
     def wait(
         self, descriptors: Sequence[int], timeout_s: float | None
     ) -> tuple[list[int], list[int]]:
-        """The signals that have come, in order, and the descriptors that can be read."""
+        """The received signals, in order, and the readable descriptors."""
         readable, _, _ = select.select([self._reading, *descriptors], [], [], timeout_s)
         signals: list[int] = []
         if self._reading in readable:
@@ -58,4 +58,4 @@ class Wakeup:
 
 
 def _only_wake(_signum: int, _frame: FrameType | None) -> None:
-    """The number of the signal is in the pipe by now."""
+    """Do nothing: `set_wakeup_fd` writes the signal's number into the pipe."""

@@ -1,6 +1,6 @@
-"""Messages of graphql-transport-ws as they come in: whether they have the form that is theirs.
+"""Parsing of incoming graphql-transport-ws messages.
 
-What they mean is decided elsewhere; what passes here has the types that are relied upon there.
+It checks the types that the protocol handler relies on.
 """
 
 from typing import Any
@@ -12,10 +12,10 @@ from gateway.http_refusal import HttpRefusal
 
 
 def read_message(text: str | None) -> dict[str, Any] | None:
-    """The message in a frame, if it has the form that its type asks for.
+    """The message in a frame, or None if it does not have the form of its type.
 
-    The `query` of a `subscribe` message is a whole GraphQLRequest: the protocol in between hands it
-    on as it is, and knows no persisted documents.
+    The `query` of a `subscribe` message becomes a whole GraphQLRequest, because Strawberry's
+    protocol passes it on unchanged and does not support persisted documents.
     """
     try:
         message = orjson.loads(text or "")

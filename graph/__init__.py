@@ -1,1 +1,1 @@
-"""The heart: pure values and rules of the social graph. Imports nothing of ours, does no I/O."""
+"""Pure values and rules of the social graph. No I/O."""

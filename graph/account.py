@@ -1,7 +1,4 @@
-"""What is known of a user besides their edges: of nearly everybody, nothing.
-
-Knows nothing of who sees what: that is `graph.visibility`.
-"""
+"""The settings of an account, and changes of them."""
 
 from dataclasses import dataclass, replace
 
@@ -12,27 +9,27 @@ from graph.visibility import OPEN, Audience, Privacy
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user's own settings, and those that a service has made for them."""
+    """A user's own settings, and those that a service has set for the user."""
 
     privacy: Privacy = OPEN
     following_limit: int | None = None
-    """How many users this one may follow; None: as many as everybody."""
+    """How many users this one may follow. None: as many as the default limit allows."""
 
 
 DEFAULT = Account()
-"""The account of everybody of whom nothing was ever said."""
+"""The account of a user without stored settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyChange:
-    """What a user says anew about who may see them; None: as it was."""
+    """A change of a user's privacy settings. None leaves a setting as it is."""
 
     protected: bool | None = None
     following: Audience | None = None
     followers: Audience | None = None
 
     def of(self, account: Account) -> Account:
-        """The account as it is after it."""
+        """Return the account with this change applied."""
         was = account.privacy
         privacy = replace(
             was,
@@ -45,9 +42,9 @@ class PrivacyChange:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What became of a change of an account, and the account as it is then."""
+    """The result of changing an account, and the account after it."""
 
     outcome: Outcome
     account: Account
     retry_at: Millis | None = None
-    """When to try again, where its user was too fast."""
+    """When to try again, if the change was rate limited."""

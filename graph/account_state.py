@@ -1,4 +1,4 @@
-"""Whether an account is here, switched off, or gone for good. Knows nothing of who sees it then."""
+"""The states of an account: active, deactivated or deleted."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -8,18 +8,18 @@ from graph.edge import Millis
 
 
 class AccountState(IntEnum):
-    """The numbers are stored."""
+    """An account's state. The numbers are stored."""
 
     ACTIVE = 0
     DEACTIVATED = 1
-    """Its edges are kept, and nobody sees them."""
+    """Its edges are kept but hidden from everybody."""
     DELETED = 2
-    """For good: its edges are on their way out, or gone."""
+    """Final. The workers erase its edges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """How far the removal of a deleted account's edges is."""
+    """The progress of erasing a deleted account's edges."""
 
     edges_left: int
     started_at: Millis
@@ -28,14 +28,14 @@ class Deletion:
 
 @dataclass(frozen=True, slots=True)
 class AccountStatus:
-    """An account's state and, of a deleted one, what is left of it."""
+    """An account's state and, if it is deleted, the progress of the erasure."""
 
     state: AccountState
     deletion: Deletion | None = None
 
 
 HERE = AccountStatus(AccountState.ACTIVE)
-"""Of whom nothing else was ever said."""
+"""The status of an account without a stored state."""
 
 
 _MADE = {
@@ -51,7 +51,7 @@ _ALREADY = {
 
 
 def state_outcome(was: AccountState, wanted: AccountState) -> Outcome:
-    """What becomes of it when an account that `was` so is to be as `wanted`."""
+    """The outcome of changing an account from state `was` to `wanted`."""
     if was is wanted:
         return _ALREADY[wanted]
     return Outcome.ACCOUNT_DELETED if was is AccountState.DELETED else _MADE[wanted]

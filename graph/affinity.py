@@ -1,11 +1,10 @@
-"""How close one user is to another, from what the one does: a hidden score that only orders.
+"""Affinity: a hidden score of how close one user is to another, used only for ordering.
 
-Knows nothing of where it is kept. What somebody did counts by its weight, and half as much after
-every half-life. That is computed by forward decay (Cormode, Shkapenyuk, Srivastava and Xu, "Forward
-Decay: A Practical Time Decay Model for Streaming Systems", ICDE 2009): an interaction of weight w
-at the time t counts w * e^(growth * t), for ever. What is kept is the logarithm of the sum, the
-rank: time alone changes neither a rank nor any order, so nothing is ever recomputed, and a century
-does not overflow.
+An interaction counts by its weight, and half as much after every half-life. The score is computed
+by forward decay (Cormode, Shkapenyuk, Srivastava and Xu, "Forward Decay: A Practical Time Decay
+Model for Streaming Systems", ICDE 2009): an interaction of weight w at time t adds
+w * e^(growth * t). The stored rank is the logarithm of that sum. Time changes neither a rank nor
+the order of ranks, so no rank is ever recomputed, and a century of interactions does not overflow.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,14 +18,14 @@ from graph.edge import Millis, Pair
 DAY_MS = 86_400_000
 
 NEVER = -inf
-"""The rank of whom one has never had to do with: below all others."""
+"""The rank of a user without recorded interactions: lower than any other."""
 
 _EXPONENT_MAX = 700.0
-"""The greatest whole hundred whose exponential is a double: more strength than this, nobody has."""
+"""The greatest multiple of 100 whose exponential fits a double. No real strength exceeds it."""
 
 
 class InteractionKind(Enum):
-    """What one user can do to another, as far as it tells of closeness."""
+    """The interactions that count towards affinity."""
 
     VIEWED_PROFILE = "VIEWED_PROFILE"
     LIKED = "LIKED"
@@ -44,11 +43,11 @@ DEFAULT_WEIGHTS: Mapping[InteractionKind, float] = {
     InteractionKind.SHARED: 4,
     InteractionKind.MESSAGED: 8,
 }
-"""The more an act costs whoever does it, and the more it is meant for one person, the heavier."""
+"""The more effort an interaction takes and the more personal it is, the higher its weight."""
 
 
 class Interaction(NamedTuple):
-    """The first user of the pair did something to the second, so many `times`."""
+    """The first user of the pair did something to the second, `times` times."""
 
     pair: Pair
     kind: InteractionKind
@@ -58,18 +57,18 @@ class Interaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much an interaction weighs, and in how many days it loses half of that."""
+    """The weight of each kind of interaction, and the half-life in days."""
 
     weights: Mapping[InteractionKind, float] = field(default_factory=lambda: DEFAULT_WEIGHTS)
     half_life_days: int = 30
 
     def rank(self, interaction: Interaction) -> float:
-        """The rank that one interaction makes."""
+        """The rank of one interaction alone."""
         weight = self.weights[interaction.kind] * interaction.times
         return log(weight) + self._growth(interaction.at)
 
     def strength(self, rank: float, now: Millis) -> float:
-        """What all that went into a rank weighs now."""
+        """The decayed weight at `now` of all interactions in a rank."""
         return exp(min(rank - self._growth(now), _EXPONENT_MAX))
 
     def _growth(self, at: Millis) -> float:
@@ -80,13 +79,13 @@ DEFAULT_SCALE = Scale()
 
 
 def added(rank: float, other: float) -> float:
-    """The rank of both together: the logarithm of a sum, without computing the sum."""
+    """The rank of both together: the logarithm of a sum, computed without overflow."""
     high, low = max(rank, other), min(rank, other)
     return high + log1p(exp(low - high))
 
 
 def combined(scale: Scale, interactions: Iterable[Interaction]) -> dict[Pair, float]:
-    """The rank that interactions make of each pair; nobody is close to themselves."""
+    """The rank of each pair's interactions. Interactions of users with themselves are skipped."""
     ranks: dict[Pair, float] = {}
     for interaction in interactions:
         pair, rank = interaction.pair, scale.rank(interaction)

@@ -1,4 +1,4 @@
-"""Columns whose items are made when one of them is asked for. Knows nothing of what they are."""
+"""Columns whose items are created on first access."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class LateColumn(Sequence[T]):
-    """Items in order, `_read` once and only if one of them is wanted.
+    """A sequence that calls `_read` once, when an item is first accessed.
 
-    Whoever is made sets `_items` to None: a call for that would be one more for each check.
+    Subclasses set `_items` to None themselves, to save a call of `super().__init__` for each check.
     """
 
     __slots__ = ("_items",)

@@ -1,9 +1,8 @@
-"""What a reader may insist on: that all writes up to a moment have arrived. As opaque text, too.
+"""Consistency tokens: opaque texts that name the writes a read must include.
 
-A moment says nothing of who wrote what. It names the lanes towards both users of a change,
-whichever of their edges that was about, and a time by the database's clock when it had surely been
-made. So a token tells its holder nothing, and any number of changes fit into the same few
-characters.
+A token holds the lanes of both users of each change, whichever of their edges changed, and a time
+of the database's clock by which the change was committed. It does not reveal who wrote what, and
+its length does not depend on the number of changes.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -20,32 +19,32 @@ VERSION = 1
 _BODY = Struct(">BHQ")
 _CHECKED = Struct(f">{_BODY.size}sI")
 LENGTH = _CHECKED.size // 3 * 4
-"""Version, lanes, time and check are 15 bytes: 20 characters, and no padding."""
+"""Version, lanes, time and checksum are 15 bytes: 20 characters without padding."""
 
 AT_MAX = 2**63 - 1
 
 
 class Moment(NamedTuple):
-    """Everything that was written by `at` towards the users of these lanes; and, of no lanes, what
-    was said by then of accounts themselves, which needs none to arrive."""
+    """All changes of edges towards users of these lanes that were committed by `at`. Without lanes:
+    all changes of account states by then, which no lane carries."""
 
     lanes: frozenset[Lane]
     at: int
-    """Microseconds, as versions are."""
+    """Microseconds, like versions."""
 
 
 def moment_of(pair: Pair, at: int) -> Moment:
-    """When a change between two users, made or found by `at`, has arrived on both sides."""
+    """The moment that includes a change between two users, on both sides, made or found by `at`."""
     return Moment(frozenset(map(lane_of, pair)), at)
 
 
 def moment_of_accounts(at: int) -> Moment:
-    """When a change of accounts alone, made or found by `at`, holds everywhere."""
+    """The moment that includes a change of accounts alone, made or found by `at`."""
     return Moment(frozenset(), at)
 
 
 def joined(moments: Iterable[Moment]) -> Moment | None:
-    """One moment that is as late as each of these; None: of none."""
+    """One moment that includes all of these. None if there are none."""
     found = list(moments)
     if not found:
         return None
@@ -54,7 +53,7 @@ def joined(moments: Iterable[Moment]) -> Moment | None:
 
 
 def by_lane(moments: Iterable[Moment]) -> dict[Lane, int]:
-    """Up to when each lane has to have arrived, for all of these to be reached."""
+    """The watermark that each lane must reach to include all of these moments."""
     wanted: dict[Lane, int] = {}
     for lanes, at in moments:
         for lane in lanes:
@@ -63,23 +62,23 @@ def by_lane(moments: Iterable[Moment]) -> dict[Lane, int]:
 
 
 def write_token(moment: Moment) -> str:
-    """The text of a moment."""
+    """The token of a moment."""
     body = _BODY.pack(VERSION, sum(1 << lane for lane in moment.lanes), moment.at)
     return urlsafe_b64encode(_CHECKED.pack(body, _check(body))).decode()
 
 
 def read_tokens(argument: str, texts: Sequence[str]) -> list[Moment]:
-    """The moments of tokens that `argument` has brought.
+    """The moments of the tokens in `argument`.
 
     Raises:
-        BadToken: one of them is not a token, or has another version.
+        BadToken: a text is not a token, or has another version.
     """
     return [_moment(argument, text) for text in texts]
 
 
 def _moment(argument: str, text: str) -> Moment:
     moment = _unpacked(text)
-    # base64 has several spellings of the same bytes: only ours is a token.
+    # Several base64 texts decode to the same bytes. Only the canonical one is valid.
     if moment is None or write_token(moment) != text:
         raise BadToken(
             argument,
@@ -106,5 +105,5 @@ def _unpacked(text: str) -> Moment | None:
 
 
 def _check(body: bytes) -> int:
-    # With another number of lanes, the same number means another lane.
+    # Seeded with the number of lanes: a different number maps users to different lanes.
     return crc32(body, LANES)

@@ -1,4 +1,4 @@
-"""How many edges a user has. Knows nothing of who may see them."""
+"""How many edges a user has, by kind."""
 
 from typing import NamedTuple, cast
 
@@ -6,28 +6,28 @@ from graph.edge import FOLLOWS, Edge, Flags, Kind
 
 
 class Counts(NamedTuple):
-    """The totals of one user's lists: for everybody the first three, the rest for themselves."""
+    """The totals of one user's lists. Only the user may see the ones after `friends`."""
 
     following: int
     followers: int
     friends: int
     whispers: int = 0
-    """Whom this user follows by a whisper."""
+    """How many users this user follows by a whisper."""
     whispered: int = 0
-    """Who follows this user by a whisper."""
+    """How many users follow this user by a whisper."""
     outgoing_requests: int = 0
     incoming_requests: int = 0
     blocks: int = 0
     blocked: int = 0
-    """How many block this user: nobody is told."""
+    """How many users block this user. Never shown."""
     specials: int = 0
     mutes: int = 0
     absent: "Counts | None" = None
-    """How many of each these are whose accounts are not here; None: nobody."""
+    """How many of each belong to deactivated or deleted accounts. None: none of them."""
 
     @property
     def shown(self) -> "Counts":
-        """The totals of what anybody but a service can page through."""
+        """The totals without absent accounts: what everybody except a service can page through."""
         if self.absent is None:
             return self
         pairs = zip(self.numbers, self.absent.numbers, strict=True)
@@ -35,7 +35,7 @@ class Counts(NamedTuple):
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """All but what is absent of them, in their order."""
+        """All totals in order, without `absent`."""
         return cast("tuple[int, ...]", self[:-1])
 
 
@@ -43,14 +43,14 @@ NO_COUNTS = Counts(0, 0, 0)
 
 
 class Limit(NamedTuple):
-    """A number of edges that somebody may have, and how many they have."""
+    """The maximum number of edges a user may have, and the current number."""
 
     limit: int
     current: int
 
 
 class Tally(NamedTuple):
-    """What one edge adds to the counts of a user whose it is."""
+    """What one edge adds to its owner's counts."""
 
     follows: int
     whispers: int
@@ -61,7 +61,7 @@ class Tally(NamedTuple):
 
 
 def tally(edge: Edge) -> Tally:
-    """Each number is 0 or 1."""
+    """What this edge counts as: each number is 0 or 1."""
     return Tally(
         edge.kind is Kind.FOLLOW,
         edge.kind is Kind.WHISPER,
@@ -73,6 +73,6 @@ def tally(edge: Edge) -> Tally:
 
 
 def counted(former: Edge, edge: Edge) -> Tally:
-    """What a user's counts change by when `former` becomes `edge`: each -1, 0 or 1."""
+    """The change of a user's counts when `former` becomes `edge`: each number is -1, 0 or 1."""
     pairs = zip(tally(former), tally(edge), strict=True)
     return Tally(*(after - before for before, after in pairs))

@@ -1,4 +1,4 @@
-"""The text of a position in one user's list. Opaque, versioned, and bound to its list."""
+"""Cursors: opaque, versioned texts of a position in one user's list, bound to that list."""
 
 from binascii import a2b_base64, b2a_base64, crc32
 from collections.abc import Iterable, Sequence
@@ -14,31 +14,31 @@ _LIST = Struct(">Bq")
 _POSITION = Struct(">Bqq")
 _CHECKED = Struct(f">{_POSITION.size}sI")
 OLDEST_FIRST = 0x80
-"""The bit beside a kind's number that tells the order."""
+"""The bit in the kind's byte that is set for oldest-first order."""
 LENGTH = _CHECKED.size // 3 * 4
-"""Version, since, id and check are 21 bytes: 28 characters, and no padding."""
+"""Version, since, id and checksum are 21 bytes: 28 characters without padding."""
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
 NOT_A_CURSOR = "is not a valid cursor. Send a cursor exactly as the API returned it."
 
 
 def list_seed(list_of: ListOf) -> int:
-    """What binds cursors to a list and its order: computed once per page, not per edge."""
+    """The checksum seed that binds cursors to a list and its order. Computed once per page."""
     kind, owner, oldest_first = list_of
     return crc32(_LIST.pack(kind | OLDEST_FIRST if oldest_first else kind, owner))
 
 
 def write_cursor(position: Position, list_of: ListOf) -> str:
-    """The cursor of one entry of a list."""
+    """The cursor of one list entry."""
     body = _POSITION.pack(VERSION, *position)
     return _text(_CHECKED.pack(body, crc32(body, list_seed(list_of))))
 
 
 def write_cursors(positions: Sequence[Position], lists: Sequence[ListOf]) -> list[str]:
-    """The cursors of entries, and which list each of them is of."""
+    """The cursors of entries. `lists` gives the list of each entry."""
     bodies = [_POSITION.pack(VERSION, since, user_id) for since, user_id in positions]
     checks = map(crc32, bodies, _seeds(lists))
-    # Cursors have no padding, so a whole column is encoded at once and cut apart.
+    # Cursors have no padding, so the whole column is encoded at once and then split.
     text = _text(b"".join(map(_CHECKED.pack, bodies, checks)))
     return [text[start : start + LENGTH] for start in range(0, len(text), LENGTH)]
 
@@ -46,7 +46,7 @@ def write_cursors(positions: Sequence[Position], lists: Sequence[ListOf]) -> lis
 def _seeds(lists: Sequence[ListOf]) -> Iterable[int]:
     if not lists:
         return ()
-    if lists.count(lists[0]) == len(lists):  # nearly always one page
+    if lists.count(lists[0]) == len(lists):  # the usual case: one page
         return repeat(list_seed(lists[0]))
     seeds = {list_of: list_seed(list_of) for list_of in dict.fromkeys(lists)}
     return map(seeds.__getitem__, lists)
@@ -57,13 +57,13 @@ def _text(raw: bytes) -> str:
 
 
 def read_cursor(argument: str, cursor: str, list_of: ListOf) -> Position:
-    """The position of a cursor that was written for this list in this order.
+    """The position of a cursor that was created for this list in this order.
 
     Raises:
         BadCursor: it is not a cursor, has another version, or belongs to another list.
     """
     try:
-        # As `urlsafe_b64decode` does it, without the three functions that it calls.
+        # Like `urlsafe_b64decode`, without the three functions that it calls.
         asked = cursor.encode("ascii") if len(cursor) == LENGTH else b""
         raw = a2b_base64(asked.translate(_FROM_URL_SAFE))
     except ValueError:

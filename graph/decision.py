@@ -1,7 +1,7 @@
-"""What is decided about two users: from what was before, the steps to what is after.
+"""Decisions about two users: the state before, and the steps to the state after.
 
-Knows none of the rules. A store reads a `Before`, asks a rule, and writes the steps of its
-`Decision` if what it read still holds; else it asks again.
+A store reads a `Before`, calls a rule, and writes the steps of the `Decision` if the rows that it
+read are unchanged. Otherwise it starts again.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from graph.relation import Relation, relation_of
 
 
 class Outcome(Enum):
-    """What became of an action. Only those of `CHANGES` have changed anything."""
+    """The outcome of an action. Only the outcomes in `CHANGES` change anything."""
 
     FOLLOWED = "FOLLOWED"
     REQUESTED = "REQUESTED"
@@ -50,14 +50,14 @@ class Outcome(Enum):
     BLOCK_LIMIT_REACHED = "BLOCK_LIMIT_REACHED"
     RATE_LIMITED = "RATE_LIMITED"
     CANNOT_UNDO = "CANNOT_UNDO"
-    """Things have changed since: what was taken has no place any more."""
+    """The relationship changed after the receipt was written, so it cannot be restored."""
     UNDO_EXPIRED = "UNDO_EXPIRED"
     UNDO_UNKNOWN = "UNDO_UNKNOWN"
     IDEMPOTENCY_KEY_REUSED = "IDEMPOTENCY_KEY_REUSED"
     ACCOUNT_NOT_ACTIVE = "ACCOUNT_NOT_ACTIVE"
-    """The actor's own account is switched off or deleted."""
+    """The actor's own account is deactivated or deleted."""
     ERASED = "ERASED"
-    """The actor's account is deleted, and with it what it was to the other and back."""
+    """The edges of a deleted account to and from the other user were removed."""
     DEACTIVATED = "DEACTIVATED"
     ALREADY_DEACTIVATED = "ALREADY_DEACTIVATED"
     REACTIVATED = "REACTIVATED"
@@ -65,7 +65,7 @@ class Outcome(Enum):
     DELETED = "DELETED"
     ALREADY_DELETED = "ALREADY_DELETED"
     ACCOUNT_DELETED = "ACCOUNT_DELETED"
-    """The account was deleted before, and what is deleted does not come back."""
+    """The account is deleted. Deletion is final."""
 
 
 CHANGES = frozenset(
@@ -109,15 +109,15 @@ REFUSALS = frozenset(
         Outcome.ACCOUNT_DELETED,
     }
 )
-"""What was asked for is not so now: it may be asked for again."""
+"""The action was rejected. The same request may succeed later."""
 
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What is known of two users at one moment.
+    """The state of two users at one moment, as a rule reads it.
 
-    `edge` is what the actor is to the other, `back` the reverse; `now` is the database's clock in
-    microseconds, the one clock that all writers share.
+    `edge` is the actor's edge to the other user, `back` the reverse edge. `now` is the database's
+    clock in microseconds: the one clock that all writers share.
     """
 
     edge: Edge
@@ -127,26 +127,26 @@ class Before:
     now: int
     blocks: int = 0
     following_limit: int | None = None
-    """The actor's own limit, where a service has set one."""
+    """The actor's own following limit, if a service has set one."""
     back_following: int = 0
-    """How many follows, whispers and requests the other has."""
+    """How many follows, whispers and requests the other user has."""
     back_following_limit: int | None = None
     protected: bool = False
-    """Whether the other approves who follows them."""
+    """Whether the other user approves followers."""
     present: bool = True
-    """Whether both accounts are here: neither switched off nor deleted."""
+    """Whether both accounts are active."""
     active: bool = True
-    """Whether the actor's own account is."""
+    """Whether the actor's own account is active."""
     deleted: bool = False
-    """Whether one of the two accounts is deleted: nothing begins between them any more."""
+    """Whether one of the accounts is deleted. Then no new edge may begin between them."""
     muted_until: Millis | None = None
-    """When the actor's mute of the other ends by itself."""
+    """When the actor's mute of the other user expires."""
     message: str | None = None
-    """What the actor's request says."""
+    """The message of the actor's request."""
     back_message: str | None = None
-    """What the other's request says."""
+    """The message of the other user's request."""
     paced_until: int = 0
-    """Up to when the actor's changes are paid for, in microseconds: see `graph.pace`."""
+    """The actor's theoretical arrival time in microseconds: see `graph.pace`."""
 
     @property
     def relation(self) -> Relation:
@@ -155,59 +155,59 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One edge to write. `friends` is what it adds to the friends of both its ends."""
+    """One edge to write. `friends` is the change of the friend counts of both ends."""
 
     former: Edge
     edge: Edge
     friends: int
     turned: bool
-    """Whether it is the other user's edge towards the actor."""
+    """Whether it is the reverse edge: the other user's edge to the actor."""
     message: str | None = None
-    """What a request says to the one who is asked."""
+    """The message of a request."""
     muted_until: Millis | None = None
 
     @property
     def begins(self) -> bool:
-        """Whether there is something afterwards that was not there before."""
+        """Whether the step adds a kind or a flag that was not there before."""
         is_new = self.edge.kind not in (Kind.NONE, self.former.kind)
         return is_new or bool(self.edge.flags & ~self.former.flags)
 
 
 @dataclass(frozen=True, slots=True)
 class Guards:
-    """What must still hold when the steps are written: the actor may be changing more at once."""
+    """Conditions checked again on write, because the actor may make other changes concurrently."""
 
     following_below: int | None = None
     blocks_below: int | None = None
     pace_us: int = 0
-    """What the change costs, in microseconds of the actor's pace."""
+    """The cost of the change: how far it moves the actor's `paced_until`, in microseconds."""
     paced_most: int = 0
-    """The actor's changes may be paid for up to this moment before it, in microseconds."""
+    """The latest `paced_until` before the change that still allows it, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer of a rule: the outcome, what to write if anything, and both edges afterwards."""
+    """The result of a rule: the outcome, the steps to write, and both edges afterwards."""
 
     outcome: Outcome
     steps: tuple[Step, ...]
     edge: Edge
-    """What the actor is to the other afterwards."""
+    """The actor's edge to the other user afterwards."""
     back: Edge
     limit: Limit | None = None
-    """Which limit was reached, where that was the reason."""
+    """The limit that was reached, if that was the reason."""
     retry_at: Millis | None = None
-    """When to try again, where the actor was too fast."""
+    """When to try again, if the change was rate limited."""
     guards: Guards = Guards()
     at: int = 0
-    """By the database's clock in microseconds, when all of it had surely been written, or was found
-    to be so already: a store tells."""
+    """The database's clock in microseconds, read when the steps were written or found to be
+    applied already. The store sets it."""
 
     @property
     def relation(self) -> Relation:
-        """Where the two stand, whole: whoever shows it hides what a viewer may not see."""
+        """The full relation afterwards. Callers must hide what a viewer may not see."""
         return relation_of(self.edge, self.back)
 
 
 Rule = Callable[[Before], Decision]
-"""A pure function that decides one action. It may be asked more than once."""
+"""A pure function that decides one action. A store may call it more than once."""

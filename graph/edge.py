@@ -1,7 +1,4 @@
-"""What an edge is: an ordered pair of users with a kind, flags, a date and a version.
-
-Knows nothing of rules, storage or GraphQL.
-"""
+"""Edges: an ordered pair of users with a kind, flags, a date and a version."""
 
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
@@ -14,20 +11,20 @@ Millis = NewType("Millis", int)
 """Milliseconds since 1970-01-01 UTC."""
 
 Version = NewType("Version", int)
-"""Microseconds since 1970-01-01 UTC, raised by every change of an edge, never lowered."""
+"""Microseconds since 1970-01-01 UTC. Every change of an edge raises it."""
 
 MAX_USER_ID = 2**63 - 1
 MAX_DIGITS = len(str(MAX_USER_ID))
 MAX_SINCE = 253_402_300_799_999
-"""The latest date that an edge can carry: the end of the year 9999, as of all dates of the API."""
+"""The latest date of an edge: the end of the year 9999, the maximum of all dates of the API."""
 
 
 def user_id_of(text: str) -> UserId | None:
-    """The user id that `text` is, in its one allowed spelling; None if it is none.
+    """The user id that `text` spells in canonical form, else None.
 
-    Only one spelling, because ids are keys of caches, here and at every client.
+    Only the canonical form is allowed, because ids are cache keys, here and in clients.
     """
-    # More digits than the greatest id has are not even turned into a number.
+    # Longer texts are rejected before conversion: converting many digits is expensive.
     if not (text.isascii() and text.isdecimal()) or text[0] == "0" or len(text) > MAX_DIGITS:
         return None
     number = int(text)
@@ -35,27 +32,26 @@ def user_id_of(text: str) -> UserId | None:
 
 
 class Kind(IntEnum):
-    """What one user is to another, in one direction. The numbers are stored: never reuse one."""
+    """The relation of one user to another in one direction. The numbers are stored: never reuse."""
 
     NONE = 0
-    """A tombstone: there was an edge."""
+    """A tombstone: an edge that has ended."""
     FOLLOW = 1
     WHISPER = 2
-    """A follow that only its two ends see."""
+    """A follow that only its two ends can see."""
     REQUEST = 3
     """A follow that waits for approval."""
     BLOCK = 4
 
 
 FOLLOWS = frozenset({Kind.FOLLOW, Kind.WHISPER})
-"""The kinds by which somebody follows: one for all to see, one for its two ends."""
+"""The kinds that count as following: public follows and whispers."""
 
 
 class Flags(IntFlag):
-    """What an edge's owner says about it besides its kind. The bits are stored.
+    """Attributes that an edge's owner sets besides its kind. The bits are stored.
 
-    They are the owner's alone: no other viewer ever sees one. An edge of kind NONE may carry those
-    that need no follow.
+    Only the owner can see them. An edge of kind NONE can carry those that require no follow.
     """
 
     PLAIN = 0
@@ -63,26 +59,26 @@ class Flags(IntFlag):
     """A close follow."""
     MUTED = 2
     DISMISSED = 4
-    """Not to be suggested again."""
+    """The user is not suggested again."""
     SECRET = 8
-    """Of a request: what is asked for is a whisper."""
+    """Set on a request for a whisper."""
 
 
 class Pair(NamedTuple):
-    """Two users in order: `source` follows, or does not follow, `target`."""
+    """Two users in order: the owner of an edge, and its target."""
 
     source: UserId
     target: UserId
 
     @property
     def turned(self) -> "Pair":
-        """The same two users, the other way round."""
+        """The same two users in reverse order."""
         return Pair(self.target, self.source)
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """One direction between two users, without their ids: a store's key holds those."""
+    """One direction between two users, without their ids: these are in the store's key."""
 
     kind: Kind
     flags: Flags
@@ -91,4 +87,4 @@ class Edge:
 
 
 NO_EDGE = Edge(Kind.NONE, Flags.PLAIN, Millis(0), Version(0))
-"""The edge between two users who never had one."""
+"""The edge between two users without a stored edge."""

@@ -1,4 +1,4 @@
-"""Whether one user may follow another right now. Decides nothing anew: it asks the rule."""
+"""Whether one user may follow another now, decided by the same rule as `followUser`."""
 
 from enum import Enum
 
@@ -7,7 +7,7 @@ from graph.transitions import among_active, follow
 
 
 class Eligibility(Enum):
-    """What a `followUser` would come to."""
+    """The expected result of a `followUser`."""
 
     ALLOWED = "ALLOWED"
     APPROVAL_NEEDED = "APPROVAL_NEEDED"
@@ -22,7 +22,7 @@ class Eligibility(Enum):
 
     @property
     def can_follow(self) -> bool:
-        """Whether trying would change something."""
+        """Whether a `followUser` would change something."""
         return self in (Eligibility.ALLOWED, Eligibility.APPROVAL_NEEDED)
 
 
@@ -39,5 +39,5 @@ _BY_OUTCOME = {
 
 
 def eligibility(before: Before, limit: int, *, mutual: bool = False) -> Eligibility:
-    """What the actor of `before`, who may follow `limit` users, would be told."""
+    """The expected result for the actor of `before`, who may follow `limit` users."""
     return _BY_OUTCOME[among_active(follow(limit, mutual=mutual))(before).outcome]

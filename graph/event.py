@@ -1,9 +1,8 @@
-"""What happened to an edge, and as what it is told to each of its ends. Knows nothing of streams.
+"""Events: what happened to an edge, and which event type each of its ends may see.
 
-An event says all there is; `told` says how much of it a viewer may hear. One rule covers that: each
-end hears of the edge that it sees. The target never sees a block or a flag, and sees a whisper only
-where whispers are shown to their targets; so to the blocked a block is a follow that ended, if
-anything.
+An event holds everything; `told` limits it to what one viewer may see: each end sees an event if it
+can see the edge. The target never sees a block or a flag, and sees a whisper only where whispers
+are shown to their targets. A blocked user sees a block as an ended follow, or not at all.
 """
 
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from graph.edge import FOLLOWS, Flags, Kind, Millis, UserId, Version
 
 
 class EventType(Enum):
-    """In one word, what happened between `source` and `target`."""
+    """What happened between `source` and `target`."""
 
     FOLLOWED = "FOLLOWED"
     UNFOLLOWED = "UNFOLLOWED"
@@ -41,13 +40,13 @@ class Event:
     before: Kind
     after: Kind
     since: Millis
-    """Since when the edge is what it is after the change."""
+    """The edge's date after the change."""
     flags_before: Flags = Flags.PLAIN
     flags_after: Flags = Flags.PLAIN
 
     @property
     def id(self) -> str:
-        """The same however often the event is delivered, and of no other event."""
+        """The event's unique id, the same on every delivery."""
         return f"{self.version}-{self.source}-{self.target}"
 
     @property
@@ -56,14 +55,14 @@ class Event:
 
 
 def told(event: Event, viewer: UserId, *, whispers: bool = True) -> EventType | None:
-    """As what the viewer hears of the event; None if they hear nothing.
+    """The type under which the viewer sees the event. None if the viewer must not see it.
 
-    Without `whispers`, these are hidden from their targets.
+    Without `whispers`, whispers are hidden from their targets.
     """
     before, after = event.before, event.after
     if viewer == event.target:
         if _is_accepted(event):
-            return EventType.REQUEST_ACCEPTED  # by the viewer, who knows, whatever came of it
+            return EventType.REQUEST_ACCEPTED  # the viewer accepted it, so nothing to hide
         before, after = _seen_by_target(before, whispers), _seen_by_target(after, whispers)
     elif viewer != event.source:
         return None
@@ -78,7 +77,7 @@ def _begun(event: Event, before: Kind, after: Kind) -> EventType:
     if after is Kind.BLOCK:
         return EventType.BLOCKED
     if before is Kind.BLOCK:
-        return EventType.UNBLOCKED  # by an undo, which also restores what the block took
+        return EventType.UNBLOCKED  # by an undo, which also restores what the block ended
     if after is Kind.REQUEST:
         return EventType.REQUESTED
     if _is_accepted(event):
@@ -92,24 +91,24 @@ def _ended(event: Event, viewer: UserId, before: Kind) -> EventType:
         return EventType.UNBLOCKED
     if before is Kind.REQUEST:
         return EventType.REQUEST_DECLINED if by_target else EventType.REQUEST_CANCELLED
-    # The removed hear the same as the blocked, or else the difference would tell of the block.
+    # A removed follower and a blocked one see the same type, so that it does not reveal a block.
     removed = by_target and viewer == event.target
     return EventType.FOLLOWER_REMOVED if removed else EventType.UNFOLLOWED
 
 
 def _noted(event: Event) -> EventType | None:
-    """A change of what the source says about the target, to nobody but themselves."""
+    """The type of a change of flags, which only the source sees."""
     before, after = event.flags_before, event.flags_after
     if Flags.CLOSE_FOLLOW in before ^ after:
         return EventType.FOLLOW_CHANGED
     if Flags.DISMISSED in after & ~before:
         return EventType.SUGGESTION_DISMISSED
     if before == after:
-        # Of a mute that stays, the end has changed.
+        # The mute stays, so its end date has changed.
         return EventType.MUTED if Flags.MUTED in after else None
     if Flags.MUTED in before ^ after:
         return EventType.MUTED if Flags.MUTED in after else EventType.UNMUTED
-    return None  # a dismissal that is no more, and what is asked for by a request
+    return None  # a withdrawn dismissal, or another flag of a request
 
 
 def _is_accepted(event: Event) -> bool:

@@ -1,4 +1,4 @@
-"""Which lane carries the changes towards a user. Knows nothing of queues."""
+"""Lanes: the partition of the outbox that carries all changes towards a user."""
 
 from typing import NewType
 
@@ -7,19 +7,19 @@ from graph.edge import UserId
 Lane = NewType("Lane", int)
 
 LANES = 8
-"""How many lanes a space has, and so how many drains run at once: one a connection of a worker.
+"""The number of lanes of a space, and so of drains that run at once: one per worker connection.
 
-Few, because every job costs; and enough, because a drain takes a thousand changes at a time.
+Few, because each job has a fixed cost; enough, because one drain takes a thousand changes.
 
-Rows of the outbox carry their lane, so a migration must move them where this is changed.
+Outbox rows store their lane, so a change of this number requires a migration that moves them.
 """
 
 ALL_LANES = tuple(map(Lane, range(LANES)))
 
 
 def aside_of(lane: Lane) -> Lane:
-    """Where changes of `lane` wait which are done but for caches that were away: they hold up
-    nobody there.
+    """The parked lane of `lane`: for changes that are applied except in caches that were
+    unavailable. There they delay no other change.
     """
     return Lane(lane + LANES)
 
@@ -30,8 +30,8 @@ ALL_ASIDE = tuple(map(aside_of, ALL_LANES))
 def lane_of(target: UserId) -> Lane:
     """The lane of all changes towards `target`.
 
-    The ids of neighbours in time are consecutive on most platforms, so they are mixed first
-    (the 64-bit finaliser of MurmurHash3, by Austin Appleby).
+    Most platforms assign consecutive ids to users who joined at the same time, so the id is mixed
+    first (the 64-bit finaliser of MurmurHash3, by Austin Appleby).
     """
     mixed = int(target)
     mixed = (mixed ^ (mixed >> 33)) * 0xFF51AFD7ED558CCD & 0xFFFFFFFFFFFFFFFF

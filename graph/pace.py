@@ -1,7 +1,7 @@
-"""How fast one user may change things. Knows nothing of what they change.
+"""Rate limits: how fast one user may make changes.
 
-The generic cell rate algorithm (ATM Forum, 1996): one number a user says up to when their changes
-are paid for. Nothing has to be counted, forgotten, or reset.
+Uses the generic cell rate algorithm (ATM Forum, 1996). It stores one number for each user, the
+theoretical arrival time `paced_until`, so no counter has to be reset or expired.
 """
 
 from dataclasses import dataclass, replace
@@ -13,15 +13,15 @@ from graph.edge import Millis
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """At most `burst` changes at once, and one more every `interval_us` microseconds."""
+    """At most `burst` changes at once, then one every `interval_us` microseconds."""
 
     interval_us: int
     burst: int
 
 
 class Budget(NamedTuple):
-    """How many changes one user may make: `limit` at most, `remaining` now, and all of them again
-    at `reset_at`, or now where it is None.
+    """How many changes one user may make: at most `limit`, and `remaining` now. All of them are
+    available at `reset_at`, or now if it is None.
     """
 
     limit: int
@@ -30,7 +30,7 @@ class Budget(NamedTuple):
 
 
 def budget(pace: Pace, now: int, paced_until: int) -> Budget:
-    """What is left for a user whose changes are paid for up to `paced_until`, in microseconds."""
+    """The budget of a user with this `paced_until`. Both times are in microseconds."""
     ahead = max(0, paced_until - now)
     remaining = max(0, pace.burst - -(-ahead // pace.interval_us))
     reset_at = Millis(-(-paced_until // 1000)) if ahead else None
@@ -38,9 +38,9 @@ def budget(pace: Pace, now: int, paced_until: int) -> Budget:
 
 
 def retry_at(pace: Pace, now: int, paced_until: int) -> Millis | None:
-    """When to try again, for a user whose changes are paid for up to `paced_until`; None: now.
+    """When a user with this `paced_until` may try again. None: now.
 
-    Both are in microseconds.
+    Both times are in microseconds.
     """
     early = paced_until - _most(pace, now)
     return Millis(-(-(now + early) // 1000)) if early > 0 else None
@@ -51,9 +51,9 @@ def _most(pace: Pace, now: int) -> int:
 
 
 def paced(rule: Rule, pace: Pace, *, noted: bool = False) -> Rule:
-    """The same rule, refused to whoever is too fast.
+    """The same rule with a rate limit.
 
-    What changes nothing costs nothing, unless it is `noted` all the same.
+    A decision without steps costs nothing, unless `noted` says that it writes a receipt.
     """
 
     def decide(before: Before) -> Decision:

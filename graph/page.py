@@ -1,7 +1,7 @@
-"""Which part of which list is asked for, and what a page of it is. Knows nothing of cursors.
+"""Windows of lists, and pages: the entries of a window.
 
 Lists are ordered newest first, by `(since, id)` descending. A window is what the Relay cursor
-specification allows: everything strictly between two positions, from one of its ends.
+specification allows: the entries strictly between two positions, counted from either end.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ class ListKind(IntEnum):
 
 
 class OwnListKind(IntEnum):
-    """Lists that nobody but their owner may open. Numbered on from `ListKind`'s."""
+    """Lists that only their owner may open. The numbers continue those of `ListKind`."""
 
     FOLLOWING = 4
-    """Whispers among the follows."""
+    """Follows, including whispers."""
     FOLLOWERS = 5
-    """Whispers among the followers."""
+    """Followers, including whispers."""
     CLOSE_FOLLOWS = 6
     MUTED = 7
     BLOCKED = 8
@@ -34,7 +34,7 @@ class OwnListKind(IntEnum):
 
 
 class Ranking(IntEnum):
-    """Lists that are ordered by something else than dates. Numbered beside `ListKind`'s."""
+    """Lists in another order than by date. The numbers do not overlap with `ListKind`'s."""
 
     FRIENDS = 101
     """A user's friends, closest first."""
@@ -42,7 +42,7 @@ class Ranking(IntEnum):
 
 
 class ListOf(NamedTuple):
-    """Which list: the kind, its owner, and the end that it is read from."""
+    """A list: its kind, its owner, and the end that it is read from."""
 
     kind: ListKind | OwnListKind | Ranking
     owner: UserId
@@ -50,7 +50,7 @@ class ListOf(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where an entry stands in its list, and the entry itself: `id` began at `since`."""
+    """An entry and its place in its list: the edge to or from user `id` began at `since`."""
 
     since: Millis
     id: UserId
@@ -76,7 +76,7 @@ class Window(NamedTuple):
 
     @property
     def at_head(self) -> bool:
-        """Whether this is the beginning of the list: the page that most people see."""
+        """Whether this is the first page of the list, the most frequently read one."""
         return self.after == NEWEST and self.before == OLDEST and not self.backward
 
     @property
@@ -88,13 +88,13 @@ class Window(NamedTuple):
         return self.before != OLDEST
 
     def inside(self, entries: Iterable[Position]) -> list[Position]:
-        """Those of the entries that lie between its ends, in their order."""
+        """The entries that lie strictly between the window's ends, in their order."""
         after, before = self.after, self.before
         return [entry for entry in entries if after > entry > before]
 
 
 class Page(NamedTuple):
-    """Entries newest first. `more` says that the window held more than `size` of them."""
+    """Entries newest first. `more`: the window holds more than `size` entries."""
 
     entries: tuple[Position, ...]
     more: bool
@@ -104,12 +104,12 @@ EMPTY_PAGE = Page((), False)
 
 
 def since(date: Millis) -> Position:
-    """Before everything that began at a date or later, and after all the rest."""
+    """The position after all entries that began at a date or later, and before all older ones."""
     return Position(date, UserId(0))
 
 
 def cut(entries: Iterable[Position], window: Window) -> Page:
-    """The page of `window` out of at least `size + 1` of its entries, given in any order."""
+    """The page of `window`, from at least `size + 1` of its entries in any order."""
     inside = window.inside(entries)
     inside.sort(reverse=not window.backward)
     kept = inside[: window.size]

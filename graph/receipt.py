@@ -1,6 +1,6 @@
-"""What a user was answered, remembered for a while. Knows nothing of where.
+"""Receipts: stored results of requests.
 
-It lets a repeated request be answered alike, and gives back what a change took.
+A receipt lets a repeated request return the first result, and an undo restore what a change ended.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -20,24 +20,24 @@ TOKEN_LENGTH = 22
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """One answer, under an id of its actor's."""
+    """One stored result. The id is unique for its actor."""
 
     id: UUID
     asked: bytes
-    """A digest of what was asked for."""
+    """A digest of the request."""
     outcome: Outcome
     taken: Taken | None = None
-    """What can be given back, if anything can."""
+    """What an undo can restore, if anything."""
     recorded: int = 0
-    """Of interactions: how many were."""
+    """The number of recorded interactions."""
 
 
 SERVICES = UserId(0)
-"""The actor of whatever services ask for themselves. No user has this id."""
+"""The actor of requests that services make for themselves. No user has this id."""
 
 
 class Request(NamedTuple):
-    """What somebody asked for with an idempotency key: what its receipt will be found by."""
+    """A request with an idempotency key. Its receipt is stored under `id`."""
 
     actor: UserId
     id: UUID
@@ -46,32 +46,32 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A receipt as it was found again."""
+    """A receipt that was read back."""
 
     receipt: Receipt
     other: UserId
-    """To whom it was done."""
+    """The target of the action."""
     age_us: int
 
 
 class AlreadyNoted(Exception):
-    """The actor has a receipt of that id: nothing was done."""
+    """The actor already has a receipt with this id. Nothing was changed."""
 
 
 class AlreadySpent(Exception):
-    """What the receipt gives back was given back meanwhile: nothing was done."""
+    """The receipt was consumed concurrently. Nothing was changed."""
 
 
 class KeyReused(Exception):
-    """The actor has used that key before, with another input: nothing was done."""
+    """The actor has used the key before with another input. Nothing was changed."""
 
 
 Note = Callable[[Before, Decision], Receipt | None]
-"""A pure function: which receipt to write with a decision, if any."""
+"""A pure function that returns the receipt to write with a decision, if any."""
 
 
 def no_receipt(_: Before, __: Decision) -> None:
-    """Most changes need none."""
+    """Write no receipt, as for most changes."""
 
 
 def keyed_id(key: str) -> UUID:
@@ -80,17 +80,17 @@ def keyed_id(key: str) -> UUID:
 
 
 def digest(*said: object) -> bytes:
-    """Of what was asked for: equal where all of it was."""
+    """A digest of a request. Requests are the same if their digests are equal."""
     return sha256(repr(said).encode()).digest()[:16]
 
 
 def undo_token(receipt_id: UUID) -> str:
-    """What an actor names a receipt by. It opens nobody else's."""
+    """The token that names a receipt. It is valid for the receipt's actor only."""
     return urlsafe_b64encode(receipt_id.bytes).decode()[:TOKEN_LENGTH]
 
 
 def read_undo_token(token: str) -> UUID | None:
-    """The id that a token names, in its one allowed spelling."""
+    """The receipt id in a token, or None if the token is not in canonical form."""
     if len(token) != TOKEN_LENGTH or not token.isascii():
         return None
     try:

@@ -1,4 +1,4 @@
-"""How two users stand to each other: both directions at once. Knows nothing of how it is read."""
+"""The relation between two users: both directions at once."""
 
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
@@ -10,7 +10,7 @@ from graph.edge import FOLLOWS, Edge, Flags, Kind, Millis
 
 
 class RelationState(IntEnum):
-    """One word for both directions, as seen from the first user: a bit for each."""
+    """Both directions in one value, from the first user's side: a bit for each direction."""
 
     NONE = 0
     FOLLOWING = 1
@@ -23,38 +23,38 @@ class Relation(NamedTuple):
     """Both directions between two users. A tuple, because one request may hold thousands."""
 
     kinds: int
-    """What each is to the other: `kinds_of(kind, back_kind, flags)`. One of few values, so that
-    whatever follows from it can be looked up."""
+    """Both kinds and the first user's flags: `kinds_of(kind, back_kind, flags)`. It has few
+    values, so functions of it can be looked up in tables."""
     since: Millis
-    """Since when the first is that to the second; 0 where the kind is NONE."""
+    """When the first user's edge began; 0 if its kind is NONE."""
     back_since: Millis
 
     @property
     def kind(self) -> Kind:
-        """What the first user is to the second."""
+        """The kind of the first user's edge to the second."""
         return Kind(self.kinds & 15)
 
     @property
     def back_kind(self) -> Kind:
-        """What the second user is to the first."""
+        """The kind of the second user's edge to the first."""
         return Kind(self.kinds >> 4 & 15)
 
     @property
     def flags(self) -> Flags:
-        """What the first user says about the second, to nobody but themselves."""
+        """The first user's flags about the second, which only the first may see."""
         return Flags(self.kinds >> 8)
 
     @property
     def turned(self) -> "Relation":
-        """The same relation as seen from the second user, whose flags are not known."""
+        """The same relation from the second user's side, without flags: they are not known."""
         kinds = self.kinds >> 4 & 15 | (self.kinds & 15) << 4
         return Relation(kinds, self.back_since, self.since)
 
 
 class RelationColumn(LateColumn[Relation]):
-    """One user's relations to several, in order; equal to a list of the same.
+    """One user's relations to several others, in order. Equal to a list of the same relations.
 
-    Nearly always their kinds alone are asked for.
+    Most callers need only `kinds`, so the relations are created on first access.
     """
 
     __slots__ = ("_read_them", "kinds")
@@ -78,7 +78,7 @@ class RelationColumn(LateColumn[Relation]):
 
 
 def column_of(relations: Sequence[Relation]) -> RelationColumn:
-    """The same relations, with their kinds at hand."""
+    """A column of these relations."""
     return RelationColumn(list(map(_KINDS_OF, relations)), lambda: relations)
 
 
@@ -86,14 +86,14 @@ _KINDS_OF = attrgetter("kinds")
 
 
 def kinds_of(kind: Kind, back_kind: Kind, flags: Flags = Flags.PLAIN) -> int:
-    """Both kinds, and the first user's flags, in one number."""
+    """Both kinds and the first user's flags in one number."""
     return kind | back_kind << 4 | flags << 8
 
 
 def relation(
     kind: Kind, since: Millis, back_kind: Kind, back_since: Millis, flags: Flags = Flags.PLAIN
 ) -> Relation:
-    """The relation of two directions, either of which may be a tombstone: nobody sees its date."""
+    """The relation of two directions. The date of a tombstone is dropped: nobody may see it."""
     nothing = Millis(0)
     return Relation(
         kinds_of(kind, back_kind, flags),
@@ -103,12 +103,12 @@ def relation(
 
 
 def relation_of(edge: Edge, back: Edge) -> Relation:
-    """The relation that two edges make, as their first owner may know it."""
+    """The relation of two edges, with the flags of the first."""
     return relation(edge.kind, edge.since, back.kind, back.since, edge.flags)
 
 
 def follows(kinds: int) -> bool:
-    """Whether the first follows the second, openly or by a whisper."""
+    """Whether the first follows the second, publicly or by a whisper."""
     return kinds & 15 in FOLLOWS
 
 
@@ -118,9 +118,9 @@ def followed(kinds: int) -> bool:
 
 
 def is_friends(kinds: int) -> bool:
-    """Whether both follow each other openly: whispers make no friends.
+    """Whether both follow each other publicly. Whispers do not count.
 
-    Since the later of both dates, for a friendship begins when a follow is returned.
+    A friendship begins at the later of both dates, when the follow is returned.
     """
     return kinds & 0xFF == FRIENDS
 
@@ -131,12 +131,12 @@ def whispers(kinds: int) -> bool:
 
 
 def requests(kinds: int) -> bool:
-    """Whether the first has asked to follow the second, and waits."""
+    """Whether the first has a pending request to follow the second."""
     return kinds & 15 == Kind.REQUEST
 
 
 def requested(kinds: int) -> bool:
-    """Whether the second has asked to follow the first, and waits."""
+    """Whether the second has a pending request to follow the first."""
     return kinds >> 4 & 15 == Kind.REQUEST
 
 
@@ -146,17 +146,17 @@ def blocks(kinds: int) -> bool:
 
 
 def mutes(kinds: int) -> bool:
-    """Whether the first has muted the second, whom they need not follow."""
+    """Whether the first has muted the second, with or without following them."""
     return kinds >> 8 & Flags.MUTED != 0
 
 
 def is_close_follow(kinds: int) -> bool:
-    """Whether the second is a close follow of the first's."""
+    """Whether the first follows the second as a close follow."""
     return follows(kinds) and kinds >> 8 & Flags.CLOSE_FOLLOW != 0
 
 
 def state(kinds: int) -> RelationState:
-    """Both directions in one word."""
+    """The relation state of both directions."""
     if kinds == SELF.kinds:
         return RelationState.SELF
     if is_friends(kinds):
@@ -167,7 +167,7 @@ def state(kinds: int) -> RelationState:
 FRIENDS = kinds_of(Kind.FOLLOW, Kind.FOLLOW)
 
 STRANGERS = Relation(kinds_of(Kind.NONE, Kind.NONE), Millis(0), Millis(0))
-"""The relation of two users without an edge: about four checks of five find it."""
+"""The relation of two users without an edge. About four of five checks return it."""
 
 SELF = Relation(0xFF, Millis(0), Millis(0))
-"""The relation of a user with themselves, which is none of two directions."""
+"""The relation of a user with themselves."""

@@ -1,6 +1,6 @@
-"""Everything a relation says about the present, as 16 flags. Knows nothing of who may see it.
+"""Relation masks: a relation's present state as 16 flags.
 
-For screens that show many users at once: a thousand relations are 2,668 characters.
+For screens that show many users at once: a thousand relations take 2,668 characters.
 """
 
 from base64 import b64encode
@@ -14,7 +14,7 @@ from graph.relation import SELF
 
 
 class Mark(IntFlag):
-    """The bits, from the side of the first user. They are part of the contract: never reuse one."""
+    """The bits, from the first user's side. They are part of the API: never reuse one."""
 
     FOLLOWING = 1 << 0
     FOLLOWED_BY = 1 << 1
@@ -42,7 +42,7 @@ _SAID = {
 }
 
 
-@cache  # a relation's kinds are few
+@cache  # kinds have few values
 def marks_of(kinds: int) -> Mark:
     """The flags of one relation."""
     marks = Mark(0)
@@ -53,6 +53,6 @@ def marks_of(kinds: int) -> Mark:
 
 
 def write_mask(kinds: Sequence[int]) -> str:
-    """Base64 of one little-endian 16-bit number a relation, by their kinds, in their order."""
+    """Base64 of one little-endian 16-bit number for each relation, in the order of `kinds`."""
     marks: Iterable[int] = map(marks_of, kinds)
     return b64encode(pack(f"<{len(kinds)}H", *marks)).decode()

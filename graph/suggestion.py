@@ -1,4 +1,4 @@
-"""Whom to suggest to somebody, and in which order. Knows nothing of where the lists come from."""
+"""Suggestions: the candidates to follow, and their order."""
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -8,23 +8,23 @@ from graph.edge import Flags, Kind, Millis, UserId
 from graph.page import Position
 
 FOLLOWS_YOU_WORTH = 4.0
-"""Following back is the likeliest of all: it outweighs three known followers."""
+"""More than three known followers: people follow back more often than they follow anybody else."""
 
 
 class Reason(Enum):
-    """Why somebody is suggested. The first that holds."""
+    """Why a user is suggested. If several reasons apply, the first one."""
 
     FOLLOWS_YOU = "FOLLOWS_YOU"
     FRIENDS_OF_FRIENDS = "FRIENDS_OF_FRIENDS"
 
 
 class Suggestion(NamedTuple):
-    """A user, and why. A tuple, because there may be thousands of candidates."""
+    """A suggested user and the reason. A tuple, because there may be thousands of candidates."""
 
     user: UserId
     reason: Reason
     known: Sequence[UserId]
-    """Of those whom one follows, who follow that user."""
+    """The users followed by the viewer who follow that user."""
 
 
 def suggestions(
@@ -32,11 +32,11 @@ def suggestions(
     circles: Mapping[UserId, Sequence[Position]],
     strengths: Mapping[UserId, float],
 ) -> list[Suggestion]:
-    """Everybody who might be suggested, best first.
+    """All candidates, best first.
 
-    `followers` are one's own, `circles` whom those follow whom one follows. How close one is to a
-    user (`strengths`) counts as it is, and each known follower as much as an interaction of weight
-    1 of this moment.
+    `followers` are the viewer's own. `circles` maps each user the viewer follows to the users whom
+    that user follows. A candidate's score is its affinity (`strengths`) plus 1 for each known
+    follower, the weight of one interaction of weight 1 made now.
     """
     since = {user: begun for begun, user in followers}
     known: dict[UserId, list[UserId]] = {user: [] for user in since}
@@ -57,10 +57,10 @@ def suggestions(
 
 
 def may_suggest(kinds: int) -> bool:
-    """Whether a user may be suggested to whoever stands to them like this.
+    """Whether a user may be suggested to a viewer with these kinds.
 
-    They must have nothing to do with that user, not even a note (muted, dismissed), and must not be
-    blocked by them.
+    The viewer must have no edge and no flag (muted, dismissed) about the user, and must not be
+    blocked by the user.
     """
     return kinds & ~0xF0 == _NOTHING and kinds >> 4 & 15 != Kind.BLOCK
 

@@ -1,7 +1,4 @@
-"""What every action does to the edges between two users. The one place where a follow is decided.
-
-Knows nothing of transactions, of SQL or of who calls.
-"""
+"""The rules of every action on the edges between two users."""
 
 from dataclasses import dataclass, replace
 
@@ -18,17 +15,17 @@ def follow(
     message: str | None = None,
     mutual: bool = False,
 ) -> Rule:
-    """`followUser`, openly or by a whisper, for an actor who may follow `limit` users.
+    """The rule of `followUser`, public or by a whisper, for an actor who may follow `limit` users.
 
-    A protected user is asked: by a request, with a `message`. Where all follows are `mutual`, to
-    ask who has asked already is to accept.
+    If the target is protected, it creates a request with `message`. If all follows are `mutual`
+    and the target has sent a request, it accepts that request.
     """
     flags = Flags.CLOSE_FOLLOW if close_follow else Flags.PLAIN
 
     def decide(before: Before) -> Decision:
         edge = before.edge
         if not before.present and edge.kind is not Kind.BLOCK:
-            # What there was with whoever is not here, looks as if it had never been.
+            # Edges with an absent account are hidden, so this must look as if there were none.
             return _as_it_was(Outcome.NOT_ALLOWED, before)
         if edge.kind in FOLLOWS:
             return _as_it_was(Outcome.ALREADY_FOLLOWING, before)
@@ -55,7 +52,7 @@ def follow(
 
 
 def unfollow(*, mutual: bool = False) -> Rule:
-    """`unfollowUser`. Where all follows are `mutual`, it ends both directions."""
+    """The rule of `unfollowUser`. If all follows are `mutual`, it ends both directions."""
 
     def decide(before: Before) -> Decision:
         if before.edge.kind not in FOLLOWS:
@@ -67,7 +64,7 @@ def unfollow(*, mutual: bool = False) -> Rule:
 
 
 def update_follow(kind: Kind | None = None, close_follow: bool | None = None) -> Rule:
-    """`updateFollow`: open or whispered, close or not; None leaves it. The date stays."""
+    """The rule of `updateFollow`. None leaves the kind or flag as it is. The date stays."""
 
     def decide(before: Before) -> Decision:
         edge = before.edge
@@ -85,9 +82,10 @@ def update_follow(kind: Kind | None = None, close_follow: bool | None = None) ->
 
 
 def remove_follower(*, whispers: bool = True, mutual: bool = False) -> Rule:
-    """`removeFollower`. Without `whispers`, the actor may not know of these, so none is removed.
+    """The rule of `removeFollower`. Without `whispers`, whispers are hidden from the actor, so it
+    does not remove them.
 
-    Where all follows are `mutual`, it ends both directions.
+    If all follows are `mutual`, it ends both directions.
     """
     removable = FOLLOWS if whispers else {Kind.FOLLOW}
 
@@ -101,10 +99,10 @@ def remove_follower(*, whispers: bool = True, mutual: bool = False) -> Rule:
 
 
 def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -> Rule:
-    """`acceptFollowRequest`: the other's request becomes what they asked for, as of now.
+    """The rule of `acceptFollowRequest`: turns the request into a follow that begins now.
 
-    Without `whispers`, the actor may not know of these, so it becomes an open follow. Where all
-    follows are `mutual`, it is returned at once.
+    Without `whispers`, whispers are hidden from the actor, so a request for one becomes a public
+    follow. If all follows are `mutual`, the actor follows back.
     """
 
     def decide(before: Before) -> Decision:
@@ -123,12 +121,12 @@ def accept_request(limit: int, *, whispers: bool = True, mutual: bool = False) -
 
 
 def _granted(before: Before, kind: Kind) -> Edge:
-    """The other's request, granted."""
+    """The follow of `kind` that the other user's request becomes."""
     return _begun(before, before.back, kind, before.back.flags & Flags.CLOSE_FOLLOW)
 
 
 def _both(limit: int, before: Before, flags: Flags) -> Decision:
-    """The other's request is granted and returned, with the actor's `flags`."""
+    """Accept the other user's request and follow back with the actor's `flags`."""
     edge, accepted = before.edge, _granted(before, Kind.FOLLOW)
     if edge.kind in FOLLOWS:
         return _done(Outcome.REQUEST_ACCEPTED, before, None, accepted)
@@ -141,7 +139,7 @@ def _both(limit: int, before: Before, flags: Flags) -> Decision:
 
 
 def decline_request() -> Rule:
-    """`declineFollowRequest`."""
+    """The rule of `declineFollowRequest`."""
 
     def decide(before: Before) -> Decision:
         if before.back.kind is not Kind.REQUEST:
@@ -152,7 +150,7 @@ def decline_request() -> Rule:
 
 
 def cancel_request() -> Rule:
-    """`cancelFollowRequest`."""
+    """The rule of `cancelFollowRequest`."""
 
     def decide(before: Before) -> Decision:
         if before.edge.kind is not Kind.REQUEST:
@@ -163,9 +161,9 @@ def cancel_request() -> Rule:
 
 
 def block(limit: int) -> Rule:
-    """`blockUser`, for an actor who may block `limit` users.
+    """The rule of `blockUser`, for an actor who may block `limit` users.
 
-    Ends follows and requests in both directions; a block of the other's stays.
+    It ends follows and requests in both directions. A block by the other user stays.
     """
 
     def decide(before: Before) -> Decision:
@@ -183,7 +181,7 @@ def block(limit: int) -> Rule:
 
 
 def unblock() -> Rule:
-    """`unblockUser`. What the block took does not come back: that is `undo`."""
+    """The rule of `unblockUser`. It does not restore what the block ended: `undo` does."""
 
     def decide(before: Before) -> Decision:
         if before.edge.kind is not Kind.BLOCK:
@@ -194,7 +192,7 @@ def unblock() -> Rule:
 
 
 def mute(until: Millis | None = None) -> Rule:
-    """`muteUser`, for good or `until` a date. Whom one mutes, one need not follow."""
+    """The rule of `muteUser`, without an end or `until` a date. It does not require a follow."""
 
     def decide(before: Before) -> Decision:
         if before.edge.flags & Flags.MUTED and before.muted_until == until:
@@ -206,7 +204,7 @@ def mute(until: Millis | None = None) -> Rule:
 
 
 def unmute() -> Rule:
-    """`unmuteUser`."""
+    """The rule of `unmuteUser`."""
 
     def decide(before: Before) -> Decision:
         if not before.edge.flags & Flags.MUTED:
@@ -217,7 +215,7 @@ def unmute() -> Rule:
 
 
 def dismiss() -> Rule:
-    """The other is not to be suggested to the actor again."""
+    """The rule of `dismissSuggestion`: never suggest the other user to the actor again."""
 
     def decide(before: Before) -> Decision:
         if before.edge.flags & Flags.DISMISSED:
@@ -230,7 +228,7 @@ def dismiss() -> Rule:
 
 
 def end_mute() -> Rule:
-    """What the clock does to a mute that has an end; any other stays."""
+    """End a mute whose end date has passed. Used by the workers."""
 
     def decide(before: Before) -> Decision:
         if before.muted_until is None or before.muted_until > before.now // 1000:
@@ -241,7 +239,7 @@ def end_mute() -> Rule:
 
 
 def among_active(rule: Rule) -> Rule:
-    """The same rule for those whose account is here; of who is deleted, things only end."""
+    """The same rule for active actors only. With a deleted account, edges can only end."""
 
     def decide(before: Before) -> Decision:
         if not before.active:
@@ -255,9 +253,9 @@ def among_active(rule: Rule) -> Rule:
 
 
 def erase() -> Rule:
-    """What becomes of what a deleted account was to another, its notes included, and back.
+    """Erase a deleted account's edge to another user with its flags, and the edge back.
 
-    What the other has noted about it is the other's edge still: that is erased from their side.
+    The other user's flags about the deleted account stay: the erasure from their side removes them.
     """
 
     def decide(before: Before) -> Decision:
@@ -271,34 +269,35 @@ def erase() -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What an action took: the versions that it left behind, and the edges that it had found."""
+    """What an undo needs: the edges before an action, and their versions after it."""
 
     version: Version
     back_version: Version
     edge: Edge
     back: Edge
     protected: bool = False
-    """Whether the other approved of their followers then."""
+    """Whether the other user was protected at that time."""
     message: str | None = None
-    """What the actor's request said."""
+    """The message of the actor's request."""
     back_message: str | None = None
-    """What the other's request said."""
+    """The message of the other user's request."""
 
 
 def taken_by(before: Before, decision: Decision) -> Taken:
-    """What the decision takes from what was before."""
+    """What an undo of this decision needs."""
     versions = decision.edge.version, decision.back.version
     messages = before.message, before.back_message
     return Taken(*versions, before.edge, before.back, before.protected, *messages)
 
 
 def undo(limit: int, taken: Taken, *, whispers: bool = True) -> Rule:
-    """`undoRelationshipChange`: what was found before is there again, with its date.
+    """The rule of `undoRelationshipChange`: restores the edges before an action, with their dates.
 
-    Not if the actor has changed their own edge since, or if the other's has become what the actor
-    can see. What the other does unseen never matters, and stays: notes, and without `whispers`
-    these too. A follow of whoever was not protected then, and is now, is asked for. Whoever follows
-    `limit` users by now gets no follow back; whoever whispers unseen, looks just like that.
+    It fails if the actor has changed their edge since, or if the other user's edge has become one
+    that the actor can see. Changes by the other user that the actor cannot see (flags and, without
+    `whispers`, whispers) do not prevent the undo and stay. If the other user has become protected
+    since, a follow is restored as a request. The other user's follow is not restored if they have
+    reached their following limit or whisper unseen; the actor cannot tell these cases apart.
     """
     unseen = {Kind.NONE} if whispers else {Kind.NONE, Kind.WHISPER}
 
@@ -336,7 +335,7 @@ def undo(limit: int, taken: Taken, *, whispers: bool = True) -> Rule:
 
 
 def _approved(before: Before, edge: Edge, taken: Taken) -> Edge:
-    """The actor's edge again; a request, if the other came to approve of their followers since."""
+    """The actor's edge to restore: a request, if the other user has become protected since."""
     if edge.kind not in FOLLOWS or taken.protected or not before.protected:
         return edge
     secret = Flags.SECRET if edge.kind is Kind.WHISPER else Flags.PLAIN
@@ -344,27 +343,27 @@ def _approved(before: Before, edge: Edge, taken: Taken) -> Edge:
 
 
 def _returned(limit: int, before: Before, back: Edge) -> Edge | None:
-    """The other's edge again, with what they have noted since; None: theirs stays as it is."""
+    """The other user's edge to restore, with their present flags. None: leave theirs as it is."""
     if before.back.kind is not Kind.NONE or _is_full(limit, before):
         return None
     return replace(back, flags=back.flags & ~_LASTING | before.back.flags & _LASTING)
 
 
 def _is_full(limit: int, before: Before) -> bool:
-    """Whether the other follows as many users as they may."""
+    """Whether the other user has reached their following limit."""
     most = limit if before.back_following_limit is None else before.back_following_limit
     return before.back_following >= most
 
 
 _COUNTED = FOLLOWS | {Kind.REQUEST}
-"""What the following limit is about."""
+"""The kinds that count towards the following limit."""
 
 _LASTING = Flags.MUTED | Flags.DISMISSED
-"""What an owner says about a user whether they follow them or not."""
+"""The flags that do not depend on a follow."""
 
 
 def _begun(before: Before, former: Edge, kind: Kind, flags: Flags = Flags.PLAIN) -> Edge:
-    """The edge that `former` becomes, beginning now."""
+    """The edge with a new kind and flags, beginning now."""
     return replace(
         former, kind=kind, flags=former.flags & _LASTING | flags, since=Millis(before.now // 1000)
     )
@@ -375,7 +374,7 @@ def _ended(before: Before, former: Edge) -> Edge:
 
 
 def _flagged(before: Before, flags: Flags) -> Edge:
-    """The actor's edge with other flags, and its own date if it is more than a note."""
+    """The actor's edge with other flags. It keeps its date unless its kind is NONE."""
     since = before.edge.since if before.edge.kind else Millis(before.now // 1000)
     return replace(before.edge, flags=flags, since=since)
 
@@ -389,7 +388,7 @@ def _done(
     message: str | None = None,
     back_message: str | None = None,
 ) -> Decision:
-    """The decision that the two edges become these, one step after the other; None: as it was."""
+    """The decision that writes these edges, the actor's first. None leaves an edge as it is."""
     steps: tuple[Step, ...] = ()
     now = (before.edge, before.back)
     if edge is not None:
@@ -407,7 +406,7 @@ def _done(
 
 
 def _newer(before: Before, former: Edge, edge: Edge) -> Edge:
-    # Two changes may fall into one microsecond, and the clock may be set back: a version never is.
+    # Two changes may fall into one microsecond, and the clock may be set back. Versions must rise.
     return replace(edge, version=Version(max(before.now, former.version + 1)))
 
 
@@ -425,9 +424,9 @@ def _too_many(limit: int, before: Before) -> Decision:
 
 
 def _while_below(limit: int, decision: Decision, before: Before) -> Decision:
-    """The same, to be written only if the actor's other changes have not reached the limit."""
+    """The same decision, to be written only while the actor is below the following limit."""
     if before.edge.kind is not Kind.NONE:
-        return decision  # it was counted when it was asked for
+        return decision  # a follow or request counts towards the limit already
     return replace(decision, guards=Guards(following_below=_most(limit, before)))
 
 

@@ -1,7 +1,7 @@
-"""Who may see what of whom: lists, relations and single edges. Knows nothing of how any is read.
+"""Visibility rules of lists, relations and single edges.
 
-One rule says it all: a viewer sees an edge if they are one of its ends, or if it is a follow that
-stands in a list which they may open. What they may not see looks exactly like what is not there.
+A viewer can see an edge if they are one of its ends, or if it is a public follow in a list that
+they may open. Hidden edges look the same as edges that do not exist.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from graph.relation import FRIENDS, STRANGERS, Relation, kinds_of
 
 
 class Audience(IntEnum):
-    """To whom an account opens a list. The numbers are stored."""
+    """Who may open a list. The numbers are stored."""
 
     EVERYONE = 0
     FOLLOWERS = 1
@@ -25,7 +25,7 @@ class Audience(IntEnum):
 
 
 class Access(Enum):
-    """Whether a viewer may open a list; if not, as much of the reason as they may know."""
+    """Whether a viewer may open a list. If not, the reason as far as the viewer may know it."""
 
     VISIBLE = "VISIBLE"
     HIDDEN_BY_OWNER = "HIDDEN_BY_OWNER"
@@ -35,18 +35,18 @@ class Access(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
-    """What an account says about who may see it."""
+    """An account's privacy settings."""
 
     protected: bool = False
-    """Only who was approved follows, and sees the lists."""
+    """Whether only approved users can follow the account and open its lists."""
     following: Audience = Audience.EVERYONE
     followers: Audience = Audience.EVERYONE
     present: bool = True
-    """Whether the account is here at all: not switched off, and not going away."""
+    """Whether the account is active: neither deactivated nor deleted."""
 
     @property
     def is_open(self) -> bool:
-        """Whether there is nothing to hide from anybody: true of nearly everybody."""
+        """Whether everything is public, as for nearly all accounts."""
         return self == OPEN
 
 
@@ -54,7 +54,8 @@ OPEN = Privacy()
 
 
 class Standing(Enum):
-    """What a viewer is to the owner of a list. Follows count, whispers too: both were let in."""
+    """The viewer's role towards the owner of a list. A whisper counts as a follow: both were
+    approved where approval is required."""
 
     OWNER = "OWNER"
     FRIEND = "FRIEND"
@@ -66,7 +67,7 @@ class Standing(Enum):
 
 
 def standing(kinds: int) -> Standing:
-    """What the first user of a relation is to the second, whole as it is stored."""
+    """The role of the first user towards the second, by the full stored relation."""
     kind, back_kind = kinds & 15, kinds >> 4 & 15
     if back_kind == Kind.BLOCK:
         return Standing.BLOCKED
@@ -89,7 +90,7 @@ _WITHIN = {
 def access(list_kind: ListKind, privacy: Privacy, viewer: Standing) -> Access:
     """Whether the viewer may open that list of an account with that privacy.
 
-    Friends stand in both of the other lists, so they are as hidden as the more hidden of these.
+    The list of friends is open only if both of the other lists are: friends are in both.
     """
     if viewer in (Standing.OWNER, Standing.SERVICE):
         return Access.VISIBLE
@@ -109,16 +110,16 @@ def access(list_kind: ListKind, privacy: Privacy, viewer: Standing) -> Access:
 
 
 class Doors(NamedTuple):
-    """Which of a user's lists a viewer may open."""
+    """Which of a user's lists a viewer may open: their list access."""
 
     following: bool
     followers: bool
 
 
-@cache  # both have few values
+@cache  # both arguments have few values
 def doors(privacy: Privacy, viewer: Standing) -> Doors | None:
-    """None: nothing of the user is shown to the viewer, even by others' lists: there is a block
-    between the two, or the account is not here.
+    """The viewer's list access. None: the viewer may see nothing of the user, not even in others'
+    lists, because there is a block between the two or the account is absent.
     """
     if viewer in (Standing.BLOCKER, Standing.BLOCKED):
         return None
@@ -129,9 +130,9 @@ def doors(privacy: Privacy, viewer: Standing) -> Doors | None:
 
 
 def seen_by_first(relation: Relation, *, whispers: bool = True) -> Relation:
-    """What the first of two users may know: all of their own side, and of the other's no block.
+    """The relation as its first user may see it: without the other user's block.
 
-    Without `whispers`, these are hidden from their targets too.
+    Without `whispers`, whispers are hidden from their targets too.
     """
     back = relation.back_kind
     if back is Kind.BLOCK or (back is Kind.WHISPER and not whispers):
@@ -140,12 +141,12 @@ def seen_by_first(relation: Relation, *, whispers: bool = True) -> Relation:
 
 
 def seen_by_second(relation: Relation, *, whispers: bool = True) -> Relation:
-    """What the second of two users may know, told from the first one's side."""
+    """The relation as its second user may see it, still oriented from the first."""
     return seen_by_first(relation.turned, whispers=whispers).turned
 
 
 def seen_of_absent(relation: Relation) -> Relation:
-    """What anybody may know of how they stand to somebody who is not here: what they have noted."""
+    """The relation as its first user may see it if the second is absent: own flags and block."""
     kind = relation.kind if relation.kind is Kind.BLOCK else Kind.NONE
     flags = relation.flags & (Flags.MUTED | Flags.DISMISSED)
     kinds = kinds_of(kind, Kind.NONE, flags)
@@ -156,11 +157,11 @@ _ALL_OPEN = {kinds_of(Kind.FOLLOW, Kind.NONE), kinds_of(Kind.NONE, Kind.FOLLOW),
 
 
 def seen_by_third(relation: Relation, *, ahead: bool, behind: bool) -> Relation:
-    """What anybody else may know: open follows only, and of these only such as stand in a list
-    that they may open; `ahead` and `behind` say whether either direction does.
+    """The relation as anybody else may see it: only public follows in a list that they may open.
+    `ahead` and `behind` say whether each direction is in such a list.
     """
     if ahead and behind and relation.kinds in _ALL_OPEN:
-        return relation  # nearly always
+        return relation  # the usual case
     kind = _open(relation.kind) if ahead else Kind.NONE
     back_kind = _open(relation.back_kind) if behind else Kind.NONE
     return Relation(
@@ -171,7 +172,7 @@ def seen_by_third(relation: Relation, *, ahead: bool, behind: bool) -> Relation:
 
 
 def seen_through(relation: Relation, first: Doors | None, second: Doors | None) -> Relation:
-    """What anybody else may know, by the lists of both ends that they may open."""
+    """The relation as anybody else may see it, by their list access of both ends."""
     if first is None or second is None:
         return STRANGERS
     return seen_by_third(
@@ -192,14 +193,14 @@ def _without_back(relation: Relation) -> Relation:
 
 
 def _every_relation() -> list[Relation]:
-    """One for each value of `Relation.kinds`, both dates given."""
+    """One relation for each value of `Relation.kinds`, with both dates set."""
     every_flags = map(Flags, range(sum(Flags) + 1))
     return [
         Relation(kinds_of(*said), Millis(1), Millis(1)) for said in product(Kind, Kind, every_flags)
     ]
 
 
-# From the rules themselves, so that a whole column of relations costs one look at its kinds.
+# Derived from the rules, so that a whole column of relations needs one lookup of its kinds.
 
 HIDING = {
     whispers: frozenset(
@@ -209,11 +210,11 @@ HIDING = {
     )
     for whispers in (True, False)
 }
-"""By `whispers`: the kinds of which `seen_by_first` hides something."""
+"""By `whispers`: the kinds from which `seen_by_first` hides something."""
 
 PUBLIC = frozenset(
     relation.kinds
     for relation in _every_relation()
     if seen_by_third(relation, ahead=True, behind=True) != STRANGERS
 )
-"""The kinds of which others may know anything at all."""
+"""The kinds of which anybody else may see something."""

@@ -1,1 +1,1 @@
-"""The use cases, one module each. They know users, pages and rules, and no GraphQL or SQL."""
+"""The use cases, one module each, on users, pages and rules; without GraphQL or SQL."""

@@ -1,4 +1,4 @@
-"""Whether the viewer may open lists, and how long these are for them. Knows nothing of pages."""
+"""List access: whether the viewer may open lists, and how many entries the viewer can see."""
 
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ Totals: TypeAlias = list[int | None]
 
 
 async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
-    """How many entries the viewer can page through; None where a list may not be opened."""
+    """How many entries the viewer can page through. None where the viewer may not open the list."""
     facts = await facts_of(scope, owners)
     if is_plain(scope, owners, facts):
         return plain_totals(scope, kind, facts)
@@ -38,9 +38,9 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Tota
 
 
 def ask(scope: Scope, owners: Sequence[UserId]) -> "Future[None] | None":
-    """What tells that there is to know what decides on anybody's lists; None: it is known already.
+    """Start loading the profiles that decide on access to lists. None: they are loaded.
 
-    The same for all fields of a column that ask at the same time: to be waited for once for all.
+    All fields of a column that ask at the same time get the same future.
     """
     return scope.profiles.ask_alike([*owners, *askers(scope)])
 
@@ -48,7 +48,7 @@ def ask(scope: Scope, owners: Sequence[UserId]) -> "Future[None] | None":
 def told_totals(
     scope: Scope, kind: ListKind, owners: Sequence[UserId]
 ) -> Totals | Awaitable[Totals]:
-    """The same as `totals`, once that is known: at once where nothing is hidden."""
+    """The same as `totals`, after `ask`: without awaiting where nothing is hidden."""
     if not scope.sees_everything:
         plain = scope.profiles.plain_totals(kind, owners, scope.viewer)
         if plain is not None:
@@ -60,24 +60,24 @@ def told_totals(
 
 
 def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
-    """Whether the viewer is shown what everybody is shown, and that is everything: nearly always.
+    """Whether the viewer sees what everybody sees, and that is everything. The usual case.
 
-    But for who is absent from the lists. A service may be told more, and so may an owner.
+    Absent users are left out in any case. A service or an owner may see more.
     """
     if facts.blocks or not facts.are_open or scope.sees_everything:
         return False
-    # Nobody in particular would be held against every one of them.
+    # An anonymous viewer is compared with no owner.
     return scope.viewer is None or scope.viewer not in owners
 
 
 def plain_totals(scope: Scope, kind: ListKind, facts: Facts) -> Totals:
-    """The totals of the owners' lists, where that is so."""
+    """The totals of the owners' lists in the plain case."""
     counts = _shown(scope, facts.counts) if facts.have_absent else facts.counts
     return list(map(_TOTALS[kind], counts))
 
 
 async def facts_of(scope: Scope, owners: Sequence[UserId]) -> Facts:
-    """What there is to know before anybody's lists are opened to who asks."""
+    """The profiles that decide whether the viewer may open the owners' lists."""
     profiles = scope.profiles
     answer = profiles.ask([*owners, *askers(scope)])
     if answer is not None:
@@ -88,7 +88,7 @@ async def facts_of(scope: Scope, owners: Sequence[UserId]) -> Facts:
 async def accesses_of(
     scope: Scope, kind: ListKind, owners: Sequence[UserId], facts: Facts
 ) -> list[Access]:
-    """Whether the viewer may open that list of each of the owners, whom the facts are of."""
+    """The viewer's access to that list of each owner. `facts` are those of the owners."""
     if scope.sees_everything or (not facts.blocks and facts.are_open):
         return [Access.VISIBLE] * len(owners)
     standings = await sight.standings_to(scope, owners)
@@ -99,13 +99,13 @@ async def accesses_of(
 
 
 def askers(scope: Scope) -> Sequence[UserId]:
-    """Whose counts tell whether anything is hidden: the viewer's, if somebody asks."""
+    """The users whose counts show whether something is hidden: the viewer, if signed in."""
     return () if scope.viewer is None else (scope.viewer,)
 
 
 def own_kind(scope: Scope, kind: ListKind, owner: UserId, counts: Counts) -> OwnListKind | None:
-    """The list that is shown in place of the public one: of its owner, or a service, who may know
-    of whispers, and where there are any.
+    """The list with whispers that replaces the public list, if the viewer may see whispers (as the
+    owner or a service) and there are any.
     """
     if owner != scope.viewer and not scope.sees_everything:
         return None
@@ -117,14 +117,14 @@ def own_kind(scope: Scope, kind: ListKind, owner: UserId, counts: Counts) -> Own
 
 
 def knows_whispers(scope: Scope, owner: UserId) -> bool:
-    """Whether the viewer may know who follows the owner by a whisper."""
+    """Whether the viewer may see who follows the owner by a whisper."""
     if scope.sees_everything:
         return True
     return owner == scope.viewer and not scope.limits.whispers_hidden
 
 
 async def own_totals(scope: Scope, kind: OwnListKind, owners: Sequence[UserId]) -> list[int]:
-    """The same of a list that is its owner's alone."""
+    """The totals of a list that only its owner may open."""
     profiles = await scope.profiles.load_many(owners)
     counts = [profile.counts for profile in profiles]
     if not scope.sees_everything:
@@ -133,7 +133,7 @@ async def own_totals(scope: Scope, kind: OwnListKind, owners: Sequence[UserId]) 
 
 
 def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
-    """Without who is absent, unless that may be known."""
+    """The counts without absent users, unless the viewer may see these."""
     return counts if scope.sees_everything else [count.shown for count in counts]
 
 
@@ -157,7 +157,7 @@ _TOTALS: Mapping[ListKind | OwnListKind, Callable[[Counts], int]] = {
 
 
 async def _barred(scope: Scope, kind: ListKind, opened: Sequence[UserId]) -> Mapping[UserId, int]:
-    # Nobody's own lists hold whom there is a block with: it ends the follows.
+    # Own lists hold no users with a block in either direction: a block ends the follows.
     others = [owner for owner in opened if owner != scope.viewer]
     if not others:
         return {}

@@ -1,4 +1,4 @@
-"""How services switch accounts off and on, and delete them. Knows nothing of how that is done."""
+"""Account states: how services deactivate, reactivate and delete accounts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from resolvers.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Result(result.Result):
-    """What became of it, and where the account is now."""
+    """The result of the change, and the account's status after it."""
 
     status: AccountStatus
 
@@ -21,18 +21,19 @@ class Result(result.Result):
 async def change_state(
     scope: Scope, user: UserId, state: AccountState, idempotency_key: str | None = None
 ) -> Result:
-    """The account is so from now on, for everybody. Doing it twice is no error: it is already so.
+    """Change an account's state for all viewers. A repeated change succeeds without effect.
 
-    What a deleted account was to others is erased by the workers. With a key that was used before,
-    it is not done again; keys are of all services together.
+    The workers erase the edges of a deleted account. With a key that was used before, it returns
+    the first result. All services share one space of keys.
 
     Raises:
-        Forbidden: no service asks.
-        Unavailable: PostgreSQL is. It may or may not have happened; doing it again is safe.
+        Forbidden: the request is not from a service.
+        Unavailable: PostgreSQL is. The change may or may not be applied; repeating it is safe.
     """
     scope.must_be_service()
     request = keyed(SERVICES, idempotency_key, "changeState", user, state.name)
-    # Asked for first of all: where the same was cut off before all were told of it, they are now.
+    # Always call the store, even for a repeated key: it publishes again what an interrupted first
+    # request did not.
     try:
         outcome = await scope.stores.states.change(user, state, request)
     except AlreadyNoted:
@@ -46,10 +47,10 @@ async def change_state(
 
 
 async def statuses(scope: Scope, users: Sequence[UserId]) -> list[AccountStatus]:
-    """Where each account is.
+    """The status of each account, in order.
 
     Raises:
-        Forbidden: no service asks.
+        Forbidden: the request is not from a service.
     """
     scope.must_be_service()
     found = await scope.stores.states.of(users)

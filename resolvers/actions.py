@@ -1,7 +1,4 @@
-"""What a viewer may do to another user, as the rules of this gateway say it.
-
-Knows nothing of who the two are, and nothing of how anything is read or written.
-"""
+"""The actions of a viewer on another user, with the limits of this gateway."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -19,18 +16,18 @@ UNDO = "undo"
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One thing to do, to whomever."""
+    """One action on any target."""
 
     name: str
     rule: Rule
     to_self: Outcome
-    """What becomes of it when a user does it to themselves."""
+    """The outcome if the target is the actor."""
     said: tuple[Hashable, ...] = ()
-    """What was said besides the name: two actions are the same if all of it is."""
+    """The arguments of the action. Two actions are the same if names and arguments are."""
     takes: bool = False
-    """Whether what it ends can be given back."""
+    """Whether an undo can restore what the action ends."""
     spends: UUID | None = None
-    """The actor's receipt whose change it gives back."""
+    """The actor's receipt that an undo consumes."""
 
     def asked(self, target: UserId) -> bytes:
         return digest(self.name, target, *self.said)
@@ -43,7 +40,7 @@ def follow(
     close_follow: bool = False,
     message: str | None = None,
 ) -> Action:
-    """To follow, openly or by a whisper; a protected user is asked, with a `message`."""
+    """Follow publicly or by a whisper. A protected user gets a request with `message`."""
     mutual = limits.mutual_approval
     rule = transitions.follow(
         limits.following_max, kind, close_follow=close_follow, message=message, mutual=mutual
@@ -52,19 +49,19 @@ def follow(
 
 
 def unfollow(limits: Limits) -> Action:
-    """To follow no longer; where all follows are mutual, both."""
+    """End the follow; if all follows are mutual, both directions."""
     rule = transitions.unfollow(mutual=limits.mutual_approval)
     return Action("unfollow", rule, Outcome.NOT_FOLLOWING, takes=True)
 
 
 def update_follow(kind: Kind | None, close_follow: bool | None) -> Action:
-    """To follow as before, but openly or by a whisper, closely or not."""
+    """Make a follow public or a whisper, close or not."""
     rule = transitions.update_follow(kind, close_follow)
     return Action("updateFollow", rule, Outcome.NOT_FOLLOWING, (kind, close_follow))
 
 
 def remove_follower(limits: Limits) -> Action:
-    """To be followed no longer."""
+    """End the target's follow of the actor."""
     rule = transitions.remove_follower(
         whispers=not limits.whispers_hidden, mutual=limits.mutual_approval
     )
@@ -72,28 +69,28 @@ def remove_follower(limits: Limits) -> Action:
 
 
 def block(limits: Limits) -> Action:
-    """To have nothing to do with somebody."""
+    """Block the target and end all follows and requests between the two."""
     rule = transitions.block(limits.blocks_max)
     return Action("block", rule, Outcome.CANNOT_DO_TO_SELF, takes=True)
 
 
 def unblock() -> Action:
-    """To end a block."""
+    """End a block."""
     return Action("unblock", transitions.unblock(), Outcome.NOT_BLOCKED)
 
 
 def mute(until: Millis | None) -> Action:
-    """To hear nothing of somebody, for good or `until` a date."""
+    """Mute the target, without an end or `until` a date."""
     return Action("mute", transitions.mute(until), Outcome.CANNOT_DO_TO_SELF, (until,))
 
 
 def unmute() -> Action:
-    """To end a mute."""
+    """End a mute."""
     return Action("unmute", transitions.unmute(), Outcome.NOT_MUTED)
 
 
 def accept_request(limits: Limits) -> Action:
-    """To grant a request; where all follows are mutual, both follow."""
+    """Accept a request; if all follows are mutual, also follow back."""
     rule = transitions.accept_request(
         limits.following_max, whispers=not limits.whispers_hidden, mutual=limits.mutual_approval
     )
@@ -101,22 +98,22 @@ def accept_request(limits: Limits) -> Action:
 
 
 def decline_request() -> Action:
-    """To refuse a request."""
+    """Decline a request."""
     return Action("declineRequest", transitions.decline_request(), Outcome.NO_REQUEST, takes=True)
 
 
 def cancel_request() -> Action:
-    """To take a request back."""
+    """Cancel the actor's own request."""
     return Action("cancelRequest", transitions.cancel_request(), Outcome.NO_REQUEST, takes=True)
 
 
 def dismiss() -> Action:
-    """To be shown somebody as a suggestion no more."""
+    """Never suggest the target to the actor again."""
     return Action("dismiss", transitions.dismiss(), Outcome.CANNOT_DO_TO_SELF)
 
 
 def undo(limits: Limits, receipt_id: UUID, taken: Taken) -> Action:
-    """To give back, once, what the change of a receipt took."""
+    """Restore, once, what the change of a receipt ended."""
     rule = transitions.undo(limits.following_max, taken, whispers=not limits.whispers_hidden)
     token = undo_token(receipt_id)
     return Action(UNDO, rule, Outcome.CANNOT_UNDO, (token,), spends=receipt_id)

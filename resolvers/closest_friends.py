@@ -1,6 +1,6 @@
-"""The viewer's friends, closest first. Knows nothing of how close anybody is in numbers.
+"""The viewer's friends, closest first.
 
-The ranks are the viewer's own: what somebody else did orders nothing that others see.
+The order uses the viewer's own ranks only, so it reveals nothing about what others did.
 """
 
 import asyncio
@@ -11,17 +11,17 @@ from resolvers.pages import pages_of
 from resolvers.scope import Scope
 
 ORDERED_MAX = 5_000
-"""As many friends as are cached; older friendships than these come after, by their dates."""
+"""As many friends as are cached. Older friendships follow these, ordered by date."""
 
 
 async def closest_friends(scope: Scope, window: Window) -> Page:
-    """A window of the viewer's own friends, whose first are the closest, and of these the newest.
+    """A window of the viewer's friends, closest first, and newest first at the same rank.
 
-    A position holds a date and an id: where it stands is looked up anew, also when it is no friend
-    any more.
+    A cursor holds a date and an id. Its place is looked up on each read, even if the user is no
+    longer a friend.
 
     Raises:
-        Unauthenticated: nobody asks.
+        Unauthenticated: the request has no viewer.
     """
     viewer = scope.must_have_viewer()
     head, ranks = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""Whom the viewer may follow, for a whole screen at once. Knows nothing of the rule itself."""
+"""Whether the viewer may follow users, for a whole screen at once."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from resolvers.scope import Scope
 
 
 async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibility]:
-    """What the viewer would be told for following each of `users`: three batches for all.
+    """The expected result of following each of `users`, from three batches in total.
 
-    From what the caches know: the answer to a `followUser` may differ from this.
+    It reads caches, so the result of a `followUser` may differ.
     """
     viewer = scope.viewer
     if viewer is None:
@@ -28,7 +28,7 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
     )
     following = counts.following + counts.whispers + counts.outgoing_requests
 
-    @cache  # most users of a screen are alike
+    @cache  # most users of a screen have equal kinds and privacy
     def told(kinds: int, privacy: Privacy) -> Eligibility:
         if kinds == SELF.kinds:
             return Eligibility.SELF
@@ -40,7 +40,7 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
 
 
 def _before(tie: Relation, following: int, own: Account, other: Privacy) -> Before:
-    """What the rule would be asked, but for what it does not decide by: dates and versions."""
+    """The input of the rule, without versions and dates: the result does not depend on them."""
     unversioned = Version(0)
     return Before(
         edge=Edge(tie.kind, tie.flags, tie.since, unversioned),

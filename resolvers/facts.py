@@ -1,7 +1,7 @@
-"""What owners of lists and who asks say about themselves, and what that means for all of them.
+"""Facts about the owners of lists and the viewer, computed once for a column of users.
 
-Nearly all accounts are open, nearly no viewer has a block and nearly nobody is absent: that is
-found out once for a column of users, for all fields that show it. Knows nothing of pages.
+Nearly all accounts are open, nearly no viewer has a block and nearly no user is absent, so these
+checks are made once for a column and shared by all fields that show it.
 """
 
 from asyncio import Future
@@ -20,28 +20,28 @@ from storage.ports import Profile
 
 
 class Facts(NamedTuple):
-    """Of some owners, and who asks for their lists."""
+    """The profiles of some owners, and what they mean for the viewer."""
 
     accounts: Sequence[Account]
-    """Of the owners."""
+    """The owners' accounts."""
     counts: Sequence[Counts]
-    """Of the owners, too."""
+    """The owners' counts."""
     blocks: int
-    """Between how many users and who asks there is a block."""
+    """The number of users with a block between them and the viewer."""
     are_open: bool
-    """Whether none of the owners hides anything."""
+    """Whether all owners' lists are public."""
     have_absent: bool
-    """Whether anybody is absent from any of their lists."""
+    """Whether any of the owners' lists holds absent users."""
 
 
 class ProfileLoader(Loader[UserId, Profile]):
-    """Profiles, each read once a request."""
+    """Loads profiles, each once a request."""
 
     _latest: tuple[list[UserId], UserId | None, Facts] | None = None
     _asked_alike: Question[UserId] | None = None
 
     def ask_alike(self, users: Sequence[UserId]) -> "Future[None] | None":
-        """The same as `ask`, with the same future for all who ask alike until it is done."""
+        """Like `ask`, but callers with the same users share one future until it is done."""
         latest = self._asked_alike
         if latest is not None and not latest[1].done() and latest[0] == users:
             return latest[1]
@@ -52,8 +52,8 @@ class ProfileLoader(Loader[UserId, Profile]):
     def plain_totals(
         self, kind: ListKind, owners: Sequence[UserId], asker: UserId | None
     ) -> list[int] | None:
-        """How long the owners' lists are, if they were asked for just so and nobody of them, nor
-        who asks, has said or done anything that could change that for anybody; None: it may be.
+        """The length of each owner's list, if the profiles were read for exactly these users and
+        nothing about the owners or the viewer hides anything. None: use `facts`.
         """
         known = self._known
         if not isinstance(known, PlainProfiles):
@@ -63,8 +63,8 @@ class ProfileLoader(Loader[UserId, Profile]):
         return known.column.totals[kind][: len(owners)]
 
     def facts(self, owners: Sequence[UserId], asker: UserId | None) -> Facts:
-        """Of users whose profiles are known."""
-        # Several fields of one column of users ask one after the other.
+        """The facts about users whose profiles are loaded."""
+        # Several fields of one column of users call this one after the other.
         if self._latest is not None and self._latest[:2] == (owners, asker):
             return self._latest[2]
         users = owners if asker is None else [*owners, asker]
@@ -75,13 +75,13 @@ class ProfileLoader(Loader[UserId, Profile]):
 
 
 def _facts(profiles: Sequence[Profile], owners: int, *, is_asked: bool) -> Facts:
-    """Of so many owners' profiles, and the viewer's after them, if somebody asks."""
+    """The facts from the owners' profiles, followed by the viewer's if `is_asked`."""
     if not profiles:
         return Facts((), (), 0, are_open=True, have_absent=False)
     accounts, counts = zip(*profiles, strict=True)
     blocks = counts[-1].blocks + counts[-1].blocked if is_asked else 0
     accounts, counts = accounts[:owners], counts[:owners]
-    # Nearly all are the one default: that is counted without a call for each.
+    # Nearly all are the one default account: `count` finds that without a call for each.
     are_open = accounts.count(DEFAULT) == owners or all(map(_IS_OPEN, accounts))
     return _made((accounts, counts, blocks, are_open, any(map(_ABSENT_OF, counts))))
 

@@ -1,4 +1,4 @@
-"""How fresh an answer is, and how fresh it has to be. Knows nothing of where that is asked for."""
+"""Freshness: how fresh a response is, and how fresh a request requires it to be."""
 
 import contextlib
 from collections.abc import Sequence
@@ -20,56 +20,56 @@ LAGGING = frozenset(
         OwnListKind.INCOMING_REQUESTS,
     }
 )
-"""Lists of what others have done: it arrives by their owner's lane. All others are exact."""
+"""Lists of what others have done, which their owner's lane carries. All other lists are exact."""
 
 
 class Freshness(NamedTuple):
-    """Up to when everything that was acknowledged is in a page, and how long ago that was."""
+    """The time up to which all acknowledged changes are in a page, and its age."""
 
     as_of: Millis
     lag_ms: int
     is_degraded: bool
-    """Whether the caches had no part in it."""
+    """Whether the page was read without the caches."""
 
 
 async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
-    """Whatever this request reads from now on is at least as fresh as all these moments.
+    """Ensure that all later reads of this request include all these moments.
 
     Raises:
-        Stale: the graph is not, and did not become so in time.
+        Stale: the lanes did not reach the moments in time.
         Unavailable: PostgreSQL is.
     """
     wait_s = scope.limits.freshness_wait_ms / 1000
     wanted = by_lane(moments)
     told = not wanted or await scope.stores.catch_up.reach(wanted, wait_s)
     scope.since = max((moment.at for moment in moments if not moment.lanes), default=None)
-    # A cache that could not be told may be back in a moment, with what was there before.
+    # A cache that could not be updated may be reachable again soon, with outdated entries.
     scope.read_from(scope.stores.fresh if told else scope.stores.rows)
 
 
 async def accounts_now(scope: Scope) -> Moment | None:
-    """Of what has just been said of accounts; None where the database's clock cannot be asked."""
+    """The moment of account changes made until now. None if PostgreSQL is unavailable."""
     with contextlib.suppress(Unavailable):
         return moment_of_accounts((await scope.stores.outbox.arrived()).now)
     return None
 
 
 async def note_arrival(scope: Scope) -> None:
-    """Looks how far the graph has come, for `freshness_of` what is read after this.
+    """Read the lanes' watermarks, for `freshness_of` pages that are read after this.
 
-    Nothing is noted where PostgreSQL cannot be asked: the rest of the answer may do without.
+    Does nothing if PostgreSQL is unavailable: the rest of the response does not need it.
     """
     failures = scope.stores.redis.failures
     with contextlib.suppress(Unavailable):
         scope.arrival = Arrival(await scope.stores.outbox.arrived(), failures)
-        scope.read_from(scope.stores.fresh)  # memory may be older than what was looked at
+        scope.read_from(scope.stores.fresh)  # the local cache may be older than the watermarks
 
 
 def freshness_of(scope: Scope, lists: Sequence[ListOf]) -> list[Freshness]:
-    """How fresh the pages of these lists are that this request has read.
+    """The freshness of each list's page in this request.
 
     Raises:
-        Unavailable: nothing was noted before they were.
+        Unavailable: `note_arrival` could not read the watermarks before the pages.
     """
     arrival = scope.arrival
     if arrival is None:

@@ -1,7 +1,4 @@
-"""What recording interactions is: services tell what users did, in batches.
-
-Knows nothing of weights and decay: those are in `graph.affinity`.
-"""
+"""Recording interactions: services report in batches what users did."""
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
@@ -17,7 +14,7 @@ from resolvers.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Result(result.Result):
-    """What became of it, and how many were recorded."""
+    """The result of the recording, and how many interactions were recorded."""
 
     recorded: int
 
@@ -28,15 +25,15 @@ async def record_interactions(
     idempotency_key: str | None = None,
     said: object = None,
 ) -> Result:
-    """Records all but what users did to themselves, and what is of deleted accounts.
+    """Record all interactions except those with oneself and those of deleted accounts.
 
-    Recording twice counts twice; but with a key that was used before, the first result is told
-    again. The key is of what was `said`: what was said without a date is dated anew each time. Keys
-    are of all services together.
+    Recording a batch twice counts twice. With a key that was used before, it returns the first
+    result. The key is compared with `said`, the input as sent, because interactions without a date
+    get a new one on each request. All services share one space of keys.
 
     Raises:
-        Forbidden: no service asks.
-        Unavailable: PostgreSQL is. With a key, doing it again is safe.
+        Forbidden: the request is not from a service.
+        Unavailable: PostgreSQL is. With a key, repeating the request is safe.
     """
     scope.must_be_service()
     request = keyed(SERVICES, idempotency_key, "recordInteractions", said)

@@ -1,4 +1,4 @@
-"""What a user may still do: how many users to follow and to block, and how many changes to make."""
+"""Remaining limits: how many users a user may still follow and block, and how many changes make."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,19 +10,19 @@ from storage.ports import Usage
 
 
 class Quota(NamedTuple):
-    """A number of edges that a user may have, and how many they have."""
+    """The maximum number of edges a user may have, and the number in use."""
 
     limit: int
     used: int
 
     @property
     def remaining(self) -> int:
-        """How many more there may be. A lowered limit takes no edge away, and leaves 0."""
+        """How many more are allowed: 0 if the limit was lowered below the number in use."""
         return max(0, self.limit - self.used)
 
 
 class RemainingLimits(NamedTuple):
-    """The limits of one user, and what is left of them."""
+    """One user's limits, and how much of each is left."""
 
     user: UserId
     following: Quota

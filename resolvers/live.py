@@ -1,8 +1,7 @@
-"""What a subscriber hears, and when: their own events, live relations, live counts.
+"""Subscriptions: the viewer's own events, live relations and live counts.
 
-Each of these is woken by news of one user, and then reads for itself: between two events nothing
-is kept but a position or the last answer, and while nothing happens nothing is done.
-Knows nothing of transports.
+A subscription waits for notifications about a few users and then reads the stores itself. Between
+two notifications it holds only a position or the last result, and does no work.
 """
 
 import asyncio
@@ -27,16 +26,16 @@ from storage.redis.events import Batch, checked_cursor
 T = TypeVar("T")
 
 Seen: TypeAlias = tuple[Relation, Millis | None]
-"""How the viewer stands to somebody, and when their mute ends, which the relation does not tell."""
+"""The viewer's relation to a user, and when their mute ends: the relation does not hold that."""
 
 BATCH = 100
 RETRY_S = 1.0
-"""How long a subscriber leaves a part alone that is down, give or take a half."""
+"""The pause before an unavailable part is asked again, plus or minus a half."""
 
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What the viewer hears, and the position to resume from; no event where some were lost."""
+    """One event and the cursor to resume after it. Without an event: some events were lost."""
 
     cursor: str
     type: EventType | None = None
@@ -46,13 +45,13 @@ class Heard:
 async def relationship_events(
     scope: Scope, types: Collection[EventType] | None, after: str | None
 ) -> AsyncGenerator[Heard, None]:
-    """The viewer's own events, from now or from `after` on; of `types`, or of all.
+    """The viewer's own events from now or after the cursor `after`; of `types`, or all.
 
     Raises:
-        Unauthenticated: nobody asks.
-        BadCursor: `after` is none.
-        Overloaded: this process serves as many subscriptions as it may.
-        Unavailable: Redis is, at the start. Later on it is waited for.
+        Unauthenticated: the request has no viewer.
+        BadCursor: `after` is not a cursor.
+        Overloaded: this process has its maximum number of subscriptions.
+        Unavailable: Redis is, at the start. Later the subscription waits for it.
     """
     viewer = scope.must_have_viewer()
     position = None if after is None else checked_cursor("after", after)
@@ -89,12 +88,12 @@ def _heard(
 async def relation_changed(
     scope: Scope, others: Sequence[UserId]
 ) -> AsyncGenerator[list[tuple[UserId, Relation]], None]:
-    """How the viewer stands to each of `others`: first to all, then to those for whom it changed.
+    """The viewer's relation to each of `others`: first all, then those that changed.
 
     Raises as `relationship_events` does.
     """
     viewer = scope.must_have_viewer()
-    scope.since = scope.since or 0  # who is woken because somebody has gone is not woken again
+    scope.since = scope.since or 0  # read the absences that this process has been notified of
     others = list(dict.fromkeys(others))
     shown: dict[UserId, Seen] = {}
     with scope.stores.interests.of(viewer) as interest:
@@ -122,14 +121,14 @@ async def _relations_seen(
 
 
 async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, None]:
-    """`user`, at first and whenever the counts are others, as far as the viewer sees them.
+    """Yield `user` at first and whenever the counts that the viewer can see have changed.
 
-    At most once in `scope.limits.counts_every_s`, however fast they change; the last is never left
-    out. Raises as `relationship_events` does, but nobody has to be signed in.
+    At most once in `scope.limits.counts_every_s`; the last change is always reported. Raises as
+    `relationship_events` does, but does not require a viewer.
     """
     scope.since = scope.since or 0
     shown: Sequence[int | None] | None = None
-    # What the viewer may see depends on what they are to the user, and on their own blocks.
+    # The viewer's access depends on their relation to the user, and on their own blocks.
     with scope.stores.interests.of(user, *askers(scope)) as interest:
         while True:
             await interest.news()
@@ -147,7 +146,7 @@ async def _counts_seen(scope: Scope, user: UserId) -> Sequence[int | None]:
 
 
 async def _when_available(read: Callable[[], Awaitable[T]]) -> T:
-    """What `read` returns, once the parts that it needs are there."""
+    """The result of `read`, repeated until the parts that it needs are available."""
     while True:
         try:
             return await read()

@@ -1,13 +1,13 @@
-"""One call for all who ask in the same turn of the event loop. Knows nothing of what is loaded.
+"""Batch loading: one store call for all keys requested in the same turn of the event loop.
 
-Each key is asked for once, and what a request has read, it does not read again.
+Each key is loaded once; a request does not read again what it has read.
 
-* A waiter who is cancelled leaves alone: everybody waits for a future of their own.
-* A batch that fails, is cancelled or takes too long fails for all its waiters, and nothing of it
-  is remembered.
-* A batch runs in the context variables of whoever asked first: it must not read any.
+* Each waiter has its own future, so cancelling one waiter does not affect the others.
+* A batch that fails, is cancelled or takes too long fails for all its waiters, and none of its
+  values are stored.
+* A batch runs in the context variables of the first waiter, so it must not read any.
 
-Not aiodataloader, whose futures and tasks make a load of one key take 22 µs; here it takes 9.
+aiodataloader is not used: its futures and tasks take 22 µs for a load of one key, this loader 9 µs.
 """
 
 import asyncio
@@ -22,16 +22,16 @@ V = TypeVar("V")
 T = TypeVar("T")
 
 BATCH_S_MAX = 10.0
-"""Longer than every time-out below it: only a batch that is stuck reaches it."""
+"""Longer than all timeouts of the stores, so only a stuck batch reaches it."""
 
 Question: TypeAlias = tuple[Sequence[K], "asyncio.Future[None]"]
-"""The keys that somebody waits for, and what tells them that these are known."""
+"""The keys of a waiter, and the future that is done when they are loaded."""
 
 
 class Loader(Generic[K, V]):
     """Loads columns of keys. `batch` takes distinct keys and returns the value of each.
 
-    A thousand keys cost one future, not a thousand.
+    A request for a thousand keys costs one future.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class Loader(Generic[K, V]):
         self._known: Mapping[K, V] = {}
         self._asked: list[Question[K]] = []
         self._coming: Collection[K] = ()
-        """Keys whose values are on their way, in a batch or with something else."""
+        """The keys that are being loaded, by a batch or by `bring`."""
         self._awaited: list[Question[K]] = []
-        """Who waits for these besides."""
+        """Waiters for keys that are being loaded."""
 
     async def load(self, key: K) -> V:
         """The value of one key."""
@@ -60,9 +60,9 @@ class Loader(Generic[K, V]):
         return self.known(keys)
 
     def ask(self, keys: Sequence[K]) -> "asyncio.Future[None] | None":
-        """Asks, and returns what tells that all of them are known; None: they are already.
+        """Request keys. Return a future that is done when all are loaded, or None if they are.
 
-        For whoever has more to ask in the same turn: without a task for each question.
+        For callers that request more in the same turn: it needs no task for each request.
         """
         if self.knows(keys):
             return None
@@ -74,17 +74,17 @@ class Loader(Generic[K, V]):
         return answer
 
     def may_bring(self, keys: Sequence[K]) -> bool:
-        """Whether some of these are not known, and none is asked for or on its way."""
+        """Whether some of these keys are missing and no key is being loaded: then call `bring`."""
         if self._coming or self._asked:
             return False
         return not all(map(self._known.__contains__, keys))
 
     async def bring(self, keys: Sequence[K], read: Awaitable[tuple[T, Mapping[K, V]]]) -> T:
-        """What is read together with the values of these keys: without a task, where one question
-        can ask for both. Only if `may_bring` says so.
+        """Await `read`, store the values that it returns for these keys, and return its result.
 
-        Whoever asks for these keys meanwhile waits for it, but if it fails, it fails alone. It has
-        no bound of its own: it is awaited by one request, which has one.
+        It saves a task where one query can read both. Call it only if `may_bring` returns True.
+        Requests for these keys wait meanwhile; if `read` fails, they load the keys themselves. It
+        has no timeout: the request that awaits it has one.
         """
         self._coming = keys
         try:
@@ -95,7 +95,7 @@ class Loader(Generic[K, V]):
         return found
 
     def _arrived(self) -> None:
-        """What was on its way is known, or has failed: who waits besides may have to ask again."""
+        """Resolve the waiters whose keys are loaded; load the keys of the others."""
         self._coming = ()
         if not self._awaited:
             return
@@ -109,11 +109,11 @@ class Loader(Generic[K, V]):
                 self._ask((keys, answer))
 
     def known(self, keys: Sequence[K]) -> list[V]:
-        """The values of keys that are known, in their order."""
+        """The values of loaded keys, in their order."""
         return list(map(self._known.__getitem__, keys))
 
     def knows(self, keys: Sequence[K]) -> bool:
-        """Whether the values of all these keys are known."""
+        """Whether all these keys are loaded."""
         return all(map(self._known.__contains__, keys))
 
     def _ask(self, question: Question[K]) -> None:
@@ -135,7 +135,7 @@ class Loader(Generic[K, V]):
             found = await self._batch(wanted)
             if len(found) != len(wanted):
                 raise ValueError("A batch has one value for each of its keys.")
-            # What a request has read, it goes on knowing.
+            # Values that the request has read before take precedence.
             self._known = {**found, **self._known} if self._known else found
         except asyncio.CancelledError as cancelled:
             failure = Unavailable("A store")
@@ -151,12 +151,12 @@ class Loader(Generic[K, V]):
                 answer.set_result(None)
             else:
                 answer.set_exception(failure)
-                answer.exception()  # who asked may have failed before, and never look
+                answer.exception()  # mark it retrieved: its waiter may have failed before
 
     def _wanted(self, asked: Sequence[Question[K]]) -> list[K]:
-        """Each key that is not known yet, once."""
+        """The distinct keys that are not loaded yet."""
         first, *others = [keys for keys, _ in asked]
-        # The fields of one user, or of one column of users, ask for the same keys.
+        # The fields of one user, or of one column of users, request the same keys.
         columns = [first, *(keys for keys in others if keys != first)]
         distinct = dict.fromkeys(chain.from_iterable(columns))
         return (

@@ -1,4 +1,4 @@
-"""A value that one request works out once, for all of its fields. Knows nothing of what it is."""
+"""A value that one request computes once for all of its fields."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,9 +8,9 @@ T = TypeVar("T")
 
 
 class Once(Generic[T]):
-    """Whoever asks first works it out, and who asks meanwhile waits.
+    """Computes a value on first use; concurrent callers wait for it.
 
-    Where the first fails, or is cancelled, the next one tries: neither an error is kept nor a task.
+    If the computation fails or is cancelled, the next caller tries again. Errors are not stored.
     """
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class Once(Generic[T]):
         self._found: tuple[T] | None = None
 
     async def get(self, work_out: Callable[[], Awaitable[T]]) -> T:
-        """The value; `work_out` is asked for it if nobody was before."""
+        """The value, computed by `work_out` if it is not known yet."""
         async with self._turn:
             if self._found is None:
                 self._found = (await work_out(),)

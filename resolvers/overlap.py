@@ -1,7 +1,7 @@
-"""What two people's lists have in common, and lists that are filtered by it.
+"""Overlaps: what two users' lists have in common, and lists filtered by an overlap.
 
-Knows nothing of cursors. An overlap is found from its shorter side, and read whole: a page of it is
-cut out of all its entries, so that its total is the number of them.
+An overlap is found from its shorter side and read whole. Its pages are cut out of all its entries,
+so its total is their number.
 """
 
 import asyncio
@@ -19,32 +19,32 @@ from resolvers.scope import Scope
 from storage.ports import Side, Whispers
 
 COUNTED_MAX = 10_000
-"""How far the entries since a date are counted: they are read for it."""
+"""Totals since a date are counted up to this number, because counting reads the entries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which of somebody's followers are shown."""
+    """Which followers of a user are shown."""
 
     viewer_follows: bool | None = None
     since: Millis | None = None
 
     def cut(self, window: Window) -> Window:
-        """What of a window began late enough."""
+        """The part of a window that is not older than `since`."""
         if self.since is None:
             return window
         return window._replace(before=max(window.before, since(self.since)))
 
 
 class Overlap(NamedTuple):
-    """All entries that two lists have in common, newest first, if the viewer may open both."""
+    """All common entries of two lists, newest first, if the viewer may open both lists."""
 
     access: Access
     entries: Sequence[Position]
 
 
 def opened(overlaps: Sequence[Overlap], window: Window) -> Opened:
-    """The same window of each of them."""
+    """The same window of each overlap."""
     return Opened(
         [access for access, _ in overlaps],
         [cut(entries, window) for _, entries in overlaps],
@@ -53,17 +53,17 @@ def opened(overlaps: Sequence[Overlap], window: Window) -> Opened:
 
 
 async def known_followers(scope: Scope, owners: Sequence[UserId]) -> list[Overlap]:
-    """Who follows each of the owners, and is followed by the viewer: by a whisper, too.
+    """The followers of each owner whom the viewer follows, publicly or by a whisper.
 
     Raises:
-        Unauthenticated: nobody asks.
+        Unauthenticated: the request has no viewer.
     """
     viewer = scope.must_have_viewer()
     return await _overlaps(scope, ListKind.FOLLOWERS, owners, viewer)
 
 
 async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId) -> list[Overlap]:
-    """Whom each of the owners and the other follow. Each side's whispers only towards itself."""
+    """The users whom both each owner and `other` follow. Whispers count only for their owners."""
     (theirs,) = await _accesses(scope, ListKind.FOLLOWING, [other])
     if theirs is not Access.VISIBLE:
         return [Overlap(theirs, ())] * len(owners)
@@ -76,11 +76,11 @@ async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId
 async def filtered_followers(
     scope: Scope, owners: Sequence[UserId], window: Window, chosen: Filter
 ) -> Opened:
-    """A window of each owner's followers, without those who are filtered out."""
+    """A window of each owner's followers that match the filter."""
     narrow = chosen.cut(window)
     if chosen.viewer_follows is None:
         found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow)
-        return found._replace(totals=[None] * len(owners))  # those were of the whole lists
+        return found._replace(totals=[None] * len(owners))  # these count the unfiltered lists
     if chosen.viewer_follows:
         return opened(await known_followers(scope, owners), narrow)
     viewer = scope.must_have_viewer()
@@ -99,7 +99,7 @@ async def filtered_followers(
 async def filtered_totals(
     scope: Scope, owners: Sequence[UserId], chosen: Filter
 ) -> list[int | None]:
-    """How many entries the viewer can page through, counted up to `COUNTED_MAX` since a date."""
+    """How many entries the viewer can page through. With a date, at most `COUNTED_MAX`."""
     if chosen.viewer_follows is False and chosen.since is None:
         wholes, overlaps = await asyncio.gather(
             totals(scope, ListKind.FOLLOWERS, owners), known_followers(scope, owners)
@@ -118,7 +118,7 @@ async def filtered_totals(
 async def _overlaps(
     scope: Scope, kind: Side, owners: Sequence[UserId], other: UserId
 ) -> list[Overlap]:
-    """Who in the owners' lists is followed by the other."""
+    """The entries of each owner's list whom `other` follows."""
     accesses = await _accesses(scope, kind, owners)
     absent = await scope.absent()
     entries: dict[UserId, Sequence[Position]] = {}

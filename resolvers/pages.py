@@ -1,9 +1,9 @@
-"""How a page of many users' lists is read, as the viewer may see it. Knows nothing of cursors.
+"""Pages of many users' lists, as the viewer may see them.
 
-Whom there is a block with, the viewer finds in nobody's list: so pages are read a little longer
-than they are shown, by as many entries as there are blocks. That way a page is short only at the
-end of its list, and one read is nearly always enough. Who is absent is in nobody's list either: as
-that is nearly nobody, only pages that hold one are read again.
+Users with a block between them and the viewer are left out of all lists. Pages are read longer than
+shown, by the number of blocks, so that one read is nearly always enough and only the last page of a
+list is short. Absent users are left out too. They are so few that only pages that hold one are read
+again.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from resolvers.access import accesses_of, askers, is_plain, own_kind, plain_tota
 from resolvers.scope import NOBODY, Scope
 
 CHUNK = 500
-"""As many entries more than a page shows are read at once, at most."""
+"""The maximum number of extra entries in one read."""
 
 CHUNKS_MAX = 50
-"""After so many reads a page may be short: of whom it would show, 25,000 in a row are left out."""
+"""After this many reads a page may be short: 25,000 entries in a row were left out."""
 
 Leaves = Callable[[Relation], bool]
-"""Whether an entry is left out, by what the viewer is to them."""
+"""Whether an entry is left out, by the viewer's relation to its user."""
 
 
 AnyList: TypeAlias = ListKind | OwnListKind
@@ -34,23 +34,23 @@ AnyList: TypeAlias = ListKind | OwnListKind
 T = TypeVar("T")
 
 _USER = itemgetter(1)
-"""Whom an entry is of."""
+"""The user of an entry."""
 
 
 class Opened(NamedTuple):
-    """Pages of lists as a viewer finds them, in columns: empty where a list may not be opened."""
+    """Pages of lists as the viewer sees them, in columns. Empty where the viewer has no access."""
 
     accesses: Sequence[Access]
     pages: Sequence[Page]
     totals: Sequence[int | None]
-    """How long each list is for them, where that is known already."""
+    """The length of each list for the viewer, if known already."""
 
 
 class Omission(NamedTuple):
-    """Who is left out of pages, and how many these are at most."""
+    """Which entries are left out of pages, and the maximum number of them."""
 
     leaves: Leaves | None
-    """None: nobody for what the viewer is to them."""
+    """None: leave out nobody because of the viewer's relation."""
     most: int
     absent: Set[UserId] = NOBODY
 
@@ -61,7 +61,8 @@ async def pages_of(
     """The same window of every owner's list, as the viewer may see it."""
     absent = await scope.absent()
     read = _one_more(window) if absent else window
-    # Pages come as their owners and services see them; and what tells who may, beside them.
+    # Reads the pages as their owners see them and, at the same time, the profiles that decide who
+    # may see them.
     profiles, users = scope.profiles, [*owners, *askers(scope)]
     if profiles.may_bring(users):
         pages = await profiles.bring(users, scope.profiled_pages(kind, owners, read, users))
@@ -91,7 +92,7 @@ async def _by_rules(
     pages: Mapping[UserId, Page],
     absent: Set[UserId],
 ) -> Opened:
-    """The same where some owners hide something, or the viewer is shown more or less than others.
+    """The same if some owners hide something, or the viewer sees more or less than others.
 
     `pages` are one entry longer than the window if anybody is absent.
     """
@@ -120,7 +121,7 @@ _NOTED = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
 async def own_pages_of(
     scope: Scope, kind: OwnListKind, owners: Sequence[UserId], window: Window
 ) -> Opened:
-    """The same of a list that is the viewer's alone. What they have noted, they go on seeing."""
+    """The same of a list that only the viewer may open. `_NOTED` lists show absent users too."""
     absent = NOBODY if kind in _NOTED else await scope.absent()
     read = _one_more(window) if absent else window
     pages = await _read(scope, kind, owners, read)
@@ -139,7 +140,7 @@ def _visible(
 def _own_only(
     scope: Scope, owners: Sequence[UserId], counts: Sequence[Counts]
 ) -> dict[UserId, Counts]:
-    """The counts of those owners of whom the viewer may know more than others do."""
+    """The counts of the owners of whom the viewer may see more than others."""
     return {
         owner: count
         for owner, count in zip(owners, counts, strict=True)
@@ -150,7 +151,7 @@ def _own_only(
 async def without(
     scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window, omission: Omission
 ) -> dict[UserId, Page]:
-    """The same window of every owner's list, refilled where entries are left out."""
+    """The same window of every owner's list, refilled after entries are left out."""
     if not owners:
         return {}
     wide = window._replace(size=window.size + 1 + min(omission.most, CHUNK))
@@ -162,7 +163,7 @@ async def without(
 
 
 def present_only(entries: Sequence[Position], absent: Set[UserId]) -> Sequence[Position]:
-    """The entries but for those who are absent."""
+    """The entries without absent users."""
     if not absent or absent.isdisjoint(map(_USER, entries)):
         return entries
     return [entry for entry in entries if entry[1] not in absent]
@@ -175,9 +176,7 @@ async def _present(
     window: Window,
     absent: Set[UserId],
 ) -> dict[UserId, Page]:
-    """Pages that may be read by one entry more, as the window has them, refilled where anybody in
-    them is absent.
-    """
+    """Cut the extra entry off pages, and refill pages that hold absent users."""
     shown = {owner: _without_one_more(page, window) for owner, page in pages.items()}
     held = [
         owner for owner, page in pages.items() if not absent.isdisjoint(map(_USER, page.entries))
@@ -188,7 +187,7 @@ async def _present(
 
 
 def _one_more(window: Window) -> Window:
-    """So that the last page of a list is known for it, though only absent ones follow."""
+    """One more entry shows whether a page is the last, even if only absent users follow."""
     return window._replace(size=window.size + 1)
 
 
@@ -200,14 +199,14 @@ def _without_one_more(page: Page, window: Window) -> Page:
 
 
 def is_barred(relation: Relation) -> bool:
-    """Whether there is a block between the two."""
+    """Whether there is a block between the two users, in either direction."""
     return relation.kinds & 15 == Kind.BLOCK or relation.kinds >> 4 & 15 == Kind.BLOCK
 
 
 async def _own(
     scope: Scope, kind: ListKind, window: Window, counts: Mapping[UserId, Counts]
 ) -> dict[UserId, Page]:
-    """The pages that hold whispers."""
+    """The pages of lists that hold whispers."""
     whispered = {
         owner: own
         for owner, count in counts.items()
@@ -250,7 +249,7 @@ async def _shown(scope: Scope, page: Page, omission: Omission) -> list[Position]
 
 
 def _beyond(window: Window, page: Page) -> Window:
-    """What comes after a page that was full."""
+    """The window after a full page."""
     if window.backward:
         return window._replace(before=page.entries[0])
     return window._replace(after=page.entries[-1])
@@ -259,7 +258,7 @@ def _beyond(window: Window, page: Page) -> Window:
 async def _read(
     scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window
 ) -> dict[UserId, Page]:
-    """Pages as the owners themselves and services see them, and others all but the blocks."""
+    """Pages as the owners and services see them. For others, users with a block are not removed."""
     if isinstance(kind, OwnListKind):
         return dict(await scope.stores.own_lists.pages(kind, owners, window))
     whose = owners if scope.sees_everything else [o for o in owners if o == scope.viewer]

@@ -1,9 +1,8 @@
-"""How relation checks are read: once a pair, from the side that knows best; and shown.
+"""Relation checks: read each pair once, from the side that is exact, and hide what must be hidden.
 
-Knows nothing of caches, nor of who may know what. A viewer's own follows stand in the viewer's own
-row the moment they are written, while the other side may still wait for a worker: so whatever
-touches the viewer is asked of the viewer's side, and turned round; and never of what this process
-remembers of it, for another one may have written since.
+A viewer's own follows are in the viewer's own row as soon as they are written, while the reverse
+row waits for a worker. So a pair with the viewer is read from the viewer's side and reversed. It is
+never read from the local cache: another process may have changed it.
 """
 
 from collections.abc import Sequence
@@ -16,16 +15,16 @@ from storage.ports import Check
 
 
 async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[RelationColumn]:
-    """One column a check, one relation for each of its others, as far as the viewer may know it."""
+    """One column for each check, as far as the viewer may see the relations."""
     viewer = scope.viewer
     if len(checks) == 1 and checks[0].user == viewer and viewer not in checks[0].others:
-        (whole,) = await scope.stores.fresh.relations.between(checks)  # nearly all there are
+        (whole,) = await scope.stores.fresh.relations.between(checks)  # the usual case
         return [sight.own(scope, await scope.absent(), checks[0].others, whole)]
     return await sight.shown(scope, checks, await _whole(scope, checks))
 
 
 async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
-    """One relation a pair, in their order, as far as the viewer may know it."""
+    """One relation for each pair, in order, as far as the viewer may see it."""
     others: dict[UserId, list[UserId]] = {}
     for source, target in pairs:
         others.setdefault(source, []).append(target)
@@ -35,7 +34,7 @@ async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
 
 
 async def of_viewer(scope: Scope, users: Sequence[UserId]) -> RelationColumn:
-    """How the viewer stands to each of these, shown; nobody is a stranger to all."""
+    """The viewer's relation to each user, as far as visible. An anonymous viewer has none."""
     if scope.viewer is None:
         return column_of([STRANGERS] * len(users))
     ties = column_of(await scope.ties.load_many(users))
@@ -43,7 +42,7 @@ async def of_viewer(scope: Scope, users: Sequence[UserId]) -> RelationColumn:
 
 
 async def _whole(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:
-    """The same as it is stored, as the viewer may rely on it."""
+    """The stored relations, exact for the viewer's own pairs."""
     stores, viewer = scope.stores, scope.viewer
     if len(checks) == 1 and _is_plain(checks[0], viewer):
         return await stores.relations.between(checks)
@@ -64,13 +63,13 @@ async def _whole(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:
 
 
 def _is_plain(check: Check, viewer: UserId | None) -> bool:
-    """Whether the store may be asked just so."""
+    """Whether the check can be passed to the store unchanged."""
     user, others, _ = check
     return user not in others and viewer not in others
 
 
 def _asked(checks: Sequence[Check], viewer: UserId | None) -> dict[UserId, dict[UserId, None]]:
-    """Each pair once, gathered by the user whose side is asked."""
+    """The distinct pairs, grouped by the user from whose side they are read."""
     asked: dict[UserId, dict[UserId, None]] = {}
     for user, others, _ in checks:
         for other in others:

@@ -1,7 +1,4 @@
-"""How a viewer changes what they are to others: at their pace, and repeatable.
-
-Knows nothing of transactions: the rules are in `graph.transitions`, the store applies them.
-"""
+"""Changes of the viewer's relationships: rate-limited, and repeatable by idempotency keys."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -33,11 +30,11 @@ from resolvers.actions import Action
 from resolvers.scope import Scope
 
 AT_ONCE = 4
-"""How many changes of one call are made side by side: half of a process's connections."""
+"""How many changes of one call run concurrently: half of a process's connections."""
 
 
 class Change(NamedTuple):
-    """What is to be done, and to whom."""
+    """An action and its target."""
 
     target: UserId
     action: Action
@@ -45,28 +42,27 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Result(result.Result):
-    """What became of it, and how viewer and target stand to each other now, as the viewer may
-    know it; without a target, where the viewer may not know that either.
+    """The result of a change, and the relation of viewer and target after it, as the viewer may see
+    it. Without a target if the viewer may not know that either.
     """
 
     target: UserId | None = None
     relation: Relation | None = None
     undo_token: str | None = None
     moment: Moment | None = None
-    """When it has arrived everywhere, be it made now or found to be so; None: it was refused."""
+    """The moment of the change, or of finding it already made. None: it was rejected."""
 
 
 async def change(
     scope: Scope, target: UserId, action: Action, idempotency_key: str | None = None
 ) -> Result:
-    """The viewer does something to `target`. Doing it twice is no error: it is already so.
+    """Apply the viewer's action to `target`. A repeated action succeeds without effect.
 
-    With a key that was used before, it is not done again, and its first result is told again.
+    With a key that was used before, it returns the first result.
 
     Raises:
-        Unauthenticated: nobody asks.
-        Unavailable: PostgreSQL is. What was not acknowledged may or may not have happened; doing
-            it again is safe.
+        Unauthenticated: the request has no viewer.
+        Unavailable: PostgreSQL is. The change may or may not be applied; repeating it is safe.
     """
     actor = scope.must_have_viewer()
     if target == actor:
@@ -79,7 +75,7 @@ async def change(
     if receipt_id not in kept:
         try:
             return await _done(scope, pair, action, receipt_id, keyed=True)
-        except AlreadyNoted:  # the same request has arrived twice at once
+        except AlreadyNoted:  # two copies of the request run concurrently
             kept = await _kept(scope, actor, [receipt_id])
     return await _told_again(scope, pair, kept[receipt_id].receipt, action.asked(target))
 
@@ -87,11 +83,11 @@ async def change(
 async def change_many(
     scope: Scope, changes: Mapping[int, Change], idempotency_key: str | None = None
 ) -> dict[int, Result | KithError]:
-    """Each of `changes` for itself, those to one user in the order of their places: one result, or
-    error, at each place. The key counts for each by its place.
+    """Apply each of `changes` independently, those with the same target in order of their places.
+    Return a result or error for each place. The key applies to each change with its place.
 
     Raises:
-        Unauthenticated: nobody asks.
+        Unauthenticated: the request has no viewer.
         KeyReused: the key was used with another change at any place.
         Unavailable: with a key, PostgreSQL is.
     """
@@ -120,7 +116,7 @@ async def change_many(
 async def _must_be_same(
     scope: Scope, actor: UserId, changes: Mapping[int, Change], key: str
 ) -> None:
-    """Raises KeyReused where any of the changes is another than the key was used for."""
+    """Raise KeyReused if the key was used with any other change."""
     ids = {place: keyed_id(_placed(key, place)) for place in changes}
     kept = await _kept(scope, actor, list(ids.values()))
     for place, (target, action) in changes.items():
@@ -130,12 +126,12 @@ async def _must_be_same(
 
 
 def _placed(key: str, place: int) -> str:
-    """The key of one change of many."""
+    """The key of one change in a list."""
     return f"{key}\n{place}"
 
 
 async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> Result:
-    """The viewer takes back what they did. Raises as `change` does."""
+    """Undo a change of the viewer's. Raises as `change` does."""
     actor = scope.must_have_viewer()
     named = read_undo_token(token)
     keyed = None if idempotency_key is None else keyed_id(idempotency_key)
@@ -187,15 +183,15 @@ async def _done(
 
 
 async def _told_again(scope: Scope, pair: Pair, first: Receipt, asked: bytes) -> Result:
-    """The first result of a request that is made again, or that it was another request."""
+    """The first result of a repeated request, or IDEMPOTENCY_KEY_REUSED for a different one."""
     if first.asked != asked:
         return await _told(scope, pair, Outcome.IDEMPOTENCY_KEY_REUSED)
     return await _told(scope, pair, first.outcome, undo_token(first.id) if first.taken else None)
 
 
 async def _told(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = None) -> Result:
-    """An outcome that is known already, and how the two stand to each other now."""
-    if pair.source == pair.target:  # the key was used for something about oneself
+    """A result with a known outcome and the present relation."""
+    if pair.source == pair.target:  # the key was used for an action on oneself
         return Result(outcome, pair.target, SELF)
     now = await scope.stores.edges.change(pair, lambda b: Decision(outcome, (), b.edge, b.back))
     return Result(
@@ -208,8 +204,8 @@ async def _told(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = 
 
 
 def _note(action: Action, target: UserId, receipt_id: UUID, *, keyed: bool) -> Note:
-    """A receipt for what can be given back, and for whatever has a key. A refused change has none:
-    it may be asked for again, and be granted.
+    """Write a receipt for changes that can be undone, and for requests with a key. A rejected
+    change has none, because the same request may succeed later.
     """
 
     def note(before: Before, decision: Decision) -> Receipt | None:

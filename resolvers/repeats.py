@@ -1,4 +1,4 @@
-"""Requests that may arrive again, by their idempotency keys. Knows nothing of what they change."""
+"""Idempotency keys: requests that may be repeated."""
 
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -12,19 +12,19 @@ T = TypeVar("T")
 
 
 def keyed(actor: UserId, key: str | None, *said: object) -> Request | None:
-    """What `actor` asks for, if with a key."""
+    """The request of `actor` with a key, or None without one."""
     return None if key is None else Request(actor, keyed_id(key), digest(*said))
 
 
 async def once(
     scope: Scope, request: Request | None, save: Callable[[], Awaitable[T]]
 ) -> T | Receipt:
-    """Saves it; or finds what the same request was answered before."""
+    """Call `save`, or return the receipt of the first request with the same key."""
     first = await told_before(scope, request)
     if first is None:
         try:
             return await save()
-        except AlreadyNoted:  # the same request has arrived twice at once
+        except AlreadyNoted:  # two copies of the request run concurrently
             first = await told_before(scope, request)
         finally:
             scope.forget()
@@ -33,7 +33,7 @@ async def once(
 
 
 async def told_before(scope: Scope, request: Request | None) -> Receipt | None:
-    """What the same request was answered before, or that its key was of another; None: nothing."""
+    """The receipt of the same request, or one with IDEMPOTENCY_KEY_REUSED. None: no receipt."""
     if request is None:
         return None
     kept = (await scope.stores.receipts.of(request.actor, [request.id])).get(request.id)

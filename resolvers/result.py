@@ -1,4 +1,4 @@
-"""What becomes of any change, as far as it is told alike. Knows nothing of what was changed."""
+"""The common part of the results of all changes."""
 
 from dataclasses import dataclass, field
 
@@ -9,7 +9,7 @@ from graph.edge import Millis
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of it; of a refusal, which limit was reached, or when to try again."""
+    """An outcome. If it is a rejection, the limit that was reached, or when to try again."""
 
     outcome: Outcome
     limit: Limit | None = field(default=None, kw_only=True)

@@ -1,7 +1,4 @@
-"""One request: who asks, under which limits, and what has been read for them already.
-
-Knows nothing of the protocol that the request came by.
-"""
+"""The scope of one request: its viewer, its limits, and what it has read."""
 
 from collections.abc import Awaitable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -31,56 +28,56 @@ TWO_A_SECOND = Pace(interval_us=500_000, burst=300)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one call may ask for; more is an error that says so. And what users may know at all."""
+    """The limits of one request and of one user, and rules that a deployment can choose."""
 
     following_max: int = 1000
-    """How many users one account may follow."""
+    """How many users one account may follow, by default."""
     blocks_max: int = 10_000
     pace: Pace = TWO_A_SECOND
-    """How fast one account may change what it is to others."""
+    """How fast one account may make changes."""
     mutual_approval: bool = False
-    """Whether every account approves who follows it, and approving makes both follow."""
+    """Whether every account approves its followers, and an approval makes both follow."""
     whispers_hidden: bool = False
     """Whether a whisper is hidden from its target too."""
     undo_s: int = 900
-    """How long what a change took can be given back."""
+    """How many seconds a change can be undone."""
     freshness_wait_ms: int = 1000
-    """How long an answer waits until the graph is as fresh as it has to be."""
+    """How long a request waits for the freshness that it requires."""
     changes_max: int = 50
     page_max: int = 100
     page_default: int = 20
     users_max: int = 100
     relations_max: int = 1000
     entities_max: int = 10_000
-    """More than other ids, because a router asks for all users of an answer at once: as many as
-    there may be two lists below."""
+    """More than for other ids, because a federation router resolves all users of a response in one
+    request: as many as two nested lists can hold."""
     pairs_max: int = 500
     interactions_max: int = 500
     live_relations_max: int = 100
-    """How many relations one subscription follows."""
+    """How many relations one subscription may follow."""
     counts_every_s: float = 1.0
-    """How often a subscription tells of counts that never stand still."""
+    """The minimum interval between two reports of counts that change constantly."""
 
     def account(self, account: Account) -> Account:
-        """The account as it holds here: where all follows are mutual, it is protected."""
+        """The account as it applies here: protected if all follows need mutual approval."""
         if not self.mutual_approval or account.privacy.protected:
             return account
         return replace(account, privacy=replace(account.privacy, protected=True))
 
     def before(self, before: Before) -> Before:
-        """The same of what a rule is asked about."""
+        """The input of a rule as it applies here."""
         return replace(before, protected=True) if self.mutual_approval else before
 
 
 class Arrival(NamedTuple):
-    """How far the graph had come, and how often Redis had not been there until then."""
+    """The lanes' watermarks, and the number of Redis failures at that time."""
 
     arrived: Arrived
     redis_failures: int
 
 
 class Candidates(NamedTuple):
-    """Who might be suggested to the viewer, best first, and whom of them the viewer follows."""
+    """The candidates for suggestions, best first, and those of them whom the viewer follows."""
 
     best_first: Sequence[Suggestion]
     followed: Set[UserId]
@@ -89,21 +86,21 @@ class Candidates(NamedTuple):
 class Scope:
     """What the fields of one request share.
 
-    Its loaders do not know it: in a cycle, all that a request has read would be left to the
-    collector.
+    Its loaders hold no reference to it: a cycle would leave all that a request has read to the
+    garbage collector.
     """
 
-    # Defaults of the class: most requests need none of these.
+    # Defaults on the class, because most requests need none of these.
     _profiles: ProfileLoader | None = None
     _accounts: Loader[UserId, Account] | None = None
     _ties: Loader[UserId, Relation] | None = None
     _candidates: Once[Candidates] | None = None
     _suggestion_total: Once[int] | None = None
     since: int | None = None
-    """As of when, by the database's clock in microseconds, it has to be known who is absent;
-    0: as of what this process was told of. None: as of moments ago will do."""
+    """The time, by the database's clock in microseconds, as of which absences must be known.
+    0: as of the last notification of this process. None: some moments old is enough."""
     arrival: Arrival | None = None
-    """How far the graph had come before anything was read, where somebody wants to know."""
+    """The watermarks before anything was read, if the request asks for freshness."""
 
     def __init__(
         self,
@@ -119,13 +116,13 @@ class Scope:
         self.limits = limits
         self.is_service = is_service
         self.sees_everything = is_service and viewer is None
-        """Whether a service asks for itself. One that asks for a user sees what that user sees."""
+        """Whether a service asks for itself. One that acts for a user sees what that user sees."""
         self.scale = scale
 
     @property
     def profiles(self) -> ProfileLoader:
-        """Of owners of lists: who may open these, and how long they are. Read once, for several
-        fields of a user, and of the user's lists, show it."""
+        """Profiles of list owners, which decide on access and hold the totals. Read once for all
+        fields of a user and of the user's lists."""
         if self._profiles is None:
             self._profiles = ProfileLoader(
                 partial(_read_profiles, self.stores, self.viewer, self.limits)
@@ -135,73 +132,73 @@ class Scope:
     def profiled_pages(
         self, kind: ListKind, owners: Sequence[UserId], window: Window, users: Sequence[UserId]
     ) -> Awaitable[ProfiledPages]:
-        """Pages as their owners and services see them, and profiles, for `profiles` to bring."""
+        """Read pages as their owners see them together with profiles, for `profiles.bring`."""
         read = self.stores.profiled_lists.pages(kind, owners, window, self.viewer, users)
         return _as_profiles_hold(self.limits, read) if self.limits.mutual_approval else read
 
     @property
     def accounts(self) -> Loader[UserId, Account]:
-        """What users say about themselves, where their totals do not matter."""
+        """The settings of users, for fields that do not need the totals."""
         if self._accounts is None:
             self._accounts = Loader(partial(_read_accounts, self.stores, self.limits))
         return self._accounts
 
     @property
     def ties(self) -> Loader[UserId, Relation]:
-        """How the viewer stands to others, whole: for rules to decide by, never to be shown."""
+        """The viewer's full relations to others: for rules only, never to be shown unfiltered."""
         if self._ties is None:
             self._ties = Loader(partial(_read_ties, self.stores, self.must_have_viewer()))
         return self._ties
 
     @property
     def candidates(self) -> Once[Candidates]:
-        """Who might be suggested to the viewer: as much work for one page as for all."""
+        """The candidates for suggestions: finding them costs the same for one page as for all."""
         if self._candidates is None:
             self._candidates = Once()
         return self._candidates
 
     @property
     def suggestion_total(self) -> Once[int]:
-        """How many of these are suggestions."""
+        """How many of the candidates are suggestions."""
         if self._suggestion_total is None:
             self._suggestion_total = Once()
         return self._suggestion_total
 
     def absent(self) -> Awaitable[Set[UserId]]:
-        """Whose accounts are not here, as far as that is to be hidden from who asks."""
+        """The absent users to hide from the viewer."""
         if self.since is None and not self.sees_everything:
-            return self.stores.absences.now()  # nearly always
+            return self.stores.absences.now()  # the usual case
         return self._absent()
 
     async def _absent(self) -> Set[UserId]:
         if self.sees_everything or self.since is None:
             return NOBODY
         absent = await self.stores.absences.since(self.since)
-        self.since = 0  # what is known only gets newer; what never comes is asked for once
+        self.since = 0  # what is known only gets newer, so it is awaited once
         return absent
 
     def forget(self) -> None:
-        """What was read is no longer sure, because this request has written."""
+        """Drop what was read, because this request has written."""
         self.read_from(self.stores.fresh)
 
     def read_from(self, stores: Stores) -> None:
-        """What was read is forgotten; whatever is read from now on, is read from these."""
+        """Drop what was read, and read from these stores from now on."""
         self.stores = stores
         self._profiles = self._accounts = self._ties = None
         self._candidates = self._suggestion_total = None
 
     def must_have_viewer(self) -> UserId:
-        """Who asks.
+        """The viewer.
 
         Raises:
-            Unauthenticated: nobody does.
+            Unauthenticated: the request has no viewer.
         """
         if self.viewer is None:
             raise Unauthenticated("This requires a signed-in user. Send the credentials of one.")
         return self.viewer
 
     def must_be_service(self) -> None:
-        """Raises Forbidden unless a trusted service asks, perhaps for a user."""
+        """Raise Forbidden unless a trusted service sent the request, for itself or for a user."""
         if not self.is_service:
             raise Forbidden("This is only for services. Send a token with the scope `service`.")
 

@@ -1,4 +1,4 @@
-"""What users say about who may see them, and what services allow them. Knows no storage."""
+"""Settings: users' privacy, and following limits that services set."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from resolvers.scope import Scope
 
 @dataclass(frozen=True, slots=True)
 class Result(result.Result):
-    """What became of it, and the account as it is now."""
+    """The result of the change, and the account after it."""
 
     account: Account
 
@@ -21,14 +21,13 @@ class Result(result.Result):
 async def change_privacy(
     scope: Scope, change: PrivacyChange, idempotency_key: str | None = None
 ) -> Result:
-    """The viewer says anew who may see them. Who waits for approval goes on waiting.
+    """Change the viewer's privacy settings. Pending requests stay pending.
 
-    With a key that was used before, it is not done again, and its first outcome is told again.
+    With a key that was used before, it returns the first outcome.
 
     Raises:
-        Unauthenticated: nobody asks.
-        Unavailable: PostgreSQL is. What was not acknowledged may or may not have happened; doing
-            it again is safe.
+        Unauthenticated: the request has no viewer.
+        Unavailable: PostgreSQL is. The change may or may not be applied; repeating it is safe.
     """
     viewer = scope.must_have_viewer()
     request = keyed(viewer, idempotency_key, "updateRelationshipSettings", change)
@@ -42,13 +41,13 @@ async def change_privacy(
 async def set_following_limit(
     scope: Scope, user: UserId, limit: int | None, idempotency_key: str | None = None
 ) -> Result:
-    """`user` may follow `limit` users; None: as many as everybody. Who follows more loses none.
+    """Set how many users `user` may follow. None: the default limit. Existing follows stay.
 
-    Keys are of all services together, for whomever they ask.
+    All services share one space of keys.
 
     Raises:
-        Forbidden: no service asks.
-        Unavailable: as above.
+        Forbidden: the request is not from a service.
+        Unavailable: PostgreSQL is, as above.
     """
     scope.must_be_service()
     request = keyed(SERVICES, idempotency_key, "setFollowingLimit", user, limit)
@@ -59,14 +58,14 @@ async def set_following_limit(
 
 
 async def settings_of(scope: Scope, user: UserId) -> Account:
-    """What holds for somebody now."""
+    """The effective settings of a user."""
     return scope.limits.account((await scope.stores.accounts.of([user]))[user])
 
 
 async def _once(
     scope: Scope, user: UserId, request: Request | None, save: Callable[[], Awaitable[Saved]]
 ) -> Result:
-    """Saves it, or tells again what became of the same request before."""
+    """Save the account, or return the first result of the same request."""
     saved = await once(scope, request, save)
     if isinstance(saved, Receipt):
         return Result(saved.outcome, await settings_of(scope, user))

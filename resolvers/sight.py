@@ -1,8 +1,8 @@
-"""What of relations a viewer is shown. Knows nothing of how relations are read.
+"""Visibility of relations: hide what the viewer may not see.
 
-Where the viewer is an end, that costs a look at a column's kinds. Of other people's relations only
-open follows are shown to anybody, so only for those are both ends' accounts read, and what the
-viewer is to them: each in one batch, however many there are.
+For the viewer's own relations, this is one lookup of a column's kinds. Between other users, only
+public follows are visible, so only for those are both ends' accounts and the viewer's role read, in
+one batch each.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ from resolvers.scope import Scope
 from storage.ports import Check
 
 Found = Sequence[RelationColumn]
-"""One column a check, whole as it is stored."""
+"""One column for each check, as stored."""
 
 
 async def shown(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
-    """The same relations, as far as the viewer may know them."""
+    """The same relations, as far as the viewer may see them."""
     if scope.sees_everything:
         return found
     opened = await opened_doors(scope, _public_ends(scope, checks, found))
@@ -44,13 +44,13 @@ async def shown(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
 def own(
     scope: Scope, absent: Set[UserId], others: Sequence[UserId], relations: RelationColumn
 ) -> RelationColumn:
-    """How the viewer stands to others, as far as the viewer may know it."""
+    """The viewer's relations to others, as far as the viewer may see them."""
     if absent and not absent.isdisjoint(others):
         relations = _without_absent(absent, others, relations)
     whispers = not scope.limits.whispers_hidden
     hiding = HIDING[whispers]
-    if hiding.isdisjoint(filter(None, relations.kinds)):  # strangers, whose kinds are 0, are most
-        return relations  # nearly always
+    if hiding.isdisjoint(filter(None, relations.kinds)):  # most users are strangers: kinds 0
+        return relations  # the usual case
     return column_of(
         [
             seen_by_first(relation, whispers=whispers) if relation.kinds in hiding else relation
@@ -62,7 +62,7 @@ def own(
 def _without_absent(
     absent: Set[UserId], others: Sequence[UserId], relations: RelationColumn
 ) -> RelationColumn:
-    """Of who is absent the viewer sees their own notes, and themselves as ever."""
+    """Reduce relations to absent users to the viewer's own flags and blocks. `SELF` stays."""
     return column_of(
         [
             seen_of_absent(relation) if other in absent and relation is not SELF else relation
@@ -72,7 +72,7 @@ def _without_absent(
 
 
 async def opened_doors(scope: Scope, users: Sequence[UserId]) -> Mapping[UserId, Doors | None]:
-    """Which lists of each of these users the viewer may open."""
+    """The viewer's list access of each user."""
     if not users:
         return {}
     accounts, standings = await asyncio.gather(
@@ -85,7 +85,7 @@ async def opened_doors(scope: Scope, users: Sequence[UserId]) -> Mapping[UserId,
 
 
 async def standings_to(scope: Scope, users: Sequence[UserId]) -> list[Standing]:
-    """What the viewer is to each of these users."""
+    """The viewer's role towards each user."""
     if scope.sees_everything:
         return [Standing.SERVICE] * len(users)
     if scope.viewer is None:
@@ -95,7 +95,7 @@ async def standings_to(scope: Scope, users: Sequence[UserId]) -> list[Standing]:
 
 
 def _public_ends(scope: Scope, checks: Sequence[Check], found: Found) -> list[UserId]:
-    """Both ends of all relations between others of which there is anything to be seen."""
+    """Both ends of all relations between other users that may be visible."""
     ends = {
         end: None
         for check, relations in zip(checks, found, strict=True)
@@ -114,7 +114,7 @@ def _shown(
     opened: Mapping[UserId, Doors | None],
     absent: Set[UserId],
 ) -> RelationColumn:
-    """Relations of the viewer's, or of somebody else, some of these perhaps with the viewer."""
+    """The relations of `check.user` as the viewer may see them; some may be with the viewer."""
     user, viewer = check.user, scope.viewer
     if user == viewer:
         return own(scope, absent, check.others, relations)

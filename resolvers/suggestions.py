@@ -1,9 +1,9 @@
-"""Whom the viewer might want to follow: their followers, and whom those follow whom they follow.
+"""Suggestions: the viewer's followers, and the users whom those follow whom the viewer follows.
 
-Knows nothing of the order: that is `graph.suggestion`. Computed anew for every request, once for
-all of its pages, from bounded parts of a bounded number of lists; a cursor names the last user of
-the page before, so a page goes on where that user stands now. All lists are read as the viewer
-finds them: so neither a suggestion nor its reasons tell of an edge that the viewer may not see.
+They are computed for each request, once for all of its pages, from bounded parts of a bounded
+number of lists. A cursor names the last user of a page, so the next page starts at that user's
+present place. All lists are read as the viewer sees them, so neither a suggestion nor its reason
+reveals an edge that the viewer may not see.
 """
 
 import asyncio
@@ -22,29 +22,30 @@ from resolvers.pages import pages_of
 from resolvers.scope import Candidates, Scope
 
 FOLLOWINGS_MAX = 5_000
-"""As many follows as are cached: of older ones, nobody's lists are looked into."""
+"""As many follows as are cached. The lists of users followed earlier are not read."""
 FOLLOWERS_MAX = 200
-"""The newest followers who are considered: who was not followed back for long, will not be."""
+"""The newest followers are candidates: older ones are unlikely to be followed back."""
 MIDDLES_MAX = 50
-"""Of those whom the viewer follows, the closest, then the newest: six times what people follow on
-average, and one round trip for all."""
+"""The closest, then the newest of the viewer's follows: six times the average number of follows,
+in one round trip."""
 CIRCLE_MAX = 100
 """The newest follows of each of those: 5,000 entries in all, some milliseconds of work."""
 CHECKED_AT_ONCE = 200
-"""Candidates a relation check: enough for a page, unless somebody has dismissed a hundred."""
+"""Candidates in one relation check: enough for a page, unless the viewer has dismissed a hundred.
+"""
 COUNTED_AT_ONCE = 1_000
-"""The same where all are counted, of whom there are 5,200 at most."""
+"""The same for the total, of at most 5,200 candidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestionPage:
-    """A page of the viewer's suggestions, best first. `more` come after it."""
+    """A page of the viewer's suggestions, best first. `more`: others come after it."""
 
     viewer: UserId
     entries: Sequence[Suggestion]
     more: bool
     window: Window
-    """What was asked for. Its positions name users and have no date."""
+    """The requested window. Its positions name users and have no date."""
 
 
 async def suggested(scope: Scope, window: Window) -> SuggestionPage:
@@ -77,7 +78,7 @@ async def suggestions_among(scope: Scope, users: Set[UserId]) -> Mapping[UserId,
 
 
 async def suggestion_total(scope: Scope) -> int:
-    """How many suggestions there are in all, as the pages of this request found them."""
+    """The number of suggestions, consistent with this request's pages."""
 
     async def total() -> int:
         everybody, _ = await _candidates(scope)
@@ -111,10 +112,10 @@ async def _own(scope: Scope, viewer: UserId, kind: ListKind, most: int) -> Seque
 async def _circles(
     scope: Scope, followings: Sequence[Position], ranks: Mapping[UserId, float]
 ) -> Mapping[UserId, Sequence[Position]]:
-    """Whom those follow whom the viewer follows, as far as they let the viewer see it."""
+    """The follows of the users whom the viewer follows, as far as the viewer may see them."""
     newest = [user for _, user in followings]
     middles = set(sorted(newest, key=lambda u: ranks.get(u, NEVER), reverse=True)[:MIDDLES_MAX])
-    # In the order of the follows, not of closeness: so known followers are told in no hidden order.
+    # Ordered by follow date, not by affinity: known followers must not reveal the hidden order.
     owners = [user for user in newest if user in middles]
     if not owners:
         return {}
@@ -134,7 +135,7 @@ def _place(argument: str, user: UserId, candidates: Sequence[Suggestion]) -> int
 async def _allowed(
     scope: Scope, candidates: Iterator[Suggestion], most: int, at_once: int
 ) -> list[Suggestion]:
-    """The first `most` who are here, and with whom the viewer has nothing to do yet."""
+    """The first `most` whose accounts are present and whom the rules allow to suggest."""
     found: list[Suggestion] = []
     while len(found) < most and (some := list(islice(candidates, at_once))):
         users = [candidate.user for candidate in some]

@@ -1,4 +1,4 @@
-"""Real PostgreSQL and Valkey for one checkout. Knows nothing of graphs, GraphQL or HTTP.
+"""PostgreSQL and Valkey servers for one checkout.
 
-Start at `servers.embedded_servers`; `python -m gateway.embedded FOLDER` runs the two servers alone.
+Start at `servers.embedded_servers`. `python -m gateway.embedded FOLDER` runs only the two servers.
 """

@@ -1,6 +1,6 @@
-"""`python -m gateway.embedded FOLDER`: the two servers alone, until Ctrl-C. Knows no gateway.
+"""`python -m gateway.embedded FOLDER`: runs only the two servers, until Ctrl-C.
 
-For bench runs, for `psql`, and for the tests that kill a supervisor.
+For benchmarks, for `psql`, and for the tests that kill a supervisor.
 """
 
 import asyncio

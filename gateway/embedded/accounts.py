@@ -1,4 +1,4 @@
-"""Which operating-system user the servers run as. Knows nothing of their binaries or data."""
+"""The operating-system user that the servers run as."""
 
 import os
 import pwd
@@ -10,7 +10,7 @@ from gateway.embedded.errors import StateUnusable
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user to become; only root can."""
+    """A user to switch to, which only root can do."""
 
     uid: int
     gid: int
@@ -18,10 +18,10 @@ class Account:
 
 
 def server_account(data: Path) -> Account | None:
-    """The user for the servers; None means "as we are".
+    """The user for the servers; None: the current user.
 
-    PostgreSQL refuses to run as root. Root becomes the owner of existing data (so `sudo make dev`
-    continues what `make dev` began), else `postgres`, else `nobody`.
+    PostgreSQL refuses to run as root. Root switches to the owner of existing data (so that `sudo
+    make dev` continues with the data of `make dev`), else `postgres`, else `nobody`.
     """
     if os.geteuid() != 0:
         return None
@@ -40,7 +40,7 @@ def server_account(data: Path) -> Account | None:
 
 
 def private_folder(folder: Path, account: Account | None) -> Path:
-    """Makes `folder` for the servers' user alone. Root may look into it all the same."""
+    """Create `folder` with access for the servers' user (and root) only."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if account is not None:
         os.chown(folder, account.uid, account.gid)

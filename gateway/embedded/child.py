@@ -1,4 +1,4 @@
-"""One running child: its start, its output, its end. Knows nothing of restarts."""
+"""One running child process: its start, its output, and its end."""
 
 import asyncio
 import os
@@ -13,18 +13,18 @@ from gateway.embedded.once import spawn
 from gateway.embedded.process import Identity, identity_of, kill_group
 
 Say = Callable[[str, str], None]
-"""Takes a child's name and one line of text for the terminal."""
+"""Prints a line of a child: takes the child's name and the text."""
 
 _TAIL_LINES = 12
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 _LINE_MAX_BYTES = 64 * 1024
 _KILL_WAIT_S = 10.0
-_LAST_WORDS_S = 1.0  # a grandchild may hold the pipe open after its parent's end
+_LAST_WORDS_S = 1.0  # a grandchild may hold the pipe open after its parent has ended
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A started process. `tail` holds its last lines where it speaks to the terminal."""
+    """A started process. `tail` holds its last lines if its output goes to the terminal."""
 
     command: Command
     process: Process
@@ -33,7 +33,7 @@ class Child:
     _pump: asyncio.Task[None] | None
 
     async def ready(self) -> bool:
-        """Waits until the child is ready; False if it ended first or its deadline passed."""
+        """Wait until the child is ready. False if it ended first or its deadline passed."""
         deadline = monotonic() + self.command.ready_ms / 1000
         while self.process.returncode is None and monotonic() < deadline:
             if await self.command.is_ready(self.process.pid):
@@ -42,7 +42,7 @@ class Child:
         return False
 
     async def ended(self) -> int:
-        """Waits for the end, and for what the child still had to say. Returns the exit code."""
+        """Wait for the end and the remaining output of the child. Return the exit code."""
         code = await self.process.wait()
         kill_group(self.process.pid)
         if self._pump is not None:
@@ -51,7 +51,7 @@ class Child:
         return code
 
     async def stop(self) -> None:
-        """Ends the child by its own steps, then by SIGKILL."""
+        """Stop the child by the steps of its command, then by SIGKILL."""
         for step in self.command.stop:
             if self.process.returncode is None:
                 self.process.send_signal(step.signum)
@@ -77,7 +77,7 @@ class Child:
 
 
 async def start_child(command: Command, say: Say) -> Child:
-    """Starts `command`; its output goes to its log file, or through `say`. Raises OSError."""
+    """Start `command`. Its output goes to its log file, or to `say`. Raises OSError."""
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
     if command.log is not None:
         process = await _spawn_into(command, os.open(command.log, _APPEND, 0o644))
@@ -103,8 +103,8 @@ async def _spawn_into(command: Command, output: int) -> Process:
 
 
 async def _forward(descriptor: int, name: str, tail: deque[str], say: Say) -> None:
-    # Our own pipe, not asyncio's: with that, waiting for a child would also wait for every
-    # grandchild that still holds its output open (CPython issue 119710).
+    # A pipe of our own: with asyncio's, waiting for a child also waits for every grandchild that
+    # still holds its output open (CPython issue 119710).
     reader = asyncio.StreamReader(limit=_LINE_MAX_BYTES)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(descriptor, "rb", buffering=0)
@@ -124,4 +124,4 @@ async def _line(reader: asyncio.StreamReader) -> bytes:
     except asyncio.IncompleteReadError as error:
         return error.partial
     except asyncio.LimitOverrunError:
-        return await reader.read(_LINE_MAX_BYTES)  # one endless line is forwarded in pieces
+        return await reader.read(_LINE_MAX_BYTES)  # a line above the limit is forwarded in pieces

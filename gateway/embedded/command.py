@@ -1,4 +1,4 @@
-"""What to run and how to treat it, as a value. Knows nothing of processes."""
+"""The description of a long-running child process."""
 
 import signal
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,13 +19,13 @@ async def _at_once(_pid: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A long-running child.
+    """A long-running child process.
 
-    Without `log` its output goes to the terminal, line by line with its name in front; Python
-    children then need PYTHONUNBUFFERED in `env`. `env` None passes on ours; `cwd` None is ours.
-    `before` runs before each start. `is_ready(pid)` is asked until it says yes, at most
-    `ready_ms`. `stop` is tried step by step; SIGKILL to the child's whole group is always last.
-    A child that does not `restart` may end by itself, whatever its exit code.
+    Without `log`, its output goes to the terminal, each line prefixed with its name; Python
+    children then need PYTHONUNBUFFERED in `env`. If `env` or `cwd` is None, the child inherits it.
+    `before` runs before each start. `is_ready(pid)` is called until it returns True, for at most
+    `ready_ms`. `stop` lists the steps that stop the child; SIGKILL to its group always comes last.
+    Without `restart`, the child may end by itself, with any exit code.
     """
 
     name: str

@@ -1,7 +1,7 @@
-"""Copies binaries to where another user can run them. Knows nothing of what they do.
+"""Copies binaries to a place where another user can run them.
 
-Root's virtual environment may lie in a folder that only root can enter, such as /root. Opening
-that folder would open everything else in it, so the files are copied out, once per content.
+Root's virtual environment may be in a folder that only root can enter, such as /root. Opening that
+folder would expose everything else in it, so the files are copied, once for each content.
 """
 
 import hashlib
@@ -12,30 +12,31 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# /var/cache belongs to root, so nobody can prepare a trap there. The others are for images with a
-# read-only system; what lies there is used only if root alone can write to it.
+# Only root can write to /var/cache, so nobody can prepare a malicious copy there. The others are
+# for images with a read-only system; a copy there is used only if root alone can write to it.
 _PLACES = ("/var/cache", "/var/tmp", "/tmp")  # noqa: S108
 _NOT_NEEDED = shutil.ignore_patterns("include", "pkgconfig", "*.a", "__pycache__")
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Trees below `base` that only work together, at their places relative to it."""
+    """Trees below `base` that only work together, at their relative places."""
 
     base: Path
     trees: tuple[Path, ...]
 
 
 def copy_for(parts: Parts, wanted: Path) -> Iterator[Path]:
-    """Yields where `wanted` (a folder in `parts`) lies in a world-readable copy, place by place.
+    """Yield the path of `wanted` (a folder in `parts`) in a world-readable copy, for each place.
 
-    More than one, as a place may be mounted noexec: the caller takes the first that runs.
+    There may be several, because a place may be mounted noexec: the caller takes the first that
+    runs.
     """
     name = f"kith-{_fingerprint(parts)}"
     for place in _PLACES:
         try:
             copy = _copy(parts, Path(place) / name)
-        except OSError:  # read-only, full, or not there: the next place may do
+        except OSError:  # read-only, full, or missing: try the next place
             continue
         yield copy / wanted.relative_to(parts.base)
 
@@ -49,10 +50,10 @@ def _copy(parts: Parts, target: Path) -> Path:
             into = staging / tree.relative_to(parts.base)
             shutil.copytree(tree, into, ignore=_NOT_NEEDED, dirs_exist_ok=True)
         _open_for_reading(staging)
-        os.sync()  # or a power cut could keep the rename and lose the contents
+        os.sync()  # otherwise a power failure could keep the rename and lose the contents
         staging.rename(target)
     except OSError:
-        if target.exists():  # somebody was faster
+        if target.exists():  # another process was faster
             return _kept_by_another(staging, target)
         shutil.rmtree(staging, ignore_errors=True)
         raise
@@ -60,7 +61,7 @@ def _copy(parts: Parts, target: Path) -> Path:
 
 
 def _kept_by_another(staging: Path, target: Path) -> Path:
-    """Takes its copy if it is trustworthy, else stays with our own."""
+    """Return the other process's copy if it is trustworthy, else our own."""
     if _only_we_can_write(target):
         shutil.rmtree(staging, ignore_errors=True)
         return target

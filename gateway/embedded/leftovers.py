@@ -1,4 +1,4 @@
-"""The record of a run's children, and ending those whose supervisor died. Knows no server."""
+"""The record of a run's children, and ending orphans: children whose supervisor has died."""
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -10,14 +10,14 @@ from gateway.embedded.state import read_json, write_json
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A child as the record keeps it."""
+    """A child in the record."""
 
     identity: Identity
     stop: tuple[Step, ...]
 
 
 def record(file: Path, supervisor: Identity, children: Iterable[Recorded]) -> None:
-    """Replaces the record; `children` in the order in which they were started."""
+    """Replace the record. `children` are in the order in which they were started."""
     write_json(
         file,
         {"supervisor": asdict(supervisor), "children": [asdict(child) for child in children]},
@@ -25,7 +25,7 @@ def record(file: Path, supervisor: Identity, children: Iterable[Recorded]) -> No
 
 
 async def end_leftovers(file: Path, supervisor: Identity | None = None) -> None:
-    """Ends the recorded children that still live, the last one started first.
+    """End the recorded children that are still alive, the last one started first.
 
     With `supervisor`, only if the record is that supervisor's: a newer one may have replaced it.
     """

@@ -1,4 +1,4 @@
-"""Runs one short command to its end, within a deadline. Knows nothing of what it runs."""
+"""Runs a short command to its end, with a timeout."""
 
 import asyncio
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
@@ -9,14 +9,14 @@ from pathlib import Path
 from gateway.embedded.accounts import Account
 from gateway.embedded.process import kill_group
 
-# The caller's environment is not passed on: PGDATA, PGPORT or a locale in it would change what
-# the servers do from one terminal to the next.
+# The caller's environment is not passed on: PGDATA, PGPORT or a locale in it would make the servers
+# behave differently from one terminal to the next.
 SERVER_ENVIRONMENT = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended; `output` holds both of its streams."""
+    """The result of a command. `output` holds both of its streams."""
 
     code: int
     output: str
@@ -34,7 +34,7 @@ async def run_once(
     stdin: str = "",
     timeout_s: float,
 ) -> Ended:
-    """Runs `argv` in its own process group. What cannot start, or not end in time, is not ok."""
+    """Run `argv` in its own process group. A failed start or a timeout is reported as not ok."""
     try:
         process = await spawn(argv, account=account, cwd=cwd, env=SERVER_ENVIRONMENT, stdin=PIPE)
     except OSError as error:
@@ -44,7 +44,7 @@ async def run_once(
     except TimeoutError:
         return Ended(124, f"{argv[0]} did not end within {timeout_s:.0f} s.")
     finally:
-        kill_group(process.pid)  # on time-out and cancellation nothing may stay behind
+        kill_group(process.pid)  # leave no process behind after a timeout or cancellation
         await process.wait()
     return Ended(process.returncode or 0, output.decode(errors="replace").strip())
 
@@ -58,7 +58,7 @@ async def spawn(
     stdin: int = DEVNULL,
     stdout: int = PIPE,
 ) -> Process:
-    """Starts `argv` as the leader of a new session, so that Ctrl-C reaches the supervisor alone."""
+    """Start `argv` as the leader of a new session, so that Ctrl-C reaches only the supervisor."""
     return await asyncio.create_subprocess_exec(
         *argv,
         cwd=cwd,

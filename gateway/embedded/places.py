@@ -1,7 +1,7 @@
-"""Where data and sockets of a state folder lie. Knows nothing of what is stored there.
+"""The directories for data and sockets of a state folder.
 
-Mostly inside the folder itself. Elsewhere, and then remembered in it, in two cases: root's folder
-is closed to the servers' user, or its path is too long or too unusual for a unix socket's.
+Normally inside the folder itself. They are elsewhere, and recorded in the folder, in two cases: the
+servers' user cannot enter root's folder, or its path is too long or unusual for a unix socket.
 """
 
 import os
@@ -15,16 +15,16 @@ from gateway.embedded.errors import StateUnusable
 from gateway.embedded.once import run_once
 from gateway.embedded.state import HOMES, PREFIX, SHORT, State, read_json, write_json
 
-# `sun_path` holds 104 bytes on macOS (108 on Linux) with its final zero, and PostgreSQL adds
+# `sun_path` holds 104 bytes on macOS (108 on Linux) including a zero byte, and PostgreSQL adds
 # "/.s.PGSQL.5432" to the folder.
 _SOCKETS_MAX_BYTES = 103 - len("/.s.PGSQL.5432")
-# asyncpg splits a host at commas, arq does not unquote a socket's path.
+# asyncpg splits a host at commas, and arq does not unquote a socket's path.
 _PLAIN = re.compile(r"[A-Za-z0-9/._-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """`home` holds the data folders, `sockets` is private to the servers' user (and to root)."""
+    """`home` holds the data. `sockets` is accessible to the servers' user and root only."""
 
     home: Path
     sockets: Path
@@ -32,7 +32,7 @@ class Places:
 
 
 async def find_places(state: State) -> Places:
-    """The places of a held state folder, made or remembered. Raises StateUnusable."""
+    """The directories of a held state folder, created if missing. Raises StateUnusable."""
     home = _remembered_home(state)
     account = server_account((home or state.folder) / "postgres")
     if home is None:
@@ -44,13 +44,13 @@ async def find_places(state: State) -> Places:
 
 
 def forget_sockets(state: State) -> None:
-    """Removes a short folder made for sockets, once their servers have ended."""
+    """Remove a short folder created for sockets, after its servers have ended."""
     known = read_json(state.places_file).get("sockets")
     if isinstance(known, str):
         try:
             Path(known).rmdir()
         except OSError:
-            return  # a server that was killed left its socket: the next start uses the folder
+            return  # a killed server left its socket: the next start uses the folder again
         _remember(state, "sockets", None)
 
 
@@ -86,7 +86,7 @@ def _sockets(state: State, home: Path, account: Account | None) -> Path:
 
 
 def _is_private(folder: Path, account: Account | None) -> bool:
-    """The temporary folder is everybody's: what we remember may be somebody else's by now."""
+    """Check the owner and mode: in a shared temporary folder, others may have replaced it."""
     try:
         found = folder.lstat()
     except OSError:
@@ -96,7 +96,7 @@ def _is_private(folder: Path, account: Account | None) -> bool:
 
 
 async def _can_enter(folder: Path, account: Account | None) -> bool:
-    """Asks the system itself: mode bits alone know nothing of ACLs or remote file systems."""
+    """Try it: mode bits alone do not show ACLs or the rules of remote file systems."""
     argv = ["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)]
     return account is None or (await run_once(argv, account=account, timeout_s=10)).ok
 

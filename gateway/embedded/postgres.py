@@ -1,4 +1,4 @@
-"""A PostgreSQL for one checkout: makes its data, says how to run it. Knows nothing of tables."""
+"""A PostgreSQL server for one checkout: its data, and the command that runs it."""
 
 import os
 import shutil
@@ -28,16 +28,16 @@ SETTINGS: Mapping[str, str] = {
     "cluster_name": NAME,
     "max_connections": "200",
     "shared_buffers": "512MB",
-    "max_wal_size": "4GB",  # a bulk load writes several at once; less makes it wait for checkpoints
+    "max_wal_size": "4GB",  # a bulk load writes several GB; less makes it wait for checkpoints
     "min_wal_size": "128MB",
-    # Said aloud, as they are the promise that an acknowledged write survives any kill.
+    # Set explicitly, because acknowledged writes must survive any kill.
     "fsync": "on",
     "full_page_writes": "on",
     "synchronous_commit": "on",
-    # Kith's statements take milliseconds over many partitions: compiling them costs more than it
+    # Kith's statements take milliseconds over many partitions: JIT compilation costs more than it
     # saves.
     "jit": "off",
-    # Dead rows of the outbox cost every drain; at the default they are looked for once a minute.
+    # Dead rows of the outbox slow down every drain; the default interval is a minute.
     "autovacuum_naptime": "5s",
     "log_lock_waits": "on",
     "log_line_prefix": "%m [%p] %u@%d ",
@@ -49,19 +49,19 @@ SETTINGS: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedPostgres:
-    """A data folder, made and ready to be served."""
+    """A data folder that is ready to be served."""
 
     binaries: PostgresBinaries
     places: Places
 
     @property
     def database_url(self) -> str:
-        # With its port: asyncpg would otherwise take PGPORT from the user's environment.
+        # With the port: otherwise asyncpg uses PGPORT from the user's environment.
         place = urlencode({"host": str(self.places.sockets), "port": _PORT}, safe="/")
         return f"postgresql://{NAME}@/{NAME}?{place}"
 
     def command(self, log: Path, settings: Mapping[str, str]) -> Command:
-        """`settings` win over SETTINGS; on the command line both win over files in the data."""
+        """`settings` override SETTINGS. On the command line, both override files in the data."""
         data = _data(self.places)
 
         async def before() -> None:
@@ -79,8 +79,8 @@ class EmbeddedPostgres:
             log=log,
             before=before,
             is_ready=is_ready,
-            ready_ms=300_000,  # recovery after a kill in the middle of a bulk load takes a while
-            # "Fast" ends sessions and writes a checkpoint; "immediate" leaves that to recovery.
+            ready_ms=300_000,  # recovery after a kill during a bulk load takes a while
+            # "Fast" ends sessions and writes a checkpoint. "Immediate" leaves that to recovery.
             stop=(Step(signal.SIGINT, 20_000), Step(signal.SIGQUIT, 5_000)),
         )
 
@@ -93,7 +93,7 @@ class EmbeddedPostgres:
 
 
 async def prepare_postgres(places: Places) -> EmbeddedPostgres:
-    """Finds the binaries, makes the data where there is none. Raises an EmbeddedError."""
+    """Find the binaries, and create the data if there is none. Raises an EmbeddedError."""
     data = _data(places)
     binaries = await find_postgres(places.account, _major(data))
     if not data.exists():
@@ -102,17 +102,17 @@ async def prepare_postgres(places: Places) -> EmbeddedPostgres:
 
 
 def has_postgres_data(places: Places) -> bool:
-    """Whether an earlier start has made the data."""
+    """Whether the data exists already."""
     return _data(places).exists()
 
 
 async def end_orphans(data: Path, sockets: Path) -> None:
-    """Ends what a killed postmaster left behind, and its lock files once nobody is left.
+    """End the processes of a killed postmaster, then remove its lock files.
 
-    A busy backend notices only at its next wait, and until then a new postmaster refuses to start
-    ("pre-existing shared memory block is still in use"). All that it held is lost already: the
-    next start replays the log. PostgreSQL itself goes by the number in its lock files, which may
-    be a zombie's where PID 1 never reaps, or a stranger's after a container's restart.
+    A busy backend notices the death only at its next wait, and until then a new postmaster refuses
+    to start ("pre-existing shared memory block is still in use"). Ending it loses nothing: the next
+    start replays the log. PostgreSQL itself relies on the process id in its lock files, which may
+    be that of a zombie (if PID 1 does not reap), or of another process after a container's restart.
     """
     for orphan in list(processes_within(data, _PROGRAMS)):
         await end(orphan, _IMMEDIATE)
@@ -122,7 +122,8 @@ async def end_orphans(data: Path, sockets: Path) -> None:
 
 
 async def _initdb(binaries: PostgresBinaries, places: Places) -> None:
-    """Makes role and database as well, then renames: a killed first start leaves no half data."""
+    """Create data, role and database under a draft name, then rename: an interrupted first start
+    leaves no partial data."""
     draft = places.home / "postgres.draft"
     await end_orphans(draft, places.sockets)
     shutil.rmtree(draft, ignore_errors=True)
@@ -130,8 +131,8 @@ async def _initdb(binaries: PostgresBinaries, places: Places) -> None:
     init = (
         *(str(binaries.folder / "initdb"), "-D", str(draft), "-U", NAME),
         *("--encoding=UTF8", "--no-locale", "--data-checksums"),
-        # The socket lies in a folder that only the servers' user and root can enter. `peer` would
-        # shut root out, who is not the servers' user.
+        # The socket is in a folder that only the servers' user and root can enter. `peer` would
+        # reject root, who is not the servers' user.
         *("--auth-local=trust", "--auth-host=reject"),
     )
     create = (
@@ -155,7 +156,7 @@ def _data(places: Places) -> Path:
 
 
 def _major(data: Path) -> int | None:
-    """The version that existing data belongs to."""
+    """The PostgreSQL version of existing data."""
     try:
         return int((data / "PG_VERSION").read_text(encoding="ascii"))
     except FileNotFoundError:
@@ -169,7 +170,7 @@ def _major(data: Path) -> int | None:
 
 
 def _status(data: Path) -> tuple[str, str] | None:
-    """Process and status from postmaster.pid: what `pg_ctl` waits for, without a connection."""
+    """Process id and status from postmaster.pid, as `pg_ctl` reads them, without a connection."""
     try:
         lines = (data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Which process is which, and how to end one that is not ours. Knows nothing of servers."""
+"""Identities of processes, and ending processes that are not our children."""
 
 import asyncio
 import os
@@ -10,13 +10,13 @@ from pathlib import Path
 from time import monotonic
 
 IS_LINUX = Path("/proc/self/stat").exists()
-_GONE = ("Z", "X")  # a zombie holds no files: where PID 1 never reaps, it stays for ever
+_GONE = ("Z", "X")  # a zombie holds no files; it stays for ever if PID 1 does not reap
 _KILL_WAIT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A process that cannot be mistaken for a later one with the same number."""
+    """A process, distinguished by its start time from later ones with the same id."""
 
     pid: int
     started: str
@@ -24,14 +24,14 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One try at ending a process: send `signum`, then wait up to `wait_ms`."""
+    """One step of ending a process: send `signum`, then wait up to `wait_ms`."""
 
     signum: int
     wait_ms: int
 
 
 def identity_of(pid: int) -> Identity | None:
-    """The living process `pid`, or None where it is gone or only waits to be reaped."""
+    """The identity of the living process `pid`. None if it has ended or is a zombie."""
     started = _started_linux(pid) if IS_LINUX else _started_ps(pid)
     return Identity(pid, started) if started else None
 
@@ -43,13 +43,13 @@ def is_alive(identity: Identity) -> bool:
 def processes_within(folder: Path, names: frozenset[str]) -> Iterator[Identity]:
     """Living processes named `names` whose working directory is `folder` (Linux only).
 
-    Finds the children of a postmaster that was killed: nothing else tells whose they were.
+    This finds the children of a killed postmaster: nothing else shows whose they were.
     """
     for entry in Path("/proc").glob("[0-9]*") if IS_LINUX else ():
         try:
-            inside = (entry / "cwd").samefile(folder)  # by inode: a path may have other names
+            inside = (entry / "cwd").samefile(folder)  # by inode, because a folder has many paths
             name = (entry / "exe").readlink().name.removesuffix(" (deleted)")
-        except OSError:  # it ended meanwhile, or belongs to somebody else
+        except OSError:  # it has ended, or belongs to another user
             continue
         found = identity_of(int(entry.name)) if inside and name in names else None
         if found is not None:
@@ -57,8 +57,8 @@ def processes_within(folder: Path, names: frozenset[str]) -> Iterator[Identity]:
 
 
 async def end(identity: Identity, steps: Sequence[Step]) -> None:
-    """Ends a process that is not our child, step by step, then with SIGKILL to its group."""
-    if not is_alive(identity):  # its number may be a stranger's by now, and its group too
+    """End a process that is not our child, step by step, then with SIGKILL to its group."""
+    if not is_alive(identity):  # another process or group may have its id by now
         return
     for step in steps:
         send(identity, step.signum)
@@ -70,7 +70,7 @@ async def end(identity: Identity, steps: Sequence[Step]) -> None:
 
 
 def send(identity: Identity, signum: int) -> None:
-    """Sends a signal, but never to a stranger who inherited the number."""
+    """Send a signal, but never to another process that has reused the id."""
     if is_alive(identity):
         try:
             os.kill(identity.pid, signum)
@@ -79,12 +79,12 @@ def send(identity: Identity, signum: int) -> None:
 
 
 def kill_group(leader: int) -> None:
-    """Ends what a leader left behind in its own group, such as a server's worker processes."""
+    """Kill the remaining processes of a leader's group, such as a server's workers."""
     try:
         if os.getpgid(leader) != leader:
             return
     except ProcessLookupError:
-        pass  # a reaped leader; its group still has its number while a member lives
+        pass  # the leader was reaped, but its group keeps the id while a member lives
     try:
         os.killpg(leader, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -106,8 +106,8 @@ def _started_linux(pid: int) -> str | None:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return None
-    fields = stat.rpartition(")")[2].split()  # the name before it may hold spaces and brackets
-    return None if fields[0] in _GONE else f"{boot}/{fields[19]}"  # ticks are counted from boot
+    fields = stat.rpartition(")")[2].split()  # the name may contain spaces and brackets
+    return None if fields[0] in _GONE else f"{boot}/{fields[19]}"  # ticks since boot
 
 
 def _started_ps(pid: int) -> str | None:

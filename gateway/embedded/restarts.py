@@ -1,4 +1,4 @@
-"""When a process that ended is started again, and when it is given up."""
+"""Restart policy: when a process that ended is started again, and when it is given up."""
 
 import random
 from collections import deque
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class RestartPolicy:
     """How many ends within how long are too many, and how long to wait after each.
 
-    A process that was ready once gets more tries, about a quarter of a minute: it may only be
-    waiting for another process that recovers. One that never was is most likely misconfigured.
+    A process that was ready once gets more attempts, for about 15 s: it may be waiting for another
+    process that recovers. One that was never ready is most likely misconfigured.
     """
 
     ends: int = 10
@@ -33,7 +33,7 @@ class Restarts:
         return len(self._ends)
 
     def count(self, now_s: float, *, was_ready: bool) -> float | None:
-        """Counts an end. Returns the seconds until the next start, or None if there is none."""
+        """Count an end. Return the seconds until the next start, or None to give up."""
         self._ends.append(now_s)
         while now_s - self._ends[0] > self._policy.within_ms / 1000:
             self._ends.popleft()

@@ -1,4 +1,4 @@
-"""The entry: real servers for as long as a block lasts. Knows nothing of who uses them.
+"""The entry point: runs real servers for as long as a block lasts.
 
 with until_signalled():
     async with embedded_servers(State(Path(".kith"))) as servers:
@@ -31,24 +31,24 @@ from gateway.embedded.valkey import redis_url as url_of_valkey
 from gateway.embedded.valkey import valkey_command
 
 Step = Callable[[str], AbstractContextManager[None]]
-"""Surrounds what takes a while; it gets a sentence for the terminal that says what it is."""
+"""A context manager around a slow operation. Takes a description for the terminal."""
 
 
 def silently(_: str) -> AbstractContextManager[None]:
-    """A step that nobody is shown."""
+    """A step without output."""
     return nullcontext()
 
 
 def say_on_terminal(name: str, line: str) -> None:
-    """One line of a child, with its name in front."""
-    with suppress(OSError):  # `make dev | head`: a reader that left must not end the servers
+    """Print one line of a child, prefixed with its name."""
+    with suppress(OSError):  # `make dev | head`: a closed pipe must not end the servers
         sys.stdout.write(f"{name:>9} | {line}\n")
         sys.stdout.flush()
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What runs, where it answers, and the supervisor that can keep more commands running."""
+    """The running servers' URLs, and the supervisor, which can run more commands."""
 
     state: State
     database_url: str
@@ -56,7 +56,7 @@ class Servers:
     supervisor: Supervisor
 
     def announce(self, gateway_url: str | None = None) -> None:
-        """Lets `find_running` in other processes see this run."""
+        """Make this run visible to `find_running` in other processes."""
         announce(self.state, self.database_url, self.redis_url, gateway_url)
 
 
@@ -71,13 +71,13 @@ async def embedded_servers(
     step: Step = silently,
     beside: Sequence[Command] = (),
 ) -> AsyncIterator[Servers]:
-    """Holds `state`, runs PostgreSQL and Valkey, and yields once both answer.
+    """Hold `state`, run PostgreSQL and Valkey, and yield when both are ready.
 
-    A server whose URL is given is not started. `postgres_settings` win over the defaults (a test
-    run may trade `fsync` for speed). What runs `beside` is started before them.
+    A server whose URL is given is not started. `postgres_settings` override the defaults (a test
+    run may disable `fsync` for speed). The commands in `beside` are started first.
 
     Raises:
-        EmbeddedError: a server cannot be started; the text is meant for a person.
+        EmbeddedError: a server cannot be started.
     """
     with _held(state):
         await end_leftovers(state.children_file)

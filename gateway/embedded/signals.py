@@ -1,4 +1,4 @@
-"""Turns the signals that mean "stop" into the end of a block. Knows nothing of what it holds."""
+"""Ends a block on the signals that mean "stop"."""
 
 import asyncio
 import signal
@@ -10,10 +10,10 @@ _STOP = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def until_signalled() -> Iterator[None]:
-    """Cancels its body at the first SIGINT, SIGTERM or SIGHUP, then ends as if it had returned.
+    """Cancel the body on the first SIGINT, SIGTERM or SIGHUP, then end as if it had returned.
 
-    Further signals change nothing: the body is cleaning up, and its own deadlines bound that.
-    Main thread only; the outermost block, so that nothing starts unprotected.
+    Later signals have no effect: the body is cleaning up, with its own deadlines. Use it in the
+    main thread only, as the outermost block, so that nothing starts unprotected.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.current_task()
@@ -37,5 +37,5 @@ def until_signalled() -> Iterator[None]:
 
 
 def _not_ignored() -> list[signal.Signals]:
-    # What we were started to ignore stays ignored: `nohup make dev` shall outlive its terminal.
+    # Signals that were ignored at the start stay ignored: `nohup make dev` must survive SIGHUP.
     return [signum for signum in _STOP if signal.getsignal(signum) is not signal.SIG_IGN]

@@ -1,4 +1,4 @@
-"""The state folder: what a run leaves on disk, and who holds it. Knows nothing of servers."""
+"""The state folder: the files of a run, and the lock that one run holds."""
 
 import fcntl
 import json
@@ -13,18 +13,18 @@ from typing import cast
 from gateway.embedded.errors import StateInUse, StateUnusable
 from gateway.embedded.process import Identity, identity_of, is_alive
 
-_LOG_MAX_BYTES = 10 * 1024 * 1024  # checked at each start; one older file is kept
+_LOG_MAX_BYTES = 10 * 1024 * 1024  # checked on each start; one older file is kept
 
 PREFIX = "kith-"
-# /var/lib is where a system keeps its services' data, /var/tmp is for a read-only /var/lib. /tmp
-# is only for sockets, and not tempfile's choice: TMPDIR may be too long for them.
+# /var/lib is the place for data of services; /var/tmp is used if it is read-only. /tmp is only for
+# sockets, and set explicitly because TMPDIR may be too long for them.
 HOMES, SHORT = (Path("/var/lib"), Path("/var/tmp")), Path("/tmp")  # noqa: S108
 OUTSIDE = (*HOMES, SHORT)
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A folder that one run at a time holds. Deleting it, unheld, starts from nothing."""
+    """A folder that one run at a time holds. To reset all data, delete it while no run holds it."""
 
     root: Path = Path(".kith")
 
@@ -46,7 +46,7 @@ class State:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Makes the folder and holds it. Raises StateInUse while another process does."""
+        """Create and lock the folder. Raises StateInUse while another process holds it."""
         self._make()
         descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -56,7 +56,7 @@ class State:
             os.close(descriptor)
 
     def log(self, name: str) -> Path:
-        """The log file of a server; an overgrown one is put aside first."""
+        """The log file of a server. A file above the size limit is renamed first."""
         file = self.folder / "logs" / f"{name}.log"
         file.parent.mkdir(exist_ok=True)
         if file.exists() and file.stat().st_size > _LOG_MAX_BYTES:
@@ -64,7 +64,7 @@ class State:
         return file
 
     def erase(self) -> None:
-        """Removes the folder and all data that it remembers elsewhere. Raises StateInUse."""
+        """Remove the folder and its data in other places. Raises StateInUse."""
         with self.held():
             remembered = read_json(self.places_file)
             for place in (remembered.get("home"), remembered.get("sockets")):
@@ -76,7 +76,7 @@ class State:
         try:
             if not self.folder.exists():
                 self.folder.mkdir(parents=True)
-                # Below root's folder lie the folders of the servers' user, who must get through.
+                # The folders of the servers' user are below root's folder, so it must be readable.
                 self.folder.chmod(0o755 if os.geteuid() == 0 else 0o700)
         except OSError as error:
             text = f"Cannot make the state folder {self.folder}: {error.strerror}."
@@ -96,7 +96,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A run that holds a state folder now. `gateway_url` is None until a gateway answers."""
+    """A run that holds a state folder. `gateway_url` is None until a gateway is ready."""
 
     pid: int
     started: str
@@ -106,17 +106,17 @@ class Running:
 
 
 def find_running(state: State) -> Running | None:
-    """What runs in this folder, for other commands of the same checkout; None if nothing does."""
+    """The run that holds this folder, for other commands of the same checkout; None if none."""
     found = read_json(state.run_file)
     try:
         running = Running(**cast("dict[str, str]", found))  # type: ignore[arg-type]
-    except TypeError:  # no file, or one of another version
+    except TypeError:  # no file, or a file of another version
         return None
     return running if is_alive(Identity(running.pid, running.started)) else None
 
 
 def announce(state: State, database_url: str, redis_url: str, gateway_url: str | None) -> None:
-    """Lets `find_running` see this process."""
+    """Make this process visible to `find_running`."""
     us = identity_of(os.getpid())
     if us is not None:
         running = Running(us.pid, us.started, database_url, redis_url, gateway_url)
@@ -124,12 +124,12 @@ def announce(state: State, database_url: str, redis_url: str, gateway_url: str |
 
 
 def is_made_by_us(folder: Path) -> bool:
-    """Whether a folder outside the state may be removed: what names it is only a file."""
+    """Whether a folder outside the state may be removed: the record that names it may be wrong."""
     return folder.parent in OUTSIDE and folder.name.startswith(PREFIX)
 
 
 def read_json(file: Path) -> Mapping[str, object]:
-    """The object in `file`; empty where there is none, or none that can be read."""
+    """The object in `file`; empty if there is no readable one."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -138,9 +138,9 @@ def read_json(file: Path) -> Mapping[str, object]:
 
 
 def write_json(file: Path, value: Mapping[str, object]) -> None:
-    """Replaces `file` in one step: a reader, or the next start, never sees half of it."""
+    """Replace `file` atomically, so that no reader sees a partial file."""
     draft = file.with_suffix(".draft")
-    # Addresses of servers may hold passwords: nobody else may read them.
+    # Only the owner may read it, because server URLs may hold passwords.
     draft.unlink(missing_ok=True)
     draft.touch(mode=0o600)
     draft.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Keeps children running and ends them in order. Knows nothing of what they do.
+"""The supervisor: keeps child processes running, and ends them in order.
 
-A child that dies is started again, with a growing, jittered delay. One that dies too often too
-fast is given up: then `watch` raises, and whoever holds the supervisor leaves it.
+It restarts a child that dies, with a growing, jittered delay. It gives up a child that dies too
+often: then `watch` raises.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ _CHECKOUT = Path(__file__).parents[2]
 
 @dataclass(slots=True)
 class _Kept:
-    """A command that is kept running; `up` is set once it has been ready."""
+    """A supervised command. `up` is set when it has been ready once."""
 
     command: Command
     restarts: Restarts
@@ -43,7 +43,7 @@ class Supervisor:
     """
 
     def __init__(self, children_file: Path, say: Say, policy: RestartPolicy | None = None) -> None:
-        """`children_file` records the children, for the deathwatch and for the next start."""
+        """`children_file` records the children, for the watchdog and for the next start."""
         self._file = children_file
         self._say = say
         self._policy = policy or RestartPolicy()
@@ -81,7 +81,7 @@ class Supervisor:
             await self._deathwatch.wait()
 
     async def start(self, command: Command) -> None:
-        """Starts a command, keeps it running, returns when it is ready. Raises ChildFailed."""
+        """Start and supervise a command; return when it is ready. Raises ChildFailed."""
         kept = _Kept(command, Restarts(self._policy))
         self._kept.append(kept)
         kept.task = asyncio.create_task(self._keep(kept))
@@ -95,7 +95,7 @@ class Supervisor:
             kept.task.result()
 
     async def watch(self) -> NoReturn:
-        """Waits for ever; raises ChildFailed when a child was given up."""
+        """Wait for ever. Raises ChildFailed when a child is given up."""
         await self._given_up.wait()
         raise self._failure or AssertionError("given up without a cause")
 
@@ -115,7 +115,7 @@ class Supervisor:
             await asyncio.sleep(delay_s)
 
     async def _live_once(self, kept: _Kept) -> str:
-        """One life of a child, from its start to its end. Returns how it ended."""
+        """Run a child from its start to its end. Return how it ended."""
         command = kept.command
         try:
             await command.before()

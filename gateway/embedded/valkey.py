@@ -1,6 +1,6 @@
-"""A Valkey for one checkout, as a command to run. Knows nothing of keys or clients.
+"""A Valkey server for one checkout, as a command.
 
-It is a cache and a wake-up: what it holds can be made again, so it writes nothing to disk.
+It holds caches and wake-up jobs, which can be rebuilt, so it writes nothing to disk.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ SETTINGS: Mapping[str, str] = {
     "save": "",
     "appendonly": "no",
     "maxmemory": "256mb",
-    # Only keys with a lifetime may go. arq's queue has none: under an allkeys policy the whole
-    # queue could vanish at once. Its job keys have one (a day); an evicted job is only a lost
-    # wake-up, which the sweep makes again.
+    # Evict only keys with an expiry. arq's queue has none: an allkeys policy could evict the whole
+    # queue at once. Its job keys have one (a day). An evicted job is a lost wake-up, which the
+    # sweep repeats.
     "maxmemory-policy": "volatile-lru",
-    # A hash up to this size is one packed block that HMGET walks: larger ones are faster as tables.
+    # A hash up to this size is one packed block that HMGET scans; larger ones are faster as tables.
     "hash-max-listpack-entries": "64",
 }
 
