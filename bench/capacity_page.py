@@ -27,7 +27,8 @@ For {billions:g} billion edges, {demand.writes_per_s:,} writes, {demand.pages_pe
 {demand.checks_per_s:,} checks a second ({demand.ids_per_check} in a request). Assumptions:
 cores are {given.busy:.0%} busy, {given.hits:.0%} of the reads are cache hits,
 {given.cached_users:.0%} of the users are cached at a time, {given.copies} copies of
-PostgreSQL's data, tables {given.table_slack} times their fresh size; a machine has {given.cores} cores, {given.memory_gib}
+PostgreSQL's data, tables {given.table_slack} times their fresh size; \
+a machine has {given.cores} cores, {given.memory_gib}
 GiB of memory and {given.disk_gib:,} GiB of disk; at least two of each."""
 _TAIL = """\
 
