@@ -31,7 +31,9 @@ test("a block ends what was, is listed, and can be undone", async () => {
   assert.equal(await page.getByRole("button", { name: `Do not suggest ${name}` }).count(), 0);
   await page.getByRole("button", { name: "Undo" }).click();
   await page.getByRole("main").getByText("Follows you").waitFor();
+  const answered = page.waitForResponse((response) => /mutation Block/.test(response.request().postData() ?? ""));
   await choose(page, name, "Block");
+  await answered;
   await page.goto(`${WEB}/settings/blocked`);
   await page.getByRole("main").getByRole("button", { name: `Blocked ${name}` }).click();
   await page.getByRole("main").getByRole("button", { name: `Follow ${name}` }).waitFor();

@@ -1,7 +1,7 @@
 // @ts-check
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { launch, WEB, windowOf } from "./browser.mjs";
+import { launch, ROUTER, WEB, windowOf } from "./browser.mjs";
 
 /** @type {import("playwright-core").Browser} */
 let browser;
@@ -15,7 +15,7 @@ after(() => browser.close());
 
 const rows = () => page.getByRole("list", { name: "Followers" }).getByRole("listitem");
 
-test("a list goes on while one scrolls, to its end and without repeats", async () => {
+test("a list goes on while one scrolls, to its end and without repeats", { timeout: 90_000 }, async () => {
   await page.goto(`${WEB}/u/2/followers`);
   const total = Number(await page.locator("[data-count=Followers]").innerText());
   assert.ok(total > 100);
@@ -23,12 +23,26 @@ test("a list goes on while one scrolls, to its end and without repeats", async (
   let shown = await rows().count();
   assert.ok(shown < total);
   while (shown < total) {
+    // A wheel that turns while rows are added stops where the end was; a person turns it again.
     await page.mouse.wheel(0, 20_000);
-    await rows().nth(shown).waitFor();
+    await rows().nth(shown).waitFor({ timeout: 1_000 }).catch(() => undefined);
     shown = await rows().count();
   }
   const names = await rows().getByRole("link").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
   assert.equal(new Set(names).size, total);
+});
+
+test("a page that fails says so, and is asked for again", async () => {
+  await page.goto(`${WEB}/u/2/followers`);
+  await rows().first().waitFor();
+  await page.route(ROUTER, (route) => route.abort());
+  await page.mouse.wheel(0, 20_000);
+  const again = page.getByRole("main").getByRole("button", { name: "Try again" });
+  await again.waitFor();
+  const shown = await rows().count();
+  await page.unroute(ROUTER);
+  await again.click();
+  await rows().nth(shown).waitFor();
 });
 
 test("followers are filtered by Kith, and the loaded ones by name", async () => {

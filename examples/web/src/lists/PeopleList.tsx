@@ -3,6 +3,7 @@ import { graphql } from "../gql";
 import type { PersonFragment } from "../gql/graphql";
 import { useLiveRelations } from "../live/useLiveRelations";
 import { PersonRow } from "../people/PersonRow";
+import { ListEnd } from "./ListEnd";
 import { NameFilter } from "./NameFilter";
 import { useInfiniteScroll } from "./useInfiniteScroll";
 
@@ -46,7 +47,7 @@ export function PeopleList<E extends { node: PersonFragment }>(props: PeopleList
   const [name, setName] = useState("");
   useLiveRelations(page.edges.map(({ node }) => node.id));
   const { hasNextPage, endCursor } = page.pageInfo;
-  const end = useInfiniteScroll(hasNextPage, () => onMore(endCursor));
+  const scroll = useInfiniteScroll(hasNextPage, () => onMore(endCursor));
 
   if (page.edges.length === 0) return <>{empty}</>;
   const shown = page.edges.filter(({ node }) => matches(node, name));
@@ -61,9 +62,7 @@ export function PeopleList<E extends { node: PersonFragment }>(props: PeopleList
         ))}
       </ul>
       {shown.length === 0 && <p className="hint">Nobody of the {page.edges.length} loaded is called that.</p>}
-      <div ref={end} className="list-end" role="status">
-        {hasNextPage ? "Loading more…" : ""}
-      </div>
+      <ListEnd scroll={scroll} hasMore={hasNextPage} />
     </section>
   );
 }

@@ -1,25 +1,31 @@
-import { useEffect, useEffectEvent, useRef } from "react";
+import { useEffect, useEffectEvent, useRef, useState } from "react";
 
-/** Call `onMore` whenever the element with the returned ref comes near the window, one call at a time. */
+/**
+ * Call `onMore` whenever the element with the ref `end` comes near the window, one call at a time.
+ * After a failure it waits for `retry`.
+ */
 export function useInfiniteScroll(hasMore: boolean, onMore: () => Promise<unknown>) {
   const end = useRef<HTMLDivElement>(null);
   const loading = useRef(false);
+  const [error, setError] = useState<unknown>(null);
 
   const load = useEffectEvent(async (): Promise<void> => {
     if (loading.current) return;
     loading.current = true;
     try {
       await onMore();
+    } catch (failure) {
+      setError(failure);
     } finally {
       loading.current = false;
     }
   });
 
   useEffect(() => {
-    if (!hasMore || !end.current) return;
+    if (!hasMore || error || !end.current) return;
     const observer = new IntersectionObserver(
       ([entry]) => {
-        if (entry?.isIntersecting) load().then(again, () => undefined);
+        if (entry?.isIntersecting) void load().then(again);
       },
       { rootMargin: "600px" },
     );
@@ -31,7 +37,7 @@ export function useInfiniteScroll(hasMore: boolean, onMore: () => Promise<unknow
     }
     observer.observe(end.current);
     return () => observer.disconnect();
-  }, [hasMore]);
+  }, [hasMore, error]);
 
-  return end;
+  return { end, error, retry: () => setError(null) };
 }

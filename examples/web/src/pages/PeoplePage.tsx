@@ -7,6 +7,7 @@ import { useLiveRelations } from "../live/useLiveRelations";
 import { PersonRow } from "../people/PersonRow";
 import { SuggestionRow } from "../people/SuggestionRow";
 import { Suggestions } from "../people/suggestions";
+import { ListEnd } from "../lists/ListEnd";
 import { useInfiniteScroll } from "../lists/useInfiniteScroll";
 import { Failure } from "../ui/Failure";
 import { Notice } from "../ui/Notice";
@@ -65,7 +66,7 @@ function Suggested() {
   const { data, error, fetchMore, refetch } = useQuery(Suggestions, { variables: { first: PAGE_SIZE } });
   const list = data?.viewer?.suggestions;
   const endCursor = list?.pageInfo.endCursor;
-  const end = useInfiniteScroll(list?.pageInfo.hasNextPage ?? false, () =>
+  const scroll = useInfiniteScroll(list?.pageInfo.hasNextPage ?? false, () =>
     fetchMore({ variables: { after: endCursor } }),
   );
   if (error && !list) return <Failure error={error} onRetry={() => void refetch()} />;
@@ -87,7 +88,7 @@ function Suggested() {
           </li>
         ))}
       </ul>
-      <div ref={end} className="list-end" />
+      <ListEnd scroll={scroll} hasMore={list.pageInfo.hasNextPage} />
     </section>
   );
 }

@@ -3,6 +3,7 @@ import { Inbox } from "lucide-react";
 import { graphql } from "../gql";
 import { PAGE_SIZE } from "../lists/pageSize";
 import { RequestRow } from "../people/RequestRow";
+import { ListEnd } from "../lists/ListEnd";
 import { useInfiniteScroll } from "../lists/useInfiniteScroll";
 import { Failure } from "../ui/Failure";
 import { Notice } from "../ui/Notice";
@@ -38,7 +39,7 @@ export function ReceivedRequestsPage() {
   const { data, error, fetchMore, refetch } = useQuery(ReceivedRequests, { variables: { first: PAGE_SIZE } });
   const list = data?.viewer?.incomingFollowRequests;
   const endCursor = list?.pageInfo.endCursor;
-  const end = useInfiniteScroll(list?.pageInfo.hasNextPage ?? false, () =>
+  const scroll = useInfiniteScroll(list?.pageInfo.hasNextPage ?? false, () =>
     fetchMore({ variables: { after: endCursor } }),
   );
   if (error && !list) return <Failure error={error} onRetry={() => void refetch()} />;
@@ -59,7 +60,7 @@ export function ReceivedRequestsPage() {
           </li>
         ))}
       </ul>
-      <div ref={end} className="list-end" />
+      <ListEnd scroll={scroll} hasMore={list.pageInfo.hasNextPage} />
     </>
   );
 }
