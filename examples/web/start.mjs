@@ -119,9 +119,12 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => v
 for (const port of Object.values(ports)) await mustBeFree(port);
 
 say("Building the app…");
-const npx = ["--no-install", "vite", "build", "--logLevel", "warn"];
-const built = spawnSync("npx", npx, { cwd: HERE, env: { ...env, ...settings }, stdio: "inherit" });
-if (built.status !== 0) process.exit(1);
+// The types of the documents are generated, and no part of the checkout.
+for (const command of [["graphql-codegen", "--silent"], ["vite", "build", "--logLevel", "warn"]]) {
+  const options = { cwd: HERE, env: { ...env, ...settings }, stdio: "inherit" };
+  const built = spawnSync("npx", ["--no-install", ...command], options);
+  if (built.status !== 0) process.exit(1);
+}
 
 say("Starting:");
 await start("Kith", [python, "-m", "gateway", "dev", "--port", String(ports.kith), "--state", state], `${urls.kith}/readyz`, ROOT);
