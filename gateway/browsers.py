@@ -152,14 +152,14 @@ class CrossOrigin(CORSMiddleware):
             return 403, "ORIGIN_NOT_ALLOWED", _not_allowed(asked["origin"])
         method = asked["access-control-request-method"]
         if method not in self.allow_methods:
-            message = f"The method {method[:100]!r} is not allowed: ask by GET or POST."
+            message = f"The method {method[:100]!r} is not allowed. Use GET or POST."
             return 403, "METHOD_NOT_ALLOWED", message
         names = asked.get("access-control-request-headers")
         wrong = None if names is None else self._first_wrong(names)
         if wrong is None:
             return None
         message = (
-            f"The request header {wrong[:100]!r} is not allowed: KITH_CORS_HEADERS allows more."
+            f"The request header {wrong[:100]!r} is not allowed. KITH_CORS_HEADERS can allow it."
         )
         return 403, "HEADER_NOT_ALLOWED", message
 
@@ -167,7 +167,8 @@ class CrossOrigin(CORSMiddleware):
         if len(names) > REQUEST_HEADERS_CHARS_MAX:
             return names
         asked: Iterable[str] = (name.strip().lower() for name in names.split(","))
-        return next((name for name in asked if name not in self.allow_headers), None)
+        # RFC 9110, section 5.6.1: a recipient ignores empty elements of a list.
+        return next((name for name in asked if name and name not in self.allow_headers), None)
 
 
 async def refuse_socket(scope: Scope, receive: Receive, send: Send) -> None:
@@ -182,7 +183,7 @@ async def refuse_socket(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def _not_allowed(origin: str) -> str:
-    return f"Pages of {origin[:100]!r} are not allowed here: KITH_CORS_ORIGINS lists who is."
+    return f"The origin {origin[:100]!r} is not allowed: KITH_CORS_ORIGINS does not list it."
 
 
 def _error(code: str, message: str) -> bytes:

@@ -68,6 +68,15 @@ async def test_every_header_that_clients_send_is_allowed(app: Gateway) -> None:
     assert response.status_code == 204
 
 
+@pytest.mark.parametrize("headers", ["", ",,", ",,, , content-type,,"])
+async def test_empty_elements_of_the_list_of_headers_are_ignored(
+    app: Gateway, headers: str
+) -> None:
+    """RFC 9110, section 5.6.1, asks recipients to ignore them."""
+    response = await preflight(app, headers=headers)
+    assert response.status_code == 204
+
+
 @pytest.mark.parametrize(
     ("origin", "method", "headers", "expected"),
     [
@@ -83,8 +92,6 @@ async def test_every_header_that_clients_send_is_allowed(app: Gateway) -> None:
         (APP, "X" * 5_000, None, "METHOD_NOT_ALLOWED"),
         (APP, "POST", "x-viewer", "HEADER_NOT_ALLOWED"),
         (APP, "POST", "content-type, x-secret", "HEADER_NOT_ALLOWED"),
-        (APP, "POST", "", "HEADER_NOT_ALLOWED"),
-        (APP, "POST", ",,", "HEADER_NOT_ALLOWED"),
         (APP, "POST", "*", "HEADER_NOT_ALLOWED"),
         (APP, "POST", "content-type\x00", "HEADER_NOT_ALLOWED"),
         (APP, "POST", "content-type," * 800 + "content-type", "HEADER_NOT_ALLOWED"),
