@@ -96,7 +96,9 @@ class UnfollowUserInput(UserInput):
     pass
 
 
-@strawberry.input(description="Input of `updateFollow`. Fields that are omitted keep their values.")
+@strawberry.input(
+    description="Input of `updateFollow`. Fields that are omitted or null keep their values."
+)
 class UpdateFollowInput(UserInput):
     visibility: FollowVisibility | None = strawberry.field(
         default=UNSET, description="Who can see the follow."

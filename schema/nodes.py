@@ -52,14 +52,12 @@ async def nodes_of(scope: Scope, argument: str, ids: Sequence[str]) -> list[Outc
 def _user(argument: str, text: str) -> Outcome[UserId]:
     try:
         return arguments.user_id(argument, text)
-    except BadInput as error:
-        if ":" not in text:
-            return error
+    except BadInput:
         prefixes = ", ".join(f"`{prefix}:`" for prefix in _FETCHERS)
         return BadInput(
             argument,
-            f"accepts only user ids, or a prefix ({prefixes}) followed by user ids with colons "
-            f'between them, got "{arguments.shown(text)}".',
+            f"accepts only a user id (a decimal number), or a prefix ({prefixes}) followed by user "
+            f'ids with colons between them, got "{arguments.shown(text)}".',
         )
 
 

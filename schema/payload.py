@@ -27,7 +27,7 @@ from schema.user_error import UserError
 from schema.viewer import Viewer
 
 OUTCOME = "What the mutation did, or which state was already in effect."
-CHANGED = "Whether the mutation changed anything."
+CHANGED = "Whether this changed anything."
 USER_ERRORS = "Why the mutation was rejected. Empty if it was not."
 CLIENT_MUTATION_ID = "The `clientMutationId` of the input."
 CONSISTENCY = (

@@ -26,7 +26,8 @@ LIMIT_MAX = 2**31 - 1
 
 
 @strawberry.input(
-    description="Input of `updateRelationshipSettings`. Fields that are omitted keep their values."
+    description="Input of `updateRelationshipSettings`. Fields that are omitted or null keep their "
+    "values."
 )
 class UpdateRelationshipSettingsInput(RepeatableInput):
     protected: bool | None = strawberry.field(

@@ -142,8 +142,9 @@ class Viewer(Node):
 
     @batched(
         graphql_type=MutedConnection,
-        description="The users whom the viewer mutes; the newest first by default. The date is "
-        "that of the follow if the viewer follows the user, otherwise that of the mute.",
+        description="The users whom the viewer mutes; the newest first by default. They are "
+        "ordered by the date of the viewer's follow, or of the mute if the viewer does not follow "
+        "the user.",
     )
     @paged
     def muted_users(
