@@ -121,8 +121,8 @@ for (const port of Object.values(ports)) await mustBeFree(port);
 say("Building the app…");
 // The types of the documents are generated, and no part of the checkout.
 for (const command of [["graphql-codegen", "--silent"], ["vite", "build", "--logLevel", "warn"]]) {
-  const options = { cwd: HERE, env: { ...env, ...settings }, stdio: "inherit" };
-  const built = spawnSync("npx", ["--no-install", ...command], options);
+  const npx = ["--no-install", ...command];
+  const built = spawnSync("npx", npx, { cwd: HERE, env: { ...env, ...settings }, stdio: "inherit" });
   if (built.status !== 0) process.exit(1);
 }
 

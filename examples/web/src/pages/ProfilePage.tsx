@@ -53,7 +53,7 @@ export function ProfilePage() {
   return (
     <div className="profile">
       <title>{`${user.displayName} · Kindred`}</title>
-      <ProfileHeader user={user} known={user.followersYouKnow} />
+      <ProfileHeader user={user} known={id === userId ? null : user.followersYouKnow} />
       <ProfileTabs user={user} />
       <Outlet context={user} key={id} />
     </div>

@@ -42,6 +42,8 @@ export function useChange() {
       rememberToken(change?.consistencyToken);
       const [problem] = change?.userErrors ?? [];
       if (problem) return toast({ tone: "error", text: problemInWords(problem) });
+      // A block opens or closes whole lists of the user, which the payload does not contain.
+      if (name === "block" || name === "unblock") void client.refetchQueries({ include: "active" });
       if (done) toast({ text: done(user.displayName), ...undo(change?.undoToken, user) });
     } catch (error) {
       toast({ tone: "error", text: failureInWords(error) });
