@@ -41,6 +41,7 @@ async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
         for user in range(1, SUBSCRIBERS + 1):
             events = await stack.enter_async_context(aclosing(heard(stores, user)))
             waiting.append(asyncio.ensure_future(anext(events)))
+            stack.push_async_callback(ended, waiting[-1])
         await until(lambda: all_read(stores))
         ear.reads = 0
         before, tasks = stores.redis.round_trips, len(asyncio.all_tasks())
@@ -56,9 +57,12 @@ async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
         await waiting[76]
         assert stores.redis.round_trips - before <= 1
         assert sum(one.done() for one in waiting) == 1
-        for one in waiting:
-            one.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def ended(waiting: "asyncio.Future[Any]") -> None:
+    """A generator can be closed only when no task waits for its next item."""
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
 
 
 class Ear:
