@@ -129,8 +129,8 @@ def _run(command: tuple[str, ...], folder: Path, deadline: float) -> None:
 def _reason(command: str, output: str) -> str:
     """The first line of npm's output that describes the error."""
     lines = [line.removeprefix("npm error").strip() for line in output.splitlines()]
-    told = [line for line in lines if " " in line and not line.startswith("A complete log")]
-    return f"{command} failed: {told[0] if told else 'it said nothing'}"[:REASON_CHARS_MAX]
+    errors = [line for line in lines if " " in line and not line.startswith("A complete log")]
+    return f"{command} failed: {errors[0] if errors else 'no output'}"[:REASON_CHARS_MAX]
 
 
 def _publish(made: Path, target: Path) -> None:

@@ -98,8 +98,8 @@ def signing(environ: Mapping[str, str] | None = None) -> tuple[str, Authenticati
     settings = _authentication(os.environ if environ is None else environ, development=True)
     if not settings.secrets:
         raise ConfigurationError(
-            "KITH_JWT_SECRET is not set, so there is nothing to sign a token with: tokens come "
-            "from whoever has the private key."
+            "KITH_JWT_SECRET is not set, so this command cannot sign a token. Sign tokens where "
+            "the private key is."
         )
     return settings.secrets[0], settings
 

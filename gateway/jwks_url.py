@@ -40,8 +40,8 @@ def check_jwks_url(url: str) -> None:
         )
     if address.scheme != "https" and not (address.scheme == "http" and _is_loopback(host)):
         raise ValueError(
-            "KITH_JWKS_URL must begin with https://, because whoever can change the answer on its"
-            " way can sign any token. http:// is allowed for this machine alone (localhost)."
+            "KITH_JWKS_URL must begin with https://: over http, others could replace the keys."
+            " http:// is allowed for this machine only (localhost)."
         )
 
 

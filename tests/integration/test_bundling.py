@@ -88,7 +88,7 @@ def test_a_bundle_is_built_once_and_again_when_its_sources_change(
             "echo npm error request to https://host/react failed\nexit 1\n",
             "npm ci --no-audit failed: code ECONNREFUSED",
         ),
-        ("#!/bin/sh\nexit 1\n", "npm ci --no-audit failed: it said nothing"),
+        ("#!/bin/sh\nexit 1\n", "npm ci --no-audit failed: no output"),
         ("#!/bin/sh\nexit 0\n", "the build made no playground.js"),
     ],
 )
