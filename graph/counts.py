@@ -48,6 +48,11 @@ class Limit(NamedTuple):
     limit: int
     current: int
 
+    @property
+    def remaining(self) -> int:
+        """How many more edges are allowed: 0 also where a limit was lowered below `current`."""
+        return max(0, self.limit - self.current)
+
 
 class Tally(NamedTuple):
     """What one edge adds to its owner's counts."""

@@ -5,26 +5,27 @@ from datetime import datetime
 import strawberry
 
 from engine import Parents, batched, of_rows
+from graph.counts import Limit
 from graph.pace import Budget
-from resolvers.limits import Quota, RemainingLimits
+from resolvers.limits import RemainingLimits
 from schema.node import LIMITS_PREFIX, Node
 from schema.rows import date
 
 
 @strawberry.type(description="A limit on the number of users that the viewer follows or blocks.")
-@of_rows(Quota)
+@of_rows(Limit)
 class RelationshipQuota:
     @batched(description="The maximum number of users.")
-    def limit(quotas: Parents[Quota]) -> list[int]:
-        return [quota.limit for quota in quotas]
+    def limit(limits: Parents[Limit]) -> list[int]:
+        return [limit.limit for limit in limits]
 
     @batched(description="The current number of users.")
-    def used(quotas: Parents[Quota]) -> list[int]:
-        return [quota.used for quota in quotas]
+    def used(limits: Parents[Limit]) -> list[int]:
+        return [limit.current for limit in limits]
 
     @batched(description="How many more users are allowed. 0 if the limit is reached.")
-    def remaining(quotas: Parents[Quota]) -> list[int]:
-        return [quota.remaining for quota in quotas]
+    def remaining(limits: Parents[Limit]) -> list[int]:
+        return [limit.remaining for limit in limits]
 
 
 @strawberry.type(
@@ -61,13 +62,13 @@ class RelationshipLimits(Node):
         graphql_type=RelationshipQuota,
         description="The limit on users that the viewer follows. Pending requests count too.",
     )
-    def following(rows: Parents[RemainingLimits]) -> list[Quota]:
+    def following(rows: Parents[RemainingLimits]) -> list[Limit]:
         return [row.following for row in rows]
 
     @batched(
         graphql_type=RelationshipQuota, description="The limit on users that the viewer blocks."
     )
-    def blocks(rows: Parents[RemainingLimits]) -> list[Quota]:
+    def blocks(rows: Parents[RemainingLimits]) -> list[Limit]:
         return [row.blocks for row in rows]
 
     @batched(

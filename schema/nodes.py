@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from engine import Outcome
-from graph.edge import Pair, UserId
+from graph.edge import Pair, UserId, user_id_of
 from graph.errors import BadInput
 from resolvers import relations
 from resolvers.limits import limits_of
@@ -50,15 +50,14 @@ async def nodes_of(scope: Scope, argument: str, ids: Sequence[str]) -> list[Outc
 
 
 def _user(argument: str, text: str) -> Outcome[UserId]:
-    try:
-        return arguments.user_id(argument, text)
-    except BadInput:
-        prefixes = ", ".join(f"`{prefix}:`" for prefix in _FETCHERS)
-        return BadInput(
-            argument,
-            f"accepts only a user id (a decimal number), or a prefix ({prefixes}) followed by user "
-            f'ids with colons between them, got "{arguments.shown(text)}".',
-        )
+    if (user := user_id_of(text)) is not None:
+        return user
+    prefixes = ", ".join(f"`{prefix}:`" for prefix in _FETCHERS)
+    return BadInput(
+        argument,
+        f"accepts only a user id (a decimal number), or a prefix ({prefixes}) followed by user ids "
+        f'with colons between them, got "{arguments.shown(text)}".',
+    )
 
 
 async def _relations(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
