@@ -18,6 +18,10 @@ class Result(result.Result):
 
     recorded: int
 
+    @property
+    def is_changed(self) -> bool:
+        return self.recorded > 0
+
 
 async def record_interactions(
     scope: Scope,

@@ -121,7 +121,7 @@ class InteractionMutations:
         return RecordInteractionsPayload(
             recorded=recorded,
             client_mutation_id=arguments.given(input.client_mutation_id),
-            **{**fields, "changed": recorded > 0},
+            **fields,
         )
 
 
