@@ -1,7 +1,7 @@
 """The reasons why mutations are rejected: one class each.
 
 To add a reason, add an `Outcome` for the rule that decides it and a class here, then run
-`make sdl errors`. The enum `UserErrorCode`, the SDL and the list in `docs/errors.md` follow.
+`make sdl rejections`. The enum `UserErrorCode`, the SDL and the list in `docs/errors.md` follow.
 """
 
 import re

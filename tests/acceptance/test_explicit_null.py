@@ -24,8 +24,15 @@ from tests.graphs import drain_all, follows
 
 TYPES = schema._schema.type_map
 VALUES = {
-    "id": '"1"', "userId": '"5"', "with": '"3"', "from": '"1"', "to": '"2"',
-    "ids": '["2", "3"]', "undoToken": '"none"', "kind": "LIKED", "action": "FOLLOW",
+    "id": '"1"',
+    "userId": '"5"',
+    "with": '"3"',
+    "from": '"1"',
+    "to": '"2"',
+    "ids": '["2", "3"]',
+    "undoToken": '"none"',
+    "kind": "LIKED",
+    "action": "FOLLOW",
     "representations": '[{__typename: "User", id: "1"}]',
 }
 """A value for each argument and input field that is required."""
