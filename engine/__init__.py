@@ -17,28 +17,24 @@ The responses are graphql-core's: the same data, the same errors. There is alway
 whatever a resolver or a scalar does, within the bounds of the settings and by a deadline. The
 engine leaves operations that a plan does not support to graphql-core, and counts them.
 docs/engine.md has the guarantees, the limits and the other declarations.
-
-The modules: declarations (`batched`, `derived`, `rows`, `zipped`, `later`); requests (`engine`,
-`reading`, `document`, `variables`, `answers`); plans (`field`, `plan`) and the compiler
-(`compile`); reading columns (`sources`, `lookups`), completing them (`leaves`, `lists`, `objects`)
-and awaiting them (`arrivals`); field errors (`faults`, `settle`); graphql-core (`fallback`).
 """
 
 from engine.answers import Counters
 from engine.batched import Parents, batched
+from engine.columnar_rows import ColumnarRows, places
+from engine.deferred import later
 from engine.derived import derived
 from engine.document import Operation
 from engine.engine import Engine
 from engine.errors import Code
-from engine.later import later
 from engine.outcome import Outcome, Soon, items_of
 from engine.result import Refused, Result, Stage
 from engine.rows import of_rows
 from engine.settings import EngineSettings
-from engine.zipped import Zipped, places
 
 __all__ = [
     "Code",
+    "ColumnarRows",
     "Counters",
     "Engine",
     "EngineSettings",
@@ -49,7 +45,6 @@ __all__ = [
     "Result",
     "Soon",
     "Stage",
-    "Zipped",
     "batched",
     "derived",
     "items_of",

@@ -10,11 +10,11 @@ from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from engine.columnar_rows import is_column
+from engine.deferred import Later
 from engine.field import AwaitedSource
-from engine.later import Later
 from engine.plan import hole_of
 from engine.waiting import WaitedInVain, fault_of, let_go, together
-from engine.zipped import is_column
 
 if TYPE_CHECKING:
     from engine.field import Column, Rows

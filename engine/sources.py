@@ -14,9 +14,9 @@ from engine.arguments import Arguments
 from engine.batched import BatchedField, BatchResolver
 from engine.batches import load, one_for_each
 from engine.conversion import Keywords, compiled_keywords
+from engine.deferred import Later
 from engine.field import AwaitedSource, Cells, Column, Field, Rows, Source
 from engine.info import FieldInfo, InfoOf, info_maker
-from engine.later import Later
 from engine.waiting import Unfinished
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import strawberry
 
-from engine import Parents, Soon, Zipped, batched, of_rows, places
+from engine import ColumnarRows, Parents, Soon, batched, of_rows, places
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Ranking
@@ -175,7 +175,7 @@ class Connection:
 )
 class UserConnection(Connection):
     @batched(graphql_type=list[UserEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
     @batched(
@@ -194,7 +194,7 @@ class UserConnection(Connection):
 @of_rows(ConnectionRow)
 class FollowingConnection(UserConnection):
     @batched(graphql_type=list[FollowingEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
@@ -202,7 +202,7 @@ class FollowingConnection(UserConnection):
 @of_rows(ConnectionRow)
 class FollowerConnection(UserConnection):
     @batched(graphql_type=list[FollowerEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
@@ -210,14 +210,14 @@ class FollowerConnection(UserConnection):
 @of_rows(ConnectionRow)
 class FriendConnection(UserConnection):
     @batched(graphql_type=list[FriendEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
-def entries(row: ConnectionRow) -> Zipped[EntryRow]:
+def entries(row: ConnectionRow) -> ColumnarRows[EntryRow]:
     """Return the entries of the page, each with its list."""
     found = row.page.entries
-    return Zipped(found, [row.list_of] * len(found))
+    return ColumnarRows(found, [row.list_of] * len(found))
 
 
 def dates(rows: Iterable[EntryRow]) -> list[datetime]:

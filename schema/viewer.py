@@ -4,7 +4,7 @@ from datetime import datetime
 
 import strawberry
 
-from engine import Parents, Soon, Zipped, batched, of_rows
+from engine import ColumnarRows, Parents, Soon, batched, of_rows
 from graph.edge import Pair
 from graph.page import OwnListKind
 from resolvers.limits import RemainingLimits, limits_of
@@ -51,7 +51,7 @@ class MutedEdge(UserEdge):
 @of_rows(ConnectionRow)
 class MutedConnection(UserConnection):
     @batched(graphql_type=list[MutedEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
@@ -67,7 +67,7 @@ class BlockedEdge(UserEdge):
 @of_rows(ConnectionRow)
 class BlockedConnection(UserConnection):
     @batched(graphql_type=list[BlockedEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
@@ -93,7 +93,7 @@ class FollowRequestConnection(Connection):
         return [list(map(_request, entries(row))) for row in rows]
 
     @batched(graphql_type=list[FollowRequestEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 

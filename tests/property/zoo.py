@@ -14,7 +14,7 @@ import strawberry
 from graphql import GraphQLError
 from strawberry import Info
 
-from engine import Outcome, Parents, Soon, Zipped, batched, derived, of_rows, places
+from engine import ColumnarRows, Outcome, Parents, Soon, batched, derived, of_rows, places
 from tests.property.fate import (
     MOODS,
     START,
@@ -80,7 +80,7 @@ class Animal:
         return [START + timedelta(days=animal.number - ago) for animal in animals]
 
     @batched(graphql_type="Pair | None")
-    def pair(animals: Parents[Any]) -> Zipped[tuple[int, int]]:
+    def pair(animals: Parents[Any]) -> ColumnarRows[tuple[int, int]]:
         return pairs_of([animal.number for animal in animals], [1] * len(animals))
 
     @batched(graphql_type="list[Pair]")
@@ -89,8 +89,8 @@ class Animal:
         return [rows if zipped or len(rows) % 2 else list(rows) for rows in lists]
 
     @batched(graphql_type=list[int])
-    def nothings(animals: Parents[Any]) -> list[Zipped[tuple[int]]]:
-        return [Zipped(()) for _ in animals]
+    def nothings(animals: Parents[Any]) -> list[ColumnarRows[tuple[int]]]:
+        return [ColumnarRows(()) for _ in animals]
 
     @batched
     async def friends(
@@ -218,8 +218,8 @@ async def later(ages: list[Outcome[int | None]]) -> list[Outcome[int | None]]:
     return ages
 
 
-def pairs_of(left: Sequence[int], right: Sequence[int]) -> Zipped[tuple[int, int]]:
-    return Zipped(left, right)
+def pairs_of(left: Sequence[int], right: Sequence[int]) -> ColumnarRows[tuple[int, int]]:
+    return ColumnarRows(left, right)
 
 
 def cat_of(number: int) -> CatRow:
