@@ -22,12 +22,12 @@ docs/engine.md has the guarantees, the limits and the other declarations.
 from engine.answers import Counters
 from engine.batched import Parents, batched
 from engine.columnar_rows import ColumnarRows, places
-from engine.deferred import later
+from engine.deferred import deferred
 from engine.derived import derived
 from engine.document import Operation
 from engine.engine import Engine
 from engine.errors import Code
-from engine.outcome import Outcome, Soon, items_of
+from engine.outcome import MaybeAwaitable, Outcome, items_of
 from engine.result import Refused, Result, Stage
 from engine.rows import of_rows
 from engine.settings import EngineSettings
@@ -38,17 +38,17 @@ __all__ = [
     "Counters",
     "Engine",
     "EngineSettings",
+    "MaybeAwaitable",
     "Operation",
     "Outcome",
     "Parents",
     "Refused",
     "Result",
-    "Soon",
     "Stage",
     "batched",
+    "deferred",
     "derived",
     "items_of",
-    "later",
     "of_rows",
     "places",
 ]

@@ -146,10 +146,11 @@ def batched(
 
     The function takes `Parents[Row]`, optionally `info: Info`, and the field's arguments with their
     types and defaults. It returns `list[Item]`, or `list[Outcome[Item]]` if single items may fail.
-    It may be async. A function that often has its items at once returns `Soon[list[…]]` instead,
-    and is awaited only if it must be. The field's GraphQL type is that of `Item`, or `graphql_type`
-    (a type or its quoted name) if the items are light rows. Rows that are tuples may be
-    `ColumnarRows` instead of a list, and parents may be `ColumnarRows` too.
+    It may be async. A function that often has its items at once returns
+    `MaybeAwaitable[list[…]]` instead, and is awaited only if it must be. The field's GraphQL type
+    is that of `Item`, or `graphql_type` (a type or its quoted name) if the items are light rows.
+    Rows that are tuples may be `ColumnarRows` instead of a list, and parents may be `ColumnarRows`
+    too.
 
     `ready` promises that no item needs serialisation, so the engine does not check them: text,
     booleans, or datetimes in `datetime.UTC`; None only where the type allows it, and no outcomes.

@@ -116,7 +116,9 @@ def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any] | C
     """The items as a column. Raises TypeError unless there is one for each parent."""
     if isinstance(items, CoroutineType):
         items.close()
-        raise TypeError(f"{name}() is neither async nor does it say that it returns Soon[…].")
+        raise TypeError(
+            f"{name}() is neither async nor does it say that it returns MaybeAwaitable[…]."
+        )
     column = items if is_column(items) else list(islice(items, len(parents) + 1))
     if len(column) != len(parents):
         raise TypeError(f"{name}() did not return one item for each parent.")

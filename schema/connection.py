@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import strawberry
 
-from engine import ColumnarRows, Parents, Soon, batched, of_rows, places
+from engine import ColumnarRows, MaybeAwaitable, Parents, batched, of_rows, places
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Ranking
@@ -155,7 +155,7 @@ class Connection:
         "cannot open the list. With the filter `since`, counting stops at 10,000. Can be too high "
         "for a viewer with more than 10,000 blocks."
     )
-    def total_count(rows: Parents[ConnectionRow], info: Info) -> Soon[list[int]]:
+    def total_count(rows: Parents[ConnectionRow], info: Info) -> MaybeAwaitable[list[int]]:
         known = [row.total for row in rows if isinstance(row.total, int)]
         return known if len(known) == len(rows) else _totals(scope_of(info), rows)
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import strawberry
 
-from engine import ColumnarRows, Parents, Soon, batched, of_rows
+from engine import ColumnarRows, MaybeAwaitable, Parents, batched, of_rows
 from graph.edge import Pair
 from graph.page import OwnListKind
 from resolvers.limits import RemainingLimits, limits_of
@@ -137,7 +137,7 @@ class Viewer(Node):
     @paged
     def close_follows(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.CLOSE_FOLLOWS, viewers, paging, order_by)
 
     @batched(
@@ -149,7 +149,7 @@ class Viewer(Node):
     @paged
     def muted_users(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.MUTED, viewers, paging, order_by)
 
     @batched(
@@ -159,7 +159,7 @@ class Viewer(Node):
     @paged
     def blocked_users(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.BLOCKED, viewers, paging, order_by)
 
     @batched(
@@ -169,7 +169,7 @@ class Viewer(Node):
     @paged
     def incoming_follow_requests(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.INCOMING_REQUESTS, viewers, paging, order_by)
 
     @batched(
@@ -180,7 +180,7 @@ class Viewer(Node):
     @paged
     def outgoing_follow_requests(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.OUTGOING_REQUESTS, viewers, paging, order_by)
 
     @batched(
@@ -192,7 +192,7 @@ class Viewer(Node):
     @paged
     def suggestions(
         viewers: Parents[ViewerRow], info: Info, paging: Paging
-    ) -> Soon[list[SuggestionPage]]:
+    ) -> MaybeAwaitable[list[SuggestionPage]]:
         return suggestion_pages(scope_of(info), viewers, paging)
 
 

@@ -14,7 +14,7 @@ import strawberry
 from graphql import GraphQLError
 from strawberry import Info
 
-from engine import ColumnarRows, Outcome, Parents, Soon, batched, derived, of_rows, places
+from engine import ColumnarRows, MaybeAwaitable, Outcome, Parents, batched, derived, of_rows, places
 from tests.property.fate import (
     MOODS,
     START,
@@ -63,7 +63,9 @@ class Animal:
         return [fated(animal.number, "friend_count", animal.number + least) for animal in animals]
 
     @batched
-    def age(animals: Parents[Any], guessed: bool = True) -> Soon[list[Outcome[int | None]]]:
+    def age(
+        animals: Parents[Any], guessed: bool = True
+    ) -> MaybeAwaitable[list[Outcome[int | None]]]:
         ages = [fated(animal.number, "age", animal.number % 5 or None) for animal in animals]
         return ages if guessed else later(ages)
 

@@ -9,7 +9,7 @@ import strawberry
 from strawberry import Info
 from strawberry.schema.config import StrawberryConfig
 
-from engine import Engine, Outcome, Parents, Soon, batched, derived, of_rows
+from engine import Engine, MaybeAwaitable, Outcome, Parents, batched, derived, of_rows
 
 
 class BookRow(NamedTuple):
@@ -40,16 +40,16 @@ class Book:
         return []
 
     @batched
-    def copies(books: Parents[BookRow], sold: bool = False) -> Soon[list[int]]:
+    def copies(books: Parents[BookRow], sold: bool = False) -> MaybeAwaitable[list[int]]:
         known = [len(book.title) for book in books]
         return counted(known) if sold else known
 
     @batched
-    def quoted(books: Parents[BookRow], sold: bool = False) -> "Soon[list[int]]":
+    def quoted(books: Parents[BookRow], sold: bool = False) -> "MaybeAwaitable[list[int]]":
         return counted([2] * len(books)) if sold else [1] * len(books)
 
     @batched
-    def soon_too_short(books: Parents[BookRow], sold: bool = False) -> Soon[list[int]]:
+    def soon_too_short(books: Parents[BookRow], sold: bool = False) -> MaybeAwaitable[list[int]]:
         return counted([]) if sold else []
 
 
