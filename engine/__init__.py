@@ -4,7 +4,7 @@ A field is a function of all its parents at once. An operation is compiled once 
 level over columns, so the number of round trips depends on its depth and never on its breadth.
 
     @strawberry.type
-    @of_rows(UserId)
+    @row_classes(UserId)
     class User:
         @batched
         async def follower_count(users: Parents[UserId], info: Info) -> list[int]:
@@ -21,34 +21,34 @@ docs/engine.md has the guarantees, the limits and the other declarations.
 
 from engine.answers import Counters
 from engine.batched import Parents, batched
-from engine.columnar_rows import ColumnarRows, places
+from engine.columnar_rows import ColumnarRows, column_of
 from engine.deferred import deferred
 from engine.derived import derived
 from engine.document import Operation
 from engine.engine import Engine
-from engine.errors import Code
-from engine.outcome import MaybeAwaitable, Outcome, items_of
-from engine.result import Refused, Result, Stage
-from engine.rows import of_rows
+from engine.errors import ErrorCode
+from engine.outcome import ItemOrError, MaybeAwaitable, without_errors
+from engine.result import RequestError, Result, Stage
+from engine.rows import row_classes
 from engine.settings import EngineSettings
 
 __all__ = [
-    "Code",
     "ColumnarRows",
     "Counters",
     "Engine",
     "EngineSettings",
+    "ErrorCode",
+    "ItemOrError",
     "MaybeAwaitable",
     "Operation",
-    "Outcome",
     "Parents",
-    "Refused",
+    "RequestError",
     "Result",
     "Stage",
     "batched",
+    "column_of",
     "deferred",
     "derived",
-    "items_of",
-    "of_rows",
-    "places",
+    "row_classes",
+    "without_errors",
 ]

@@ -12,8 +12,8 @@ class ColumnarRows(Sequence[RowT_co], Generic[RowT_co]):
     """Tuples stored as columns; iterating creates the tuples.
 
     A resolver may return one instead of a list. Fields derived from one place of the rows, and
-    resolvers that use `places`, then create no tuples. Raises ValueError for columns of different
-    lengths.
+    resolvers that use `column_of`, then create no tuples. Raises ValueError for columns of
+    different lengths.
 
     >>> rows = ColumnarRows(("a", "b"), (1, 2))
     >>> rows, list(rows), rows.column(1)
@@ -71,6 +71,6 @@ def is_column(items: Any) -> bool:
     return type(items) in (list, ColumnarRows)
 
 
-def places(rows: Any, place: int) -> Sequence[Any]:
+def column_of(rows: Any, place: int) -> Sequence[Any]:
     """The values at this place of every row, for any kind of rows."""
     return rows.columns[place] if type(rows) is ColumnarRows else list(map(itemgetter(place), rows))

@@ -8,11 +8,11 @@ from strawberry.annotation import StrawberryAnnotation
 
 ItemT = TypeVar("ItemT")
 
-Outcome: TypeAlias = ItemT | Exception
-"""An item, or the error of its parent's field: `list[Outcome[int]]`."""
+ItemOrError: TypeAlias = ItemT | Exception
+"""An item, or the error of its parent's field: `list[ItemOrError[int]]`."""
 
 
-def items_of(outcomes: Iterable[Outcome[ItemT]]) -> list[ItemT]:
+def without_errors(outcomes: Iterable[ItemOrError[ItemT]]) -> list[ItemT]:
     """The items, in order, without the errors among them."""
     return [item for item in outcomes if not isinstance(item, Exception)]
 
@@ -50,9 +50,9 @@ class ItemAnnotation(StrawberryAnnotation):
 
 
 def without_exception(item: Any) -> Any:
-    """The `Item` of `Outcome[Item]`, or any other type unchanged.
+    """The `Item` of `ItemOrError[Item]`, or any other type unchanged.
 
-    >>> without_exception(Outcome[int])
+    >>> without_exception(ItemOrError[int])
     <class 'int'>
     """
     if not is_union(item):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import strawberry
 
-from engine import MaybeAwaitable, Outcome, Parents, batched, deferred, of_rows
+from engine import ItemOrError, MaybeAwaitable, Parents, batched, deferred, row_classes
 from graph.page import ListKind
 from resolvers import access
 from schema import arguments, lists
@@ -36,7 +36,7 @@ Chosen = Annotated[
     description="A user of the platform. Kith does not store which users exist: every valid id is "
     "a user, and a user without relationships has zero counts and empty lists."
 )
-@of_rows(int)
+@row_classes(int)
 class User(Related, Node):
     @batched(
         description="The number of users whom this user follows. Null if the viewer cannot open "
@@ -107,7 +107,7 @@ class User(Related, Node):
     @paged
     def followers_you_know(
         users: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> MaybeAwaitable[Sequence[Outcome[ConnectionRow | None]]]:
+    ) -> MaybeAwaitable[Sequence[ItemOrError[ConnectionRow | None]]]:
         if scope_of(info).viewer is None:
             return [None] * len(users)
         return lists.known_followers(info, users, paging, order_by)

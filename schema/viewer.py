@@ -4,7 +4,7 @@ from datetime import datetime
 
 import strawberry
 
-from engine import ColumnarRows, MaybeAwaitable, Parents, batched, of_rows
+from engine import ColumnarRows, MaybeAwaitable, Parents, batched, row_classes
 from graph.edge import Pair
 from graph.page import OwnListKind
 from resolvers.limits import RemainingLimits, limits_of
@@ -35,7 +35,7 @@ from schema.user import User
 
 
 @strawberry.type(description="An entry of the list of users whom the viewer mutes.")
-@of_rows(tuple)
+@row_classes(tuple)
 class MutedEdge(UserEdge):
     @batched(description="When the mute ends. Null if it has no end.")
     async def muted_until(rows: Parents[EntryRow], info: Info) -> list[datetime | None]:
@@ -48,7 +48,7 @@ class MutedEdge(UserEdge):
 
 
 @strawberry.type(description="A page of the list of users whom the viewer mutes.")
-@of_rows(ConnectionRow)
+@row_classes(ConnectionRow)
 class MutedConnection(UserConnection):
     @batched(graphql_type=list[MutedEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
@@ -56,7 +56,7 @@ class MutedConnection(UserConnection):
 
 
 @strawberry.type(description="An entry of the list of users whom the viewer blocks.")
-@of_rows(tuple)
+@row_classes(tuple)
 class BlockedEdge(UserEdge):
     @batched(description="When the viewer blocked the user.")
     def blocked_at(rows: Parents[EntryRow]) -> list[datetime]:
@@ -64,7 +64,7 @@ class BlockedEdge(UserEdge):
 
 
 @strawberry.type(description="A page of the list of users whom the viewer blocks.")
-@of_rows(ConnectionRow)
+@row_classes(ConnectionRow)
 class BlockedConnection(UserConnection):
     @batched(graphql_type=list[BlockedEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
@@ -101,12 +101,12 @@ class FollowRequestConnection(Connection):
     description="The user who makes the request, with the lists and settings that only they can "
     "see."
 )
-@of_rows(ViewerRow)
+@row_classes(ViewerRow)
 class Viewer(Node):
     @batched(
         graphql_type=strawberry.ID,
         description="The id: `viewer:` and the id of `user`.",
-        ready=True,
+        serialized=True,
     )
     def id(viewers: Parents[ViewerRow]) -> list[str]:
         return [f"{VIEWER_PREFIX}:{user}" for (user,) in viewers]

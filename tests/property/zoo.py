@@ -14,7 +14,16 @@ import strawberry
 from graphql import GraphQLError
 from strawberry import Info
 
-from engine import ColumnarRows, MaybeAwaitable, Outcome, Parents, batched, derived, of_rows, places
+from engine import (
+    ColumnarRows,
+    ItemOrError,
+    MaybeAwaitable,
+    Parents,
+    batched,
+    column_of,
+    derived,
+    row_classes,
+)
 from tests.property.fate import (
     MOODS,
     START,
@@ -56,7 +65,9 @@ class Animal:
         return [animal.number if animal.number % 29 else 10**5000 for animal in animals]  # type: ignore[misc]
 
     @batched(description="Counted for all at once.")
-    async def friend_count(animals: Parents[Any], info: Info, least: int = 0) -> list[Outcome[int]]:
+    async def friend_count(
+        animals: Parents[Any], info: Info, least: int = 0
+    ) -> list[ItemOrError[int]]:
         assert info.field_name == "friendCount"
         if least == 13:
             raise Broken("nobody counts to 13")
@@ -65,17 +76,17 @@ class Animal:
     @batched
     def age(
         animals: Parents[Any], guessed: bool = True
-    ) -> MaybeAwaitable[list[Outcome[int | None]]]:
+    ) -> MaybeAwaitable[list[ItemOrError[int | None]]]:
         ages = [fated(animal.number, "age", animal.number % 5 or None) for animal in animals]
         return ages if guessed else later(ages)
 
-    @batched(ready=True)
+    @batched(serialized=True)
     def label(animals: Parents[Any], times: int = 1) -> list[str | None]:
         if times == 13:
             raise Broken("nobody reads 13 of them")
         return [f"No. {animal.number}" * times or None for animal in animals]
 
-    @batched(ready=True)
+    @batched(serialized=True)
     def seen(animals: Parents[Any], ago: int = 0) -> list[datetime]:
         if ago == 13:
             raise Broken("nobody was here then")
@@ -98,7 +109,7 @@ class Animal:
     async def friends(
         animals: Parents[Any],
         first: Annotated[int, strawberry.argument(description="How many.")] = 2,
-    ) -> list[Outcome[list["Animal | None"]]]:
+    ) -> list[ItemOrError[list["Animal | None"]]]:
         return [
             fated(
                 animal.number, "friends", [animal_of(animal.number + 1 + i) for i in range(first)]
@@ -108,7 +119,7 @@ class Animal:
 
 
 @strawberry.type
-@of_rows(CatRow)
+@row_classes(CatRow)
 class Cat(Animal):
     lives: int = derived("flags", lambda flags: fated(flags, "lives", 9 - flags))
     mood: Mood | None = derived("flags", MOODS.__getitem__)
@@ -186,7 +197,7 @@ class Pair:
 
     @batched
     def right(pairs: Parents[tuple[int, int]]) -> Sequence[int]:
-        return places(pairs, 1)
+        return column_of(pairs, 1)
 
     @batched
     def sum(pairs: Parents[tuple[int, int]]) -> list[int]:
@@ -215,7 +226,7 @@ Thing = Annotated[Cat | Dog | Stone, strawberry.union("Thing")]
 WEIGHTS = [*(number / 4 for number in range(20)), float("inf"), float("nan"), 10**400]
 
 
-async def later(ages: list[Outcome[int | None]]) -> list[Outcome[int | None]]:
+async def later(ages: list[ItemOrError[int | None]]) -> list[ItemOrError[int | None]]:
     await asyncio.sleep(0)
     return ages
 

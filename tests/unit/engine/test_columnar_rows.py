@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine import ColumnarRows, places
+from engine import ColumnarRows, column_of
 from engine.columnar_rows import joined
 
 ROWS: ColumnarRows[tuple[str, int]] = ColumnarRows(["a", "b", "c"], (1, 2, 3))
@@ -20,7 +20,7 @@ def test_rows_are_tuples_to_whoever_goes_through_them() -> None:
 
 
 def test_a_place_is_read_of_rows_however_they_are_kept() -> None:
-    assert list(places(ROWS, 1)) == list(places(LIST, 1)) == [1, 2, 3]
+    assert list(column_of(ROWS, 1)) == list(column_of(LIST, 1)) == [1, 2, 3]
 
 
 def test_columns_of_unlike_lengths_are_refused_where_they_are_put_together() -> None:

@@ -8,7 +8,7 @@ import pytest
 import strawberry
 from strawberry import Info
 
-from engine import Engine, MaybeAwaitable, Outcome, Parents, batched, deferred
+from engine import Engine, ItemOrError, MaybeAwaitable, Parents, batched, deferred
 
 DEADLINE_S = 5
 
@@ -65,7 +65,7 @@ class Query:
         return soon(info, lambda: slowly([8]))
 
     @batched
-    def weight(roots: Parents[None], info: Info) -> MaybeAwaitable[list[Outcome[int | None]]]:
+    def weight(roots: Parents[None], info: Info) -> MaybeAwaitable[list[ItemOrError[int | None]]]:
         return soon(info, lambda: [ValueError("too heavy")])
 
     @batched
