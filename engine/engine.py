@@ -67,8 +67,8 @@ class Engine:
         """`prepare` and `run` in one. Returns a result, never raises an exception."""
         try:
             operation = self.prepare(query, operation_name)
-        except RequestError as refused:
-            return refused.result
+        except RequestError as rejected:
+            return rejected.result
         return await self.run(
             operation, variables=variables, context=context, deadline=deadline, root=root
         )

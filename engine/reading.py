@@ -27,7 +27,7 @@ from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 from engine.cache import LruCache
 from engine.document import Document, Operation
 from engine.errors import ErrorCode, coded, located
-from engine.limits import excess, refusal
+from engine.limits import excess, rejection
 from engine.result import RequestError, Stage
 from engine.roots import root_arguments
 from engine.settings import EngineSettings
@@ -74,7 +74,7 @@ def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
 
 def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
     if len(text) > settings.max_characters:
-        error = refusal(f"has {len(text)} characters", settings.max_characters)
+        error = rejection(f"has {len(text)} characters", settings.max_characters)
         raise RequestError(Stage.LIMITS, [error])
     try:
         return parse(
