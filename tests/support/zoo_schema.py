@@ -15,7 +15,7 @@ from graphql import GraphQLError
 from strawberry import Info
 
 from engine import Outcome, Parents, Soon, Zipped, batched, derived, of_rows, places
-from tests.property.fate import (
+from tests.support.zoo_values import (
     MOODS,
     START,
     TAG,
