@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from gateway.embedded.state import State, find_running
-from tests.waiting import until
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 90

@@ -19,7 +19,7 @@ from gateway.embedded.binaries import find_postgres, find_valkey
 from gateway.embedded.once import run_once
 from gateway.embedded.postgres import SETTINGS as POSTGRES_SETTINGS
 from gateway.embedded.valkey import SETTINGS as VALKEY_SETTINGS
-from tests.acceptance.image_stack import (
+from tests.support.image_stack import (
     COMPOSE,
     DEADLINE_S,
     DOCKER,

@@ -10,7 +10,7 @@ from gateway.embedded.errors import BinaryMissing, StateInUse
 from gateway.embedded.places import find_places
 from gateway.embedded.servers import embedded_servers
 from gateway.embedded.state import State, find_running
-from tests.faults.embedded_run import (
+from tests.support.embedded_process import (
     add_row,
     answers,
     connect,

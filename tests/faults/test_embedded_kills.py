@@ -16,7 +16,7 @@ from gateway.embedded.places import find_places
 from gateway.embedded.process import Identity, is_alive
 from gateway.embedded.servers import Servers, embedded_servers
 from gateway.embedded.state import State
-from tests.faults.embedded_run import (
+from tests.support.embedded_process import (
     CHECKOUT,
     add_row,
     answers,
@@ -27,7 +27,7 @@ from tests.faults.embedded_run import (
     rows,
     until_gone,
 )
-from tests.waiting import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
 

@@ -11,7 +11,7 @@ from gateway.embedded.errors import StateUnusable
 from gateway.embedded.places import find_places
 from gateway.embedded.servers import embedded_servers
 from gateway.embedded.state import State
-from tests.faults.embedded_run import (
+from tests.support.embedded_process import (
     CHECKOUT,
     add_row,
     answers,

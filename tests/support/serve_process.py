@@ -15,9 +15,9 @@ from typing import Any
 import httpx
 
 from storage.settings import StorageSettings
-from tests.waiting import until
+from tests.support.waiting import until
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DEADLINE_S = 60
 
 

@@ -24,7 +24,7 @@ from engine import (
     derived,
     row_classes,
 )
-from tests.property.fate import (
+from tests.support.zoo_values import (
     MOODS,
     START,
     TAG,

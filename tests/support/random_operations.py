@@ -26,7 +26,7 @@ from graphql import (
     is_required_argument,
 )
 
-from tests.property.inputs import Draw, Inputs, Request
+from tests.support.random_inputs import Draw, Inputs, Request
 
 INTROSPECTIONS = (
     "__schema { queryType { name } }",

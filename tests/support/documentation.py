@@ -7,9 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.gateway import Gateway
+from tests.support.gateway import Gateway
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 _BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 _ASKER = re.compile(r"# asked by (?:(a service)|user (\d+)|(nobody))\n")

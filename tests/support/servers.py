@@ -30,7 +30,7 @@ class Servers:
         self._state = State(folder / "state")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "gateway.embedded", str(self._state.root)],
-            cwd=Path(__file__).parents[1],
+            cwd=Path(__file__).parents[2],
             stdout=subprocess.PIPE,
             text=True,
         )

@@ -12,7 +12,7 @@ import asyncpg
 
 from gateway.embedded.process import Identity, identity_of
 from gateway.embedded.state import State, read_json
-from tests.waiting import until
+from tests.support.waiting import until
 
 CHECKOUT = Path(__file__).parents[2]
 DEADLINE_S = 60.0

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.gateway import Gateway
+from tests.support.gateway import Gateway
 
 RECORD = """
 mutation Record($interactions: [InteractionInput!]!, $key: String) {

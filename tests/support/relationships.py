@@ -3,7 +3,7 @@
 from typing import Any
 
 from storage.stores import Stores
-from tests.gateway import Gateway
+from tests.support.gateway import Gateway
 
 ERRORS = """
 userErrors {

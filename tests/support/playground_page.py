@@ -1,6 +1,6 @@
 """The playground as a person uses it: open it, choose an example and a viewer, read the answer.
 
-`python -m tests.acceptance.playground_page URL IMAGE` takes the picture in the documentation.
+`python -m tests.support.playground_page URL IMAGE` takes the picture in the documentation.
 """
 
 import json
@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.acceptance.chromium import Page, browser_page
+from tests.support.chromium import Page, browser_page
 
 RUN = ".graphiql-execute-button"
 NEW_TAB = ".graphiql-tab-add"

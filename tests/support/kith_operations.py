@@ -19,9 +19,9 @@ from graphql import (
 from gateway.sample import CAST
 from gateway.sample_cast import ASKED, ASKED_SECRETLY, ASKS, ASKS_TOO, ME
 from schema.schema import schema
-from tests.pages import found
-from tests.property.inputs import Draw, Request
-from tests.property.operations import Operations
+from tests.support.documentation import found
+from tests.support.random_inputs import Draw, Request
+from tests.support.random_operations import Operations
 
 UNSTEADY = {
     ("ListFreshness", "asOf"): "the time of the question",

@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from graph.lane import ALL_LANES
 
-FOLDER = Path(__file__).parents[1] / "examples" / "service"
+FOLDER = Path(__file__).parents[2] / "examples" / "service"
 OWN_PYTHON = FOLDER / ".venv" / "bin" / "python"
 HAS_CLIENT = OWN_PYTHON.exists() and (FOLDER / "kith_client").is_dir()
 GROUP = "inbox"

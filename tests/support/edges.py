@@ -7,7 +7,7 @@ from dataclasses import replace
 from graph.decision import Before, Decision, Outcome, Rule, Step
 from graph.edge import Flags, Kind, Millis, Version
 from storage.stores import Stores
-from tests.graphs import as_pair
+from tests.support.graphs import as_pair
 
 Said = tuple[Kind, Flags]
 Edges = Mapping[tuple[int, int], Kind | Said]

@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.valkey_cluster import Cluster, free_ports
-from tests.waiting import until
+from tests.support.valkey_cluster import Cluster, free_ports
+from tests.support.waiting import until
 
 HOST = "127.0.0.1"
 

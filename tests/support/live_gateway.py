@@ -21,8 +21,8 @@ from gateway.serve import IDLE_S, Server
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.gateway import DEVELOPMENT
-from tests.served import listener
+from tests.support.gateway import DEVELOPMENT
+from tests.support.http_server import listener
 
 PROTOCOL = Subprotocol("graphql-transport-ws")
 DEADLINE_S = 20

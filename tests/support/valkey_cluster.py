@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as NotYet
 
 from gateway.embedded.binaries import find_valkey
-from tests.waiting import until
+from tests.support.waiting import until
 
 SLOTS = 16_384
 SIZE = 3

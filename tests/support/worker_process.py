@@ -9,7 +9,7 @@ from pathlib import Path
 
 from storage.settings import StorageSettings
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DEADLINE_S = 30
 
 
