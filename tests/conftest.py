@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
-from gateway.embedded.state import State
+from devstack.state import State
 from storage.postgres.migrate import migrate
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gateway.embedded.state import State
+from devstack.state import State
 
 START_S = 120
 SCHEMES = ("postgresql://", "unix://")
@@ -29,7 +29,7 @@ class Servers:
         folder.chmod(0o755)  # root's servers run as another user, who must get through
         self._state = State(folder / "state")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "gateway.embedded", str(self._state.root)],
+            [sys.executable, "-m", "devstack", str(self._state.root)],
             cwd=Path(__file__).parents[2],
             stdout=subprocess.PIPE,
             text=True,
