@@ -141,7 +141,7 @@ sdl: $(READY) ## Print the contract into schema/schema.graphql
 	$(BIN)/python -m gateway sdl > schema/schema.graphql
 
 states: $(READY) ## Draw the states and actions into docs/relationship-states.md
-	$(BIN)/python -m tests.states > docs/relationship-states.md
+	$(BIN)/python -m tests.support.relationship_states > docs/relationship-states.md
 
 rejections: $(READY) ## Write the table of rejections into docs/errors.md
 	$(BIN)/python -m tests.support.rejections_table

@@ -19,8 +19,8 @@ from graphql import (
 
 from schema.schema import schema
 from storage.stores import Stores
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
 
 TYPES = schema._schema.type_map
 VALUES = {

@@ -2,12 +2,12 @@
 
 import re
 
-from engine import Code
+from engine import ErrorCode
 from gateway.graphql_execution import _CODES
 from graph.decision import REFUSALS
 from graph.errors import KithError
 from schema.user_errors import REJECTIONS
-from tests.pages import rows
+from tests.support.documentation import rows
 from tests.support.rejections_table import PAGE, updated
 
 
@@ -25,7 +25,7 @@ def test_every_rejected_outcome_has_one_type() -> None:
 def test_the_page_lists_the_codes_of_all_errors() -> None:
     listed = {code for codes, *_ in rows("errors", "code") for code in re.findall(r"\w+", codes)}
     ours = {error.code for error in _tree(KithError)}
-    assert listed >= ours | set(Code) | set(_CODES.values())
+    assert listed >= ours | set(ErrorCode) | set(_CODES.values())
 
 
 def _tree(error: type[KithError]) -> list[type[KithError]]:
