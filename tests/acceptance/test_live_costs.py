@@ -13,8 +13,8 @@ from resolvers.scope import Limits, Scope
 from storage.redis import change_notifier
 from storage.stores import Stores
 from storage.subscriptions import Subscriptions
-from tests.graphs import drain_all, follows
-from tests.waiting import until
+from tests.support.graphs import drain_all, follows
+from tests.support.waiting import until
 
 SUBSCRIBERS = 1_000
 BLOCK_MS = 20

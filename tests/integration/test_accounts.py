@@ -26,8 +26,8 @@ from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores, reader_of, tables_of
-from tests.graphs import drain_all, follows, users
-from tests.readers import Reading
+from tests.support.graphs import drain_all, follows, users
+from tests.support.readers import Reading
 
 DEADLINE_S = 20
 LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is

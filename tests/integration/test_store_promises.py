@@ -19,8 +19,8 @@ from graph.transitions import follow, mute, unfollow
 from storage.ports import Check, Consistency
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
-from tests.readers import Reading, ReadingTogether
+from tests.support.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
+from tests.support.readers import Reading, ReadingTogether
 
 
 @dataclass(frozen=True)
