@@ -94,7 +94,7 @@ CHANGES = frozenset(
     }
 )
 
-REFUSALS = frozenset(
+REJECTIONS = frozenset(
     {
         Outcome.INVALID_INPUT,
         Outcome.CANNOT_FOLLOW_SELF,

@@ -8,7 +8,7 @@ from typing import Annotated, cast
 import strawberry
 from strawberry import UNSET
 
-from graph.decision import REFUSALS, Outcome
+from graph.decision import REJECTIONS, Outcome
 from graph.edge import UserId
 from graph.errors import BadInput, KithError
 from graph.receipt import KeyReused
@@ -327,7 +327,7 @@ def _outcome_of_all(
 ) -> ChangeRelationshipsOutcome:
     if errors:
         return ChangeRelationshipsOutcome.REJECTED
-    if all(isinstance(one, Result) and one.outcome not in REFUSALS for one in results):
+    if all(isinstance(one, Result) and one.outcome not in REJECTIONS for one in results):
         return ChangeRelationshipsOutcome.COMPLETED
     return ChangeRelationshipsOutcome.PARTIALLY_COMPLETED
 

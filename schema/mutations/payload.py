@@ -9,7 +9,7 @@ from strawberry import UNSET
 
 import resolvers.result
 from graph.consistency import joined, write_token
-from graph.decision import REFUSALS, Outcome
+from graph.decision import REJECTIONS, Outcome
 from graph.edge import Pair, UserId
 from graph.errors import BadInput
 from resolvers import relationship
@@ -165,7 +165,7 @@ def relationship_payload(
 
 def outcome_of(result: resolvers.result.Result, outcomes: type[OutcomeT]) -> OutcomeT:
     """Return the outcome of a result as a value of a mutation's enum."""
-    return outcomes["REJECTED" if result.outcome in REFUSALS else result.outcome.name]
+    return outcomes["REJECTED" if result.outcome in REJECTIONS else result.outcome.name]
 
 
 def relation_after(viewer: UserId, result: Result) -> RelationRow | None:

@@ -40,8 +40,8 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
 def test_the_page_tells_the_limits() -> None:
     limits, engine = Limits(), EngineSettings()
     assert f"({limits.page_default} if nothing is said)" in page("clients")
-    told = [int(most.replace(",", "")) for _, most in rows("clients", "what")]
-    assert told == [
+    result = [int(most.replace(",", "")) for _, most in rows("clients", "what")]
+    assert result == [
         limits.page_max,
         limits.users_max,
         limits.relations_max,

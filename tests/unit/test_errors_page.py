@@ -4,7 +4,7 @@ import re
 
 from engine import ErrorCode
 from gateway.graphql_execution import _CODES
-from graph.decision import REFUSALS
+from graph.decision import REJECTIONS
 from graph.errors import KithError
 from schema.user_errors import REJECTIONS
 from tests.support.documentation import rows
@@ -19,7 +19,7 @@ def test_the_table_of_rejections_is_up_to_date() -> None:
 def test_every_rejected_outcome_has_one_type() -> None:
     outcomes = [outcome for rejection in REJECTIONS for outcome in rejection.messages]
     assert len(outcomes) == len(set(outcomes))
-    assert set(outcomes) == REFUSALS
+    assert set(outcomes) == REJECTIONS
 
 
 def test_the_page_lists_the_codes_of_all_errors() -> None:
