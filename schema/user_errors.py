@@ -40,7 +40,7 @@ class UserError:
 
 
 class Rejection(NamedTuple):
-    """One reason: an entry of the table `REJECTIONS`."""
+    """One reason: an entry of the table `USER_ERRORS`."""
 
     type: type[UserError]
     code: str
@@ -51,7 +51,7 @@ class Rejection(NamedTuple):
     """The field of the input that causes it; `InvalidInput` names it itself."""
 
 
-REJECTIONS: list[Rejection] = []
+USER_ERRORS: list[Rejection] = []
 """All reasons, in the order of `UserErrorCode`."""
 
 ErrorT = TypeVar("ErrorT", bound=UserError)
@@ -65,7 +65,7 @@ def rejection(
     def declare(cls: type[ErrorT]) -> type[ErrorT]:
         made = strawberry.type(cls, description=description)
         code = re.sub(r"\B(?=[A-Z])", "_", cls.__name__).upper()
-        REJECTIONS.append(Rejection(made, code, description, messages, field))
+        USER_ERRORS.append(Rejection(made, code, description, messages, field))
         return made
 
     return declare
@@ -231,14 +231,14 @@ UserErrorCode = strawberry.enum(
             "UserErrorCode",
             {
                 of.code: strawberry.enum_value(of.code, description=of.description)
-                for of in REJECTIONS
+                for of in USER_ERRORS
             },
         ),
     ),
     description="Why a mutation was rejected, as a code.",
 )
 
-_BY_OUTCOME = {outcome: of for of in REJECTIONS for outcome in of.messages}
+_BY_OUTCOME = {outcome: of for of in USER_ERRORS for outcome in of.messages}
 
 
 def user_errors(result: Result, path: Sequence[str] = INPUT) -> list[UserError]:

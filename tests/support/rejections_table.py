@@ -9,7 +9,7 @@ from pathlib import Path
 from graphql import GraphQLEnumType, GraphQLField, GraphQLObjectType, get_named_type
 
 from schema.schema import schema
-from schema.user_errors import REJECTIONS, Rejection
+from schema.user_errors import USER_ERRORS, Rejection
 
 PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 HEAD = "| code and type | meaning | message | additional fields |\n| --- | --- | --- | --- |\n"
@@ -20,7 +20,7 @@ _COMMON = {"code", "message", "field"}
 def updated(page: str) -> str:
     """The text of the page with the table of today's rejections."""
     assert _TABLE.search(page), "docs/errors.md has no table of rejections"
-    return _TABLE.sub(lambda _: HEAD + "".join(map(_row, REJECTIONS)), page)
+    return _TABLE.sub(lambda _: HEAD + "".join(map(_row, USER_ERRORS)), page)
 
 
 def _row(of: Rejection) -> str:

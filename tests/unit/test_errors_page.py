@@ -6,7 +6,7 @@ from engine import ErrorCode
 from gateway.graphql_execution import _CODES
 from graph.decision import REJECTIONS
 from graph.errors import KithError
-from schema.user_errors import REJECTIONS
+from schema.user_errors import USER_ERRORS
 from tests.support.documentation import rows
 from tests.support.rejections_table import PAGE, updated
 
@@ -17,7 +17,7 @@ def test_the_table_of_rejections_is_up_to_date() -> None:
 
 
 def test_every_rejected_outcome_has_one_type() -> None:
-    outcomes = [outcome for rejection in REJECTIONS for outcome in rejection.messages]
+    outcomes = [outcome for rejection in USER_ERRORS for outcome in rejection.messages]
     assert len(outcomes) == len(set(outcomes))
     assert set(outcomes) == REJECTIONS
 
