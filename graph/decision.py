@@ -179,9 +179,9 @@ class Guards:
 
     following_below: int | None = None
     blocks_below: int | None = None
-    pace_us: int = 0
+    pace_us: int | None = None
     """The cost of the change: how far it moves the actor's `paced_until`, in microseconds."""
-    paced_most: int = 0
+    paced_most: int | None = None
     """The latest `paced_until` before the change that still allows it, in microseconds."""
 
 

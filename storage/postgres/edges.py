@@ -1,23 +1,20 @@
 """Changes edges in PostgreSQL by compare-and-set, on the shards of both users."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 from uuid import UUID
 
 import asyncpg
+import orjson
 
-from graph.counts import counted
 from graph.decision import Before, Decision, Rule, Step
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
 from graph.errors import Overloaded
 from graph.lane import lane_of
 from graph.receipt import AlreadyNoted, AlreadySpent, Note, Receipt, no_receipt
-from storage.postgres import locks, sql
-from storage.postgres.outbox import packed_former
+from storage.postgres import sql
 from storage.postgres.pool import PART, Connection, Postgres, Record
-from storage.postgres.receipts import receipt_columns
+from storage.postgres.receipts import receipt_parameter
 
 TRIES = 20
 """How often a change is decided anew because another writer has changed the same pair first.
@@ -30,9 +27,7 @@ either succeeds or finds nothing left to do.
 @dataclass(frozen=True, slots=True)
 class _Statements:
     read_for_change: str
-    write_steps: str
-    write_with_receipt: str
-    write_and_spend: str
+    write_decision: str
 
 
 _SQL = sql.load(_Statements, "edges")
@@ -120,48 +115,61 @@ async def _written(
     receipt: Receipt | None,
     spent: UUID | None,
 ) -> bool:
-    guards = decision.guards
-    steps = (_columns(pair, step) for step in decision.steps)
-    arguments = (
-        locks.PAIR,
-        locks.pair_key(pair),
-        *pair,
-        before.edge.version,
-        before.back.version,
-        guards.following_below,
-        guards.blocks_below,
-        guards.pace_us,
-        guards.paced_most,
-        before.now,
-        *(map(list, zip(*steps, strict=True)) if decision.steps else _NO_STEPS),
-        any(step.begins for step in decision.steps),
-    )
-    if receipt is None and spent is None:
-        row = await connection.row(_SQL.write_steps, *arguments)
-    else:
-        statement, more = _SQL.write_with_receipt, tuple(receipt_columns(receipt))
-        if spent is not None:
-            statement, more = _SQL.write_and_spend, (*more, spent)
-        try:
-            row = await connection.row(statement, *arguments, *more)
-        except asyncpg.UniqueViolationError:
-            raise AlreadyNoted from None
+    parameter = {
+        "actor": pair.source,
+        "other": pair.target,
+        "version": before.edge.version,
+        "reverse_version": before.back.version,
+        "now": before.now,
+        "begins": any(step.begins for step in decision.steps),
+        "steps": _steps(pair, decision),
+        "receipt": receipt and receipt_parameter(receipt),
+        "consumes": spent,
+    }
+    try:
+        row = await connection.row(_SQL.write_decision, orjson.dumps(parameter).decode())
+    except asyncpg.UniqueViolationError:
+        raise AlreadyNoted from None
     assert row is not None
-    if row["written"] is None:
+    if row["result"] == "consumed":
         raise AlreadySpent
-    return bool(row["written"])
+    return bool(row["result"] == "written")
 
 
-_NO_STEPS: list[list[Any]] = [[] for _ in range(16)]
+def _steps(pair: Pair, decision: Decision) -> list[dict[str, int | str | None]]:
+    """The steps of a decision. The actor's, with its conditions, is the first; if the actor's edge
+    does not change, it only pays."""
+    steps = [_step(pair.turned if step.turned else pair, step) for step in decision.steps]
+    has_own = bool(decision.steps) and not decision.steps[0].turned
+    guards = decision.guards
+    if guards.pace_us and not has_own:
+        steps.insert(0, {"source": pair.source, **_NO_EDGE})
+    if guards.pace_us or has_own:
+        steps[0] |= {
+            "following_below": guards.following_below,
+            "blocks_below": guards.blocks_below,
+            "pace_us": guards.pace_us,
+            "paced_most": guards.paced_most,
+        }
+    return steps
 
 
-def _columns(pair: Pair, step: Step) -> Iterator[Any]:
-    """A step as arguments of `write_steps`."""
-    edge = step.edge
-    # A Flag is iterable, so asyncpg would take it for a dimension of the array.
-    yield from (step.turned, edge.kind, int(edge.flags), edge.since, edge.version)
-    yield packed_former(step.former)
-    yield from (lane_of(pair.source if step.turned else pair.target), step.message)
-    yield step.muted_until
-    yield from counted(step.former, edge)
-    yield step.friends
+_NO_EDGE = {"kind": 0, "flags": 0, "previous_kind": 0, "previous_flags": 0, "friends": 0}
+
+
+def _step(pair: Pair, step: Step) -> dict[str, int | str | None]:
+    edge, previous = step.edge, step.former
+    return {
+        "source": pair.source,
+        "target": pair.target,
+        "kind": edge.kind,
+        "flags": edge.flags,
+        "since": edge.since,
+        "version": edge.version,
+        "previous_kind": previous.kind,
+        "previous_flags": previous.flags,
+        "lane": lane_of(pair.target),
+        "friends": step.friends,
+        "message": step.message,
+        "muted_until": step.muted_until,
+    }

@@ -1,6 +1,6 @@
 """Reads receipts, and writes them in the transaction of the change that they record."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -67,21 +67,21 @@ async def write_receipt_of_batch(
         raise AlreadyNoted from None
 
 
-def receipt_columns(receipt: Receipt | None) -> Iterator[Any]:
-    """The receipt's columns as arguments of `write_with_receipt` and `write_and_spend`; NULLs for
-    None."""
-    if receipt is None:
-        yield from (None, None, None, None, None)
-        return
-    yield from (receipt.id, receipt.asked, receipt.outcome.name)
+def receipt_parameter(receipt: Receipt) -> dict[str, Any]:
+    """The receipt as the function `write_decision` takes it."""
     taken = receipt.taken
-    if taken is None:
-        yield from (None, None)
-    else:
+    undo = messages = None
+    if taken is not None:
         edges = (*_packed(taken.edge), *_packed(taken.back))
-        yield [taken.version, taken.back_version, *edges, int(taken.protected)]
+        undo = [taken.version, taken.back_version, *edges, int(taken.protected)]
         messages = [taken.message, taken.back_message]
-        yield messages if any(messages) else None
+    return {
+        "id": receipt.id,
+        "digest": f"\\x{receipt.asked.hex()}",
+        "outcome": receipt.outcome.name,
+        "undo": undo,
+        "messages": messages if messages and any(messages) else None,
+    }
 
 
 def _kept(row: Record) -> Kept:

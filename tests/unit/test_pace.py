@@ -17,7 +17,7 @@ PACE = Pace(interval_us=1_000_000, burst=3)
 
 def written(before: Before, decision: Decision) -> Before:
     """What a store makes of it."""
-    paid = max(before.paced_until, before.now) + decision.guards.pace_us
+    paid = max(before.paced_until, before.now) + (decision.guards.pace_us or 0)
     return replace(before, paced_until=paid) if decision.steps else before
 
 
