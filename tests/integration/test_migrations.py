@@ -18,9 +18,9 @@ from storage.postgres.session import session
 from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.graphs import as_pair, drain_all, follows
-from tests.loads import execute
-from tests.totals import Totals
+from tests.support.counts import Totals
+from tests.support.edge_files import execute
+from tests.support.graphs import as_pair, drain_all, follows
 
 SEVEN = UserId(7)
 CARRIED_ON = """
