@@ -142,8 +142,8 @@ class RedisEvents:
         )
         if not entries or _text(entries[0][0]) != cursor:
             return Batch((), await self.open(user), lost=True)
-        entries = list(_entries_of(entries[1:]))
-        return Batch(entries, _text(entries[-1][0]), more=len(entries) > most)
+        batch = list(_entries_of(entries[1:]))
+        return Batch(batch, _text(entries[-1][0]), more=len(entries) > most)
 
     async def ring(self, users: Iterable[UserId], field: bytes = USERS) -> None:
         """Wake the subscriptions to these users. If Redis is unavailable, listeners look for news
@@ -182,8 +182,8 @@ class RedisEvents:
 
 def rung(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
     """A command that tells every process that these users have news."""
-    entries = array("q", dict.fromkeys(users)).tobytes()
-    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, entries)
+    ids = array("q", dict.fromkeys(users)).tobytes()
+    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, ids)
 
 
 def checked_cursor(argument: str, cursor: str) -> str:
