@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from graph.counts import Limit
-from graph.decision import CHANGES, Outcome
 from graph.edge import Millis
+from graph.outcome import CHANGES, Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from enum import Enum
 from typing import Any, TypeVar, cast
 
 from graph.consistency import joined, write_token
-from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import BadInput, KithError
+from graph.outcome import Outcome
 from graph.receipt import KeyReused
 from graph.relation import column_of
 from resolvers import relationship

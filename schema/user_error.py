@@ -6,8 +6,8 @@ from enum import Enum
 
 import strawberry
 
-from graph.decision import Outcome
 from graph.errors import BadInput
+from graph.outcome import Outcome
 from resolvers.result import Result
 from schema.rows import date
 

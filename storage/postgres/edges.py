@@ -2,18 +2,17 @@
 
 import time
 from dataclasses import dataclass, replace
-from uuid import UUID
 
 import asyncpg
 import orjson
 
-from graph.decision import Before, Decision, Rule, Step
+from graph.decision import Decision, PairState, Rule, Step
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
 from graph.errors import Overloaded
 from graph.lane import lane_of
-from graph.receipt import AlreadyNoted, AlreadySpent, Note, Receipt, no_receipt
+from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
-from storage.postgres.pool import PART, Connection, Postgres, Record
+from storage.postgres.pool import PART, Connection, Postgres
 from storage.postgres.receipts import receipt_parameter
 
 TRIES = 20
@@ -26,7 +25,7 @@ either succeeds or finds nothing left to do.
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    read_for_change: str
+    read_pair: str
     write_decision: str
 
 
@@ -43,114 +42,99 @@ class PostgresEdges:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def change(
-        self, pair: Pair, decide: Rule, note: Note = no_receipt, spending: UUID | None = None
-    ) -> Decision:
+    async def read(self, pair: Pair) -> PairState:
+        async with self._postgres.connection() as connection:
+            return await _read(connection, pair)
+
+    async def change(self, pair: Pair, rule: Rule) -> Decision:
         async with self._postgres.connection() as connection:
             for _ in range(TRIES):
                 began = time.monotonic()
-                before = await _before(connection, pair)
-                decision = decide(before)
-                receipt = note(before, decision)
-                if not (decision.steps or receipt):
-                    return _found(before, decision)
-                spent = spending if decision.steps else None
-                if await _written(connection, pair, before, decision, receipt, spent):
-                    return _made(before, decision, time.monotonic() - began)
+                state = await _read(connection, pair)
+                decision = rule(state)
+                if not (decision.steps or decision.receipt):
+                    return replace(decision, at=state.read_at)
+                if await _write(connection, pair, state, decision):
+                    took_us = int((time.monotonic() - began) * 1_000_000)
+                    return replace(decision, at=_committed_by(state, decision, took_us))
         raise Overloaded(PART, "Too many concurrent changes of the same users. Try again later.")
 
 
-async def _before(connection: Connection, pair: Pair) -> Before:
-    row = await connection.row(_SQL.read_for_change, *pair)
+def _committed_by(state: PairState, decision: Decision, took_us: int) -> int:
+    """An upper bound of the commit's time by the database's clock, in microseconds."""
+    return max([state.now + 1 + took_us, *(step.edge.version for step in decision.steps)])
+
+
+async def _read(connection: Connection, pair: Pair) -> PairState:
+    row = await connection.row(_SQL.read_pair, *pair)
     assert row is not None
-    return Before(
-        edge=_edge(row, ""),
-        back=_edge(row, "back_"),
+    return PairState(
+        edge=_edge(row["kind"], row["flags"], row["since"], row["version"]),
+        reverse=_edge(
+            row["reverse_kind"], row["reverse_flags"], row["reverse_since"], row["reverse_version"]
+        ),
         following=row["following"],
         now=row["now"],
         blocks=row["blocks"],
         following_limit=row["following_limit"],
-        back_following=row["back_following"],
-        back_following_limit=row["back_following_limit"],
+        other_following=row["other_following"],
+        other_following_limit=row["other_following_limit"],
         protected=row["protected"],
         present=row["present"],
         active=row["active"],
         deleted=row["deleted"],
         muted_until=row["muted_until"],
         message=row["message"],
-        back_message=row["back_message"],
+        other_message=row["other_message"],
         paced_until=row["paced_until"],
     )
 
 
-def _found(before: Before, decision: Decision) -> Decision:
-    # The statement has read rows that were written before its clock; the maximum covers a clock
-    # that was set back.
-    return replace(decision, at=max(before.now, decision.edge.version))
+def _edge(kind: int | None, flags: int, since: Millis, version: Version) -> Edge:
+    return NO_EDGE if kind is None else Edge(Kind(kind), Flags(flags), since, version)
 
 
-def _made(before: Before, decision: Decision, took_s: float) -> Decision:
-    """The decision, with an upper bound of its commit time in `at`, derived from the database's
-    clock."""
-    by_then = before.now + 1 + int(took_s * 1_000_000)
-    return replace(decision, at=max([by_then, *(step.edge.version for step in decision.steps)]))
+async def _write(connection: Connection, pair: Pair, state: PairState, decision: Decision) -> bool:
+    """Write the decision if it still holds. Returns whether it did.
 
-
-def _edge(row: Record, prefix: str) -> Edge:
-    if row[prefix + "kind"] is None:
-        return NO_EDGE
-    return Edge(
-        Kind(row[prefix + "kind"]),
-        Flags(row[prefix + "flags"]),
-        Millis(row[prefix + "since"]),
-        Version(row[prefix + "version"]),
-    )
-
-
-async def _written(
-    connection: Connection,
-    pair: Pair,
-    before: Before,
-    decision: Decision,
-    receipt: Receipt | None,
-    spent: UUID | None,
-) -> bool:
+    Raises:
+        ReceiptExists: the receipt to write exists.
+        ReceiptConsumed: the receipt to consume is consumed or deleted.
+    """
     parameter = {
         "actor": pair.source,
         "other": pair.target,
-        "version": before.edge.version,
-        "reverse_version": before.back.version,
-        "now": before.now,
+        "version": state.edge.version,
+        "reverse_version": state.reverse.version,
+        "now": state.now,
         "begins": any(step.begins for step in decision.steps),
         "steps": _steps(pair, decision),
-        "receipt": receipt and receipt_parameter(receipt),
-        "consumes": spent,
+        "receipt": decision.receipt and receipt_parameter(decision.receipt),
+        "consumes": decision.consumes,
     }
     try:
         row = await connection.row(_SQL.write_decision, orjson.dumps(parameter).decode())
     except asyncpg.UniqueViolationError:
-        raise AlreadyNoted from None
+        raise ReceiptExists from None
     assert row is not None
     if row["result"] == "consumed":
-        raise AlreadySpent
+        raise ReceiptConsumed
     return bool(row["result"] == "written")
 
 
 def _steps(pair: Pair, decision: Decision) -> list[dict[str, int | str | None]]:
     """The steps of a decision. The actor's, with its conditions, is the first; if the actor's edge
     does not change, it only pays."""
-    steps = [_step(pair.turned if step.turned else pair, step) for step in decision.steps]
-    has_own = bool(decision.steps) and not decision.steps[0].turned
-    guards = decision.guards
-    if guards.pace_us and not has_own:
+    steps = [_step(pair, step) for step in decision.steps]
+    has_own = bool(decision.steps) and not decision.steps[0].is_reverse
+    conditions = decision.conditions
+    if conditions.pace_us and not has_own:
         steps.insert(0, {"source": pair.source, **_NO_EDGE})
-    if guards.pace_us or has_own:
-        steps[0] |= {
-            "following_below": guards.following_below,
-            "blocks_below": guards.blocks_below,
-            "pace_us": guards.pace_us,
-            "paced_most": guards.paced_most,
-        }
+    if conditions.pace_us or has_own:
+        steps[0]["following_below"] = conditions.following_below
+        steps[0]["blocks_below"] = conditions.blocks_below
+        steps[0]["pace_us"] = conditions.pace_us
+        steps[0]["paced_most"] = conditions.paced_most
     return steps
 
 
@@ -158,17 +142,18 @@ _NO_EDGE = {"kind": 0, "flags": 0, "previous_kind": 0, "previous_flags": 0, "fri
 
 
 def _step(pair: Pair, step: Step) -> dict[str, int | str | None]:
-    edge, previous = step.edge, step.former
+    source, target = pair.turned if step.is_reverse else pair
+    edge, previous = step.edge, step.previous
     return {
-        "source": pair.source,
-        "target": pair.target,
+        "source": source,
+        "target": target,
         "kind": edge.kind,
         "flags": edge.flags,
         "since": edge.since,
         "version": edge.version,
         "previous_kind": previous.kind,
         "previous_flags": previous.flags,
-        "lane": lane_of(pair.target),
+        "lane": lane_of(target),
         "friends": step.friends,
         "message": step.message,
         "muted_until": step.muted_until,

@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from uuid import UUID
 
 import pytest
 
-from graph.decision import Before, Decision, Outcome, Rule
+from graph.decision import Decision, PairState, Rule
 from graph.edge import Pair
 from graph.errors import Overloaded
-from graph.receipt import Receipt
+from graph.outcome import Outcome
 from graph.transitions import follow
 from storage.postgres import edges
 from storage.postgres.pool import Connection
@@ -24,83 +23,78 @@ class Asked:
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        self.about: list[Before] = []
+        self.about: list[PairState] = []
 
-    def __call__(self, before: Before) -> Decision:
-        self.about.append(before)
-        return self._rule(before)
+    def __call__(self, state: PairState) -> Decision:
+        self.about.append(state)
+        return self._rule(state)
 
 
 @pytest.fixture
-def before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile], None]:
+def before_it_is_write(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile], None]:
     """Something that happens once, after the next decision and before its write."""
 
     def arrange(meanwhile: Meanwhile) -> None:
-        really = edges._written
+        really = edges._write
 
         async def late(
-            connection: Connection,
-            pair: Pair,
-            before: Before,
-            decision: Decision,
-            receipt: Receipt | None,
-            spent: UUID | None,
+            connection: Connection, pair: Pair, state: PairState, decision: Decision
         ) -> bool:
-            monkeypatch.setattr(edges, "_written", really)
+            monkeypatch.setattr(edges, "_write", really)
             await meanwhile()
-            return await really(connection, pair, before, decision, receipt, spent)
+            return await really(connection, pair, state, decision)
 
-        monkeypatch.setattr(edges, "_written", late)
+        monkeypatch.setattr(edges, "_write", late)
 
     return arrange
 
 
 async def test_the_same_follow_that_came_first_makes_this_one_a_repeat(
-    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
+    stores: Stores, before_it_is_write: Callable[[Meanwhile], None]
 ) -> None:
-    before_it_is_written(lambda: follows(stores, (1, 2)))
+    before_it_is_write(lambda: follows(stores, (1, 2)))
     decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.outcome is Outcome.ALREADY_FOLLOWING
     assert (await stores.outbox.backlog()).waiting == 1
 
 
 async def test_a_tombstone_that_came_first_is_an_older_version(
-    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
+    stores: Stores, before_it_is_write: Callable[[Meanwhile], None]
 ) -> None:
     async def twice() -> None:
         await follows(stores, (1, 2))
         await unfollows(stores, (1, 2))
 
-    before_it_is_written(twice)
+    before_it_is_write(twice)
     rule = Asked(follow(PLENTY))
     decision = await stores.edges.change(as_pair(1, 2), rule)
     assert decision.outcome is Outcome.FOLLOWED
     assert decision.steps
-    assert [before.edge.version > 0 for before in rule.about] == [False, True]
+    assert [state.edge.version > 0 for state in rule.about] == [False, True]
     assert decision.edge.version > rule.about[1].edge.version
 
 
 async def test_a_follow_back_that_came_first_makes_friends(
-    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
+    stores: Stores, before_it_is_write: Callable[[Meanwhile], None]
 ) -> None:
-    before_it_is_written(lambda: follows(stores, (2, 1)))
+    before_it_is_write(lambda: follows(stores, (2, 1)))
     decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.steps
     assert decision.steps[0].friends == 1
 
 
 async def test_a_limit_that_was_reached_meanwhile_holds(
-    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
+    stores: Stores, before_it_is_write: Callable[[Meanwhile], None]
 ) -> None:
     await follows(stores, (1, 3))
-    before_it_is_written(lambda: follows(stores, (1, 4)))
+    before_it_is_write(lambda: follows(stores, (1, 4)))
     decision = await stores.edges.change(as_pair(1, 2), follow(2))
     assert decision.outcome is Outcome.FOLLOWING_LIMIT_REACHED
     assert (await stores.outbox.backlog()).waiting == 2
 
 
 async def test_what_an_actor_does_to_others_meanwhile_is_no_reason_to_ask_again(
-    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
+    stores: Stores, before_it_is_write: Callable[[Meanwhile], None]
 ) -> None:
     await follows(stores, (1, 3))
 
@@ -108,7 +102,7 @@ async def test_what_an_actor_does_to_others_meanwhile_is_no_reason_to_ask_again(
         await follows(stores, (1, 4), (1, 5))
         await unfollows(stores, (1, 3))
 
-    before_it_is_written(others)
+    before_it_is_write(others)
     rule = Asked(follow(4))
     assert (await stores.edges.change(as_pair(1, 2), rule)).outcome is Outcome.FOLLOWED
     assert len(rule.about) == 1
@@ -135,7 +129,7 @@ async def test_a_change_that_never_comes_first_gives_up(
     async def never(*_: object) -> bool:
         return False
 
-    monkeypatch.setattr(edges, "_written", never)
+    monkeypatch.setattr(edges, "_write", never)
     rule = Asked(follow(PLENTY))
     with pytest.raises(Overloaded):
         await stores.edges.change(as_pair(1, 2), rule)

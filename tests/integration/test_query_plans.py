@@ -463,7 +463,7 @@ async def test_a_drain_towards_a_star_is_a_probe_a_change(planner: Planner) -> N
 
 
 async def test_a_change_reads_six_rows(planner: Planner) -> None:
-    steps = await planner.steps("edges", "read_for_change", 500, READER)
+    steps = await planner.steps("edges", "read_pair", 500, READER)
     assert_by_index(steps)
     assert looked_at(steps, "following") == 2
     assert looked_at(steps, "following_count") == 2

@@ -1,12 +1,12 @@
--- name: read_for_change
+-- name: read_pair
 -- Both directions, both counts and both accounts, in one snapshot: six probes of primary keys.
 SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c.blocks, 0) AS blocks,
        coalesce(c.paced_until, 0) AS paced_until,
-       coalesce(bc.follows + bc.whispers + bc.requests, 0) AS back_following,
+       coalesce(oc.follows + oc.whispers + oc.requests, 0) AS other_following,
        f.kind, f.flags, f.since, f.version, f.muted_until, f.message,
-       b.kind AS back_kind, b.flags AS back_flags, b.since AS back_since, b.version AS back_version,
-       b.message AS back_message,
-       own.following_limit, other.following_limit AS back_following_limit,
+       r.kind AS reverse_kind, r.flags AS reverse_flags, r.since AS reverse_since,
+       r.version AS reverse_version, r.message AS other_message,
+       own.following_limit, other.following_limit AS other_following_limit,
        coalesce(other.protected, false) AS protected,
        coalesce(own.state, 0) = 0 AND coalesce(other.state, 0) = 0 AS present,
        coalesce(own.state, 0) = 0 AS active,
@@ -14,9 +14,9 @@ SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 FROM (SELECT) AS one
 LEFT JOIN following_count c ON c.user_id = $1
-LEFT JOIN following_count bc ON bc.user_id = $2
+LEFT JOIN following_count oc ON oc.user_id = $2
 LEFT JOIN following f ON f.from_user_id = $1 AND f.to_user_id = $2
-LEFT JOIN following b ON b.from_user_id = $2 AND b.to_user_id = $1
+LEFT JOIN following r ON r.from_user_id = $2 AND r.to_user_id = $1
 LEFT JOIN account own ON own.user_id = $1
 LEFT JOIN account other ON other.user_id = $2
 
