@@ -70,12 +70,12 @@ async def change(
     if idempotency_key is None:
         return await _write(scope, pair, action, None)
     key = keyed_id(idempotency_key)
-    stored = await scope.stores.receipts.get_many(actor, [key])
+    stored = await scope.stores.writes.receipts.get_many(actor, [key])
     if key not in stored:
         try:
             return await _write(scope, pair, action, key)
         except ReceiptExists:  # two copies of the request run concurrently
-            stored = await scope.stores.receipts.get_many(actor, [key])
+            stored = await scope.stores.writes.receipts.get_many(actor, [key])
     return await _repeated(scope, pair, stored[key].receipt, action.digest(target))
 
 
@@ -117,7 +117,7 @@ async def _must_be_same(
 ) -> None:
     """Raise KeyReused if the key was used with any other change."""
     ids = {place: keyed_id(_placed(key, place)) for place in changes}
-    stored = await scope.stores.receipts.get_many(actor, list(ids.values()))
+    stored = await scope.stores.writes.receipts.get_many(actor, list(ids.values()))
     for place, (target, action) in changes.items():
         found = stored.get(ids[place])
         if found is not None and found.receipt.digest != action.digest(target):
@@ -134,7 +134,7 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
     actor = scope.must_have_viewer()
     named = read_undo_token(token)
     key = None if idempotency_key is None else keyed_id(idempotency_key)
-    stored = await scope.stores.receipts.get_many(
+    stored = await scope.stores.writes.receipts.get_many(
         actor, [one for one in (named, key) if one is not None]
     )
     if key is not None and (first := stored.get(key)) is not None:
@@ -153,7 +153,7 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
         result = await _present(scope, pair, Outcome.CANNOT_UNDO)
     if key is None or result.outcome is not Outcome.CANNOT_UNDO:
         return result
-    first = (await scope.stores.receipts.get_many(actor, [key])).get(key)
+    first = (await scope.stores.writes.receipts.get_many(actor, [key])).get(key)
     if first is None:
         return result
     return await _repeated(scope, pair, first.receipt, action.digest(found.other))
@@ -168,7 +168,7 @@ async def _write(scope: Scope, pair: Pair, action: Action, key: UUID | None) -> 
         state = limits.applied_to(state)
         return action.with_receipt(pair.target, key, state, rule(state))
 
-    decision = await scope.stores.edges.change(pair, decide)
+    decision = await scope.stores.writes.edges.change(pair, decide)
     scope.forget()
     receipt = decision.receipt
     return Result(
@@ -193,7 +193,7 @@ async def _present(scope: Scope, pair: Pair, outcome: Outcome, token: str | None
     """A result with a known outcome and the present relation."""
     if pair.source == pair.target:  # the key was used for an action on oneself
         return Result(outcome, pair.target, SELF)
-    state = await scope.stores.edges.read(pair)
+    state = await scope.stores.writes.edges.read(pair)
     relation = visibility.own_relation(scope, await scope.absent(), pair.target, state.relation)
     moment = _moment(pair, outcome, state.read_at)
     return Result(outcome, pair.target, relation, token, moment)

@@ -36,7 +36,9 @@ async def result_of_first(scope: Scope, request: Request | None) -> Receipt | No
     """The receipt of the same request, or one with IDEMPOTENCY_KEY_REUSED. None: no receipt."""
     if request is None:
         return None
-    stored = (await scope.stores.receipts.get_many(request.actor, [request.id])).get(request.id)
+    stored = (await scope.stores.writes.receipts.get_many(request.actor, [request.id])).get(
+        request.id
+    )
     if stored is None:
         return None
     if stored.receipt.digest == request.digest:

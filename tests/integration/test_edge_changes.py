@@ -31,7 +31,7 @@ class Asked:
 
 
 @pytest.fixture
-def before_it_is_write(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile], None]:
+def before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile], None]:
     """Something that happens once, after the next decision and before its write."""
 
     def arrange(meanwhile: Meanwhile) -> None:
@@ -50,24 +50,24 @@ def before_it_is_write(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile],
 
 
 async def test_the_same_follow_that_came_first_makes_this_one_a_repeat(
-    stores: Stores, before_it_is_write: Callable[[Meanwhile], None]
+    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
 ) -> None:
-    before_it_is_write(lambda: follows(stores, (1, 2)))
-    decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
+    before_it_is_written(lambda: follows(stores, (1, 2)))
+    decision = await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.outcome is Outcome.ALREADY_FOLLOWING
-    assert (await stores.outbox.backlog()).waiting == 1
+    assert (await stores.jobs.outbox.backlog()).waiting == 1
 
 
 async def test_a_tombstone_that_came_first_is_an_older_version(
-    stores: Stores, before_it_is_write: Callable[[Meanwhile], None]
+    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
 ) -> None:
     async def twice() -> None:
         await follows(stores, (1, 2))
         await unfollows(stores, (1, 2))
 
-    before_it_is_write(twice)
+    before_it_is_written(twice)
     rule = Asked(follow(PLENTY))
-    decision = await stores.edges.change(as_pair(1, 2), rule)
+    decision = await stores.writes.edges.change(as_pair(1, 2), rule)
     assert decision.outcome is Outcome.FOLLOWED
     assert decision.steps
     assert [state.edge.version > 0 for state in rule.about] == [False, True]
@@ -75,26 +75,26 @@ async def test_a_tombstone_that_came_first_is_an_older_version(
 
 
 async def test_a_follow_back_that_came_first_makes_friends(
-    stores: Stores, before_it_is_write: Callable[[Meanwhile], None]
+    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
 ) -> None:
-    before_it_is_write(lambda: follows(stores, (2, 1)))
-    decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
+    before_it_is_written(lambda: follows(stores, (2, 1)))
+    decision = await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.steps
     assert decision.steps[0].friends == 1
 
 
 async def test_a_limit_that_was_reached_meanwhile_holds(
-    stores: Stores, before_it_is_write: Callable[[Meanwhile], None]
+    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
 ) -> None:
     await follows(stores, (1, 3))
-    before_it_is_write(lambda: follows(stores, (1, 4)))
-    decision = await stores.edges.change(as_pair(1, 2), follow(2))
+    before_it_is_written(lambda: follows(stores, (1, 4)))
+    decision = await stores.writes.edges.change(as_pair(1, 2), follow(2))
     assert decision.outcome is Outcome.FOLLOWING_LIMIT_REACHED
-    assert (await stores.outbox.backlog()).waiting == 2
+    assert (await stores.jobs.outbox.backlog()).waiting == 2
 
 
 async def test_what_an_actor_does_to_others_meanwhile_is_no_reason_to_ask_again(
-    stores: Stores, before_it_is_write: Callable[[Meanwhile], None]
+    stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
 ) -> None:
     await follows(stores, (1, 3))
 
@@ -102,11 +102,11 @@ async def test_what_an_actor_does_to_others_meanwhile_is_no_reason_to_ask_again(
         await follows(stores, (1, 4), (1, 5))
         await unfollows(stores, (1, 3))
 
-    before_it_is_write(others)
+    before_it_is_written(others)
     rule = Asked(follow(4))
-    assert (await stores.edges.change(as_pair(1, 2), rule)).outcome is Outcome.FOLLOWED
+    assert (await stores.writes.edges.change(as_pair(1, 2), rule)).outcome is Outcome.FOLLOWED
     assert len(rule.about) == 1
-    row = await stores.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
+    row = await stores.servers.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
     assert row is not None
     assert row["follows"] == 3
 
@@ -114,7 +114,7 @@ async def test_what_an_actor_does_to_others_meanwhile_is_no_reason_to_ask_again(
 async def test_many_follows_of_one_actor_at_once_never_pass_the_limit(stores: Stores) -> None:
     limit = 7
     decisions = await asyncio.gather(
-        *(stores.edges.change(as_pair(1, other), follow(limit)) for other in range(2, 42))
+        *(stores.writes.edges.change(as_pair(1, other), follow(limit)) for other in range(2, 42))
     )
     made = [one for one in decisions if one.outcome is Outcome.FOLLOWED]
     assert len(made) == limit
@@ -132,5 +132,5 @@ async def test_a_change_that_never_comes_first_gives_up(
     monkeypatch.setattr(edges, "_write", never)
     rule = Asked(follow(PLENTY))
     with pytest.raises(Overloaded):
-        await stores.edges.change(as_pair(1, 2), rule)
+        await stores.writes.edges.change(as_pair(1, 2), rule)
     assert len(rule.about) == edges.TRIES

@@ -88,9 +88,9 @@ async def test_what_waits_for_a_worker_is_told_as_what_it_was(earlier: StorageSe
     applied = await migrate.migrate(earlier.database_url, earlier.space)
     assert applied[0] == "0005_relationship"
     async with open_stores(earlier) as stores:
-        cursor = await stores.events.open(SEVEN)
+        cursor = await stores.broker.events.open(SEVEN)
         await drain_all(stores)
-        heard = (await stores.events.after(SEVEN, cursor, 10)).entries
+        heard = (await stores.broker.events.after(SEVEN, cursor, 10)).events
         assert [_said(one.event) for one in heard] == [
             (2, "FOLLOWED"),
             (1, "UNFOLLOWED"),
@@ -98,7 +98,7 @@ async def test_what_waits_for_a_worker_is_told_as_what_it_was(earlier: StorageSe
             (3, "UNFOLLOWED"),
             (3, "FOLLOWED"),
         ]
-        assert await Totals(stores.profiles).of([SEVEN], None) == {SEVEN: Counts(0, 2, 0)}
+        assert await Totals(stores.reads.reader).of([SEVEN], None) == {SEVEN: Counts(0, 2, 0)}
     report = await verify(earlier)
     assert report.clean, report.drifts
     assert await migrate.migrate(earlier.database_url, earlier.space) == []
@@ -128,7 +128,7 @@ async def test_gateways_of_two_versions_write_to_a_space_during_an_upgrade(
         await execute(previous, step(2, version=20))
         await follows(stores, (3, SEVEN), (SEVEN, 1))
         await drain_all(stores)
-        assert await Totals(stores.profiles).of([SEVEN], None) == {SEVEN: Counts(1, 3, 1)}
+        assert await Totals(stores.reads.reader).of([SEVEN], None) == {SEVEN: Counts(1, 3, 1)}
     report = await verify(previous)
     assert report.clean, report.drifts
 
@@ -154,11 +154,11 @@ async def test_a_gateway_is_not_ready_before_the_space_has_its_functions(
 ) -> None:
     async with open_stores(previous) as stores:
         with pytest.raises(Unavailable, match="kith migrate"):
-            await stores.postgres.ping()
+            await stores.servers.postgres.ping()
         with pytest.raises(Unavailable, match="kith migrate"):
             await follows(stores, (1, 2))
         await migrate.migrate(previous.database_url, previous.space)
-        await stores.postgres.ping()
+        await stores.servers.postgres.ping()
         await follows(stores, (1, 2))
 
 
@@ -194,7 +194,7 @@ async def test_writes_go_on_while_their_function_is_created_anew(
             applied = await migrate.migrate(storage_settings.database_url, storage_settings.space)
             assert applied == ["write_decision()"]
         assert not writes.done(), "the writes were over before the last migration"
-    assert (await stores.outbox.backlog()).waiting == 200
+    assert (await stores.jobs.outbox.backlog()).waiting == 200
 
 
 class Function(NamedTuple):

@@ -21,7 +21,7 @@ DAY_S = 86_400
 
 
 async def receipts(stores: Stores) -> int:
-    row = await stores.postgres.row("SELECT count(*) FROM receipt")
+    row = await stores.servers.postgres.row("SELECT count(*) FROM receipt")
     assert row is not None
     return int(row["count"])
 
@@ -29,21 +29,25 @@ async def receipts(stores: Stores) -> int:
 async def test_a_receipt_is_found_as_it_was_written(stores: Stores) -> None:
     await follows(stores, (1, 2), (2, 1))
     receipt_id = uuid4()
-    state = await stores.edges.read(as_pair(1, 2))
-    decision = await stores.edges.change(as_pair(1, 2), with_receipt(block(PLENTY), receipt_id))
-    kept = (await stores.receipts.get_many(UserId(1), [receipt_id, uuid4()]))[receipt_id]
+    state = await stores.writes.edges.read(as_pair(1, 2))
+    decision = await stores.writes.edges.change(
+        as_pair(1, 2), with_receipt(block(PLENTY), receipt_id)
+    )
+    kept = (await stores.writes.receipts.get_many(UserId(1), [receipt_id, uuid4()]))[receipt_id]
     record = undo_record(state, decision)
     assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.BLOCKED, record)
     assert (kept.other, 0 <= kept.age_us < 60_000_000) == (2, True)
-    assert await stores.receipts.get_many(UserId(2), [receipt_id]) == {}
+    assert await stores.writes.receipts.get_many(UserId(2), [receipt_id]) == {}
 
 
 async def test_a_receipt_keeps_what_requests_said(stores: Stores) -> None:
-    await stores.accounts.set_privacy(UserId(2), PrivacyChange(protected=True))
+    await stores.writes.accounts.set_privacy(UserId(2), PrivacyChange(protected=True))
     receipt_id = uuid4()
-    await stores.edges.change(as_pair(1, 2), follow(PLENTY, message="Please!"))
-    await stores.edges.change(as_pair(2, 1), with_receipt(block(PLENTY), receipt_id))
-    record = (await stores.receipts.get_many(UserId(2), [receipt_id]))[receipt_id].receipt.undo
+    await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY, message="Please!"))
+    await stores.writes.edges.change(as_pair(2, 1), with_receipt(block(PLENTY), receipt_id))
+    record = (await stores.writes.receipts.get_many(UserId(2), [receipt_id]))[
+        receipt_id
+    ].receipt.undo
     assert record is not None
     assert (record.message, record.other_message) == (None, "Please!")
 
@@ -51,18 +55,18 @@ async def test_a_receipt_keeps_what_requests_said(stores: Stores) -> None:
 async def test_what_changes_nothing_may_have_a_receipt(stores: Stores) -> None:
     await follows(stores, (1, 2))
     receipt_id = uuid4()
-    await stores.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
-    kept = (await stores.receipts.get_many(UserId(1), [receipt_id]))[receipt_id]
+    await stores.writes.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
+    kept = (await stores.writes.receipts.get_many(UserId(1), [receipt_id]))[receipt_id]
     assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.ALREADY_FOLLOWING)
 
 
 async def test_a_second_receipt_of_one_id_takes_its_change_with_it(stores: Stores) -> None:
     receipt_id = uuid4()
-    await stores.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
+    await stores.writes.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
     with pytest.raises(ReceiptExists):
-        await stores.edges.change(as_pair(1, 3), with_receipt(follow(PLENTY), receipt_id))
-    assert await receipts(stores) == (await stores.outbox.backlog()).waiting == 1
-    row = await stores.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
+        await stores.writes.edges.change(as_pair(1, 3), with_receipt(follow(PLENTY), receipt_id))
+    assert await receipts(stores) == (await stores.jobs.outbox.backlog()).waiting == 1
+    row = await stores.servers.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
     assert row is not None
     assert row["follows"] == 1
 
@@ -71,20 +75,20 @@ async def test_of_many_changes_with_one_receipt_at_once_one_is_made(stores: Stor
     receipt_id = uuid4()
     told = await asyncio.gather(
         *(
-            stores.edges.change(as_pair(1, other), with_receipt(follow(PLENTY), receipt_id))
+            stores.writes.edges.change(as_pair(1, other), with_receipt(follow(PLENTY), receipt_id))
             for other in (*range(2, 22), *[30] * 10)
         ),
         return_exceptions=True,
     )
     assert sum(isinstance(one, Decision) for one in told) == 1
     assert sum(isinstance(one, ReceiptExists) for one in told) == 29
-    assert await receipts(stores) == (await stores.outbox.backlog()).waiting == 1
+    assert await receipts(stores) == (await stores.jobs.outbox.backlog()).waiting == 1
 
 
 async def test_a_change_that_came_too_late_leaves_no_receipt(stores: Stores) -> None:
     told = await asyncio.gather(
         *(
-            stores.edges.change(as_pair(1, other), _only_changes(follow(3), uuid4()))
+            stores.writes.edges.change(as_pair(1, other), _only_changes(follow(3), uuid4()))
             for other in range(2, 32)
         )
     )
@@ -102,11 +106,13 @@ def _only_changes(rule: Rule, receipt_id: UUID) -> Rule:
 
 async def test_a_receipt_is_consumed_once_with_the_change_or_neither_is(stores: Stores) -> None:
     receipt_id = uuid4()
-    await stores.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
-    await stores.edges.change(as_pair(2, 1), follow(PLENTY, message="Please!"))
-    await stores.edges.change(as_pair(1, 2), with_receipt(decline_request(), receipt_id))
+    await stores.writes.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
+    await stores.writes.edges.change(as_pair(2, 1), follow(PLENTY, message="Please!"))
+    await stores.writes.edges.change(as_pair(1, 2), with_receipt(decline_request(), receipt_id))
 
-    record = (await stores.receipts.get_many(UserId(1), [receipt_id]))[receipt_id].receipt.undo
+    record = (await stores.writes.receipts.get_many(UserId(1), [receipt_id]))[
+        receipt_id
+    ].receipt.undo
     assert record is not None
 
     async def undone() -> Outcome:
@@ -116,19 +122,21 @@ async def test_a_receipt_is_consumed_once_with_the_change_or_neither_is(stores: 
             decision = rule(state)
             return replace(decision, consumes=receipt_id if decision.steps else None)
 
-        return (await stores.edges.change(as_pair(1, 2), decide)).outcome
+        return (await stores.writes.edges.change(as_pair(1, 2), decide)).outcome
 
     told = await asyncio.gather(*(undone() for _ in range(10)), return_exceptions=True)
     assert told.count(Outcome.RESTORED) == 1
     assert {type(one) for one in told if one is not Outcome.RESTORED} <= {Outcome, ReceiptConsumed}
-    spent = (await stores.receipts.get_many(UserId(1), [receipt_id]))[receipt_id].receipt.undo
+    spent = (await stores.writes.receipts.get_many(UserId(1), [receipt_id]))[
+        receipt_id
+    ].receipt.undo
     assert spent is not None
     assert (spent.version, spent.other_message) == (-1, None)
-    await stores.edges.change(as_pair(2, 1), cancel_request())
-    waiting = (await stores.outbox.backlog()).waiting
+    await stores.writes.edges.change(as_pair(2, 1), cancel_request())
+    waiting = (await stores.jobs.outbox.backlog()).waiting
     with pytest.raises(ReceiptConsumed):
         await undone()
-    assert (await stores.outbox.backlog()).waiting == waiting
+    assert (await stores.jobs.outbox.backlog()).waiting == waiting
 
 
 async def test_old_receipts_are_purged_in_batches(
@@ -136,26 +144,30 @@ async def test_old_receipts_are_purged_in_batches(
 ) -> None:
     monkeypatch.setattr("storage.postgres.purge.BATCH", 2)
     for other in users(2, 3, 4, 5, 6):
-        await stores.edges.change(Pair(UserId(1), other), with_receipt(follow(PLENTY), uuid4()))
-    assert await purge_receipts(stores.postgres, DAY_S) == 0
-    await stores.postgres.fetch(
+        await stores.writes.edges.change(
+            Pair(UserId(1), other), with_receipt(follow(PLENTY), uuid4())
+        )
+    assert await purge_receipts(stores.servers.postgres, DAY_S) == 0
+    await stores.servers.postgres.fetch(
         f"UPDATE receipt SET made_at = made_at - {DAY_S + 60} * 1000000::bigint WHERE other_id < 6"
     )
-    assert await purge_receipts(stores.postgres, DAY_S, most=2) == 2
-    assert await purge_receipts(stores.postgres, DAY_S) == 2
+    assert await purge_receipts(stores.servers.postgres, DAY_S, most=2) == 2
+    assert await purge_receipts(stores.servers.postgres, DAY_S) == 2
     assert await receipts(stores) == 1
 
 
 async def test_what_requests_said_goes_before_their_receipts(stores: Stores) -> None:
     for asker in users(2, 3):
-        await stores.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
-        await stores.edges.change(Pair(asker, UserId(1)), follow(PLENTY, message="Please!"))
-        await stores.edges.change(Pair(UserId(1), asker), with_receipt(decline_request(), uuid4()))
-    assert await purge_messages(stores.postgres, 900) == 0
-    await stores.postgres.fetch(
+        await stores.writes.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
+        await stores.writes.edges.change(Pair(asker, UserId(1)), follow(PLENTY, message="Please!"))
+        await stores.writes.edges.change(
+            Pair(UserId(1), asker), with_receipt(decline_request(), uuid4())
+        )
+    assert await purge_messages(stores.servers.postgres, 900) == 0
+    await stores.servers.postgres.fetch(
         "UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint WHERE other_id = 2"
     )
-    assert await purge_messages(stores.postgres, 900) == 1
-    assert await purge_messages(stores.postgres, 900) == 0
-    rows = await stores.postgres.fetch("SELECT messages FROM receipt ORDER BY other_id")
+    assert await purge_messages(stores.servers.postgres, 900) == 1
+    assert await purge_messages(stores.servers.postgres, 900) == 0
+    rows = await stores.servers.postgres.fetch("SELECT messages FROM receipt ORDER BY other_id")
     assert [row["messages"] for row in rows] == [None, [None, "Please!"]]
