@@ -28,10 +28,10 @@ def test_a_burst_is_allowed_and_then_one_an_interval() -> None:
         decision = rule(state)
         assert decision.outcome is Outcome.FOLLOWED
         state = written(state, decision)
-    refused = rule(state)
-    assert (refused.outcome, refused.steps) == (Outcome.RATE_LIMITED, ())
-    assert refused.relation == STRANGER.relation
-    assert refused.retry_at == NOW // 1000 + 1001  # whole milliseconds, never too early
+    rejected = rule(state)
+    assert (rejected.outcome, rejected.steps) == (Outcome.RATE_LIMITED, ())
+    assert rejected.relation == STRANGER.relation
+    assert rejected.retry_at == NOW // 1000 + 1001  # whole milliseconds, never too early
     assert rule(replace(state, now=NOW + 1_000_000)).outcome is Outcome.FOLLOWED
 
 
