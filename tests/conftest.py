@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from gateway.embedded.state import State
+from devstack.state import State
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.databases import Caches, Databases
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.live_gateway import LiveGateway, live_gateway
-from tests.support.servers import Servers, running_servers
+from tests.support.servers import Servers, servers_process
 from tests.support.valkey_cluster import Cluster, running_cluster
 
 # A shell starts background commands with SIGINT ignored. Processes that tests start, and stop by
@@ -37,7 +37,7 @@ settings.load_profile("suite")
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
     """PostgreSQL and Valkey of this process, started by the first test that needs them."""
-    with running_servers() as running:
+    with servers_process() as running:
         yield running
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from devstack.state import State, announce
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
-from gateway.embedded.state import State, announce
 from gateway.headers import Headers
 from gateway.version import VERSION
 from storage.settings import StorageSettings

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from engine import Code, EngineSettings
+from engine import EngineSettings, ErrorCode
 from gateway.accept import HEADER_CHARS_MAX
 from gateway.graphql_execution import _CODES
 from gateway.graphql_http import HttpLimits
@@ -44,7 +44,7 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
 def test_the_page_tells_the_codes_of_all_errors() -> None:
     told = {code for codes, *_ in rows("clients", "code") for code in re.findall(r"\w+", codes)}
     ours = {error.code for error in _tree(KithError)}
-    assert told >= ours | set(Code) | set(_CODES.values())
+    assert told >= ours | set(ErrorCode) | set(_CODES.values())
 
 
 def _tree(error: type[KithError]) -> list[type[KithError]]:

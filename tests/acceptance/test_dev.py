@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.embedded.state import State, find_running
+from devstack.state import State, find_running
 from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from devstack.state import State
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
-from gateway.embedded.state import State
 from graph.edge import Flags, Kind
 from storage.stores import Stores
 from tests.acceptance.test_dev import running

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.embedded.state import State
+from devstack.state import State
 from tests.acceptance.test_dev import Dev, free_port, running
 from tests.support.chromium import Page, browser_page, chromium_path
 from tests.support.documentation import page

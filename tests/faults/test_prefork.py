@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 DEADLINE_S = 60
 PROLOGUE = """
 import logging, os, signal, sys, time
-from gateway.embedded.restarts import RestartPolicy
+from devstack.restarts import RestartPolicy
 from gateway.prefork import Prefork, PreforkSettings
 
 logging.basicConfig(level=logging.INFO, format="%(message)s")

@@ -8,7 +8,7 @@ from typing import Any, NewType, Optional
 
 import strawberry
 
-from engine import Parents, Soon, Zipped, batched, derived
+from engine import ColumnarRows, MaybeAwaitable, Parents, batched, derived
 
 
 class Unsayable(Exception):
@@ -170,7 +170,7 @@ class Odd:
         return await cancelled()  # type: ignore[no-any-return]
 
     @batched
-    def soon_cancelled(rows: Parents[Any]) -> Soon[list[int | None]]:
+    def soon_cancelled(rows: Parents[Any]) -> MaybeAwaitable[list[int | None]]:
         return cancelled()
 
     @strawberry.field
@@ -200,7 +200,7 @@ class Odd:
 
     @batched
     def uneven(rows: Parents[Any]) -> list[list[int] | None]:
-        return [Zipped([1], [2, 3]) for _ in rows]  # type: ignore[misc]
+        return [ColumnarRows([1], [2, 3]) for _ in rows]  # type: ignore[misc]
 
 
 def value(name: str) -> Any:

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.embedded.servers import embedded_servers
-from gateway.embedded.state import State
+from devstack.servers import running_servers
+from devstack.state import State
 
 ROOT = Path(__file__).parents[2]
 STOP_S = 120
@@ -26,7 +26,7 @@ POSTGRES_SETTINGS = {
     "synchronous_commit": "off",
     # CREATE, DROP and TRUNCATE search all shared buffers.
     "shared_buffers": "64MB",
-    # Without replication, the log of a table that its own transaction has made can be left out.
+    # Without replication, changes of a table that its own transaction has made need no log.
     "wal_level": "minimal",
     "max_wal_senders": "0",
 }
@@ -34,14 +34,15 @@ POSTGRES_SETTINGS = {
 
 @dataclass(frozen=True)
 class Servers:
-    """Where the servers are."""
+    """The URLs of the servers."""
 
     database_url: str
     redis_url: str
 
 
 @contextmanager
-def running_servers() -> Iterator[Servers]:
+def servers_process() -> Iterator[Servers]:
+    """Run both servers below a process of their own."""
     with tempfile.TemporaryDirectory(prefix="kith-tests-") as folder:
         Path(folder).chmod(0o755)  # root starts the servers as another user, who must get through
         process = subprocess.Popen(
@@ -64,7 +65,7 @@ def running_servers() -> Iterator[Servers]:
 async def _serve(folder: Path) -> None:
     state = State(folder / "state")
     try:
-        async with embedded_servers(
+        async with running_servers(
             state,
             postgres_settings=POSTGRES_SETTINGS,
             say=lambda name, line: print(f"{name} | {line}", file=sys.stderr),

@@ -8,7 +8,7 @@ from pathlib import Path
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as NotYet
 
-from gateway.embedded.binaries import find_valkey
+from devstack.binaries import find_valkey
 
 START_S = 20
 

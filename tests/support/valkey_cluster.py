@@ -14,7 +14,7 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as NotYet
 
-from gateway.embedded.binaries import find_valkey
+from devstack.binaries import find_valkey
 from tests.support.waiting import until
 
 SLOTS = 16_384

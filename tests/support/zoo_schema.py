@@ -14,7 +14,16 @@ import strawberry
 from graphql import GraphQLError
 from strawberry import Info
 
-from engine import Outcome, Parents, Soon, Zipped, batched, derived, of_rows, places
+from engine import (
+    ColumnarRows,
+    ItemOrError,
+    MaybeAwaitable,
+    Parents,
+    batched,
+    column_of,
+    derived,
+    row_classes,
+)
 from tests.support.zoo_values import (
     MOODS,
     START,
@@ -56,31 +65,35 @@ class Animal:
         return [animal.number if animal.number % 29 else 10**5000 for animal in animals]  # type: ignore[misc]
 
     @batched(description="Counted for all at once.")
-    async def friend_count(animals: Parents[Any], info: Info, least: int = 0) -> list[Outcome[int]]:
+    async def friend_count(
+        animals: Parents[Any], info: Info, least: int = 0
+    ) -> list[ItemOrError[int]]:
         assert info.field_name == "friendCount"
         if least == 13:
             raise Broken("nobody counts to 13")
         return [fated(animal.number, "friend_count", animal.number + least) for animal in animals]
 
     @batched
-    def age(animals: Parents[Any], guessed: bool = True) -> Soon[list[Outcome[int | None]]]:
+    def age(
+        animals: Parents[Any], guessed: bool = True
+    ) -> MaybeAwaitable[list[ItemOrError[int | None]]]:
         ages = [fated(animal.number, "age", animal.number % 5 or None) for animal in animals]
         return ages if guessed else later(ages)
 
-    @batched(ready=True)
+    @batched(serialized=True)
     def label(animals: Parents[Any], times: int = 1) -> list[str | None]:
         if times == 13:
             raise Broken("nobody reads 13 of them")
         return [f"No. {animal.number}" * times or None for animal in animals]
 
-    @batched(ready=True)
+    @batched(serialized=True)
     def seen(animals: Parents[Any], ago: int = 0) -> list[datetime]:
         if ago == 13:
             raise Broken("nobody was here then")
         return [START + timedelta(days=animal.number - ago) for animal in animals]
 
     @batched(graphql_type="Pair | None")
-    def pair(animals: Parents[Any]) -> Zipped[tuple[int, int]]:
+    def pair(animals: Parents[Any]) -> ColumnarRows[tuple[int, int]]:
         return pairs_of([animal.number for animal in animals], [1] * len(animals))
 
     @batched(graphql_type="list[Pair]")
@@ -89,14 +102,14 @@ class Animal:
         return [rows if zipped or len(rows) % 2 else list(rows) for rows in lists]
 
     @batched(graphql_type=list[int])
-    def nothings(animals: Parents[Any]) -> list[Zipped[tuple[int]]]:
-        return [Zipped(()) for _ in animals]
+    def nothings(animals: Parents[Any]) -> list[ColumnarRows[tuple[int]]]:
+        return [ColumnarRows(()) for _ in animals]
 
     @batched
     async def friends(
         animals: Parents[Any],
         first: Annotated[int, strawberry.argument(description="How many.")] = 2,
-    ) -> list[Outcome[list["Animal | None"]]]:
+    ) -> list[ItemOrError[list["Animal | None"]]]:
         return [
             fated(
                 animal.number, "friends", [animal_of(animal.number + 1 + i) for i in range(first)]
@@ -106,7 +119,7 @@ class Animal:
 
 
 @strawberry.type
-@of_rows(CatRow)
+@row_classes(CatRow)
 class Cat(Animal):
     lives: int = derived("flags", lambda flags: fated(flags, "lives", 9 - flags))
     mood: Mood | None = derived("flags", MOODS.__getitem__)
@@ -184,7 +197,7 @@ class Pair:
 
     @batched
     def right(pairs: Parents[tuple[int, int]]) -> Sequence[int]:
-        return places(pairs, 1)
+        return column_of(pairs, 1)
 
     @batched
     def sum(pairs: Parents[tuple[int, int]]) -> list[int]:
@@ -213,13 +226,13 @@ Thing = Annotated[Cat | Dog | Stone, strawberry.union("Thing")]
 WEIGHTS = [*(number / 4 for number in range(20)), float("inf"), float("nan"), 10**400]
 
 
-async def later(ages: list[Outcome[int | None]]) -> list[Outcome[int | None]]:
+async def later(ages: list[ItemOrError[int | None]]) -> list[ItemOrError[int | None]]:
     await asyncio.sleep(0)
     return ages
 
 
-def pairs_of(left: Sequence[int], right: Sequence[int]) -> Zipped[tuple[int, int]]:
-    return Zipped(left, right)
+def pairs_of(left: Sequence[int], right: Sequence[int]) -> ColumnarRows[tuple[int, int]]:
+    return ColumnarRows(left, right)
 
 
 def cat_of(number: int) -> CatRow:

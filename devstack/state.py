@@ -10,16 +10,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import cast
 
-from gateway.embedded.errors import StateInUse, StateUnusable
-from gateway.embedded.process import Identity, identity_of, is_alive
+from devstack.errors import StateInUse, StateUnusable
+from devstack.processes import Identity, identity_of, is_alive
 
 _LOG_MAX_BYTES = 10 * 1024 * 1024  # checked on each start; one older file is kept
 
 PREFIX = "kith-"
-# /var/lib is the place for data of services; /var/tmp is used if it is read-only. /tmp is only for
-# sockets, and set explicitly because TMPDIR may be too long for them.
-HOMES, SHORT = (Path("/var/lib"), Path("/var/tmp")), Path("/tmp")  # noqa: S108
-OUTSIDE = (*HOMES, SHORT)
+# /var/lib is for data of services; /var/tmp is used if it is read-only. /tmp is only for sockets,
+# and set explicitly because TMPDIR may be too long for them.
+DATA_ROOTS, SOCKET_ROOT = (Path("/var/lib"), Path("/var/tmp")), Path("/tmp")  # noqa: S108
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +40,9 @@ class State:
         return self.folder / "children.json"
 
     @property
-    def places_file(self) -> Path:
-        return self.folder / "places.json"
+    def directories_file(self) -> Path:
+        """Directories outside of the folder: `home` holds data, `sockets` holds sockets."""
+        return self.folder / "places.json"  # its name in folders that exist
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -50,7 +50,10 @@ class State:
         self._make()
         descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            self._lock(descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise StateInUse(_in_use(self)) from error
             yield
         finally:
             os.close(descriptor)
@@ -64,12 +67,14 @@ class State:
         return file
 
     def erase(self) -> None:
-        """Remove the folder and its data in other places. Raises StateInUse."""
+        """Remove the folder and the directories outside of it. Raises StateInUse."""
         with self.held():
-            remembered = read_json(self.places_file)
-            for place in (remembered.get("home"), remembered.get("sockets")):
-                if isinstance(place, str) and is_made_by_us(Path(place)):
-                    shutil.rmtree(place, ignore_errors=True)
+            recorded = read_json(self.directories_file)
+            for name in ("home", "sockets"):
+                folder = Path(str(recorded.get(name)))
+                # The record may be wrong, so remove only what a run has made.
+                if folder.parent in (*DATA_ROOTS, SOCKET_ROOT) and folder.name.startswith(PREFIX):
+                    shutil.rmtree(folder, ignore_errors=True)
             shutil.rmtree(self.folder)
 
     def _make(self) -> None:
@@ -86,12 +91,6 @@ class State:
                 f"The state folder {self.folder} belongs to another user. Remove it as that user, "
                 "or choose another folder."
             )
-
-    def _lock(self, descriptor: int) -> None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise StateInUse(_in_use(self)) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,17 +114,14 @@ def find_running(state: State) -> Running | None:
     return running if is_alive(Identity(running.pid, running.started)) else None
 
 
-def announce(state: State, database_url: str, redis_url: str, gateway_url: str | None) -> None:
-    """Make this process visible to `find_running`."""
+def announce(
+    state: State, database_url: str, redis_url: str, gateway_url: str | None = None
+) -> None:
+    """Make this process visible to `find_running` in other processes."""
     us = identity_of(os.getpid())
     if us is not None:
         running = Running(us.pid, us.started, database_url, redis_url, gateway_url)
         write_json(state.run_file, asdict(running))
-
-
-def is_made_by_us(folder: Path) -> bool:
-    """Whether a folder outside the state may be removed: the record that names it may be wrong."""
-    return folder.parent in OUTSIDE and folder.name.startswith(PREFIX)
 
 
 def read_json(file: Path) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""`python -m gateway.embedded` as a process that tests can kill. Knows nothing of its insides."""
+"""`python -m devstack` as a process that tests can kill."""
 
 import asyncio
 import sys
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import asyncpg
 
-from gateway.embedded.process import Identity, identity_of
-from gateway.embedded.state import State, read_json
+from devstack.processes import Identity, identity_of
+from devstack.state import State, read_json
 from tests.support.waiting import until
 
 CHECKOUT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ class Run:
 
 
 @asynccontextmanager
-async def embedded_run(
+async def devstack_run(
     state: State,
     *,
     prefix: Sequence[str] = (),
@@ -36,7 +36,7 @@ async def embedded_run(
     env: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Run]:
     """Starts the servers alone; leaving the block stops them with SIGTERM."""
-    argv = (*prefix, python, "-m", "gateway.embedded", str(state.folder))
+    argv = (*prefix, python, "-m", "devstack", str(state.folder))
     process = await asyncio.create_subprocess_exec(
         *argv, cwd=CHECKOUT, stdin=DEVNULL, stdout=PIPE, stderr=STDOUT, env=env
     )
@@ -58,7 +58,7 @@ async def until_gone(state: State) -> None:
 
 def processes_of(state: State) -> list[Identity]:
     """Every living process that works in the state's folders, wherever they lie."""
-    home = read_json(state.places_file).get("home")
+    home = read_json(state.directories_file).get("home")
     roots = (state.folder, Path(home) if isinstance(home, str) else state.folder)
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
@@ -71,16 +71,16 @@ def processes_of(state: State) -> list[Identity]:
     return [identity for identity in found if identity is not None]
 
 
-def deathwatch_of(supervisor: int) -> int:
+def watchdog_of(supervisor: int) -> int:
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
             arguments = (entry / "cmdline").read_text()
         except OSError:
             continue
-        if int(parent) == supervisor and "gateway.embedded.deathwatch" in arguments:
+        if int(parent) == supervisor and "devstack.watchdog" in arguments:
             return int(entry.name)
-    raise AssertionError(f"process {supervisor} has no deathwatch")
+    raise AssertionError(f"process {supervisor} has no watchdog")
 
 
 async def add_row(database_url: str) -> None:

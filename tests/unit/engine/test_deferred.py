@@ -8,12 +8,12 @@ import pytest
 import strawberry
 from strawberry import Info
 
-from engine import Engine, Outcome, Parents, Soon, batched, later
+from engine import Engine, ItemOrError, MaybeAwaitable, Parents, batched, deferred
 
 DEADLINE_S = 5
 
 
-Column = Soon[list[Any]]
+Column = MaybeAwaitable[list[Any]]
 
 
 class Known:
@@ -27,7 +27,7 @@ class Known:
 def soon(info: Info[Known], column: Callable[[], Column]) -> Column:
     known = info.context
     known.asked.set()
-    return later(None if known.future.done() else known.future, column)
+    return deferred(None if known.future.done() else known.future, column)
 
 
 def fail() -> Column:
@@ -46,34 +46,34 @@ class Leaf:
         return "green"
 
     @batched
-    def veins(leaves: Parents["Leaf"], info: Info) -> Soon[list[int]]:
+    def veins(leaves: Parents["Leaf"], info: Info) -> MaybeAwaitable[list[int]]:
         return soon(info, lambda: [3] * len(leaves))
 
 
 @strawberry.type
 class Query:
     @batched
-    def leaf(roots: Parents[None], info: Info) -> Soon[list[Leaf]]:
+    def leaf(roots: Parents[None], info: Info) -> MaybeAwaitable[list[Leaf]]:
         return soon(info, lambda: [Leaf()])
 
     @batched
-    def size(roots: Parents[None], info: Info) -> Soon[list[int]]:
+    def size(roots: Parents[None], info: Info) -> MaybeAwaitable[list[int]]:
         return soon(info, lambda: [7])
 
     @batched
-    def age(roots: Parents[None], info: Info) -> Soon[list[int | None]]:
+    def age(roots: Parents[None], info: Info) -> MaybeAwaitable[list[int | None]]:
         return soon(info, lambda: slowly([8]))
 
     @batched
-    def weight(roots: Parents[None], info: Info) -> Soon[list[Outcome[int | None]]]:
+    def weight(roots: Parents[None], info: Info) -> MaybeAwaitable[list[ItemOrError[int | None]]]:
         return soon(info, lambda: [ValueError("too heavy")])
 
     @batched
-    def too_short(roots: Parents[None], info: Info) -> Soon[list[int | None]]:
+    def too_short(roots: Parents[None], info: Info) -> MaybeAwaitable[list[int | None]]:
         return soon(info, list)
 
     @batched
-    def broken(roots: Parents[None], info: Info) -> Soon[list[int | None]]:
+    def broken(roots: Parents[None], info: Info) -> MaybeAwaitable[list[int | None]]:
         return soon(info, fail)
 
     @batched
@@ -151,7 +151,7 @@ async def test_whoever_waits_beside_the_engine_takes_nobody_along() -> None:
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def wait() -> list[int]:
-        column = later(future, lambda: [1])
+        column = deferred(future, lambda: [1])
         assert not isinstance(column, list)
         return await column
 

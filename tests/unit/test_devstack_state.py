@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.embedded.errors import StateInUse, StateUnusable
-from gateway.embedded.places import find_places, forget_sockets
-from gateway.embedded.process import identity_of
-from gateway.embedded.state import State, announce, find_running
+from devstack.directories import find_directories, forget_sockets
+from devstack.errors import StateInUse, StateUnusable
+from devstack.processes import identity_of
+from devstack.state import State, announce, find_running
 
 DATABASE, REDIS, GATEWAY = "postgresql://kith@/kith", "unix:///run/valkey.sock", "http://kith"
 
@@ -82,9 +82,9 @@ def test_an_overgrown_log_is_put_aside(state: State) -> None:
 async def test_data_that_was_elsewhere_and_is_gone_is_not_replaced_silently(state: State) -> None:
     with state.held():
         remembered = {"folder": str(state.folder), "home": "/no/such/home"}
-        state.places_file.write_text(json.dumps(remembered))
+        state.directories_file.write_text(json.dumps(remembered))
         with pytest.raises(StateUnusable, match="was in /no/such/home, which is gone"):
-            await find_places(state)
+            await find_directories(state)
 
 
 def test_erasing_touches_only_folders_that_a_start_has_made(state: State, tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_erasing_touches_only_folders_that_a_start_has_made(state: State, tmp_pa
     precious.mkdir()
     with state.held():
         remembered = {"folder": str(state.folder), "home": str(precious)}
-        state.places_file.write_text(json.dumps(remembered))
+        state.directories_file.write_text(json.dumps(remembered))
     state.erase()
     assert precious.exists()
 
@@ -102,10 +102,10 @@ async def test_a_short_folder_for_sockets_is_remembered_while_it_is_private(
 ) -> None:
     deep = State(reachable / ("d" * 100))
     with deep.held():
-        first = (await find_places(deep)).sockets
-        assert (await find_places(deep)).sockets == first
+        first = (await find_directories(deep)).sockets
+        assert (await find_directories(deep)).sockets == first
         open_to_all(first)
-        second = (await find_places(deep)).sockets
+        second = (await find_directories(deep)).sockets
         assert second != first
         forget_sockets(deep)
         first.rmdir()

@@ -5,19 +5,19 @@ from collections.abc import Awaitable, Callable, Generator
 from inspect import isawaitable
 from typing import Any, Generic, cast
 
-from engine.outcome import ColumnT, Soon
+from engine.outcome import ColumnT, MaybeAwaitable
 
 
-class Later(Generic[ColumnT]):
+class Deferred(Generic[ColumnT]):
     """`column` returns the column, or an awaitable of it, after `known` is done.
 
-    A resolver may return it as its `Soon[…]`. Fields with the same future await it once, and
-    without a task for each.
+    A resolver that returns `MaybeAwaitable[…]` may return it. Fields with the same future await it
+    once, and without a task for each.
     """
 
     __slots__ = ("column", "known")
 
-    def __init__(self, known: "Future[Any]", column: Callable[[], Soon[ColumnT]]) -> None:
+    def __init__(self, known: "Future[Any]", column: Callable[[], MaybeAwaitable[ColumnT]]) -> None:
         self.known = known
         self.column = column
 
@@ -30,6 +30,8 @@ class Later(Generic[ColumnT]):
         return await cast("Awaitable[ColumnT]", column) if isawaitable(column) else column
 
 
-def later(known: "Future[Any] | None", column: Callable[[], Soon[ColumnT]]) -> Soon[ColumnT]:
+def deferred(
+    known: "Future[Any] | None", column: Callable[[], MaybeAwaitable[ColumnT]]
+) -> MaybeAwaitable[ColumnT]:
     """The column itself if `known` is None, else a deferred one."""
-    return column() if known is None else Later(known, column)
+    return column() if known is None else Deferred(known, column)

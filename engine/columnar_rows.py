@@ -8,16 +8,16 @@ from typing import Any, Generic, TypeVar, cast, overload
 RowT_co = TypeVar("RowT_co", covariant=True, bound=tuple[Any, ...])
 
 
-class Zipped(Sequence[RowT_co], Generic[RowT_co]):
+class ColumnarRows(Sequence[RowT_co], Generic[RowT_co]):
     """Tuples stored as columns; iterating creates the tuples.
 
     A resolver may return one instead of a list. Fields derived from one place of the rows, and
-    resolvers that use `places`, then create no tuples. Raises ValueError for columns of different
-    lengths.
+    resolvers that use `column_of`, then create no tuples. Raises ValueError for columns of
+    different lengths.
 
-    >>> rows = Zipped(("a", "b"), (1, 2))
+    >>> rows = ColumnarRows(("a", "b"), (1, 2))
     >>> rows, list(rows), rows.column(1)
-    (Zipped(('a', 'b'), (1, 2)), [('a', 1), ('b', 2)], (1, 2))
+    (ColumnarRows(('a', 'b'), (1, 2)), [('a', 1), ('b', 2)], (1, 2))
     """
 
     __slots__ = ("columns",)
@@ -43,30 +43,34 @@ class Zipped(Sequence[RowT_co], Generic[RowT_co]):
     @overload
     def __getitem__(self, index: int) -> RowT_co: ...
     @overload
-    def __getitem__(self, index: slice) -> "Zipped[RowT_co]": ...
-    def __getitem__(self, index: int | slice) -> "RowT_co | Zipped[RowT_co]":
+    def __getitem__(self, index: slice) -> "ColumnarRows[RowT_co]": ...
+    def __getitem__(self, index: int | slice) -> "RowT_co | ColumnarRows[RowT_co]":
         columns = [column[index] for column in self.columns]
-        return Zipped(*columns) if isinstance(index, slice) else cast("RowT_co", tuple(columns))
+        return (
+            ColumnarRows(*columns) if isinstance(index, slice) else cast("RowT_co", tuple(columns))
+        )
 
     def __repr__(self) -> str:
-        return f"Zipped({', '.join(map(repr, self.columns))})"
+        return f"ColumnarRows({', '.join(map(repr, self.columns))})"
 
 
-def joined(lists: Sequence[Sequence[Any]]) -> "list[Any] | Zipped[Any]":
-    """The items of all lists in sequence; column by column if all lists are `Zipped`."""
-    if len(lists) == 1 and type(lists[0]) is Zipped:
+def joined(lists: Sequence[Sequence[Any]]) -> "list[Any] | ColumnarRows[Any]":
+    """The items of all lists in sequence; column by column if all lists are `ColumnarRows`."""
+    if len(lists) == 1 and type(lists[0]) is ColumnarRows:
         return lists[0]
-    columns = [rows.columns for rows in lists if type(rows) is Zipped]
+    columns = [rows.columns for rows in lists if type(rows) is ColumnarRows]
     if len(columns) < len(lists) or len(set(map(len, columns))) != 1:
         return list(chain.from_iterable(lists))
-    return Zipped(*[list(chain.from_iterable(pieces)) for pieces in zip(*columns, strict=True)])
+    return ColumnarRows(
+        *[list(chain.from_iterable(pieces)) for pieces in zip(*columns, strict=True)]
+    )
 
 
 def is_column(items: Any) -> bool:
     """Whether these are items that need no awaiting or iterating."""
-    return type(items) in (list, Zipped)
+    return type(items) in (list, ColumnarRows)
 
 
-def places(rows: Any, place: int) -> Sequence[Any]:
+def column_of(rows: Any, place: int) -> Sequence[Any]:
     """The values at this place of every row, for any kind of rows."""
-    return rows.columns[place] if type(rows) is Zipped else list(map(itemgetter(place), rows))
+    return rows.columns[place] if type(rows) is ColumnarRows else list(map(itemgetter(place), rows))

@@ -8,12 +8,10 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
-from gateway.embedded.accounts import private_folder
-from gateway.embedded.binaries import ValkeyBinary
-from gateway.embedded.command import Command
-from gateway.embedded.once import SERVER_ENVIRONMENT
-from gateway.embedded.places import Places
-from gateway.embedded.process import Step, end, processes_within
+from devstack.binaries import find_valkey
+from devstack.child import Command
+from devstack.directories import Directories, private_folder
+from devstack.processes import SERVER_ENVIRONMENT, Step, end, processes_within
 
 _PROGRAMS = frozenset({"valkey-server", "redis-server"})
 _STOP = (Step(signal.SIGTERM, 5_000),)
@@ -34,28 +32,33 @@ SETTINGS: Mapping[str, str] = {
 }
 
 
-def redis_url(places: Places) -> str:
-    return f"unix://{_socket(places)}?db=0"
+def valkey_url(directories: Directories) -> str:
+    return f"unix://{_socket(directories)}?db=0"
 
 
-def valkey_command(binary: ValkeyBinary, places: Places, log: Path) -> Command:
-    folder = private_folder(places.home / "valkey", places.account)
-    settings = {**SETTINGS, "unixsocket": str(_socket(places)), "dir": str(folder)}
-    options = [text for name, value in settings.items() for text in (f"--{name}", value)]
+async def valkey_command(directories: Directories, log: Path) -> Command:
+    """Raises BinaryMissing."""
+    binary = await find_valkey(directories.user)
+    folder = private_folder(directories.data / "valkey", directories.user)
+    socket = _socket(directories)
+    settings = {**SETTINGS, "unixsocket": str(socket), "dir": str(folder)}
 
     async def before() -> None:
-        for orphan in list(processes_within(folder, _PROGRAMS)):
+        for orphan in processes_within(folder, _PROGRAMS):
             await end(orphan, _STOP)
 
     async def is_ready(_pid: int) -> bool:
-        return await _answers(_socket(places))
+        return await _answers(socket)
 
     return Command(
         name="valkey",
-        argv=(str(binary.file), *options),
+        argv=(
+            str(binary.file),
+            *(text for name, value in settings.items() for text in (f"--{name}", value)),
+        ),
         env=SERVER_ENVIRONMENT,
         cwd=folder,
-        account=places.account,
+        user=directories.user,
         log=log,
         before=before,
         is_ready=is_ready,
@@ -77,5 +80,5 @@ async def _answers(socket: Path) -> bool:
         return False
 
 
-def _socket(places: Places) -> Path:
-    return places.sockets / "valkey.sock"
+def _socket(directories: Directories) -> Path:
+    return directories.sockets / "valkey.sock"

@@ -12,20 +12,20 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from gateway.embedded.places import find_places
-from gateway.embedded.process import Identity, is_alive
-from gateway.embedded.servers import Servers, embedded_servers
-from gateway.embedded.state import State
-from tests.support.embedded_process import (
+from devstack.directories import find_directories
+from devstack.processes import Identity, is_alive
+from devstack.servers import Servers, running_servers
+from devstack.state import State
+from tests.support.devstack_process import (
     CHECKOUT,
     add_row,
     answers,
     connect,
-    deathwatch_of,
-    embedded_run,
+    devstack_run,
     processes_of,
     rows,
     until_gone,
+    watchdog_of,
 )
 from tests.support.waiting import until
 
@@ -35,7 +35,7 @@ SOCKET_LOCK = ".s.PGSQL.5432.lock"
 
 
 async def test_a_killed_postmaster_is_started_again_with_its_rows(state: State) -> None:
-    async with embedded_servers(state) as servers:
+    async with running_servers(state) as servers:
         await add_row(servers.database_url)
         old = postmaster(state)
         os.kill(old, signal.SIGKILL)
@@ -45,7 +45,7 @@ async def test_a_killed_postmaster_is_started_again_with_its_rows(state: State) 
 
 
 async def test_a_busy_backend_of_a_killed_postmaster_does_not_block_the_next(state: State) -> None:
-    async with embedded_servers(state) as servers:
+    async with running_servers(state) as servers:
         await add_row(servers.database_url)
         connection = await connect(servers.database_url)
         backend = await connection.fetchval("SELECT pg_backend_pid()")
@@ -63,7 +63,7 @@ async def test_a_busy_backend_of_a_killed_postmaster_does_not_block_the_next(sta
 
 
 async def test_a_killed_backend_takes_no_rows_along(state: State) -> None:
-    async with embedded_servers(state) as servers:
+    async with running_servers(state) as servers:
         await add_row(servers.database_url)
         connection = await connect(servers.database_url)
         os.kill(await connection.fetchval("SELECT pg_backend_pid()"), signal.SIGKILL)
@@ -76,7 +76,7 @@ async def test_a_killed_backend_takes_no_rows_along(state: State) -> None:
 
 
 async def test_a_killed_valkey_is_started_again(state: State) -> None:
-    async with embedded_servers(state) as servers:
+    async with running_servers(state) as servers:
         old = await valkey_pid(servers)
         assert old is not None
         os.kill(old, signal.SIGKILL)
@@ -88,33 +88,33 @@ async def test_a_killed_valkey_is_started_again(state: State) -> None:
 
 
 async def test_children_end_by_themselves_when_the_supervisor_is_killed(state: State) -> None:
-    async with embedded_run(state) as run:
+    async with devstack_run(state) as run:
         await add_row(run.database_url)
         run.process.kill()
         await until_gone(state)
-    async with embedded_servers(state) as servers:
+    async with running_servers(state) as servers:
         assert await rows(servers.database_url) == 1
     assert "not properly shut down" not in (state.folder / "logs" / "postgres.log").read_text()
 
 
 async def test_the_next_start_ends_what_nobody_else_could(state: State) -> None:
-    async with embedded_run(state) as run:
+    async with devstack_run(state) as run:
         await add_row(run.database_url)
-        left = [postmaster(state), deathwatch_of(run.process.pid)]
+        left = [postmaster(state), watchdog_of(run.process.pid)]
         os.kill(left[1], signal.SIGKILL)
         run.process.kill()
         await run.process.wait()
-        leftovers = processes_of(state)
-        assert left[0] in [leftover.pid for leftover in leftovers]
-        async with embedded_servers(state) as servers:
+        orphans = processes_of(state)
+        assert left[0] in [orphan.pid for orphan in orphans]
+        async with running_servers(state) as servers:
             assert await rows(servers.database_url) == 1
-            assert not [leftover for leftover in leftovers if is_alive(leftover)]
+            assert not [orphan for orphan in orphans if is_alive(orphan)]
     assert not processes_of(state)
 
 
 async def test_killing_everything_at_once_again_and_again_loses_nothing(state: State) -> None:
     for kept in range(3):
-        async with embedded_run(state) as run:
+        async with devstack_run(state) as run:
             if kept:
                 assert await rows(run.database_url) == kept
             await add_row(run.database_url)
@@ -127,16 +127,16 @@ async def test_killing_everything_at_once_again_and_again_loses_nothing(state: S
 async def test_lock_files_with_the_number_of_a_stranger_do_not_block_the_start(
     state: State,
 ) -> None:
-    async with embedded_servers(state) as servers:
+    async with running_servers(state) as servers:
         await add_row(servers.database_url)
-        places = await find_places(state)
-        locks = [state.folder / "postgres" / "postmaster.pid", places.sockets / SOCKET_LOCK]
+        directories = await find_directories(state)
+        locks = [state.folder / "postgres" / "postmaster.pid", directories.sockets / SOCKET_LOCK]
         texts = [lock.read_text().split("\n", 1)[1] for lock in locks]
-    account = places.account.uid if places.account else None
+    account = directories.user.uid if directories.user else None
     stranger = await asyncio.create_subprocess_exec("/bin/sleep", "60", user=account)
     for lock, text in zip(locks, texts, strict=True):
         lock.write_text(f"{stranger.pid}\n{text}")
-    async with embedded_servers(state) as servers:
+    async with running_servers(state) as servers:
         assert await rows(servers.database_url) == 1
     assert stranger.returncode is None
     stranger.kill()
@@ -146,7 +146,7 @@ async def test_lock_files_with_the_number_of_a_stranger_do_not_block_the_start(
 async def test_a_first_start_that_was_killed_leaves_no_half_made_data(state: State) -> None:
     draft = state.folder / "postgres.draft"
     first = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway.embedded", str(state.folder)), cwd=CHECKOUT
+        *(sys.executable, "-m", "devstack", str(state.folder)), cwd=CHECKOUT
     )
 
     async def begun() -> bool:
@@ -155,7 +155,7 @@ async def test_a_first_start_that_was_killed_leaves_no_half_made_data(state: Sta
     await until(begun, "initdb has begun")
     first.kill()
     await first.wait()
-    async with embedded_servers(state) as servers:
+    async with running_servers(state) as servers:
         assert await answers(servers.database_url)
     assert not draft.exists()
     assert not processes_of(state)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from engine import Zipped, places
-from engine.zipped import joined
+from engine import ColumnarRows, column_of
+from engine.columnar_rows import joined
 
-ROWS: Zipped[tuple[str, int]] = Zipped(["a", "b", "c"], (1, 2, 3))
+ROWS: ColumnarRows[tuple[str, int]] = ColumnarRows(["a", "b", "c"], (1, 2, 3))
 LIST = [("a", 1), ("b", 2), ("c", 3)]
 
 
@@ -16,22 +16,22 @@ def test_rows_are_tuples_to_whoever_goes_through_them() -> None:
     assert list(reversed(ROWS)) == LIST[::-1]
     assert ("b", 2) in ROWS
     assert len(ROWS) == 3
-    assert not Zipped([], [])
+    assert not ColumnarRows([], [])
 
 
 def test_a_place_is_read_of_rows_however_they_are_kept() -> None:
-    assert list(places(ROWS, 1)) == list(places(LIST, 1)) == [1, 2, 3]
+    assert list(column_of(ROWS, 1)) == list(column_of(LIST, 1)) == [1, 2, 3]
 
 
 def test_columns_of_unlike_lengths_are_refused_where_they_are_put_together() -> None:
     with pytest.raises(ValueError, match="equally long"):
-        Zipped([1, 2], [1])
+        ColumnarRows([1, 2], [1])
 
 
 def test_lists_are_joined_by_the_column_where_all_are_so() -> None:
     both = joined([ROWS, ROWS[:1]])
-    assert isinstance(both, Zipped)
+    assert isinstance(both, ColumnarRows)
     assert list(both) == [*LIST, LIST[0]]
     assert joined([ROWS, LIST]) == LIST + LIST
-    assert joined([ROWS, Zipped([1])]) == [*LIST, (1,)]
+    assert joined([ROWS, ColumnarRows([1])]) == [*LIST, (1,)]
     assert joined([]) == []

@@ -6,22 +6,22 @@ import stat
 import pytest
 from redis.asyncio import Redis
 
-from gateway.embedded.errors import BinaryMissing, StateInUse
-from gateway.embedded.places import find_places
-from gateway.embedded.servers import embedded_servers
-from gateway.embedded.state import State, find_running
-from tests.support.embedded_process import (
+from devstack.directories import find_directories
+from devstack.errors import BinaryMissing, StateInUse
+from devstack.servers import running_servers
+from devstack.state import State, find_running
+from tests.support.devstack_process import (
     add_row,
     answers,
     connect,
-    embedded_run,
+    devstack_run,
     processes_of,
     rows,
 )
 
 
 async def test_both_servers_answer_and_end_with_their_block(state: State) -> None:
-    async with embedded_servers(state) as servers:
+    async with running_servers(state) as servers:
         assert await answers(servers.database_url)
         assert await pings(servers.redis_url)
     assert not processes_of(state)
@@ -29,7 +29,7 @@ async def test_both_servers_answer_and_end_with_their_block(state: State) -> Non
 
 
 async def test_postgres_keeps_what_it_acknowledges_and_hides_from_the_network(state: State) -> None:
-    async with embedded_servers(state) as servers:
+    async with running_servers(state) as servers:
         connection = await connect(servers.database_url)
         found = {
             name: await connection.fetchval(f"SHOW {name}")
@@ -45,7 +45,7 @@ async def test_postgres_keeps_what_it_acknowledges_and_hides_from_the_network(st
 
 
 async def test_valkey_evicts_only_keys_with_a_lifetime_and_writes_no_files(state: State) -> None:
-    async with embedded_servers(state) as servers, Redis.from_url(servers.redis_url) as redis:
+    async with running_servers(state) as servers, Redis.from_url(servers.redis_url) as redis:
         found = await redis.config_get("maxmemory-policy", "save", "appendonly", "port")
     assert found == {
         "maxmemory-policy": "volatile-lru",
@@ -56,29 +56,29 @@ async def test_valkey_evicts_only_keys_with_a_lifetime_and_writes_no_files(state
 
 
 async def test_nobody_else_can_reach_the_sockets(state: State) -> None:
-    async with embedded_servers(state):
-        places = await find_places(state)
-        assert stat.S_IMODE(places.sockets.stat().st_mode) == 0o700
+    async with running_servers(state):
+        directories = await find_directories(state)
+        assert stat.S_IMODE(directories.sockets.stat().st_mode) == 0o700
 
 
 async def test_rows_are_there_after_a_restart_at_the_same_address(state: State) -> None:
-    async with embedded_servers(state) as first:
+    async with running_servers(state) as first:
         await add_row(first.database_url)
-    async with embedded_servers(state) as second:
+    async with running_servers(state) as second:
         assert await rows(second.database_url) == 1
     assert second.database_url == first.database_url
 
 
 async def test_a_given_url_starts_no_server(state: State) -> None:
     url = "postgresql://elsewhere/kith"
-    async with embedded_servers(state, database_url=url) as servers:
+    async with running_servers(state, database_url=url) as servers:
         assert servers.database_url == url
         assert not (state.folder / "postgres").exists()
         assert await pings(servers.redis_url)
 
 
 async def test_settings_of_the_caller_win(state: State) -> None:
-    async with embedded_servers(state, postgres_settings={"fsync": "off"}) as servers:
+    async with running_servers(state, postgres_settings={"fsync": "off"}) as servers:
         connection = await connect(servers.database_url)
         assert await connection.fetchval("SHOW fsync") == "off"
         await connection.close()
@@ -87,28 +87,28 @@ async def test_settings_of_the_caller_win(state: State) -> None:
 async def test_a_path_too_long_for_a_socket_gets_a_short_one(state: State) -> None:
     deep = State(state.root / ("d" * 100) / "e f, g")
     deep.folder.parent.mkdir(parents=True)
-    async with embedded_servers(deep) as first:
+    async with running_servers(deep) as first:
         await add_row(first.database_url)
-        sockets = (await find_places(deep)).sockets
+        sockets = (await find_directories(deep)).sockets
         assert await pings(first.redis_url)
-    async with embedded_servers(deep) as second:
+    async with running_servers(deep) as second:
         assert await rows(second.database_url) == 1
     assert not sockets.exists()
 
 
 async def test_a_second_start_is_told_who_runs_already(state: State) -> None:
-    async with embedded_run(state) as run:
+    async with devstack_run(state) as run:
         running = find_running(state)
         assert running is not None
         assert (running.pid, running.database_url) == (run.process.pid, run.database_url)
         with pytest.raises(StateInUse, match=rf"already runs in .* \(process {running.pid}\)"):
-            async with embedded_servers(state):
+            async with running_servers(state):
                 pass
     assert find_running(state) is None
 
 
 async def test_sigterm_ends_the_servers_and_exits_with_zero(state: State) -> None:
-    async with embedded_run(state) as run:
+    async with devstack_run(state) as run:
         run.process.terminate()
         async with asyncio.timeout(30):
             assert await run.process.wait() == 0
@@ -120,7 +120,7 @@ async def test_data_of_a_version_that_is_not_installed_is_refused(state: State) 
     data.mkdir(parents=True)
     (data / "PG_VERSION").write_text("14\n")
     with pytest.raises(BinaryMissing, match=r"needs PostgreSQL 14 and found PostgreSQL \d\d in"):
-        async with embedded_servers(state):
+        async with running_servers(state):
             pass
 
 

