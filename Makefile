@@ -23,8 +23,8 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
   || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-long check format playground browser-test clients-test \
-  identity-test example example-test example-install example-service example-service-test \
+.PHONY: help install dev test test-fast test-long coverage check format playground browser-test \
+  clients-test identity-test example example-test example-install example-service example-service-test \
   example-service-lock bench schema-lint lock sdl states rejections clean
 
 help: ## List the targets
@@ -51,12 +51,25 @@ $(READY): requirements-dev.txt $(RUNS)
 dev: $(RUNS) ## Start everything on this machine (PORT=8000 STATE=.kith); Ctrl-C stops it
 	@exec $(BIN)/python -m gateway dev --port $(PORT) --state $(STATE)
 
+# Whole files, because the tests of one share what they read; in the order of the folders, because
+# the unit tests, which come last, fill the time until all workers are done.
+PYTEST := $(BIN)/pytest -n auto --dist=loadfile --no-loadscope-reorder
+
 test: $(READY) ## Run the whole test suite on real servers
-	$(BIN)/pytest -n auto
+	$(PYTEST)
+
+test-fast: $(READY) ## Run the tests that need no server
+	$(PYTEST) -m "not long and not servers" tests/architecture tests/property tests/unit
+
+coverage: $(READY) ## Run the whole test suite, and show the lines and branches that it leaves out
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m $(PYTEST:$(BIN)/%=%)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 test-long: $(READY) ## Run the property tests for much longer, and replay a whole log
-	$(BIN)/pytest -n auto -m long
-	$(BIN)/pytest -n auto --hypothesis-profile=long tests/property/test_service_against_model.py
+	$(PYTEST) -m long
+	$(PYTEST) --hypothesis-profile=long tests/property/test_service_against_model.py
 
 playground: $(RUNS) ## Bundle the playground, unless that was done (needs npm); `make dev` does it too
 	$(BIN)/python -m gateway.bundling
@@ -92,10 +105,7 @@ example-service-test: $(READY) example-service ## Check the example service's ty
 	cd $(SERVICE) && .venv/bin/mypy
 	$(BIN)/pytest tests/acceptance/test_example_service.py tests/acceptance/test_example_service_client.py
 
-example-service-rejections: $(READY) ## Write the table of rejections into docs/errors.md
-	$(BIN)/python -m tests.support.rejections_table
-
-lock: $(READY) ## Resolve the example service's dependencies anew
+example-service-lock: $(READY) ## Resolve the example service's dependencies anew
 	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv
 	cd $(SERVICE) && $(abspath $(BIN))/python -m uv pip compile --quiet --universal --python-version 3.11 \
 	  --no-header --no-emit-index-url --generate-hashes requirements.in -o requirements.txt
@@ -163,4 +173,5 @@ lock: $(READY) ## Resolve the dependencies anew
 clean: ## Remove what was built; the data of `make dev` stays
 	rm -rf $(VENV) $(CLIENTS_VENV) $(SERVICE)/.venv $(SERVICE)/kith_client
 	rm -rf .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -f .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
