@@ -273,10 +273,10 @@ async def test_without_redis_a_writer_sees_past_more_than_a_batch_that_waits(
         assert sorted(ids_of(pages[star].entries)) == list(range(3000, 3009))
 
 
-async def test_caches_that_are_away_hold_up_neither_lanes_nor_events(
+async def test_unavailable_caches_delay_neither_lanes_nor_events(
     stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With servers of their own: the broker is there, so it is only they who have to be told."""
+    """The caches have servers of their own, and only these are unavailable."""
     monkeypatch.setattr(draining, "BATCH", 3)
     star, fans = UserId(STARS[0]), range(3000, 3008)
     arrived = ([*reversed(fans)], len(fans), True)
