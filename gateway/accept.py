@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gateway.headers import Headers
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, HTML, PLAIN_JSON
 
 ACCEPT = b"accept"
@@ -84,7 +84,7 @@ def accepted(accept: bytes | None) -> Accepted:
         return UNSTATED
     if len(accept) > HEADER_CHARS_MAX:
         message = f"An Accept header has at most {HEADER_CHARS_MAX} characters, got {len(accept)}."
-        raise HttpRefusal(406, "NOT_ACCEPTABLE", message)
+        raise HttpRejection(406, "NOT_ACCEPTABLE", message)
     text = accept.decode("latin-1").lower()
     ranges = list(media_ranges(text))
     page, modern, plain, stream = (_rank(ranges, name) for name in TYPES)

@@ -17,7 +17,7 @@ from gateway.authentication_settings import AuthenticationSettings
 from gateway.bearer import provider_unavailable, rejected, several_tokens, token_in
 from gateway.headers import Headers
 from gateway.health import Probe
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from gateway.key_sources import DEVELOPMENT_SECRET
 from gateway.remote_keys import RemoteKeys
 from gateway.token_claims import ClaimError, Identity
@@ -102,7 +102,7 @@ class Authentication:
             return None
         try:
             algorithm, key_id = _header(token_in(credentials))
-        except (HttpRefusal, jwt.PyJWTError):
+        except (HttpRejection, jwt.PyJWTError):
             return None
         if not self._may_be_new(algorithm, key_id):
             return None

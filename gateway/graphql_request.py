@@ -10,7 +10,7 @@ import orjson
 from graphql import GraphQLError
 
 from engine import Operation, Result
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 
 MESSAGE_CHARS_MAX = 1_000
 DOCUMENT_ID_CHARS_MAX = 256
@@ -34,7 +34,7 @@ class GraphQLRequest(NamedTuple):
 _asked: Callable[[tuple[Any, ...]], GraphQLRequest] = partial(tuple.__new__, GraphQLRequest)
 
 
-class RequestRefused(Exception):
+class RequestRejected(Exception):
     """The request failed before execution: the response has these public errors and no `data`.
 
     `status` is the HTTP status if it depends neither on the code nor on the media type.
@@ -160,8 +160,8 @@ def _checked_id(given: object, what: str) -> str:
     raise _bad(f"{what} must be a string of 1 to {DOCUMENT_ID_CHARS_MAX} characters.")
 
 
-def _bad(message: str) -> HttpRefusal:
-    return HttpRefusal(400, "BAD_REQUEST", message)
+def _bad(message: str) -> HttpRejection:
+    return HttpRejection(400, "BAD_REQUEST", message)
 
 
 def _coded(error: GraphQLError, code: str) -> GraphQLError:
