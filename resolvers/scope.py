@@ -14,9 +14,9 @@ from graph.pace import Pace
 from graph.page import ListKind, Window
 from graph.relation import SELF, Relation
 from graph.suggestion import Suggestion
-from resolvers.facts import ProfileLoader
-from resolvers.loader import Loader
+from resolvers.loader import ColumnLoader
 from resolvers.once import Once
+from resolvers.profiles import ProfileLoader
 from storage.ports import Check, Profile, ProfiledPages
 from storage.postgres.outbox import Arrived
 from storage.stores import Stores
@@ -92,8 +92,8 @@ class Scope:
 
     # Defaults on the class, because most requests need none of these.
     _profiles: ProfileLoader | None = None
-    _accounts: Loader[UserId, Account] | None = None
-    _viewer_relations: Loader[UserId, Relation] | None = None
+    _accounts: ColumnLoader[UserId, Account] | None = None
+    _viewer_relations: ColumnLoader[UserId, Relation] | None = None
     _candidates: Once[Candidates] | None = None
     _suggestion_total: Once[int] | None = None
     since: int | None = None
@@ -132,22 +132,22 @@ class Scope:
     def profiled_pages(
         self, kind: ListKind, owners: Sequence[UserId], window: Window, users: Sequence[UserId]
     ) -> Awaitable[ProfiledPages]:
-        """Read pages as their owners see them together with profiles, for `profiles.bring`."""
+        """Read pages as their owners see them together with profiles, for `profiles.load_with`."""
         read = self.stores.profiled_lists.pages(kind, owners, window, self.viewer, users)
         return _as_profiles_hold(self.limits, read) if self.limits.mutual_approval else read
 
     @property
-    def accounts(self) -> Loader[UserId, Account]:
+    def accounts(self) -> ColumnLoader[UserId, Account]:
         """The settings of users, for fields that do not need the totals."""
         if self._accounts is None:
-            self._accounts = Loader(partial(_read_accounts, self.stores, self.limits))
+            self._accounts = ColumnLoader(partial(_read_accounts, self.stores, self.limits))
         return self._accounts
 
     @property
-    def viewer_relations(self) -> Loader[UserId, Relation]:
+    def viewer_relations(self) -> ColumnLoader[UserId, Relation]:
         """The viewer's full relations to others: for rules only, never to be shown unfiltered."""
         if self._viewer_relations is None:
-            self._viewer_relations = Loader(
+            self._viewer_relations = ColumnLoader(
                 partial(_read_viewer_relations, self.stores, self.must_have_viewer())
             )
         return self._viewer_relations

@@ -132,4 +132,4 @@ class User(Related, Node):
 
 def _totals(users: Parents[UserRow], info: Info, kind: ListKind) -> Soon[list[int | None]]:
     scope, owners = scope_of(info), list(users)
-    return later(access.ask(scope, owners), partial(access.told_totals, scope, kind, owners))
+    return later(access.request_facts(scope, owners), partial(access.totals, scope, kind, owners))
