@@ -134,4 +134,6 @@ def _totals(
     users: Parents[UserRow], info: Info, kind: ListKind
 ) -> MaybeAwaitable[list[int | None]]:
     scope, owners = scope_of(info), list(users)
-    return deferred(access.request_facts(scope, owners), partial(access.totals, scope, kind, owners))
+    return deferred(
+        access.request_facts(scope, owners), partial(access.totals, scope, kind, owners)
+    )
