@@ -25,6 +25,7 @@ from resolvers.access import (
 )
 from resolvers.profiles import Facts, no_facts
 from resolvers.scope import NOBODY, Scope
+from storage.ports import PagesOf
 
 CHUNK = 500
 """The maximum number of extra entries in one read."""
@@ -235,8 +236,10 @@ def _stored(
 ) -> Awaitable[Mapping[UserId, Page]]:
     """Pages of a stored list, with nothing left out."""
     if isinstance(kind, OwnListKind):
-        return scope.stores.own_lists.pages(kind, owners, window)
-    return scope.stores.lists.pages(kind, owners, window, scope.viewer)
+        return scope.stores.reads.own_lists.pages(kind, owners, window)
+    return scope.stores.reads.reader.read(
+        scope.viewer, PagesOf(kind, owners, window), consistency=scope.consistency
+    )
 
 
 def _cut(pages: Mapping[UserId, Page], owners: Sequence[UserId], window: Window) -> list[Page]:
