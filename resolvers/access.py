@@ -43,12 +43,12 @@ async def load_facts(scope: Scope, owners: Sequence[UserId]) -> Facts:
     return scope.profiles.facts(users, len(owners))
 
 
-def is_plain(scope: Scope, kind: AnyList, owners: Sequence[UserId], facts: Facts) -> bool:
+def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
     """Whether the viewer sees what everybody sees, and that is everything. The usual case.
 
     Absent users are left out in any case. A service or an owner may see more.
     """
-    if facts.blocks or not facts.are_open or scope.sees_everything or type(kind) is OwnListKind:
+    if facts.blocks or not facts.are_open or scope.sees_everything:
         return False
     # An anonymous viewer is compared with no owner.
     return scope.viewer is None or scope.viewer not in owners
@@ -102,14 +102,17 @@ def totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> Totals | Aw
     if plain := scope.profiles.plain_totals(kind, users, len(owners)):
         return plain
     facts = scope.profiles.facts(users, len(owners))
-    if is_plain(scope, kind, owners, facts):
+    if is_plain(scope, owners, facts):
         return plain_totals(scope, kind, facts)
     return _visible_totals(scope, kind, owners, facts)
 
 
 def plain_totals(scope: Scope, kind: AnyList, facts: Facts) -> Totals:
     """The totals of the owners' lists where nothing is hidden from the viewer but absent users."""
-    return list(map(_TOTALS[kind], _shown(scope, facts.counts)))
+    counts = facts.counts
+    if any(map(_ABSENT_OF, counts)):
+        counts = _shown(scope, counts)
+    return list(map(_TOTALS[kind], counts))
 
 
 async def _visible_totals(
@@ -130,9 +133,7 @@ async def _visible_totals(
 
 def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
     """The counts without absent users, unless the viewer may see these."""
-    if scope.sees_everything or not any(map(_ABSENT_OF, counts)):
-        return counts
-    return [count.shown for count in counts]
+    return counts if scope.sees_everything else [count.shown for count in counts]
 
 
 async def _blocked_counts(

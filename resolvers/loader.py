@@ -39,32 +39,31 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
         read: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]],
         batch_s_max: float = BATCH_S_MAX,
     ) -> None:
-        super().__init__(get_cache_key=id)  # a failed batch asks for one, and lists have no hash
+        # Sets what the base class does, without its inspection of `batch_load_fn`: 3 of the 30 µs
+        # that a page spends in the resolvers.
+        self.loop = asyncio.get_running_loop()
+        self._queue: list[Queued] = []
+        self._cache = {}
+        # A failed batch asks for one; lists have no hash. The base class declares an unbound type.
+        self.get_cache_key = id  # type: ignore[assignment]
         self._read = read
         self._batch_s_max = batch_s_max
         self._values: Mapping[K, V] = {}
         self._in_flight: tuple[Collection[K], list[asyncio.Future[None]]] | None = None
         """The keys that are being read, and the futures of those who wait for them."""
 
-    def has(self, keys: Sequence[K]) -> bool:
-        """Whether all these keys are loaded."""
-        return all(map(self._values.__contains__, keys))
-
-    def values(self, keys: Sequence[K]) -> list[V]:
-        """The values of loaded keys, in their order."""
-        return list(map(self._values.__getitem__, keys))
-
     async def get_many(self, keys: Sequence[K]) -> list[V]:
         """Load keys and return their values, in their order."""
-        if not self.has(keys):
-            await self.load(keys)
-        return self.values(keys)
+        loaded = self.request(keys)
+        if loaded is not None:
+            await loaded
+        return list(map(self._values.__getitem__, keys))
 
     def request(self, keys: Sequence[K]) -> "asyncio.Future[None] | None":
         """Start loading keys. Return a future that is done when they are loaded, or None if they
         are loaded already.
         """
-        if self.has(keys):
+        if all(map(self._values.__contains__, keys)):
             return None
         loaded = self.load(keys)
         loaded.add_done_callback(_mark_retrieved)  # its waiter may fail before it waits
@@ -72,7 +71,9 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
 
     def may_load_with(self, keys: Sequence[K]) -> bool:
         """Whether `load_with` is worth its call: a key is missing, and none is being loaded."""
-        return not (self._in_flight or self._queue or self.has(keys))
+        if self._in_flight or self._queue:
+            return False
+        return not all(map(self._values.__contains__, keys))
 
     async def load_with(self, keys: Sequence[K], read: Awaitable[tuple[T, Mapping[K, V]]]) -> T:
         """Await `read`, keep the values that it returns for these keys, and return its result.

@@ -79,32 +79,41 @@ async def pages_of(
 
     With `unfollowed`, only the users whom the viewer does not follow.
     """
+    is_own, users = isinstance(kind, OwnListKind), deciding_users(scope, owners)
     # 1. Fetch. If anybody is absent, one more entry shows whether others follow after the page.
     absent = NOBODY if kind in _SHOW_ABSENT else await scope.absent()
     wanted = window._replace(size=window.size + 1) if absent else window
-    pages = await _fetch(scope, kind, owners, wanted)
+    pages = await _fetch(scope, kind, owners, wanted, users)
     # 2. Load the facts that decide what the viewer may see. The fetch has read them, too.
-    facts = _facts(scope, kind, owners)
-    plain = is_plain(scope, kind, owners, facts)
+    count = len(owners)
+    facts = no_facts(count) if is_own else scope.profiles.facts(users, count)
+    plain = not is_own and is_plain(scope, owners, facts)
     # 3. Apply the rules, unless they hide nothing.
     if plain and not unfollowed and (not absent or _have_none(pages.values(), absent)):
-        accesses: Sequence[Access] = [Access.VISIBLE] * len(owners)
+        accesses: Sequence[Access] = [Access.VISIBLE] * count
     else:
         accesses = await accesses_of(scope, kind, owners, facts)
         rules = _rules(scope, kind, owners, accesses, facts, absent, unfollowed=unfollowed)
         pages = await _apply(scope, rules, kind, pages, window)
-    # 4. Cut.
-    totals = plain_totals(scope, kind, facts) if plain else [None] * len(owners)
-    return VisiblePages(accesses, _cut(pages, owners, window), totals)
+    # 4. Cut the extra entry off.
+    shown = list(map(pages.get, owners, repeat(EMPTY_PAGE)))
+    if absent:
+        shown = [_cut(page, window) for page in shown]
+    totals = plain_totals(scope, kind, facts) if plain else [None] * count
+    return VisiblePages(accesses, shown, totals)
 
 
 def _fetch(
-    scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window
+    scope: Scope,
+    kind: AnyList,
+    owners: Sequence[UserId],
+    window: Window,
+    users: Sequence[UserId],
 ) -> Awaitable[Mapping[UserId, Page]]:
-    """Read pages as everybody sees them and, of public lists, the profiles for the facts."""
+    """Read pages as everybody sees them and, for public lists, the profiles of `users`."""
     if isinstance(kind, OwnListKind):
         return _stored(scope, kind, owners, window)
-    profiles, users = scope.profiles, deciding_users(scope, owners)
+    profiles = scope.profiles
     if profiles.may_load_with(users):
         return profiles.load_with(users, scope.profiled_pages(kind, owners, window, users))
     return _and_then(_stored(scope, kind, owners, window), profiles.request(users))
@@ -117,12 +126,6 @@ async def _and_then(
     if loaded is not None:
         await loaded
     return found
-
-
-def _facts(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> Facts:
-    if isinstance(kind, OwnListKind):
-        return no_facts(len(owners))
-    return scope.profiles.facts(deciding_users(scope, owners), len(owners))
 
 
 def _have_none(pages: Iterable[Page], absent: Set[UserId]) -> bool:
@@ -242,15 +245,9 @@ def _stored(
     )
 
 
-def _cut(pages: Mapping[UserId, Page], owners: Sequence[UserId], window: Window) -> list[Page]:
-    """The owners' pages without entries beyond the window; empty where there is none."""
-    return [
-        page if len(page.entries) <= window.size else _shortened(page, window)
-        for page in map(pages.get, owners, repeat(EMPTY_PAGE))
-    ]
-
-
-def _shortened(page: Page, window: Window) -> Page:
-    """The page without its extra entry."""
+def _cut(page: Page, window: Window) -> Page:
+    """The page without its extra entry, if it has one."""
+    if len(page.entries) <= window.size:
+        return page
     entries = page.entries[1:] if window.backward else page.entries[: window.size]
     return Page(entries, more=True)

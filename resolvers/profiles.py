@@ -27,18 +27,15 @@ class Facts(NamedTuple):
     """The owners' counts."""
     viewer_counts: Counts
     """The viewer's counts; zeros if nobody is signed in."""
+    blocks: int
+    """The number of users with a block between them and the viewer."""
     are_open: bool
     """Whether all owners' lists are public."""
-
-    @property
-    def blocks(self) -> int:
-        """The number of users with a block between them and the viewer."""
-        return self.viewer_counts.blocks + self.viewer_counts.blocked
 
 
 def no_facts(owners: int) -> Facts:
     """The facts for lists that only their owner may open: nothing decides on access to them."""
-    return Facts([DEFAULT] * owners, [NO_COUNTS] * owners, NO_COUNTS, are_open=True)
+    return Facts([DEFAULT] * owners, [NO_COUNTS] * owners, NO_COUNTS, blocks=0, are_open=True)
 
 
 class ProfileLoader(ColumnLoader[UserId, Profile]):
@@ -74,13 +71,14 @@ class ProfileLoader(ColumnLoader[UserId, Profile]):
         # Several fields of one column of users call this one after the other.
         if self._facts is not None and self._facts[1] == owners and self._facts[0] == users:
             return self._facts[2]
-        profiles = self.values(users)
-        accounts, counts = zip(*profiles, strict=True) if profiles else ((), ())
+        profiles = map(self._values.__getitem__, users)
+        accounts, counts = zip(*profiles, strict=True) if users else ((), ())
         viewer_counts = counts[-1] if owners < len(users) else NO_COUNTS
+        blocks = viewer_counts.blocks + viewer_counts.blocked
         accounts, counts = accounts[:owners], counts[:owners]
         # Nearly all are the one default account: `count` finds that without a call for each.
         are_open = accounts.count(DEFAULT) == owners or all(map(_IS_OPEN, accounts))
-        facts = _new_facts((accounts, counts, viewer_counts, are_open))
+        facts = _new_facts((accounts, counts, viewer_counts, blocks, are_open))
         self._facts = users, owners, facts
         return facts
 
