@@ -25,7 +25,7 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-long check format playground browser-test clients-test \
   identity-test example example-test example-install example-service example-service-test \
-  example-service-lock bench schema-lint lock sdl states clean
+  example-service-lock bench schema-lint lock sdl settings states clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -136,6 +136,9 @@ format: $(READY) ## Format the code
 
 sdl: $(READY) ## Print the contract into schema/schema.graphql
 	$(BIN)/python -m gateway sdl > schema/schema.graphql
+
+settings: $(READY) ## Print the settings into docs/settings.md
+	$(BIN)/python -m gateway.settings_page > docs/settings.md
 
 states: $(READY) ## Draw the states and actions into docs/relationship-states.md
 	$(BIN)/python -m tests.states > docs/relationship-states.md

@@ -8,10 +8,10 @@ from pathlib import Path
 from bench.contestants import Contestant
 from bench.cores import Cores, pinned
 from bench.processes import ServerProcess, StoreProcesses, start_server
-from gateway.config import child_environment
 from gateway.embedded.places import find_places
 from gateway.embedded.servers import Servers, embedded_servers
 from gateway.embedded.state import State
+from gateway.environment import child_environment
 
 POSTGRES_SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "8GB"}
 """A load of many millions of edges, and a working set in memory; `fsync` stays on."""
@@ -51,7 +51,7 @@ class Services:
                 {
                     "DATABASE_URL": self.database_url,
                     "REDIS_URL": self.redis_url,
-                    "KITH_BENCH_SPACE": space,
+                    "BENCH_SPACE": space,
                     "NODE_ENV": "production",
                     **environment,
                 }

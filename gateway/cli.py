@@ -1,4 +1,7 @@
-"""The command line: one function for each command, with its help."""
+"""The command line: one function for each command, with its help.
+
+The functions import what they run, so that `--help` takes a moment and not seconds.
+"""
 
 import asyncio
 import logging
@@ -11,13 +14,12 @@ from typing import Annotated
 
 import typer
 
-from gateway.config import ConfigurationError, database_url, read_config, signing
 from gateway.embedded.errors import EmbeddedError
 from gateway.logs import LogFormat, set_up_logging
 from gateway.version import VERSION
 from graph.edge import MAX_USER_ID
 from graph.errors import KithError
-from storage.postgres.bulk_load import OnBad
+from storage.postgres.load_report import OnBad
 from storage.space import checked_space
 
 app = typer.Typer(
@@ -108,12 +110,13 @@ def serve(
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
     """Run a gateway. It needs KITH_JWT_SECRET, KITH_JWKS_URL or a file of public keys."""
+    from gateway.config import read_config
     from gateway.listening import TcpAddress, UnixAddress, permissions
     from gateway.serve import run
 
     with _said_plainly(log_format):
         if uds is not None and _is_given(context, "host", "port"):
-            raise ConfigurationError("--uds replaces --host and --port: give one or the other.")
+            raise ValueError("--uds replaces --host and --port: give one or the other.")
         address = TcpAddress(host, port) if uds is None else UnixAddress(uds, permissions(uds_mode))
         set_up_logging(log_format)
         configured = partial(
@@ -131,6 +134,7 @@ def worker(
     state: StateFolder = STATE, space: Space = SPACE, log_format: Log = LogFormat.TEXT
 ) -> None:
     """Run one worker process. It ends when Redis goes away; keep it under a supervisor."""
+    from gateway.config import read_config
     from workers.main import run
 
     with _said_plainly(log_format):
@@ -149,6 +153,7 @@ def migrate(
     ] = 16,
 ) -> None:
     """Migrate the space's tables to the newest version. Safe to repeat and to run concurrently."""
+    from gateway.config import database_url
     from storage.postgres.migrate import migrate as apply
 
     with _said_plainly():
@@ -169,6 +174,7 @@ def load(
     ] = OnBad.SKIP,
 ) -> None:
     """Load a file of edges. Safe to repeat; an interrupted load resumes where it stopped."""
+    from gateway.config import read_config
     from gateway.load import run
 
     with _said_plainly():
@@ -183,6 +189,7 @@ def verify(
     examples: Annotated[int, typer.Option(help="Examples of each kind of drift.", min=0)] = 5,
 ) -> None:
     """Check that forward and reverse rows, counts and caches agree. Exits with 1 if they do not."""
+    from gateway.config import read_config
     from gateway.verify import run
 
     with _said_plainly():
@@ -202,6 +209,7 @@ def token(
 ) -> None:
     """Print a token for `dev`, or for a gateway with the same KITH_JWT_SECRET."""
     from gateway.authentication import mint
+    from gateway.config import signing
 
     with _said_plainly():
         secret, settings = signing()
@@ -235,7 +243,7 @@ def _said_plainly(log_format: LogFormat = LogFormat.TEXT) -> Iterator[None]:
     """Print user errors as one sentence without a traceback, and exit with 2."""
     try:
         yield
-    except (ConfigurationError, EmbeddedError, KithError, ValueError) as error:
+    except (EmbeddedError, KithError, ValueError) as error:
         cause = str(error.__cause__ or "")
         text = f"{error}" if cause in str(error) else f"{error} ({cause})"
         if log_format is LogFormat.JSON:

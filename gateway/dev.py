@@ -10,11 +10,12 @@ from pathlib import Path
 import orjson
 import typer
 
-from gateway.config import ConfigurationError, child_environment, read_config, server_urls
+from gateway.config import read_config, server_urls
 from gateway.embedded.command import Command
 from gateway.embedded.servers import Servers, embedded_servers
 from gateway.embedded.signals import until_signalled
 from gateway.embedded.state import State, find_running
+from gateway.environment import ConfigurationError, child_environment
 from gateway.listening import TcpAddress, listening
 from gateway.program import ARGV, program
 from gateway.sample import load_sample

@@ -41,8 +41,8 @@ settings.load_profile("suite")
 _servers = Servers()
 _numbers = itertools.count()
 
-POSTGRES = "KITH_TESTS_POSTGRES"
-REDIS = "KITH_TESTS_REDIS"
+POSTGRES = "TESTS_POSTGRES"
+REDIS = "TESTS_REDIS"
 
 
 def pytest_configure(config: pytest.Config) -> None:
