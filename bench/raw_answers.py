@@ -14,7 +14,7 @@ from graph.edge import Kind, UserId
 from graph.page import ListKind
 from storage.redis.keys import Keys
 from storage.redis.packing import MARKER, bytes_of_entries
-from storage.redis.wire import Spelled, Wire
+from storage.redis.wire import Preformatted, Wire
 
 Variables = dict[str, Any]
 Row = dict[str, Any]
@@ -81,12 +81,14 @@ class RawAnswers:
 
     async def counts(self, variables: Variables, _: bytes) -> Row:
         ids = variables["ids"]
-        (values,) = await self._send([Spelled(("MGET", *self._keys.all_profiles(ids)))])
+        (values,) = await self._send([Preformatted(("MGET", *self._keys.all_profiles(ids)))])
         return {"users": list(map(_counts, ids, values))}
 
     async def _values(self, variables: Variables) -> list[bytes | None]:
         key = self._keys.relations(variables["user"])
-        ((_, *values),) = await self._send([Spelled(("HMGET", key, MARKER, *variables["ids"]))])
+        ((_, *values),) = await self._send(
+            [Preformatted(("HMGET", key, MARKER, *variables["ids"]))]
+        )
         return cast("list[bytes | None]", values)
 
     async def _page(self, kind: ListKind, total: int, user: str) -> Row:

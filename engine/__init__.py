@@ -32,7 +32,7 @@ from engine.engine import Engine
 from engine.errors import Code
 from engine.later import later
 from engine.outcome import Outcome, Soon, items_of
-from engine.result import Refused, Result, Stage
+from engine.result import Rejected, Result, Stage
 from engine.rows import of_rows
 from engine.settings import EngineSettings
 from engine.zipped import Zipped, places
@@ -45,7 +45,7 @@ __all__ = [
     "Operation",
     "Outcome",
     "Parents",
-    "Refused",
+    "Rejected",
     "Result",
     "Soon",
     "Stage",

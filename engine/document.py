@@ -17,7 +17,7 @@ from graphql import (
 
 from engine.cache import LruCache
 from engine.errors import Unsupported
-from engine.result import Refused, Stage
+from engine.result import Rejected, Stage
 from engine.size import Measure
 from engine.variables import InvalidVariables, Variables
 
@@ -47,7 +47,7 @@ class Document:
             message = "Must provide operation name if query contains multiple operations."
         else:
             message = "Must provide an operation."
-        raise Refused(Stage.OPERATION, [GraphQLError(message)])
+        raise Rejected(Stage.OPERATION, [GraphQLError(message)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from engine.answers import Answers, Counters
 from engine.cache import LruCache
 from engine.document import Document, Operation
 from engine.reading import read
-from engine.result import Refused, Result, Stage
+from engine.result import Rejected, Result, Stage
 from engine.run import Run
 from engine.settings import EngineSettings
 from engine.subscription import failed, source_of
@@ -67,8 +67,8 @@ class Engine:
         """`prepare` and `run` in one. Returns a result, never raises an exception."""
         try:
             operation = self.prepare(query, operation_name)
-        except Refused as refused:
-            return refused.result
+        except Rejected as rejected:
+            return rejected.result
         return await self.run(
             operation, variables=variables, context=context, deadline=deadline, root=root
         )

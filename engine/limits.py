@@ -22,10 +22,12 @@ def excess(
         ("requests the schema {} times", found.introspections, settings.max_introspections),
         ("repeats field names in {} pairs", measure.comparisons, settings.max_comparisons),
     ]
-    return [refusal(what.format(_shown(size)), most) for what, size, most in bounds if size > most]
+    return [
+        rejection(what.format(_shown(size)), most) for what, size, most in bounds if size > most
+    ]
 
 
-def refusal(what: str, allowed: int) -> GraphQLError:
+def rejection(what: str, allowed: int) -> GraphQLError:
     """Return the error that says what the document does and how much is allowed."""
     message = f"The document {what}; at most {allowed:,} are allowed."
     return coded(message, Code.DOCUMENT_LIMIT_EXCEEDED)

@@ -71,4 +71,4 @@ def _items(value: Any, field: Field, run: "Run") -> Any:
         items = list(islice(value, run.max_rows + 1))  # the iterable may be infinite
     except Exception as error:
         return error
-    return items if len(items) <= run.max_rows else run.refuse()
+    return items if len(items) <= run.max_rows else run.reject()

@@ -81,7 +81,7 @@ class SharedDicts:
             return self._built(rows, run)
         run.rows += len(table)
         if run.rows > run.max_rows:
-            run.refuse()
+            run.reject()
         run.made.append((self.columns.fields, table))
         return table
 

@@ -64,7 +64,7 @@ class Columns:
             return []
         run.rows += count
         if run.rows > run.max_rows:
-            run.refuse()
+            run.reject()
         # The inner loop of every response. `Cells.complete` and others are inlined, so that the
         # usual column costs no call except that of its resolver.
         columns: list[Column] = []

@@ -47,7 +47,7 @@ class Run:
         """
         self.rows += rows
         if self.rows > self.max_rows:
-            self.refuse()
+            self.reject()
 
     def fail(self, faults: int) -> None:
         """Count field errors as rows, to bound the number of errors in a response.
@@ -57,6 +57,6 @@ class Run:
         self.faults += faults
         self.spend(faults * ROWS_A_FAULT)
 
-    def refuse(self) -> NoReturn:
+    def reject(self) -> NoReturn:
         """Raise CostLimitExceeded."""
         raise CostLimitExceeded(self.max_rows)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gateway.headers import Headers
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, HTML, PLAIN_JSON
 
 ACCEPT = b"accept"
@@ -70,7 +70,7 @@ UNSTATED = Accepted(GRAPHQL_JSON, streams=True)
 
 
 def accepted_by(headers: Headers) -> Accepted:
-    """The media types that a request's Accept headers allow. Raises HttpRefusal 406."""
+    """The media types that a request's Accept headers allow. Raises HttpRejection 406."""
     return accepted(b",".join(headers.every(ACCEPT)))
 
 
@@ -78,13 +78,13 @@ def accepted_by(headers: Headers) -> Accepted:
 def accepted(accept: bytes | None) -> Accepted:
     """The media types that the value of an Accept header allows.
 
-    Raises HttpRefusal 406 for a value longer than HEADER_CHARS_MAX.
+    Raises HttpRejection 406 for a value longer than HEADER_CHARS_MAX.
     """
     if accept is None or not accept.strip(b" \t,"):
         return UNSTATED
     if len(accept) > HEADER_CHARS_MAX:
         message = f"An Accept header has at most {HEADER_CHARS_MAX} characters, got {len(accept)}."
-        raise HttpRefusal(406, "NOT_ACCEPTABLE", message)
+        raise HttpRejection(406, "NOT_ACCEPTABLE", message)
     text = accept.decode("latin-1").lower()
     ranges = list(media_ranges(text))
     page, modern, plain, stream = (_rank(ranges, name) for name in TYPES)

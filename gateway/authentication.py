@@ -17,7 +17,7 @@ from gateway.authentication_settings import AuthenticationSettings
 from gateway.bearer import provider_unavailable, rejected, several_tokens, token_in
 from gateway.headers import Headers
 from gateway.health import Probe
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from gateway.key_sources import DEVELOPMENT_SECRET
 from gateway.remote_keys import RemoteKeys
 from gateway.token_claims import ClaimError, Identity
@@ -102,7 +102,7 @@ class Authentication:
             return None
         try:
             algorithm, key_id = _header(token_in(credentials))
-        except (HttpRefusal, jwt.PyJWTError):
+        except (HttpRejection, jwt.PyJWTError):
             return None
         if not self._may_be_new(algorithm, key_id):
             return None
@@ -117,7 +117,7 @@ class Authentication:
     def identify(self, headers: Headers) -> Identity:
         """The identity of these headers.
 
-        Raises HttpRefusal: 401 UNAUTHENTICATED for invalid credentials, 503
+        Raises HttpRejection: 401 UNAUTHENTICATED for invalid credentials, 503
         IDENTITY_PROVIDER_UNAVAILABLE if the token's key cannot be fetched at the moment.
         """
         credentials = headers.get(b"authorization")
@@ -147,7 +147,7 @@ class Authentication:
         return identity
 
     def _claims(self, token: str) -> Mapping[str, Any]:
-        """The claims of a valid token. Raises jwt.PyJWTError, and HttpRefusal 503."""
+        """The claims of a valid token. Raises jwt.PyJWTError, and HttpRejection 503."""
         algorithm, key_id = _header(token)
         candidates = self._keys.candidates(algorithm, key_id)
         for candidate in candidates:

@@ -2,7 +2,7 @@
 
 import re
 
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 
 # Tokens are sent with each request. Those of the usual providers have 500 to 3,000 characters.
 TOKEN_CHARS_MAX = 16_384
@@ -11,36 +11,36 @@ _ONE_TOKEN = "Authorization must be one `Bearer` token."  # noqa: S105
 
 
 def token_in(credentials: bytes) -> str:
-    """The token of an Authorization header. Raises HttpRefusal 401."""
+    """The token of an Authorization header. Raises HttpRejection 401."""
     # Checked before decoding, and without truncating.
     if len(credentials) > TOKEN_CHARS_MAX + len("Bearer "):
         raise rejected(f"A token must have at most {TOKEN_CHARS_MAX} characters.")
     scheme, _, token = credentials.decode("latin-1").strip().partition(" ")
     if scheme.lower() != "bearer":
         # RFC 6750 section 3.1: no error code for other schemes.
-        raise HttpRefusal(401, "UNAUTHENTICATED", _ONE_TOKEN, {"www-authenticate": "Bearer"})
+        raise HttpRejection(401, "UNAUTHENTICATED", _ONE_TOKEN, {"www-authenticate": "Bearer"})
     return token.strip()
 
 
-def rejected(message: str) -> HttpRefusal:
+def rejected(message: str) -> HttpRejection:
     """The token is not valid, for the reason in `message`."""
-    return HttpRefusal(401, "UNAUTHENTICATED", message, _challenge("invalid_token", message))
+    return HttpRejection(401, "UNAUTHENTICATED", message, _challenge("invalid_token", message))
 
 
-def several_tokens() -> HttpRefusal:
+def several_tokens() -> HttpRejection:
     """The request has more than one Authorization header."""
     headers = _challenge("invalid_request", _ONE_TOKEN)
-    return HttpRefusal(400, "BAD_REQUEST", _ONE_TOKEN, headers)
+    return HttpRejection(400, "BAD_REQUEST", _ONE_TOKEN, headers)
 
 
-def provider_unavailable() -> HttpRefusal:
+def provider_unavailable() -> HttpRejection:
     """The token's key is unknown and cannot be fetched at the moment."""
     message = (
         "The token cannot be checked at the moment, because the identity provider does not give"
         " its keys; try again."
     )
     retry = {"retry-after": str(RETRY_AFTER_S)}
-    return HttpRefusal(503, "IDENTITY_PROVIDER_UNAVAILABLE", message, retry)
+    return HttpRejection(503, "IDENTITY_PROVIDER_UNAVAILABLE", message, retry)
 
 
 def _challenge(error: str, message: str) -> dict[str, str]:

@@ -134,19 +134,19 @@ class CrossOrigin(CORSMiddleware):
         )
 
     def preflight_response(self, request_headers: StarletteHeaders) -> Response:
-        refusal = self._refusal(request_headers)
+        rejection = self._rejection(request_headers)
         response = super().preflight_response(request_headers)
         headers = {
             name: value
             for name, value in response.headers.items()
             if name not in ("content-length", "content-type")
         }
-        if refusal is None:
+        if rejection is None:
             return Response(None, 204, headers)
-        status, code, message = refusal
+        status, code, message = rejection
         return Response(_error(code, message), status, headers, "application/json")
 
-    def _refusal(self, asked: StarletteHeaders) -> tuple[int, str, str] | None:
+    def _rejection(self, asked: StarletteHeaders) -> tuple[int, str, str] | None:
         """Why a preflight is rejected: status, code and message. None: it is allowed."""
         if not self.is_allowed_origin(asked["origin"]):
             return 403, "ORIGIN_NOT_ALLOWED", _not_allowed(asked["origin"])
@@ -171,7 +171,7 @@ class CrossOrigin(CORSMiddleware):
         return next((name for name in asked if name and name not in self.allow_headers), None)
 
 
-async def refuse_socket(scope: Scope, receive: Receive, send: Send) -> None:
+async def reject_socket(scope: Scope, receive: Receive, send: Send) -> None:
     """Reject a web socket's handshake, with a reason if the server supports it."""
     socket = WebSocket(scope, receive, send)
     origin = socket.headers.get("origin", "")

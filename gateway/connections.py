@@ -14,7 +14,7 @@ from typing import Any
 from prometheus_client import Counter, Gauge
 from starlette.types import Message, Send
 
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 
 _connections = Gauge("kith_stream_connections", "Clients that stay connected.", ["transport"])
 _slow = Counter("kith_slow_consumers_dropped", "Clients sent away because they did not read.")
@@ -118,10 +118,10 @@ class Connections:
 
     @contextlib.contextmanager
     def opened(self, transport: str, send: Send) -> Iterator[Connection]:
-        """Open a connection for the block. Raises HttpRefusal 503 above the limit."""
+        """Open a connection for the block. Raises HttpRejection 503 above the limit."""
         if self._stopped or len(self._open) >= self.limits.connections_max:
             message = "This server has too many open streams. Try again later."
-            raise HttpRefusal(503, "OVERLOADED", message, {"retry-after": "1"})
+            raise HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})
         connection = Connection(send, self.limits)
         self._open.add(connection)
         self._none_open.clear()

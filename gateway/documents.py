@@ -10,9 +10,9 @@ from hashlib import sha256
 
 from graphql import GraphQLError
 
-from engine import Engine, Refused, Stage
+from engine import Engine, Rejected, Stage
 from engine.cache import LruCache
-from gateway.graphql_request import GraphQLRequest, RequestRefused
+from gateway.graphql_request import GraphQLRequest, RequestRejected
 from gateway.trusted_documents import ManifestError, TrustedDocuments
 from storage.ports import DocumentStore
 
@@ -27,14 +27,14 @@ class NoDocuments:
     takes_any = True
 
     async def found(self, request: GraphQLRequest) -> GraphQLRequest:
-        raise _refused("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED", 200)
+        raise _rejected("PersistedQueryNotSupported", "PERSISTED_QUERY_NOT_SUPPORTED", 200)
 
 
 class AutomaticDocuments:
     """Automatic persisted queries: a client sends a document once with its hash, then the hash.
 
     The process caches the most recently used documents; `store` holds them for all processes.
-    `check` raises RequestRefused for a document that must not be stored, because it does not parse,
+    `check` raises RequestRejected for a document that must not be stored, because it does not parse,
     is too large, or is invalid.
     """
 
@@ -101,7 +101,7 @@ class OnlyTrustedDocuments:
                 "This server runs trusted documents only, and this is none of them: send the id of"
                 " a document in its manifest."
             )
-            raise _refused(message, "TRUSTED_DOCUMENT_REQUIRED", 400)
+            raise _rejected(message, "TRUSTED_DOCUMENT_REQUIRED", 400)
         named = request.document_id
         if named is not None and self._trusted.by_id.get(named) != request.query:
             raise _mismatch()
@@ -113,10 +113,10 @@ def require_valid(trusted: TrustedDocuments, engine: Engine) -> None:
     for document in trusted.documents:
         try:
             engine.prepare(document.text, document.operation_name)
-        except Refused as refused:
+        except Rejected as rejected:
             # The client chooses one of several operations in each request.
-            if refused.stage is not Stage.OPERATION or document.operation_name is not None:
-                message = refused.errors[0].message[:500]
+            if rejected.stage is not Stage.OPERATION or document.operation_name is not None:
+                message = rejected.errors[0].message[:500]
                 raise ManifestError(f"{document} cannot be run: {message}") from None
 
 
@@ -125,15 +125,15 @@ def _must_match(digest: str, document: str) -> None:
         raise _mismatch()
 
 
-def _not_found() -> RequestRefused:
+def _not_found() -> RequestRejected:
     """The error on which Apollo's links send the document. They expect status 200."""
-    return _refused("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND", 200)
+    return _rejected("PersistedQueryNotFound", "PERSISTED_QUERY_NOT_FOUND", 200)
 
 
-def _mismatch() -> RequestRefused:
+def _mismatch() -> RequestRejected:
     message = "The id is not that of the document: it must be the SHA-256 of its text, in hex."
-    return _refused(message, "PERSISTED_QUERY_MISMATCH", 400)
+    return _rejected(message, "PERSISTED_QUERY_MISMATCH", 400)
 
 
-def _refused(message: str, code: str, status: int) -> RequestRefused:
-    return RequestRefused(code, [GraphQLError(message)], status)
+def _rejected(message: str, code: str, status: int) -> RequestRejected:
+    return RequestRejected(code, [GraphQLError(message)], status)

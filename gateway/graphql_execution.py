@@ -6,8 +6,8 @@ from typing import Any
 
 from graphql import GraphQLError, OperationType
 
-from engine import Engine, Operation, Refused, Result, Stage
-from gateway.graphql_request import GraphQLRequest, RequestRefused
+from engine import Engine, Operation, Rejected, Result, Stage
+from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError
 
 _CODES = {
@@ -45,14 +45,14 @@ class EngineExecutor:
         self._begin = begin
 
     def prepared(self, request: GraphQLRequest) -> Operation:
-        """The operation of a request. Raises RequestRefused."""
+        """The operation of a request. Raises RequestRejected."""
         try:
             operation = self._engine.prepare(request.query, request.operation_name)
-        except Refused as refused:
-            raise RequestRefused(_CODES[refused.stage], refused.errors) from None
+        except Rejected as rejected:
+            raise RequestRejected(_CODES[rejected.stage], rejected.errors) from None
         if request.read_only and operation.kind is OperationType.MUTATION:
             error = GraphQLError("A GET request cannot run a mutation. Use POST.")
-            raise RequestRefused("METHOD_NOT_ALLOWED", [error], status=405)
+            raise RequestRejected("METHOD_NOT_ALLOWED", [error], status=405)
         return operation
 
     def run(
@@ -116,9 +116,9 @@ class EngineExecutor:
 
 
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
-    """The response to an executed operation. Raises RequestRefused if it failed earlier."""
+    """The response to an executed operation. Raises RequestRejected if it failed earlier."""
     if result.stage is not _EXECUTION:
-        raise RequestRefused(_CODES[result.stage], result.errors)
+        raise RequestRejected(_CODES[result.stage], result.errors)
     response: dict[str, Any] = {"data": result.data}
     if result.errors:
         response["errors"] = [format_error(error) for error in result.errors]

@@ -14,21 +14,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Result
 from gateway.accept import ACCEPT, Accepted, accepted, accepted_by
-from gateway.attention import Attended, Attention
 from gateway.documents import NoDocuments
 from gateway.graphql_execution import FormatError, response_of
 from gateway.graphql_request import (
     Documents,
     Executor,
     GraphQLRequest,
-    RequestRefused,
+    RequestRejected,
     from_body,
     from_query_string,
 )
 from gateway.headers import Headers, RawHeaders
-from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded, HttpRefusal, body_late
+from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded, HttpRejection, body_late
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
 from gateway.request_body import read_body
+from gateway.request_deadline import Attended, RequestDeadline
 
 # A cached response could show one viewer's data to another, or outdated data.
 COMMON_HEADERS = (
@@ -74,7 +74,7 @@ class GraphQLEndpoint:
     """The ASGI application behind /graphql.
 
     `context_of` creates the context of one operation from the request's headers, and may raise
-    HttpRefusal (401). `page` is served to browsers that open the address. `events` responds to
+    HttpRejection (401). `page` is served to browsers that open the address. `events` responds to
     subscriptions, and to clients that prefer event streams; without it both get 406.
     """
 
@@ -92,7 +92,7 @@ class GraphQLEndpoint:
         self._context_of = context_of
         self._format_error = format_error
         self._limits = limits = limits or HttpLimits()
-        self._attention = Attention(limits.body_deadline_ms, limits.request_deadline_ms)
+        self._attention = RequestDeadline(limits.body_deadline_ms, limits.request_deadline_ms)
         self._page = page
         self._documents = documents or NoDocuments()
         self._takes_any = self._documents.takes_any
@@ -155,36 +155,36 @@ class GraphQLEndpoint:
         return None
 
     async def asked(self, scope: Scope, headers: Headers, receive: Receive) -> GraphQLRequest:
-        """Parse a request. Raises HttpRefusal, and ClientGone when the client disconnects."""
+        """Parse a request. Raises HttpRejection, and ClientGone when the client disconnects."""
         bytes_max, method = self._limits.body_bytes_max, scope["method"]
         if method == "POST":
             require_json(headers.get(b"content-type"))
             return from_body(await read_body(receive, headers, bytes_max))
         if method != "GET":
             allow = {"allow": "GET, POST"}
-            raise HttpRefusal(405, "METHOD_NOT_ALLOWED", "Ask by GET or POST.", allow)
+            raise HttpRejection(405, "METHOD_NOT_ALLOWED", "Ask by GET or POST.", allow)
         query_string: bytes = scope["query_string"]
         if len(query_string) > bytes_max:
             message = f"A query string has at most {bytes_max} bytes."
-            raise HttpRefusal(414, "PAYLOAD_TOO_LARGE", message)
+            raise HttpRejection(414, "PAYLOAD_TOO_LARGE", message)
         return from_query_string(query_string)
 
     def _failed(self, failure: Exception, media_type: str) -> Answer:
         """The error response of a failed request."""
-        if isinstance(failure, RequestRefused):
+        if isinstance(failure, RequestRejected):
             status = failure.status or (400 if media_type == GRAPHQL_JSON else 200)
             return self._errors(failure.errors, status, ALLOW_POST if status == 405 else NO_OWN)
         if isinstance(failure, BodyLate):
-            return self._refused(body_late(self._limits.body_deadline_ms))
+            return self._rejected(body_late(self._limits.body_deadline_ms))
         if isinstance(failure, DeadlineExceeded):
-            return self._refused(self._late())
-        if isinstance(failure, HttpRefusal):
-            return self._refused(failure)
+            return self._rejected(self._late())
+        if isinstance(failure, HttpRejection):
+            return self._rejected(failure)
         return self._errors([GraphQLError(str(failure), original_error=failure)], 500)
 
-    def _refused(self, refusal: HttpRefusal) -> Answer:
-        error = GraphQLError(refusal.message, extensions={"code": refusal.code})
-        return self._errors([error], refusal.status, refusal.headers)
+    def _rejected(self, rejection: HttpRejection) -> Answer:
+        error = GraphQLError(rejection.message, extensions={"code": rejection.code})
+        return self._errors([error], rejection.status, rejection.headers)
 
     def _errors(
         self, errors: list[GraphQLError], status: int, headers: Mapping[str, str] = NO_OWN
@@ -193,14 +193,14 @@ class GraphQLEndpoint:
         own = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
         return status, body, own
 
-    def _overloaded(self) -> HttpRefusal:
+    def _overloaded(self) -> HttpRejection:
         retry = {"retry-after": str(self._limits.retry_after_s)}
-        return HttpRefusal(503, "OVERLOADED", "Too many requests at once; try again.", retry)
+        return HttpRejection(503, "OVERLOADED", "Too many requests at once; try again.", retry)
 
-    def _late(self) -> HttpRefusal:
+    def _late(self) -> HttpRejection:
         message = f"The request was stopped after {self._limits.request_deadline_ms} ms."
-        return HttpRefusal(503, "DEADLINE_EXCEEDED", message)
+        return HttpRejection(503, "DEADLINE_EXCEEDED", message)
 
 
-def _not_acceptable(readable: str) -> HttpRefusal:
-    return HttpRefusal(406, "NOT_ACCEPTABLE", f"The Accept header must allow {readable}.")
+def _not_acceptable(readable: str) -> HttpRejection:
+    return HttpRejection(406, "NOT_ACCEPTABLE", f"The Accept header must allow {readable}.")

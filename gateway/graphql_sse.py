@@ -14,10 +14,10 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gateway.authentication import Identity
 from gateway.connections import GONE, Connection, Connections
-from gateway.graphql_request import GraphQLRequest, RequestRefused
+from gateway.graphql_request import GraphQLRequest, RequestRejected
 from gateway.graphql_streams import Streams, Told
 from gateway.headers import Headers
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from gateway.media_types import EVENT_STREAM
 
 _HEADERS = [
@@ -55,8 +55,8 @@ class GraphQLEventStream:
                 connection.end_at(identity.expires_at)
                 answers = self._streams.answers(asked, identity, headers)
                 await self._serve(connection, answers, receive)
-        except HttpRefusal as refusal:
-            await _refusal(refusal)(scope, receive, send)
+        except HttpRejection as rejection:
+            await _rejection(rejection)(scope, receive, send)
 
     async def _serve(self, connection: Connection, answers: Answers, receive: Receive) -> None:
         await connection.send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
@@ -78,8 +78,8 @@ class GraphQLEventStream:
             async with aclosing(answers):
                 async for answer in answers:
                     await connection.send(_next(answer))
-        except RequestRefused as refused:
-            await connection.send(_next({"errors": self._streams.told(refused)}))
+        except RequestRejected as rejected:
+            await connection.send(_next({"errors": self._streams.told(rejected)}))
         await connection.send(_body(_COMPLETE))
 
     async def _keep_alive(self, connection: Connection) -> None:
@@ -103,8 +103,8 @@ def _body(body: bytes, *, more: bool = True) -> Message:
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
-def _refusal(refusal: HttpRefusal) -> Response:
-    error = {"message": refusal.message, "extensions": {"code": refusal.code}}
-    headers = {"cache-control": "no-store", "vary": "accept", **refusal.headers}
+def _rejection(rejection: HttpRejection) -> Response:
+    error = {"message": rejection.message, "extensions": {"code": rejection.code}}
+    headers = {"cache-control": "no-store", "vary": "accept", **rejection.headers}
     body = orjson.dumps({"errors": [error]})
-    return Response(body, refusal.status, headers, "application/json")
+    return Response(body, rejection.status, headers, "application/json")

@@ -11,7 +11,7 @@ from prometheus_client import Counter, Gauge
 from engine import Operation
 from gateway.authentication import Identity
 from gateway.graphql_execution import EngineExecutor, FormatError, response_of
-from gateway.graphql_request import Documents, GraphQLRequest, RequestRefused
+from gateway.graphql_request import Documents, GraphQLRequest, RequestRejected
 from gateway.headers import NO_HEADERS, Headers
 
 _subscriptions = Gauge("kith_subscriptions", "Subscriptions that are being served.")
@@ -43,7 +43,7 @@ class Streams:
     ) -> AsyncGenerator[Told, None]:
         """Yield one result for a query or a mutation, and one for each event of a subscription.
 
-        Raises RequestRefused for a failure before execution; `told` formats its errors.
+        Raises RequestRejected for a failure before execution; `told` formats its errors.
         """
         if asked.document_id is not None or not self._documents.takes_any:
             asked = await self._documents.found(asked)
@@ -62,9 +62,9 @@ class Streams:
                     yield response_of(result, self._format_error)
                     _events.inc()
 
-    def told(self, refused: RequestRefused) -> list[Told]:
+    def told(self, rejected: RequestRejected) -> list[Told]:
         """The formatted errors of a rejected request."""
-        return [self._format_error(error) for error in refused.errors]
+        return [self._format_error(error) for error in rejected.errors]
 
     async def _once(self, operation: Operation, asked: GraphQLRequest, context: object) -> Told:
         deadline = asyncio.get_running_loop().time() + self._deadline_s

@@ -27,10 +27,10 @@ from strawberry.types.unset import UNSET, UnsetType
 
 from gateway.authentication import Identity
 from gateway.connections import GONE, INTERNAL, Connection, Connections, Ending
-from gateway.graphql_request import GraphQLRequest, RequestRefused
+from gateway.graphql_request import GraphQLRequest, RequestRejected
 from gateway.graphql_streams import Streams, Told
 from gateway.headers import Headers, RawHeaders
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from gateway.ws_messages import read_message
 
 log = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class GraphQLSockets:
         try:
             with self._connections.opened("websocket", send) as connection:
                 await self._serve(connection, socket)
-        except HttpRefusal:
+        except HttpRejection:
             await _close(socket, FULL)
         return None
 
@@ -165,8 +165,8 @@ class _Session:
             self._identity = await self._authenticate(self._credentials())
         except UnicodeEncodeError:
             raise ConnectionRejectionError from None
-        except HttpRefusal as refusal:
-            self._connection.end(_ending(refusal))
+        except HttpRejection as rejection:
+            self._connection.end(_ending(rejection))
             raise ConnectionRejectionError from None
         self._connection.end_at(self._identity.expires_at)
         return cast("UnsetType", UNSET)
@@ -194,8 +194,8 @@ class _Session:
                 async for answer in answers:
                     errors = [_ToldError(error) for error in answer.get("errors", ())]
                     yield ExecutionResult(answer["data"], list(errors) or None)
-        except RequestRefused as refused:
-            told = self._streams.told(refused)
+        except RequestRejected as rejected:
+            told = self._streams.told(rejected)
             yield PreExecutionError(None, [_ToldError(error) for error in told])
 
 
@@ -211,10 +211,10 @@ class _ToldError(GraphQLError):
         return self._told
 
 
-def _ending(refusal: HttpRefusal) -> Ending:
+def _ending(rejection: HttpRejection) -> Ending:
     """The close code and reason of a rejection. Clients reconnect only after code 1013."""
-    code, why = (1013, "Try again later") if refusal.status == 503 else (4403, "Forbidden")
-    return Ending(code, f"{why}: {refusal.message}".encode()[:120].decode(errors="ignore"))
+    code, why = (1013, "Try again later") if rejection.status == 503 else (4403, "Forbidden")
+    return Ending(code, f"{why}: {rejection.message}".encode()[:120].decode(errors="ignore"))
 
 
 async def _close(socket: WebSocket, ending: Ending) -> None:

@@ -5,7 +5,7 @@ Sources: RFC 9110 section 8.3, and the GraphQL-over-HTTP specification (media ty
 
 from functools import lru_cache
 
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 
 GRAPHQL_JSON = "application/graphql-response+json"
 PLAIN_JSON = "application/json"
@@ -20,17 +20,17 @@ def require_json(content_type: bytes | None) -> None:
     A page of another site can make a browser send a form, multipart or text/plain body without a
     preflight (a CORS "simple request"). Rejecting these prevents cross-site request forgery.
 
-    Raises HttpRefusal 415.
+    Raises HttpRejection 415.
     """
     name, _, parameters = (content_type or b"").decode("latin-1").partition(";")
     if name.strip().lower() != PLAIN_JSON:
         said = f"not {name.strip()[:100]}" if name.strip() else "and it must be said"
         message = f"The Content-Type of a POST is {PLAIN_JSON}, {said}."
-        raise HttpRefusal(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept": PLAIN_JSON})
+        raise HttpRejection(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept": PLAIN_JSON})
     charset = _parameter(parameters, "charset")
     if charset is not None and charset.strip("\"'").lower() not in ("utf-8", "utf8"):
         message = f"JSON travels as UTF-8, not as {charset[:100]}."
-        raise HttpRefusal(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept": PLAIN_JSON})
+        raise HttpRejection(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept": PLAIN_JSON})
 
 
 def _parameter(parameters: str, wanted: str) -> str | None:

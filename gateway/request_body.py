@@ -3,21 +3,21 @@
 from starlette.types import Receive
 
 from gateway.headers import Headers
-from gateway.http_refusal import ClientGone, HttpRefusal
+from gateway.http_rejection import ClientGone, HttpRejection
 
 
 async def read_body(receive: Receive, headers: Headers, bytes_max: int) -> bytes:
     """The whole body.
 
-    Raises HttpRefusal 413 as soon as more than `bytes_max` are announced or received (the
+    Raises HttpRejection 413 as soon as more than `bytes_max` are announced or received (the
     Content-Length may be wrong or missing), 415 for a compressed body, and ClientGone if the client
     disconnects first.
     """
     if (encoding := headers.get(b"content-encoding")) is not None:
-        _refuse_encoded(encoding)
+        _reject_encoded(encoding)
     # A number with fewer digits than the limit is below it, the usual case.
     if len(length := headers.get(b"content-length", b"")) >= len(str(bytes_max)):
-        _refuse_announced(length, bytes_max)
+        _reject_announced(length, bytes_max)
     chunks: list[bytes] = []
     size = 0
     while True:  # normally one message
@@ -33,7 +33,7 @@ async def read_body(receive: Receive, headers: Headers, bytes_max: int) -> bytes
         chunks.append(chunk)
 
 
-def _refuse_announced(length: bytes, bytes_max: int) -> None:
+def _reject_announced(length: bytes, bytes_max: int) -> None:
     if not length.isdigit():
         return
     # `int` rejects more than 4,300 digits, and no valid length has more than 18.
@@ -41,11 +41,11 @@ def _refuse_announced(length: bytes, bytes_max: int) -> None:
         raise _too_large(bytes_max)
 
 
-def _refuse_encoded(encoding: bytes) -> None:
+def _reject_encoded(encoding: bytes) -> None:
     if encoding.strip().lower() not in (b"", b"identity"):
         message = "Compressed bodies are not supported. Omit the header Content-Encoding."
-        raise HttpRefusal(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept-encoding": "identity"})
+        raise HttpRejection(415, "UNSUPPORTED_MEDIA_TYPE", message, {"accept-encoding": "identity"})
 
 
-def _too_large(bytes_max: int) -> HttpRefusal:
-    return HttpRefusal(413, "PAYLOAD_TOO_LARGE", f"The body must have at most {bytes_max} bytes.")
+def _too_large(bytes_max: int) -> HttpRejection:
+    return HttpRejection(413, "PAYLOAD_TOO_LARGE", f"The body must have at most {bytes_max} bytes.")

@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 from starlette.types import Receive, Scope, Send
 
-from gateway.browsers import BrowserSettings, CrossOrigin, refuse_socket
+from gateway.browsers import BrowserSettings, CrossOrigin, reject_socket
 from gateway.graphql_http import GraphQLEndpoint
 from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
@@ -27,7 +27,7 @@ class Transports:
         if scope["type"] == "websocket":
             if self._browsers.allow_socket(headers):
                 return self._sockets(scope, receive, send)
-            return refuse_socket(scope, receive, send)
+            return reject_socket(scope, receive, send)
         if b"origin" in headers:
             return self._cross_origin(scope, receive, send)
         return self._endpoint.answer(scope, headers, receive, send)

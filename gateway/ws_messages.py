@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from gateway.graphql_request import request_of
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 
 
 def read_message(text: str | None) -> dict[str, Any] | None:
@@ -38,5 +38,5 @@ def _with_request(message: dict[str, Any]) -> dict[str, Any] | None:
         return None
     try:
         return {**message, "payload": {"query": request_of(payload)}}
-    except HttpRefusal:
+    except HttpRejection:
         return None

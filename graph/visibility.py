@@ -53,7 +53,7 @@ class Privacy:
 OPEN = Privacy()
 
 
-class Standing(Enum):
+class ViewerRole(Enum):
     """The viewer's role towards the owner of a list. A whisper counts as a follow: both were
     approved where approval is required."""
 
@@ -66,39 +66,39 @@ class Standing(Enum):
     SERVICE = "SERVICE"
 
 
-def standing(kinds: int) -> Standing:
+def viewer_role_of(kinds: int) -> ViewerRole:
     """The role of the first user towards the second, by the full stored relation."""
     kind, back_kind = kinds & 15, kinds >> 4 & 15
     if back_kind == Kind.BLOCK:
-        return Standing.BLOCKED
+        return ViewerRole.BLOCKED
     if kind == Kind.BLOCK:
-        return Standing.BLOCKER
+        return ViewerRole.BLOCKER
     if kind not in FOLLOWS:
-        return Standing.STRANGER
+        return ViewerRole.STRANGER
     friends = kind == Kind.FOLLOW and back_kind == Kind.FOLLOW
-    return Standing.FRIEND if friends else Standing.FOLLOWER
+    return ViewerRole.FRIEND if friends else ViewerRole.FOLLOWER
 
 
 _WITHIN = {
-    Audience.EVERYONE: {Standing.STRANGER, Standing.FOLLOWER, Standing.FRIEND},
-    Audience.FOLLOWERS: {Standing.FOLLOWER, Standing.FRIEND},
-    Audience.FRIENDS: {Standing.FRIEND},
-    Audience.ONLY_ME: set[Standing](),
+    Audience.EVERYONE: {ViewerRole.STRANGER, ViewerRole.FOLLOWER, ViewerRole.FRIEND},
+    Audience.FOLLOWERS: {ViewerRole.FOLLOWER, ViewerRole.FRIEND},
+    Audience.FRIENDS: {ViewerRole.FRIEND},
+    Audience.ONLY_ME: set[ViewerRole](),
 }
 
 
-def access(list_kind: ListKind, privacy: Privacy, viewer: Standing) -> Access:
+def access(list_kind: ListKind, privacy: Privacy, viewer: ViewerRole) -> Access:
     """Whether the viewer may open that list of an account with that privacy.
 
     The list of friends is open only if both of the other lists are: friends are in both.
     """
-    if viewer in (Standing.OWNER, Standing.SERVICE):
+    if viewer in (ViewerRole.OWNER, ViewerRole.SERVICE):
         return Access.VISIBLE
-    if viewer is Standing.BLOCKER:
+    if viewer is ViewerRole.BLOCKER:
         return Access.HIDDEN_BY_BLOCK
-    if viewer is Standing.BLOCKED or not privacy.present:
+    if viewer is ViewerRole.BLOCKED or not privacy.present:
         return Access.HIDDEN_BY_OWNER
-    if privacy.protected and viewer is Standing.STRANGER:
+    if privacy.protected and viewer is ViewerRole.STRANGER:
         return Access.PROTECTED
     audiences = {
         ListKind.FOLLOWING: {privacy.following},
@@ -109,7 +109,7 @@ def access(list_kind: ListKind, privacy: Privacy, viewer: Standing) -> Access:
     return Access.VISIBLE if seen else Access.HIDDEN_BY_OWNER
 
 
-class Doors(NamedTuple):
+class ListAccess(NamedTuple):
     """Which of a user's lists a viewer may open: their list access."""
 
     following: bool
@@ -117,16 +117,16 @@ class Doors(NamedTuple):
 
 
 @cache  # both arguments have few values
-def doors(privacy: Privacy, viewer: Standing) -> Doors | None:
+def list_access(privacy: Privacy, viewer: ViewerRole) -> ListAccess | None:
     """The viewer's list access. None: the viewer may see nothing of the user, not even in others'
     lists, because there is a block between the two or the account is absent.
     """
-    if viewer in (Standing.BLOCKER, Standing.BLOCKED):
+    if viewer in (ViewerRole.BLOCKER, ViewerRole.BLOCKED):
         return None
-    if not privacy.present and viewer not in (Standing.OWNER, Standing.SERVICE):
+    if not privacy.present and viewer not in (ViewerRole.OWNER, ViewerRole.SERVICE):
         return None
     kinds = (ListKind.FOLLOWING, ListKind.FOLLOWERS)
-    return Doors(*(access(kind, privacy, viewer) is Access.VISIBLE for kind in kinds))
+    return ListAccess(*(access(kind, privacy, viewer) is Access.VISIBLE for kind in kinds))
 
 
 def seen_by_first(relation: Relation, *, whispers: bool = True) -> Relation:
@@ -171,7 +171,9 @@ def seen_by_third(relation: Relation, *, ahead: bool, behind: bool) -> Relation:
     )
 
 
-def seen_through(relation: Relation, first: Doors | None, second: Doors | None) -> Relation:
+def seen_through(
+    relation: Relation, first: ListAccess | None, second: ListAccess | None
+) -> Relation:
     """The relation as anybody else may see it, by their list access of both ends."""
     if first is None or second is None:
         return STRANGERS

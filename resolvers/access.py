@@ -9,7 +9,7 @@ from graph.counts import Counts
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind
 from graph.visibility import Access, access
-from resolvers import sight
+from resolvers import visibility
 from resolvers.facts import Facts
 from resolvers.scope import Scope
 
@@ -24,13 +24,13 @@ async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Tota
     counts = _shown(scope, facts.counts)
     accesses = await accesses_of(scope, kind, owners, facts)
     opened = [owner for owner, seen in zip(owners, accesses, strict=True) if seen is Access.VISIBLE]
-    barred = await _barred(scope, kind, opened) if facts.blocks else {}
+    blocked_counts = await _blocked_counts(scope, kind, opened) if facts.blocks else {}
     known = dict(zip(owners, counts, strict=True))
     found = {
         owner: max(
             0,
             total(own_kind(scope, kind, owner, known[owner]) or kind, known[owner])
-            - barred.get(owner, 0),
+            - blocked_counts.get(owner, 0),
         )
         for owner in opened
     }
@@ -91,10 +91,10 @@ async def accesses_of(
     """The viewer's access to that list of each owner. `facts` are those of the owners."""
     if scope.sees_everything or (not facts.blocks and facts.are_open):
         return [Access.VISIBLE] * len(owners)
-    standings = await sight.standings_to(scope, owners)
+    viewer_roles = await visibility.viewer_roles_to(scope, owners)
     return [
         access(kind, account.privacy, viewer)
-        for account, viewer in zip(facts.accounts, standings, strict=True)
+        for account, viewer in zip(facts.accounts, viewer_roles, strict=True)
     ]
 
 
@@ -156,9 +156,11 @@ _TOTALS: Mapping[ListKind | OwnListKind, Callable[[Counts], int]] = {
 }
 
 
-async def _barred(scope: Scope, kind: ListKind, opened: Sequence[UserId]) -> Mapping[UserId, int]:
+async def _blocked_counts(
+    scope: Scope, kind: ListKind, opened: Sequence[UserId]
+) -> Mapping[UserId, int]:
     # Own lists hold no users with a block in either direction: a block ends the follows.
     others = [owner for owner in opened if owner != scope.viewer]
     if not others:
         return {}
-    return await scope.stores.overlaps.barred(kind, others, scope.must_have_viewer())
+    return await scope.stores.overlaps.blocked_counts(kind, others, scope.must_have_viewer())

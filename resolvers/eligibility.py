@@ -21,8 +21,8 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
     viewer = scope.viewer
     if viewer is None:
         return [Eligibility.SIGN_IN] * len(users)
-    ties, (own, counts), accounts = await asyncio.gather(
-        scope.ties.load_many(users),
+    viewer_relations, (own, counts), accounts = await asyncio.gather(
+        scope.viewer_relations.load_many(users),
         scope.profiles.load(viewer),
         scope.accounts.load_many(users),
     )
@@ -36,15 +36,18 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
         limits = scope.limits
         return eligibility(before, limits.following_max, mutual=limits.mutual_approval)
 
-    return [told(tie.kinds, account.privacy) for tie, account in zip(ties, accounts, strict=True)]
+    return [
+        told(relation.kinds, account.privacy)
+        for relation, account in zip(viewer_relations, accounts, strict=True)
+    ]
 
 
-def _before(tie: Relation, following: int, own: Account, other: Privacy) -> Before:
+def _before(relation: Relation, following: int, own: Account, other: Privacy) -> Before:
     """The input of the rule, without versions and dates: the result does not depend on them."""
     unversioned = Version(0)
     return Before(
-        edge=Edge(tie.kind, tie.flags, tie.since, unversioned),
-        back=Edge(tie.back_kind, tie.turned.flags, tie.back_since, unversioned),
+        edge=Edge(relation.kind, relation.flags, relation.since, unversioned),
+        back=Edge(relation.back_kind, relation.turned.flags, relation.back_since, unversioned),
         following=following,
         now=0,
         following_limit=own.following_limit,

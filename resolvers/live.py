@@ -55,11 +55,11 @@ async def relationship_events(
     """
     viewer = scope.must_have_viewer()
     position = None if after is None else checked_cursor("after", after)
-    with scope.stores.interests.of(viewer) as interest:
+    with scope.stores.subscriptions.of(viewer) as subscription:
         if position is None:
             position = await scope.stores.events.open(viewer)
         while True:
-            await interest.news()
+            await subscription.news()
             batch = None
             while batch is None or batch.more:
                 read = partial(scope.stores.events.after, viewer, position, BATCH)
@@ -96,9 +96,9 @@ async def relation_changed(
     scope.since = scope.since or 0  # read the absences that this process has been notified of
     others = list(dict.fromkeys(others))
     shown: dict[UserId, Seen] = {}
-    with scope.stores.interests.of(viewer) as interest:
+    with scope.stores.subscriptions.of(viewer) as subscription:
         while True:
-            await interest.news()
+            await subscription.news()
             now = await _when_available(partial(_relations_seen, scope, viewer, others))
             changed = {other: seen for other, seen in now.items() if shown.get(other) != seen}
             shown |= changed
@@ -115,7 +115,7 @@ async def _relations_seen(
         for other, kinds in zip(others, found.kinds, strict=True)
         if mutes(kinds)
     ]
-    notes = await scope.stores.remarks.of(muted) if muted else {}
+    notes = await scope.stores.edge_notes.of(muted) if muted else {}
     ends = {pair.target: note.muted_until for pair, note in notes.items()}
     return {other: (seen, ends.get(other)) for other, seen in zip(others, found, strict=True)}
 
@@ -129,9 +129,9 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     scope.since = scope.since or 0
     shown: Sequence[int | None] | None = None
     # The viewer's access depends on their relation to the user, and on their own blocks.
-    with scope.stores.interests.of(user, *askers(scope)) as interest:
+    with scope.stores.subscriptions.of(user, *askers(scope)) as subscription:
         while True:
-            await interest.news()
+            await subscription.news()
             now = await _when_available(partial(_counts_seen, scope, user))
             if now != shown:
                 shown = now

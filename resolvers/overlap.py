@@ -14,7 +14,7 @@ from graph.page import EMPTY_PAGE, ListKind, Position, Window, cut, since
 from graph.relation import Relation
 from graph.visibility import Access
 from resolvers.access import accesses_of, facts_of, knows_whispers, totals
-from resolvers.pages import Omission, Opened, is_barred, pages_of, present_only, without
+from resolvers.pages import Omission, Opened, is_blocked, pages_of, present_only, without
 from resolvers.scope import Scope
 from storage.ports import Side, Whispers
 
@@ -150,10 +150,10 @@ async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> l
 async def _unbarred(scope: Scope, overlap: Overlap) -> Overlap:
     if not (await facts_of(scope, ())).blocks:
         return overlap
-    relations = await scope.ties.load_many([user for _, user in overlap.entries])
+    relations = await scope.viewer_relations.load_many([user for _, user in overlap.entries])
     pairs = zip(overlap.entries, relations, strict=True)
-    return Overlap(overlap.access, [entry for entry, tie in pairs if not is_barred(tie)])
+    return Overlap(overlap.access, [entry for entry, relation in pairs if not is_blocked(relation)])
 
 
 def _is_followed_or_barred(relation: Relation) -> bool:
-    return relation.kinds & 15 in FOLLOWS or is_barred(relation)
+    return relation.kinds & 15 in FOLLOWS or is_blocked(relation)

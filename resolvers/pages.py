@@ -107,7 +107,7 @@ async def _by_rules(
     seen |= await _own(scope, kind, read, _own_only(scope, owners, facts.counts))
     if facts.blocks:
         others = [owner for owner in seen if owner != scope.viewer]
-        omission = Omission(is_barred, facts.blocks + len(absent), absent)
+        omission = Omission(is_blocked, facts.blocks + len(absent), absent)
         seen |= await without(scope, kind, others, window, omission)
     if absent:
         seen = await _present(scope, kind, seen, window, absent)
@@ -198,7 +198,7 @@ def _without_one_more(page: Page, window: Window) -> Page:
     return Page(shown, more=True)
 
 
-def is_barred(relation: Relation) -> bool:
+def is_blocked(relation: Relation) -> bool:
     """Whether there is a block between the two users, in either direction."""
     return relation.kinds & 15 == Kind.BLOCK or relation.kinds >> 4 & 15 == Kind.BLOCK
 
@@ -242,7 +242,7 @@ async def _shown(scope: Scope, page: Page, omission: Omission) -> list[Position]
     present, leaves = present_only(page.entries, omission.absent), omission.leaves
     if leaves is None:
         return list(present)
-    relations = await scope.ties.load_many([user for _, user in present])
+    relations = await scope.viewer_relations.load_many([user for _, user in present])
     return [
         entry for entry, relation in zip(present, relations, strict=True) if not leaves(relation)
     ]

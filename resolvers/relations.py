@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from graph.edge import Pair, UserId
 from graph.relation import SELF, STRANGERS, Relation, RelationColumn, column_of
-from resolvers import sight
+from resolvers import visibility
 from resolvers.scope import Scope
 from storage.ports import Check
 
@@ -19,8 +19,8 @@ async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[RelationCol
     viewer = scope.viewer
     if len(checks) == 1 and checks[0].user == viewer and viewer not in checks[0].others:
         (whole,) = await scope.stores.fresh.relations.between(checks)  # the usual case
-        return [sight.own(scope, await scope.absent(), checks[0].others, whole)]
-    return await sight.shown(scope, checks, await _whole(scope, checks))
+        return [visibility.own(scope, await scope.absent(), checks[0].others, whole)]
+    return await visibility.shown(scope, checks, await _whole(scope, checks))
 
 
 async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
@@ -37,8 +37,8 @@ async def of_viewer(scope: Scope, users: Sequence[UserId]) -> RelationColumn:
     """The viewer's relation to each user, as far as visible. An anonymous viewer has none."""
     if scope.viewer is None:
         return column_of([STRANGERS] * len(users))
-    ties = column_of(await scope.ties.load_many(users))
-    return sight.own(scope, await scope.absent(), users, ties)
+    viewer_relations = column_of(await scope.viewer_relations.load_many(users))
+    return visibility.own(scope, await scope.absent(), users, viewer_relations)
 
 
 async def _whole(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:

@@ -25,7 +25,7 @@ from graph.receipt import (
 )
 from graph.relation import SELF, Relation, column_of
 from graph.transitions import among_active, taken_by
-from resolvers import actions, result, sight
+from resolvers import actions, result, visibility
 from resolvers.actions import Action
 from resolvers.scope import Scope
 
@@ -226,5 +226,5 @@ def _moment(pair: Pair, decision: Decision) -> Moment | None:
 
 
 async def _seen(scope: Scope, target: UserId, decision: Decision) -> Relation:
-    (seen,) = sight.own(scope, await scope.absent(), [target], column_of([decision.relation]))
+    (seen,) = visibility.own(scope, await scope.absent(), [target], column_of([decision.relation]))
     return seen

@@ -93,7 +93,7 @@ class Scope:
     # Defaults on the class, because most requests need none of these.
     _profiles: ProfileLoader | None = None
     _accounts: Loader[UserId, Account] | None = None
-    _ties: Loader[UserId, Relation] | None = None
+    _viewer_relations: Loader[UserId, Relation] | None = None
     _candidates: Once[Candidates] | None = None
     _suggestion_total: Once[int] | None = None
     since: int | None = None
@@ -144,11 +144,13 @@ class Scope:
         return self._accounts
 
     @property
-    def ties(self) -> Loader[UserId, Relation]:
+    def viewer_relations(self) -> Loader[UserId, Relation]:
         """The viewer's full relations to others: for rules only, never to be shown unfiltered."""
-        if self._ties is None:
-            self._ties = Loader(partial(_read_ties, self.stores, self.must_have_viewer()))
-        return self._ties
+        if self._viewer_relations is None:
+            self._viewer_relations = Loader(
+                partial(_read_viewer_relations, self.stores, self.must_have_viewer())
+            )
+        return self._viewer_relations
 
     @property
     def candidates(self) -> Once[Candidates]:
@@ -184,7 +186,7 @@ class Scope:
     def read_from(self, stores: Stores) -> None:
         """Drop what was read, and read from these stores from now on."""
         self.stores = stores
-        self._profiles = self._accounts = self._ties = None
+        self._profiles = self._accounts = self._viewer_relations = None
         self._candidates = self._suggestion_total = None
 
     def must_have_viewer(self) -> UserId:
@@ -229,8 +231,11 @@ async def _read_accounts(
     return {user: limits.account(account) for user, account in found.items()}
 
 
-async def _read_ties(
+async def _read_viewer_relations(
     stores: Stores, viewer: UserId, users: Sequence[UserId]
 ) -> Mapping[UserId, Relation]:
     (found,) = await stores.fresh.relations.between([Check(viewer, users)])
-    return {user: SELF if user == viewer else tie for user, tie in zip(users, found, strict=True)}
+    return {
+        user: SELF if user == viewer else relation
+        for user, relation in zip(users, found, strict=True)
+    }

@@ -139,12 +139,12 @@ async def _allowed(
     found: list[Suggestion] = []
     while len(found) < most and (some := list(islice(candidates, at_once))):
         users = [candidate.user for candidate in some]
-        ties, accounts = await asyncio.gather(
-            scope.ties.load_many(users), scope.accounts.load_many(users)
+        viewer_relations, accounts = await asyncio.gather(
+            scope.viewer_relations.load_many(users), scope.accounts.load_many(users)
         )
         found += [
             candidate
-            for candidate, tie, account in zip(some, ties, accounts, strict=True)
-            if account.privacy.present and may_suggest(tie.kinds)
+            for candidate, relation, account in zip(some, viewer_relations, accounts, strict=True)
+            if account.privacy.present and may_suggest(relation.kinds)
         ]
     return found[:most]

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from graph.edge import Pair
 from resolvers.scope import Scope
-from storage.ports import Remark
+from storage.ports import EdgeNote
 
 
-async def notes_of(scope: Scope, pairs: Sequence[Pair]) -> Mapping[Pair, Remark]:
+async def notes_of(scope: Scope, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
     """Return the notes on these edges."""
-    return await scope.stores.remarks.of(pairs)
+    return await scope.stores.edge_notes.of(pairs)

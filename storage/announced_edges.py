@@ -12,8 +12,8 @@ from graph.errors import Stale, Unavailable
 from graph.lane import Lane, lane_of
 from graph.receipt import Note, no_receipt
 from storage.catch_up import CatchUp
-from storage.finishing import Finishing
 from storage.ports import Caches, Edges, Lanes
+from storage.shielded_tasks import ShieldedTasks
 
 HELP_MAX_S = 1.0
 """How long a response waits until the other user's edge, or a block, is applied."""
@@ -27,27 +27,27 @@ class AnnouncedEdges:
 
     def __init__(
         self,
-        worn: Edges,
+        inner: Edges,
         caches: Caches,
         lanes: Lanes,
-        finishing: Finishing,
+        shielded: ShieldedTasks,
         catch_up: CatchUp | None = None,
     ) -> None:
-        self._worn = worn
+        self._inner = inner
         self._caches = caches
         self._lanes = lanes
-        self._finishing = finishing
+        self._shielded = shielded
         self._catch_up = catch_up
 
     async def change(
         self, pair: Pair, decide: Rule, note: Note = no_receipt, spending: UUID | None = None
     ) -> Decision:
-        return await self._finishing.run(self._change(pair, decide, note, spending))
+        return await self._shielded.run(self._change(pair, decide, note, spending))
 
     async def _change(
         self, pair: Pair, decide: Rule, note: Note, spending: UUID | None
     ) -> Decision:
-        decision = await self._worn.change(pair, decide, note, spending)
+        decision = await self._inner.change(pair, decide, note, spending)
         if decision.steps:
             await self._caches.written(pair, decision)
             await self._carry_on(pair, decision)

@@ -8,12 +8,12 @@ from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.receipt import Request
-from storage.finishing import Finishing
 from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import ABSENCES, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import closed_while_written, forget_or_owe
+from storage.shielded_tasks import ShieldedTasks
 
 NEIGHBOURS_MAX = 20_000
 """In each direction, and for notes. The cached totals of other users expire within minutes."""
@@ -27,37 +27,37 @@ class AnnouncedStates:
 
     def __init__(
         self,
-        worn: AccountStates,
+        inner: AccountStates,
         neighbours: Neighbours,
         absences: Absences,
         erasures: ErasureQueue,
         redis: Redis,
         keys: Keys,
         events: RedisEvents,
-        finishing: Finishing,
+        shielded: ShieldedTasks,
     ) -> None:
-        self._worn = worn
+        self._inner = inner
         self._neighbours = neighbours
         self._absences = absences
         self._erasures = erasures
         self._redis = redis
         self._keys = keys
         self._events = events
-        self._finishing = finishing
+        self._shielded = shielded
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
-        return await self._worn.of(users)
+        return await self._inner.of(users)
 
     async def change(
         self, user: UserId, state: AccountState, request: Request | None = None
     ) -> Outcome:
-        return await self._finishing.run(self._change(user, state, request))
+        return await self._shielded.run(self._change(user, state, request))
 
     async def _change(self, user: UserId, state: AccountState, request: Request | None) -> Outcome:
         try:
             async with closed_while_written(self._redis, [self._keys.profile(user)], Debt.ACCOUNTS):
                 try:
-                    return await self._worn.change(user, state, request)
+                    return await self._inner.change(user, state, request)
                 finally:
                     self._absences.expire()
         finally:

@@ -71,9 +71,9 @@ class Drain:
     async def publish(self, lane: Lane, applied: Applied) -> None:
         """Update the caches, append to the log, then acknowledge. After a failure, the next drain
         repeats all of it."""
-        away = await self._caches.applied(applied.changes)
+        unavailable = await self._caches.applied(applied.changes)
         await self._events.publish(lane, applied.changes, time.time_ns() // 1_000_000)
-        told, untold = _parted(applied, away)
+        told, untold = _parted(applied, unavailable)
         if untold.ids:
             await self._outbox.set_aside(lane, untold.ids)
         await self._settle(lane, told)
@@ -115,11 +115,11 @@ class Drain:
             lag.observe(max(0.0, now - change.edge.version / 1_000_000))
 
 
-def _parted(changes: Applied, away: Set[UserId]) -> tuple[Applied, Applied]:
+def _parted(changes: Applied, unavailable: Set[UserId]) -> tuple[Applied, Applied]:
     """The changes that all caches have, and those that a cache of either user lacks."""
-    if not away:
+    if not unavailable:
         return changes, Applied((), ())
-    is_told = [away.isdisjoint(change.pair) for change in changes.changes]
+    is_told = [unavailable.isdisjoint(change.pair) for change in changes.changes]
     return _those(changes, is_told), _those(changes, [not told for told in is_told])
 
 

@@ -27,12 +27,12 @@ class Check(NamedTuple):
 
     user: UserId
     others: Sequence[UserId]
-    spelled: Sequence[str] | None = None
+    preformatted: Sequence[str] | None = None
     """`str` of each of `others`, if the caller has them already: saves a cache from formatting
     them."""
 
 
-class Remark(NamedTuple):
+class EdgeNote(NamedTuple):
     """The notes beside an edge: the message of a request, and when a mute ends by itself."""
 
     message: str | None
@@ -52,7 +52,7 @@ class Whispers(NamedTuple):
 
 
 OVERLAP_MAX = 10_000
-BARRED_MAX = 10_000
+BLOCKS_LOOKED_UP_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +144,20 @@ class Overlaps(Protocol):
         """
         ...
 
-    async def barred(
+    async def blocked_counts(
         self, kind: ListKind, users: Sequence[UserId], viewer: UserId
     ) -> Mapping[UserId, int]:
         """The number of users in each list who block the viewer or whom the viewer blocks.
 
-        In each direction, only the newest `BARRED_MAX` blocks are looked up.
+        In each direction, only the newest `BLOCKS_LOOKED_UP_MAX` blocks are looked up.
         """
         ...
 
 
-class Remarks(Protocol):
+class EdgeNotes(Protocol):
     """The notes that users have stored beside their edges. Exact."""
 
-    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, Remark]:
+    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
         """The notes of those pairs that have any."""
         ...
 

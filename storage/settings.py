@@ -46,7 +46,7 @@ class StorageSettings:
     whale."""
     list_cache_max: int = 5000
     """Entries in a cached list head, newest first."""
-    stretch_max: int = 500
+    range_cache_max: int = 500
     """Entries of a page range, read at once and cached for a minute, for readers beyond the
     head."""
 

@@ -9,15 +9,14 @@ from storage.announced_states import AnnouncedStates
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
-from storage.finishing import Finishing
 from storage.hot.memory import Memory, opened_memory
-from storage.interest import Interests
 from storage.joined import JoinedProfiledLists
 from storage.ports import (
     Absences,
     Accounts,
     AccountStates,
     DocumentStore,
+    EdgeNotes,
     Edges,
     Lists,
     Mutes,
@@ -27,20 +26,19 @@ from storage.ports import (
     Profiles,
     Receipts,
     Relations,
-    Remarks,
     Usages,
 )
 from storage.postgres.absences import PostgresAbsences
+from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
-from storage.postgres.departures import Departures
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
-from storage.postgres.overlaps import PostgresOverlaps, PostgresRemarks
+from storage.postgres.overlaps import PostgresEdgeNotes, PostgresOverlaps
 from storage.postgres.pool import Postgres
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
@@ -49,7 +47,7 @@ from storage.postgres.usage import PostgresUsages
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
-from storage.redis.bell import BLOCK_MS, Bell
+from storage.redis.change_notifier import BLOCK_MS, ChangeNotifier
 from storage.redis.connection import GuardedRedis, Servers
 from storage.redis.documents import RedisDocuments
 from storage.redis.events import Kept, RedisEvents
@@ -60,11 +58,13 @@ from storage.redis.own_writes import OwnWrites
 from storage.redis.profiled_lists import CachedProfiledLists
 from storage.redis.profiles import CachedProfiles
 from storage.redis.publish import RedisCaches
+from storage.redis.range_cache import RangeCache
 from storage.redis.relations import CachedRelations
 from storage.redis.servers import servers_at, wire_to
-from storage.redis.stretches import Stretches
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
+from storage.shielded_tasks import ShieldedTasks
+from storage.subscriptions import Subscriptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +78,14 @@ class Stores:
     lists: Lists
     own_lists: OwnLists
     overlaps: Overlaps
-    remarks: Remarks
+    edge_notes: EdgeNotes
     accounts: Accounts
     usages: Usages
     profiles: Profiles
     profiled_lists: ProfiledLists
     states: AccountStates
     absences: Absences
-    departures: Departures
+    absent_follower_counts: AbsentFollowerCounts
     erasure: Erasure
     erasures: Erasures
     erasure_queue: ArqErasures
@@ -95,7 +95,7 @@ class Stores:
     catch_up: CatchUp
     caches: RedisCaches
     events: RedisEvents
-    interests: Interests
+    subscriptions: Subscriptions
     audit: CacheAudit
     documents: DocumentStore
     lanes: ArqLanes
@@ -153,14 +153,14 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     memory = opened_memory(settings)
     lanes = ArqLanes(broker, settings.space)
     absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
-    interests = Interests(_bell(settings, absences).listen, settings.subscriptions_max)
-    finishing = Finishing()
-    stores = _wired(settings, postgres, redis, broker, lanes, interests, absences, finishing)
+    subscriptions = Subscriptions(_notifier(settings, absences).listen, settings.subscriptions_max)
+    shielded = ShieldedTasks()
+    stores = _wired(settings, postgres, redis, broker, lanes, subscriptions, absences, shielded)
     try:
         yield stores if memory is None else _remembering(stores, memory)
     finally:
-        await finishing.close()
-        await interests.close()
+        await shielded.close()
+        await subscriptions.close()
         await stores.catch_up.close()
         if memory is not None:
             await memory.close()
@@ -171,10 +171,10 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         await postgres.close()
 
 
-def _bell(settings: StorageSettings, absences: Absences) -> Bell:
+def _notifier(settings: StorageSettings, absences: Absences) -> ChangeNotifier:
     patient = replace(settings, redis_timeout_s=BLOCK_MS / 1000 + settings.redis_timeout_s)
     wire = wire_to(settings.redis_url, patient)
-    return Bell(wire, Keys(settings.space), settings.redis_retry_after_s, absences.expire)
+    return ChangeNotifier(wire, Keys(settings.space), settings.redis_retry_after_s, absences.expire)
 
 
 def _remembering(stores: Stores, memory: Memory) -> Stores:
@@ -196,9 +196,9 @@ def _wired(
     redis: Servers,
     broker: Servers,
     lanes: ArqLanes,
-    interests: Interests,
+    subscriptions: Subscriptions,
     absences: Absences,
-    finishing: Finishing,
+    shielded: ShieldedTasks,
 ) -> Stores:
     keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
     leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
@@ -209,15 +209,15 @@ def _wired(
     cached_profiles = CachedProfiles(profiles, own, keys, ttl_s)
     accounts = PostgresAccounts(postgres)
     events = RedisEvents(broker, keys, _kept(settings))
-    cached_accounts = CachedAccounts(accounts, cached_profiles, redis, keys, events, finishing)
-    stretches = Stretches(redis, leases, settings.stretch_max)
-    cached_lists = CachedLists(lists, own, stretches, keys, ttl_s, settings.list_cache_max)
+    cached_accounts = CachedAccounts(accounts, cached_profiles, redis, keys, events, shielded)
+    range_cache = RangeCache(redis, leases, settings.range_cache_max)
+    cached_lists = CachedLists(lists, own, range_cache, keys, ttl_s, settings.list_cache_max)
     drain = Drain(outbox, caches, events)
     catch_up = CatchUp(outbox, drain)
     edges, erasures = PostgresEdges(postgres), Erasures(postgres)
     affinity, erasure_queue = PostgresAffinity(postgres), ArqErasures(broker, settings.space)
     stores = Stores(
-        edges=AnnouncedEdges(edges, caches, lanes, finishing, catch_up),
+        edges=AnnouncedEdges(edges, caches, lanes, shielded, catch_up),
         receipts=PostgresReceipts(postgres),
         mutes=PostgresMutes(postgres),
         relations=CachedRelations(
@@ -226,7 +226,7 @@ def _wired(
         lists=cached_lists,
         own_lists=PostgresOwnLists(postgres),
         overlaps=PostgresOverlaps(postgres),
-        remarks=PostgresRemarks(postgres),
+        edge_notes=PostgresEdgeNotes(postgres),
         accounts=cached_accounts,
         usages=PostgresUsages(postgres),
         profiles=cached_profiles,
@@ -239,12 +239,12 @@ def _wired(
             redis,
             keys,
             events,
-            finishing,
+            shielded,
         ),
         absences=absences,
-        departures=Departures(postgres),
+        absent_follower_counts=AbsentFollowerCounts(postgres),
         erasure=Erasure(
-            AnnouncedEdges(edges, caches, lanes, finishing),
+            AnnouncedEdges(edges, caches, lanes, shielded),
             erasures,
             drain,
             caches,
@@ -258,7 +258,7 @@ def _wired(
         catch_up=catch_up,
         caches=caches,
         events=events,
-        interests=interests,
+        subscriptions=subscriptions,
         audit=CacheAudit(
             redis,
             keys,

@@ -19,7 +19,7 @@ from storage.postgres.purge import purge, purge_messages, purge_receipts
 from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_errors, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from workers.departures import count_departures
+from workers.absent_follower_counts import count_departures
 from workers.erasures import erase, wake_erasures
 from workers.mutes import end_mutes
 from workers.sweep import sweep

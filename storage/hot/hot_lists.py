@@ -24,9 +24,9 @@ class HotLists:
     """Implements `storage.ports.Lists`."""
 
     def __init__(
-        self, worn: Lists, values: Mapping[ListKind, HotValues[Page]], viewers: Viewers
+        self, inner: Lists, values: Mapping[ListKind, HotValues[Page]], viewers: Viewers
     ) -> None:
-        self._worn = worn
+        self._inner = inner
         self._values = values
         self._viewers = viewers
 
@@ -38,7 +38,7 @@ class HotLists:
         def remembered(users: Sequence[UserId]) -> Mapping[UserId, Page]:
             return pages_held(values, users, window)
 
-        read = partial(self._worn.pages, kind, window=window, viewer=viewer)
+        read = partial(self._inner.pages, kind, window=window, viewer=viewer)
         return await self._viewers.answers(viewer, users, values, remembered, read)
 
 

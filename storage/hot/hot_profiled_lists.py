@@ -19,12 +19,12 @@ class HotProfiledLists:
 
     def __init__(
         self,
-        worn: ProfiledLists,
+        inner: ProfiledLists,
         heads: Mapping[ListKind, HotValues[Page]],
         profiles: HotValues[Profile],
         viewers: Viewers,
     ) -> None:
-        self._worn = worn
+        self._inner = inner
         self._heads = heads
         self._profiles = profiles
         self._viewers = viewers
@@ -39,7 +39,7 @@ class HotProfiledLists:
     ) -> ProfiledPages:
         heads, profiles = self._heads[kind], self._profiles
         if len(owners) > OWNERS_MAX:
-            return await self._worn.pages(kind, owners, window, viewer, users)
+            return await self._inner.pages(kind, owners, window, viewer, users)
         could_tell = profiles.may_hold(owners)
         if could_tell:
             told = await self._told(heads, owners, window, viewer, users)
@@ -50,7 +50,7 @@ class HotProfiledLists:
                     heads.answered(len(owners), ())
                     profiles.answered(len(owners), ())
                     return ProfiledPages(pages, found)
-        read = await self._worn.pages(kind, owners, window, viewer, users)
+        read = await self._inner.pages(kind, owners, window, viewer, users)
         profiles.answered(0, users)
         if could_tell:  # otherwise these requests do not count towards copying the heads
             heads.answered(0, owners)

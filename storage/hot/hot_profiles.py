@@ -24,13 +24,13 @@ PROFILE_BYTES = 220
 class HotProfiles:
     """Implements `storage.ports.Profiles`."""
 
-    def __init__(self, worn: Profiles, values: HotValues[Profile], viewers: Viewers) -> None:
-        self._worn = worn
+    def __init__(self, inner: Profiles, values: HotValues[Profile], viewers: Viewers) -> None:
+        self._inner = inner
         self._values = values
         self._viewers = viewers
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
-        read = partial(self._worn.of, viewer=viewer)
+        read = partial(self._inner.of, viewer=viewer)
         return await self._viewers.answers(
             viewer, users, self._values, self._values.held, read, exact=True
         )
@@ -39,14 +39,14 @@ class HotProfiles:
 class HotAccounts:
     """Implements `storage.ports.Accounts`."""
 
-    def __init__(self, worn: Accounts, values: HotValues[Profile], viewers: Viewers) -> None:
-        self._worn = worn
+    def __init__(self, inner: Accounts, values: HotValues[Profile], viewers: Viewers) -> None:
+        self._inner = inner
         self._values = values
         self._viewers = viewers
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         return await self._viewers.answers(
-            None, users, self._values, self._held, self._worn.of, exact=True
+            None, users, self._values, self._held, self._inner.of, exact=True
         )
 
     async def set_privacy(
@@ -56,12 +56,12 @@ class HotAccounts:
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        return await self._worn.set_privacy(user, change, request, pace)
+        return await self._inner.set_privacy(user, change, request, pace)
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
-        return await self._worn.set_following_limit(user, limit, request)
+        return await self._inner.set_following_limit(user, limit, request)
 
     def _held(self, users: Sequence[UserId]) -> dict[UserId, Account]:
         return {user: profile.account for user, profile in self._values.held(users).items()}

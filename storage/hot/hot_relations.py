@@ -28,8 +28,8 @@ FIELDS_MAX = 2_000
 class HotRelations:
     """Implements `storage.ports.Relations`."""
 
-    def __init__(self, worn: Relations, values: HotValues[Known]) -> None:
-        self._worn = worn
+    def __init__(self, inner: Relations, values: HotValues[Known]) -> None:
+        self._inner = inner
         self._values = values
 
     async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
@@ -37,7 +37,7 @@ class HotRelations:
         missed = [
             check for check, relations in zip(checks, known, strict=True) if relations is None
         ]
-        rest = iter(await self._worn.between(missed) if missed else ())
+        rest = iter(await self._inner.between(missed) if missed else ())
         self._values.answered(len(checks) - len(missed), [check.user for check in missed])
         return [
             next(rest)

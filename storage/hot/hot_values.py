@@ -126,13 +126,13 @@ class HotValues(Generic[V]):
         room = max(0, COPYING_MAX - len(self._interests))
         held = self.held(hot)
         if wanted := [u for u in hot if u not in self._interests and u not in held][:room]:
-            interest = object()
-            self._interests |= dict.fromkeys(wanted, interest)
-            task = asyncio.create_task(self._copy(wanted, interest))
+            subscription = object()
+            self._interests |= dict.fromkeys(wanted, subscription)
+            task = asyncio.create_task(self._copy(wanted, subscription))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _copy(self, users: Sequence[UserId], interest: object) -> None:
+    async def _copy(self, users: Sequence[UserId], subscription: object) -> None:
         ends = self._clock() + self._bounds.ttl_s  # counted from before the read
         found: Mapping[UserId, Sized[V]] = {}
         try:
@@ -141,7 +141,7 @@ class HotValues(Generic[V]):
             pass  # a user who stays hot is tried again later
         finally:
             for user in users:
-                if self._interests.get(user) is interest:
+                if self._interests.get(user) is subscription:
                     del self._interests[user]
                     if user in found:
                         self._keep(user, found[user], ends)

@@ -55,20 +55,20 @@ class Memory:
         for what, values in self._all.items():
             self.invalidations.tell(what, values)
 
-    def relations(self, worn: Relations) -> Relations:
-        return HotRelations(worn, self._relations)
+    def relations(self, inner: Relations) -> Relations:
+        return HotRelations(inner, self._relations)
 
-    def lists(self, worn: Lists) -> Lists:
-        return HotLists(worn, self._heads, self._viewers)
+    def lists(self, inner: Lists) -> Lists:
+        return HotLists(inner, self._heads, self._viewers)
 
-    def accounts(self, worn: Accounts) -> Accounts:
-        return HotAccounts(worn, self._profiles, self._viewers)
+    def accounts(self, inner: Accounts) -> Accounts:
+        return HotAccounts(inner, self._profiles, self._viewers)
 
-    def profiles(self, worn: Profiles) -> Profiles:
-        return HotProfiles(worn, self._profiles, self._viewers)
+    def profiles(self, inner: Profiles) -> Profiles:
+        return HotProfiles(inner, self._profiles, self._viewers)
 
-    def profiled_lists(self, worn: ProfiledLists) -> ProfiledLists:
-        return HotProfiledLists(worn, self._heads, self._profiles, self._viewers)
+    def profiled_lists(self, inner: ProfiledLists) -> ProfiledLists:
+        return HotProfiledLists(inner, self._heads, self._profiles, self._viewers)
 
     def figures(self) -> Mapping[str, Figures]:
         """The statistics of each kind of value."""

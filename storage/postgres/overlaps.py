@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from graph.edge import Kind, Pair, UserId
 from graph.page import ListKind, Position
-from storage.ports import BARRED_MAX, OVERLAP_MAX, Remark, Side, Whispers
+from storage.ports import BLOCKS_LOOKED_UP_MAX, OVERLAP_MAX, EdgeNote, Side, Whispers
 from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
@@ -15,7 +15,7 @@ from storage.postgres.pool import Postgres
 class _Statements:
     followers_followed: str
     following_followed: str
-    barred: str
+    blocked_counts: str
     notes: str
 
 
@@ -40,27 +40,27 @@ class PostgresOverlaps:
             entries[user].append(Position(since, other))
         return {user: sorted(entries[user], reverse=True) for user in users}
 
-    async def barred(
+    async def blocked_counts(
         self, kind: ListKind, users: Sequence[UserId], viewer: UserId
     ) -> Mapping[UserId, int]:
         ahead, behind = kind is not ListKind.FOLLOWERS, kind is not ListKind.FOLLOWING
         rows = await self._postgres.fetch(
-            _SQL.barred, list(users), viewer, BARRED_MAX, ahead, behind
+            _SQL.blocked_counts, list(users), viewer, BLOCKS_LOOKED_UP_MAX, ahead, behind
         )
         found: dict[UserId, int] = dict(map(tuple, rows))
         return {user: found.get(user, 0) for user in users}
 
 
-class PostgresRemarks:
-    """Implements `storage.ports.Remarks`."""
+class PostgresEdgeNotes:
+    """Implements `storage.ports.EdgeNotes`."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, Remark]:
+    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
         sources, targets = (list(column) for column in zip(*pairs, strict=True))
         rows = await self._postgres.fetch(_SQL.notes, sources, targets)
-        return {Pair(source, target): Remark(*note) for source, target, *note in rows}
+        return {Pair(source, target): EdgeNote(*note) for source, target, *note in rows}
 
 
 def _kinds(whispers: bool) -> list[Kind]:

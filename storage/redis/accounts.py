@@ -6,13 +6,13 @@ from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
 from graph.pace import Pace
 from graph.receipt import Request
-from storage.finishing import Finishing
 from storage.ports import Accounts
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import closed_while_written
 from storage.redis.profiles import CachedProfiles
+from storage.shielded_tasks import ShieldedTasks
 
 
 class CachedAccounts:
@@ -20,22 +20,22 @@ class CachedAccounts:
 
     def __init__(
         self,
-        worn: Accounts,
+        inner: Accounts,
         profiles: CachedProfiles,
         redis: Redis,
         keys: Keys,
         events: RedisEvents,
-        finishing: Finishing,
+        shielded: ShieldedTasks,
     ) -> None:
-        self._worn = worn
+        self._inner = inner
         self._profiles = profiles
         self._redis = redis
         self._keys = keys
         self._events = events
-        self._finishing = finishing
+        self._shielded = shielded
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        return await self._profiles.accounts(users, self._worn.of)
+        return await self._profiles.accounts(users, self._inner.of)
 
     async def set_privacy(
         self,
@@ -44,15 +44,15 @@ class CachedAccounts:
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        return await self._told(user, lambda: self._worn.set_privacy(user, change, request, pace))
+        return await self._told(user, lambda: self._inner.set_privacy(user, change, request, pace))
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
-        return await self._told(user, lambda: self._worn.set_following_limit(user, limit, request))
+        return await self._told(user, lambda: self._inner.set_following_limit(user, limit, request))
 
     async def _told(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
-        return await self._finishing.run(self._write(user, write))
+        return await self._shielded.run(self._write(user, write))
 
     async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
         try:

@@ -18,7 +18,16 @@ from redis.crc import key_slot
 from graph.errors import Unavailable
 from storage.redis.connection import PART, Debt, Debts, GuardedRedis
 from storage.redis.scripts import CALL
-from storage.redis.wire import AWAY, Command, Misplaced, Reply, Wire, WireError, rejoined, singly
+from storage.redis.wire import (
+    UNAVAILABLE,
+    Command,
+    Misplaced,
+    Reply,
+    Wire,
+    WireError,
+    rejoined,
+    singly,
+)
 
 log = logging.getLogger(__name__)
 
@@ -125,12 +134,12 @@ class ClusterRedis:
             return []
         await self._known()
         replies = await self._dealt(singly(commands), self._asked)
-        if is_whole and AWAY in replies:
+        if is_whole and UNAVAILABLE in replies:
             raise Unavailable(PART)
         return replies
 
     async def _dealt(self, commands: Sequence[Command], ask: Ask) -> list[Reply]:
-        """Send each command to the server of its key. The reply is `AWAY` if that server is
+        """Send each command to the server of its key. The reply is `UNAVAILABLE` if that server is
         unavailable or unknown."""
         turns: dict[GuardedRedis, list[int]] = {}
         homeless = False
@@ -144,7 +153,7 @@ class ClusterRedis:
             *(ask(server, [commands[turn] for turn in its]) for server, its in turns.items()),
             return_exceptions=True,  # no command may outlive this call
         )
-        replies: list[Reply] = [AWAY] * len(commands)
+        replies: list[Reply] = [UNAVAILABLE] * len(commands)
         for its, answer in zip(turns.values(), answers, strict=True):
             if isinstance(answer, Unavailable):
                 continue

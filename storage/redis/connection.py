@@ -57,7 +57,7 @@ class Redis(Protocol):
         ...
 
     def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
-        """Like `pipe`, but the reply to a command whose server is unavailable is `AWAY`, also
+        """Like `pipe`, but the reply to a command whose server is unavailable is `UNAVAILABLE`, also
         within a list of values.
 
         Raises:

@@ -5,7 +5,7 @@ Events are delivered at least once, and in order for each target.
 * `events(lane)`: the change feed. Trimmed by length and by age.
 * `feed(user)`: the events of one user, from their first subscription until some time after the
   last. Most users have no feed.
-* `bell`: the change notifier's stream, one entry per batch: the users with news, or that
+* `notifier`: the change notifier's stream, one entry per batch: the users with news, or that
   anybody may have news. It wakes the subscriptions of all processes.
 
 Every command names one key. The notifier's entry comes last, so that its readers find the events.
@@ -159,7 +159,7 @@ class RedisEvents:
             Unavailable: Redis cannot be reached.
         """
         await unlink_all(self._redis, self._keys.feeds)
-        await self._redis.pipe([("XADD", self._keys.bell, *_BELL_MOST, "*", EVERYBODY, b"")])
+        await self._redis.pipe([("XADD", self._keys.notifier, *_BELL_MOST, "*", EVERYBODY, b"")])
 
     async def oldest_ms(self) -> dict[Lane, int]:
         """The time of the oldest entry in each lane's change feed. Empty lanes are left out.
@@ -183,7 +183,7 @@ class RedisEvents:
 def rung(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
     """A command that tells every process that these users have news."""
     told = array("q", dict.fromkeys(users)).tobytes()
-    return ("XADD", keys.bell, *_BELL_MOST, "*", field, told)
+    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, told)
 
 
 def checked_cursor(argument: str, cursor: str) -> str:

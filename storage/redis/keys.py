@@ -61,7 +61,7 @@ class Keys:
         return f"kith:{self.space}:feed:*"
 
     @property
-    def bell(self) -> str:
+    def notifier(self) -> str:
         return f"kith:{self.space}:bell"
 
     def document(self, digest: str) -> str:

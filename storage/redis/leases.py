@@ -15,7 +15,7 @@ from graph.errors import Unavailable
 from storage.redis.connection import Debt, Redis
 from storage.redis.keys import closing, lease
 from storage.redis.scripts import CALL, CLOSE
-from storage.redis.wire import AWAY, FORGET, MANY, Command
+from storage.redis.wire import FORGET, MANY, UNAVAILABLE, Command
 
 
 def token() -> str:
@@ -89,12 +89,14 @@ async def forget_or_owe(
     `closed_by`: the token of a closing to end. If its server is unavailable, the closing expires.
     """
     commands = [*forget(keys), *(opened(keys, closed_by) if closed_by else ())]
-    away = keys
+    unavailable = keys
     with suppress(Unavailable):
         replies = await redis.partly(commands)
-        away = [key for key, reply in zip(keys, replies, strict=False) if reply is AWAY]
-    if away:
-        redis.owe([*away, *map(lease, away)], debt)
+        unavailable = [
+            key for key, reply in zip(keys, replies, strict=False) if reply is UNAVAILABLE
+        ]
+    if unavailable:
+        redis.owe([*unavailable, *map(lease, unavailable)], debt)
 
 
 CLOSED_MS = 10_000

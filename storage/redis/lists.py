@@ -9,8 +9,8 @@ from storage.ports import Lists
 from storage.redis import packing
 from storage.redis.keys import Keys, beyond
 from storage.redis.own_writes import OwnWrites
+from storage.redis.range_cache import RangeCache
 from storage.redis.scripts import CALL, READ_WINDOW
-from storage.redis.stretches import Stretches
 from storage.redis.values import CachedValues, Question, View
 from storage.redis.wire import Command
 
@@ -29,16 +29,16 @@ class CachedLists:
 
     def __init__(
         self,
-        worn: Lists,
+        inner: Lists,
         own: OwnWrites,
-        stretches: Stretches,
+        range_cache: RangeCache,
         keys: Keys,
         ttl_s: int,
         most: int,
     ) -> None:
-        self._worn = worn
+        self._inner = inner
         self._own = own
-        self._stretches = stretches
+        self._stretches = range_cache
         self._keys = keys
         self._values = {
             kind: CachedValues[Page](
@@ -49,7 +49,7 @@ class CachedLists:
             for kind in ListKind
         }
         self._loads = {
-            kind: partial(worn.pages, kind, window=Window(most), viewer=None) for kind in ListKind
+            kind: partial(inner.pages, kind, window=Window(most), viewer=None) for kind in ListKind
         }
 
     async def pages(
@@ -67,7 +67,7 @@ class CachedLists:
             self._values[kind],
             _view(window),
             self._loads[kind],
-            read=partial(self._worn.pages, kind, window=window, viewer=viewer),
+            read=partial(self._inner.pages, kind, window=window, viewer=viewer),
             beyond=partial(self._beyond, kind, window),
         )
 
@@ -76,11 +76,11 @@ class CachedLists:
     ) -> Mapping[UserId, Page]:
         """Read from the tables the pages that neither the heads nor the page ranges contain."""
         if kind is not ListKind.FOLLOWERS or len(users) > 1:
-            return await self._worn.pages(kind, users, window, None)
+            return await self._inner.pages(kind, users, window, None)
         (user,) = users
 
         async def read(window: Window) -> Page:
-            return (await self._worn.pages(kind, users, window, None))[user]
+            return (await self._inner.pages(kind, users, window, None))[user]
 
         return {user: await self._stretches.page(self._keys.entries(kind, user), window, read)}
 

@@ -14,7 +14,15 @@ import hiredis
 from redis.asyncio.connection import parse_url
 
 from storage.redis.scripts import LOADS
-from storage.redis.wire import LONG, Command, Reply, ScriptUnknown, Spelled, WireError, refusal
+from storage.redis.wire import (
+    LONG,
+    Command,
+    Preformatted,
+    Reply,
+    ScriptUnknown,
+    WireError,
+    rejection,
+)
 
 GRACE_S = 0.05
 
@@ -110,7 +118,7 @@ class _Connection(asyncio.Protocol):
         # Pack all commands before sending any: half of a call would shift the replies of all later
         # calls.
         packed = [
-            one.packed() if type(one) is Spelled and len(one) >= LONG else _pack(one)
+            one.packed() if type(one) is Preformatted and len(one) >= LONG else _pack(one)
             for one in commands
         ]
         if not self._unsent:
@@ -159,7 +167,7 @@ class _Connection(asyncio.Protocol):
             return  # the caller was cancelled
         for one in replies:
             if isinstance(one, hiredis.HiredisError):
-                error = refusal(str(one))
+                error = rejection(str(one))
                 future.set_exception(error)
                 if isinstance(error, ScriptUnknown):
                     self.close()  # the next call connects anew and loads the scripts

@@ -14,7 +14,7 @@ from storage.redis.fills import Fills, together
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.values import CachedValues, Load, Question, View, answers, columns
-from storage.redis.wire import AWAY, Reply
+from storage.redis.wire import UNAVAILABLE, Reply
 
 NOTHING = packing.pending_value(())
 """The cached value of a viewer without pending writes."""
@@ -36,8 +36,10 @@ class OwnWrites:
     pipeline in order, so both reads take one round trip; a cluster needs two.
     """
 
-    def __init__(self, worn: Pending, redis: Redis, leases: Leases, keys: Keys, ttl_s: int) -> None:
-        self._worn = worn
+    def __init__(
+        self, inner: Pending, redis: Redis, leases: Leases, keys: Keys, ttl_s: int
+    ) -> None:
+        self._inner = inner
         self._redis = redis
         self._fills = Fills(redis, leases)
         self._values = CachedValues[Collection[UserId]](
@@ -126,7 +128,7 @@ class OwnWrites:
 
     async def _fill(self, viewer: UserId) -> Collection[UserId]:
         del self._filling[viewer]  # a later caller may have written since
-        load = self._worn.of
+        load = self._inner.of
         question = Question([viewer], self._values, self._view, load, load)
         try:
             (found,) = await self._fills.filled([question])
@@ -148,13 +150,15 @@ class _Part(Generic[A]):
         self.found: dict[UserId, A | None] = answers(question.users, replies, question.view)
         self._own = own
         self._users = list(dict.fromkeys(question.users))  # each user is read once
-        self._away = {u for u, reply in zip(question.users, replies, strict=True) if reply is AWAY}
+        self._away = {
+            u for u, reply in zip(question.users, replies, strict=True) if reply is UNAVAILABLE
+        }
 
     @property
     def missing(self) -> list[UserId]:
         """The users whose values can be filled."""
-        found, own, away = self.found, self._own, self._away
-        return [u for u in self._users if not (u in found or u in own or u in away)]
+        found, own, unavailable = self.found, self._own, self._away
+        return [u for u in self._users if not (u in found or u in own or u in unavailable)]
 
     @property
     def unanswered(self) -> list[UserId]:

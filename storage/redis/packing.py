@@ -143,7 +143,7 @@ def bounds(window: Window) -> tuple[bytes, bytes]:
     return _ENTRY.pack(*max(window.after, _FIRST)), _ENTRY.pack(*max(window.before, _FIRST))
 
 
-def stretch(window: Window, page: Page) -> bytes:
+def page_range(window: Window, page: Page) -> bytes:
     """The page of a window as a page range. If the list goes on, the page's last entry becomes the
     end position, where the next range begins."""
     new, old = bounds(window)

@@ -12,7 +12,7 @@ from redis.asyncio import Redis as RedisPy
 from redis.exceptions import RedisError, ResponseError
 
 from storage.redis.scripts import sent_whole
-from storage.redis.wire import Command, Reply, WireError, refusal, rejoined, singly
+from storage.redis.wire import Command, Reply, WireError, rejection, rejoined, singly
 from storage.settings import StorageSettings
 
 
@@ -42,7 +42,7 @@ class PooledWire:
                     raise reply
             return replies
         except ResponseError as error:
-            raise refusal(str(error)) from error
+            raise rejection(str(error)) from error
         except (RedisError, OSError, TimeoutError) as error:
             raise WireError(str(error)) from error
 

@@ -27,19 +27,19 @@ class CachedProfiles:
 
     def __init__(
         self,
-        worn: Profiles,
+        inner: Profiles,
         own: OwnWrites,
         keys: Keys,
         ttl_s: int,
     ) -> None:
-        self._worn = worn
+        self._inner = inner
         self._own = own
         self._values = CachedValues[Profile](
             keys.all_profiles,
             pack=packing.profile_value,
             ttl_s=lambda _: min(ttl_s, PROFILE_TTL_S),
         )
-        self._load = partial(worn.of, viewer=None)
+        self._load = partial(inner.of, viewer=None)
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
         question = self.question(users, viewer)._replace(view=_COLUMNS)
@@ -60,5 +60,5 @@ class CachedProfiles:
         self, users: Sequence[UserId], viewer: UserId | None
     ) -> Question[Profile, Profile]:
         """The same as a question, to be asked in one round trip with others."""
-        read = partial(self._worn.of, viewer=viewer)
+        read = partial(self._inner.of, viewer=viewer)
         return Question(users, self._values, _WHOLE, self._load, read)

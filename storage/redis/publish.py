@@ -17,7 +17,7 @@ from storage.redis.connection import Debt, Redis, unlink_all
 from storage.redis.keys import Keys, beyond, lease
 from storage.redis.leases import forget, forget_or_owe
 from storage.redis.scripts import CALL, UPDATE_RELATIONS
-from storage.redis.wire import AWAY, FORGET, Command
+from storage.redis.wire import FORGET, UNAVAILABLE, Command
 
 _AHEAD, _BEHIND = 0, 1
 
@@ -45,12 +45,12 @@ class RedisCaches:
         about = [*self._both_sides(edge, back), *_forgotten(owners, self._owner_keys)]
         if any(step.turned for step in decision.steps):
             about = [*self._both_sides(back, edge), *about]
-        away: Set[UserId] = {user for user, _ in about}  # if cancelled: maybe sent
+        unavailable: Set[UserId] = {user for user, _ in about}  # if cancelled: maybe sent
         try:
-            away = await self._told(about)
+            unavailable = await self._told(about)
         finally:
-            if away:
-                self._owe(away)
+            if unavailable:
+                self._owe(unavailable)
 
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         sources = dict.fromkeys(change.pair.source for change in changes)
@@ -109,7 +109,9 @@ class RedisCaches:
             replies = await self._redis.partly([command for _, command in about])
         except Unavailable:
             return {user for user, _ in about}
-        return {user for (user, _), reply in zip(about, replies, strict=True) if reply is AWAY}
+        return {
+            user for (user, _), reply in zip(about, replies, strict=True) if reply is UNAVAILABLE
+        }
 
     def _owe(self, users: Iterable[UserId]) -> None:
         """Record pending invalidations of all that may be stale for these users, with the leases: a

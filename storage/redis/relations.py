@@ -20,7 +20,7 @@ from storage.redis.fills import spread
 from storage.redis.keys import Keys, lease
 from storage.redis.leases import Leases
 from storage.redis.scripts import CALL, FILL_RELATIONS
-from storage.redis.wire import AWAY, Command, Reply, Spelled
+from storage.redis.wire import UNAVAILABLE, Command, Preformatted, Reply
 
 _BOTH = packing.FORWARD | packing.BACK
 
@@ -37,14 +37,14 @@ class CachedRelations:
 
     def __init__(
         self,
-        worn: PostgresRelations,
+        inner: PostgresRelations,
         redis: Redis,
         leases: Leases,
         keys: Keys,
         ttl_s: int,
         most: int,
     ) -> None:
-        self._worn = worn
+        self._inner = inner
         self._redis = redis
         self._leases = leases
         self._keys = keys
@@ -61,7 +61,7 @@ class CachedRelations:
                 return list(map(packing.relations_in, replies))  # nearly always
             held = list(map(_believed, markers, replies))
             is_missing = [
-                answer is None and reply is not AWAY
+                answer is None and reply is not UNAVAILABLE
                 for answer, reply in zip(held, replies, strict=True)
             ]
             missing = list(compress(checks, is_missing))
@@ -73,7 +73,7 @@ class CachedRelations:
         except Unavailable as error:
             if error.part != PART:
                 raise
-            return await self._worn.between(checks)
+            return await self._inner.between(checks)
         return await self._completed(checks, found)
 
     async def _held(
@@ -85,10 +85,10 @@ class CachedRelations:
         return list(map(_believed, _markers(values), values))
 
     def _read(self, check: Check) -> Command:
-        user, others, spelled = check
+        user, others, preformatted = check
         key = self._keys.relations(user)
-        if spelled:
-            return Spelled(("HMGET", key, *spelled, packing.MARKER))
+        if preformatted:
+            return Preformatted(("HMGET", key, *preformatted, packing.MARKER))
         return ("HMGET", key, *others, packing.MARKER)
 
     async def _fill(self, missing: Sequence[Check]) -> list[_Held | None]:
@@ -102,7 +102,7 @@ class CachedRelations:
 
     async def _fills(self, users: Sequence[UserId], tokens: Mapping[str, str]) -> list[Command]:
         commands: list[Command] = []
-        for user, around in (await self._worn.around(users, self._most)).items():
+        for user, around in (await self._inner.around(users, self._most)).items():
             key = self._keys.relations(user)
             fields = packing.relation_fields(around)
             head = (CALL, FILL_RELATIONS, 2, key, lease(key), tokens[key], spread(self._ttl_s))
@@ -119,7 +119,7 @@ class CachedRelations:
         whales = [c for c, held in zip(checks, sides, strict=True) if held == packing.FORWARD]
         unheld = [c for c, held in zip(checks, sides, strict=True) if not held & packing.FORWARD]
         backs = iter(await self._from_others(whales) if whales else ())
-        plain = iter(await self._worn.between(unheld) if unheld else ())
+        plain = iter(await self._inner.between(unheld) if unheld else ())
         return [
             next(plain)
             if held is None or not held.sides & packing.FORWARD
@@ -136,21 +136,21 @@ class CachedRelations:
         try:
             held = await self._held(turned)
         except Unavailable:
-            return await self._worn.between(whales)
+            return await self._inner.between(whales)
         known = [h.relations[0].turned if h and h.sides & packing.FORWARD else None for h in held]
         unknown = [
             Check(turn.others[0], [turn.user])
             for turn, relation in zip(turned, known, strict=True)
             if relation is None
         ]
-        rest = iter(await self._worn.between(unknown) if unknown else ())
+        rest = iter(await self._inner.between(unknown) if unknown else ())
         flat = iter([relation or next(rest)[0] for relation in known])
         return [[next(flat) for _ in check.others] for check in whales]
 
 
 def _markers(replies: Sequence[Reply]) -> list[bytes | None]:
     """Remove and return the last field of each reply. Popping avoids copying a thousand values."""
-    return [None if reply is AWAY else reply.pop() for reply in replies]
+    return [None if reply is UNAVAILABLE else reply.pop() for reply in replies]
 
 
 def _believed(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | None:

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from graph.edge import UserId
-from storage.redis.wire import MANY, Command, Reply, Spelled
+from storage.redis.wire import MANY, Command, Preformatted, Reply
 
 V = TypeVar("V")
 A = TypeVar("A")
@@ -76,4 +76,4 @@ def answers(users: Sequence[UserId], replies: Sequence[Reply], view: View[V, A])
 
 def whole(keys: Sequence[str]) -> list[Command]:
     """A command that reads these keys' values in one reply."""
-    return [Spelled((MANY, *keys))] if keys else []
+    return [Preformatted((MANY, *keys))] if keys else []

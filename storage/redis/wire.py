@@ -19,8 +19,8 @@ class _Lengths(dict[int, str]):
     """The protocol's separator before a text of each length."""
 
     def __missing__(self, length: int) -> str:
-        spelled = self[length] = f"\r\n${length}\r\n"
-        return spelled
+        preformatted = self[length] = f"\r\n${length}\r\n"
+        return preformatted
 
 
 _LENGTHS = _Lengths()
@@ -29,7 +29,7 @@ _LENGTHS = _Lengths()
 LONG = 64
 
 
-class Spelled(tuple[str, ...]):
+class Preformatted(tuple[str, ...]):
     """A preformatted command: all its arguments are ASCII text."""
 
     __slots__ = ()
@@ -45,14 +45,14 @@ class Spelled(tuple[str, ...]):
         return f"*{len(self)}{''.join(pieces)}\r\n".encode()
 
 
-class _Away:
+class _Unavailable:
     __slots__ = ()
 
     def __bool__(self) -> bool:
         return False
 
 
-AWAY: Reply = _Away()
+UNAVAILABLE: Reply = _Unavailable()
 """The reply of a server that is unavailable. False, like a missing value."""
 
 
@@ -77,7 +77,7 @@ class ScriptUnknown(WireError):
     """The server has lost a script that was loaded when the connection was made."""
 
 
-def refusal(text: str) -> WireError:
+def rejection(text: str) -> WireError:
     """The exception for a server's error message."""
     match text.split(" "):
         case ["MOVED" | "ASK" as kind, _, address]:
@@ -114,7 +114,7 @@ def _rejoined(command: Command, turns: Iterator[Reply]) -> Reply:
         return list(islice(turns, len(command) - 1))
     if command[0] == FORGET:
         counts = list(islice(turns, len(command) - 1))
-        return AWAY if AWAY in counts else sum(counts)
+        return UNAVAILABLE if UNAVAILABLE in counts else sum(counts)
     return next(turns)
 
 

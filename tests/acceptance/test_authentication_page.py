@@ -20,7 +20,7 @@ from gateway.authentication import Authentication, AuthenticationSettings, Ident
 from gateway.bearer import TOKEN_CHARS_MAX
 from gateway.config import read_config
 from gateway.headers import Headers
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from gateway.jwks_url import JwksUrl
 from gateway.token_keys import RSA_BITS_MAX, RSA_BITS_MIN
 from tests.acceptance.test_identity_provider import FOLDER
@@ -88,7 +88,7 @@ def test_secrets_are_rotated_as_the_page_says() -> None:
     )
     token = jwt.encode({"sub": "42", "exp": time.time() + 60}, old)
     assert identified(token, KITH_JWT_SECRET=f"{new}\n{old}") == Identity(42)
-    with pytest.raises(HttpRefusal):
+    with pytest.raises(HttpRejection):
         identified(token, KITH_JWT_SECRET=new)
 
 
@@ -208,10 +208,10 @@ async def test_tokens_of_a_provider_hold_with_the_settings_of_the_page(
 
         assert identify() == Identity(42)
         assert identify(**NOBODYS, **AS_SERVICE[name]) == Identity(None, True)
-        with pytest.raises(HttpRefusal, match="Invalid issuer"):
+        with pytest.raises(HttpRejection, match="Invalid issuer"):
             identify(iss=claims["iss"] + "other")
         if "aud" in claims:
-            with pytest.raises(HttpRefusal, match="Audience"):
+            with pytest.raises(HttpRejection, match="Audience"):
                 identify(aud="another")
 
 
@@ -289,7 +289,7 @@ def test_the_page_explains_each_message(tmp_path: Path) -> None:
                 token = jwt.encode(claims, SECRET, algorithm)
             case _:
                 token = jwt.encode({**claims, **changes}, secret)
-        with pytest.raises(HttpRefusal) as caught:
+        with pytest.raises(HttpRejection) as caught:
             authentication.identify(bearer(token))
         pattern = ".*".join(map(re.escape, message.split("…")))
         assert re.match(pattern.replace(r"\ .*", ".*"), caught.value.message), message

@@ -12,7 +12,7 @@ from graph.account import PrivacyChange
 from graph.edge import FOLLOWS, Flags, Kind, UserId
 from graph.page import ListKind
 from graph.relation import kinds_of
-from graph.visibility import Access, Audience, Privacy, Standing, access, standing
+from graph.visibility import Access, Audience, Privacy, ViewerRole, access, viewer_role_of
 from storage.stores import Stores
 from tests.edges import edges
 from tests.gateway import Gateway
@@ -68,23 +68,23 @@ class World:
     def kind(self, source: int, target: int) -> Kind:
         return self.kinds.get((source, target), Kind.NONE)
 
-    def barred(self, viewer: int | None, user: int) -> bool:
+    def blocked_counts(self, viewer: int | None, user: int) -> bool:
         """Whether there is a block between a viewer and somebody."""
         if viewer is None:
             return False
         return Kind.BLOCK in (self.kind(viewer, user), self.kind(user, viewer))
 
-    def standing(self, viewer: int | None, owner: int) -> Standing:
+    def viewer_role_of(self, viewer: int | None, owner: int) -> ViewerRole:
         if viewer == SERVICE:
-            return Standing.SERVICE
+            return ViewerRole.SERVICE
         if viewer == owner:
-            return Standing.OWNER
+            return ViewerRole.OWNER
         if viewer is None:
-            return Standing.STRANGER
-        return standing(kinds_of(self.kind(viewer, owner), self.kind(owner, viewer)))
+            return ViewerRole.STRANGER
+        return viewer_role_of(kinds_of(self.kind(viewer, owner), self.kind(owner, viewer)))
 
     def access(self, kind: ListKind, viewer: int | None, owner: int) -> Access:
-        return access(kind, self.privacy[owner], self.standing(viewer, owner))
+        return access(kind, self.privacy[owner], self.viewer_role_of(viewer, owner))
 
     def entries(self, kind: ListKind, viewer: int | None, owner: int) -> set[int]:
         """Who stands in a list, to this viewer."""
@@ -99,7 +99,7 @@ class World:
             case ListKind.FRIENDS:
                 both = {Kind.FOLLOW}
                 found = {u for u in USERS if {self.kind(owner, u), self.kind(u, owner)} == both}
-        return {user for user in found if not self.barred(viewer, user)}
+        return {user for user in found if not self.blocked_counts(viewer, user)}
 
     def followed(self, viewer: int | None, user: int) -> bool:
         return viewer is not None and self.kind(viewer, user) in FOLLOWS

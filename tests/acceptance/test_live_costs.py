@@ -10,7 +10,7 @@ import pytest
 from graph.edge import UserId
 from resolvers import live
 from resolvers.scope import Limits, Scope
-from storage.redis import bell
+from storage.redis import change_notifier
 from storage.stores import Stores
 from tests.graphs import drain_all, follows
 from tests.waiting import until
@@ -34,7 +34,7 @@ async def readers(stores: Stores) -> int:
 async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bell, "BLOCK_MS", BLOCK_MS)
+    monkeypatch.setattr(change_notifier, "BLOCK_MS", BLOCK_MS)
     ear = Ear(monkeypatch)
     async with AsyncExitStack() as stack:
         waiting = []
@@ -70,13 +70,13 @@ class Ear:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reads = 0
-        hear = bell.Bell._heard
+        hear = change_notifier.ChangeNotifier._heard
 
         async def heard(*args: Any) -> bytes:
             self.reads += 1
             return await hear(*args)
 
-        monkeypatch.setattr(bell.Bell, "_heard", heard)
+        monkeypatch.setattr(change_notifier.ChangeNotifier, "_heard", heard)
 
 
 async def has_waited_again(ear: Ear) -> bool:
@@ -85,7 +85,7 @@ async def has_waited_again(ear: Ear) -> bool:
 
 async def all_read(stores: Stores) -> bool:
     """Whether everybody has looked once, and the reader is there."""
-    waiting = stores.interests._waiting.values()
-    looked = not any(one._news.is_set() for interests in waiting for one in interests)
+    waiting = stores.subscriptions._waiting.values()
+    looked = not any(one._news.is_set() for subscriptions in waiting for one in subscriptions)
     opened = (await stores.redis.pipe([("EXISTS", f"kith:public:feed:{SUBSCRIBERS}")]))[0]
     return bool(opened) and looked and await readers(stores) == 1

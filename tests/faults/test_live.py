@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 
 from gateway.connections import StreamLimits
-from storage.redis import bell
+from storage.redis import change_notifier
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.cable import cable_to
@@ -29,7 +29,7 @@ LONG = f"subscription {{ countsChanged(userId: 7) {{ {PAGES} }} }}"
 
 @pytest.fixture(autouse=True)
 def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bell, "PAUSE_S_MAX", 0.05)
+    monkeypatch.setattr(change_notifier, "PAUSE_S_MAX", 0.05)
 
 
 async def test_what_happens_while_redis_cannot_be_reached_is_heard_afterwards(
@@ -71,7 +71,7 @@ async def test_a_redis_that_comes_back_empty_gives_a_resync(
 async def test_a_bell_that_was_trimmed_wakes_everybody(
     storage_settings: StorageSettings, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bell, "BELL_MAX", 1)
+    monkeypatch.setattr(change_notifier, "BELL_MAX", 1)
     async with live_gateway(storage_settings) as live, live.socket() as socket:
         await socket.subscribe(COUNTS)
         assert (await socket.data())["countsChanged"]["followerCount"] == 0

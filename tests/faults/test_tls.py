@@ -36,7 +36,7 @@ async def test_one_server_serves_everything_over_tls(
         settings = replace(storage_settings, redis_url=url, hot_ttl_ms=5_000)
         async with open_stores(settings) as stores:
             assert stores.memory is None, "it has no one connection to remember by"
-            with stores.interests.of(TWO) as interest:
+            with stores.subscriptions.of(TWO) as subscription:
                 await follows(stores, *((fan, TWO) for fan in FANS))
                 await stores.lanes.woken()
                 queue = arq_redis(settings)
@@ -45,7 +45,7 @@ async def test_one_server_serves_everything_over_tls(
                 assert [list(job.args) for job in jobs] == [[lane_of(TWO)]]
                 await drain_all(stores)
                 async with asyncio.timeout(DEADLINE_S):
-                    await interest.news()
+                    await subscription.news()
             assert await are_cached(stores)
             assert stores.redis.failures == 0
 

@@ -15,7 +15,6 @@ from graph.pace import Pace
 from graph.page import ListKind
 from graph.receipt import AlreadyNoted, Request, keyed_id
 from graph.visibility import Audience, Privacy
-from storage.finishing import Finishing
 from storage.plain_profiles import PlainColumn, PlainProfiles
 from storage.ports import Accounts, Profile, Profiles
 from storage.postgres.accounts import PostgresAccounts
@@ -28,6 +27,7 @@ from storage.redis.leases import Leases
 from storage.redis.own_writes import OwnWrites
 from storage.redis.profiles import CachedProfiles
 from storage.settings import StorageSettings
+from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores
 from tests.graphs import drain_all, follows, users
 
@@ -181,12 +181,12 @@ class Stop:
 class GatedProfiles(Stop):
     """Profiles whose reads stop."""
 
-    def __init__(self, worn: Profiles) -> None:
+    def __init__(self, inner: Profiles) -> None:
         super().__init__()
-        self._worn = worn
+        self._inner = inner
 
     async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
-        found = await self._worn.of(users, viewer)
+        found = await self._inner.of(users, viewer)
         await self.stop()
         return found
 
@@ -194,12 +194,12 @@ class GatedProfiles(Stop):
 class Gated(Stop):
     """Accounts whose writes stop."""
 
-    def __init__(self, worn: Accounts) -> None:
+    def __init__(self, inner: Accounts) -> None:
         super().__init__()
-        self._worn = worn
+        self._inner = inner
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        return await self._worn.of(users)
+        return await self._inner.of(users)
 
     async def set_privacy(
         self,
@@ -208,7 +208,7 @@ class Gated(Stop):
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        saved = await self._worn.set_privacy(user, change, request, pace)
+        saved = await self._inner.set_privacy(user, change, request, pace)
         await self.stop()
         return saved
 
@@ -228,16 +228,16 @@ class Broken(Gated):
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        await self._worn.set_privacy(user, change, request, pace)
+        await self._inner.set_privacy(user, change, request, pace)
         raise Unavailable("PostgreSQL")
 
 
-def cached(worn: Accounts, stores: Stores, profiles: Profiles | None = None) -> CachedAccounts:
+def cached(inner: Accounts, stores: Stores, profiles: Profiles | None = None) -> CachedAccounts:
     leases = Leases(stores.redis, LEASE_MS, 1)
     own = OwnWrites(PostgresPending(stores.postgres), stores.redis, leases, KEYS, 60)
     profiles = profiles or PostgresProfiles(stores.postgres)
     both = CachedProfiles(profiles, own, KEYS, 3600)
-    return CachedAccounts(worn, both, stores.redis, KEYS, stores.events, Finishing())
+    return CachedAccounts(inner, both, stores.redis, KEYS, stores.events, ShieldedTasks())
 
 
 @pytest.fixture

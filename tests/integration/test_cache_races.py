@@ -19,7 +19,6 @@ from graph.relation import RelationColumn
 from graph.transitions import follow, unfollow
 from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
-from storage.finishing import Finishing
 from storage.ports import Check, EdgeChange, Lists, Pending, Profile, Profiles
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
@@ -35,10 +34,11 @@ from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
 from storage.redis.pooled import PooledWire
 from storage.redis.profiles import CachedProfiles
+from storage.redis.range_cache import RangeCache
 from storage.redis.relations import CachedRelations
-from storage.redis.stretches import Stretches
 from storage.redis.wire import Command, Reply, Wire
 from storage.settings import StorageSettings
+from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores
 from tests.cable import Cable, cable_to
 from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
@@ -124,10 +124,10 @@ class Bench:
         return Leases(self.stores.redis, LEASE_MS, 30)
 
     def relations(self, leases: Leases | None = None) -> tuple[CachedRelations, GatedRelations]:
-        worn = GatedRelations(self.stores.postgres)
+        inner = GatedRelations(self.stores.postgres)
         redis = self.stores.redis
-        cached = CachedRelations(worn, redis, leases or self.leases, KEYS, TTL_S, self.most)
-        return cached, worn
+        cached = CachedRelations(inner, redis, leases or self.leases, KEYS, TTL_S, self.most)
+        return cached, inner
 
     async def hash_sides(self, user: int) -> int | None:
         """Which directions a user's hash holds; None if there is none."""
@@ -280,7 +280,7 @@ def cached_lists(
 ) -> CachedLists:
     redis = redis or bench.stores.redis
     own = own_writes(bench, pending, redis)
-    stretches = Stretches(redis, bench.leases, 500)
+    stretches = RangeCache(redis, bench.leases, 500)
     return CachedLists(tables, own, stretches, KEYS, TTL_S, most)
 
 
@@ -510,7 +510,7 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
     relations, tables = bench.relations()
     assert await state(relations, 1, 2) == [(0, 0)]
     caches = GatedCaches(stores)
-    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes, Finishing())
+    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes, ShieldedTasks())
     writer = asyncio.create_task(edges.change(as_pair(1, 2), follow(PLENTY)))
     await caches.gate.reached()
     writer.cancel()
@@ -819,21 +819,21 @@ async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(
 class BusyWire:
     """Keeps `Wire`; somebody comes to owe the same key again in the moment in which it is paid."""
 
-    def __init__(self, worn: Wire) -> None:
-        self._worn = worn
+    def __init__(self, inner: Wire) -> None:
+        self._inner = inner
         self.round_trips = 0
         self.redis: GuardedRedis | None = None
 
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
-        replies = await self._worn.send(commands)
+        replies = await self._inner.send(commands)
         if self.redis is not None and commands[0][0] == "UNLINK":
-            await self._worn.send([("SET", "kith:old", "old again")])
+            await self._inner.send([("SET", "kith:old", "old again")])
             self.redis.owe(["kith:old"])
             self.redis = None
         return replies
 
     async def close(self) -> None:
-        await self._worn.close()
+        await self._inner.close()
 
 
 async def test_a_debt_made_while_it_is_paid_is_paid_again(

@@ -12,9 +12,9 @@ from graph.account_state import AccountState
 from graph.counts import Counts
 from graph.edge import Flags, Kind, UserId
 from graph.lane import ALL_LANES
-from storage.postgres import departures, locks
+from storage.postgres import absent_follower_counts, locks
+from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.bulk_load import bulk_load
-from storage.postgres.departures import Departures
 from storage.postgres.drift import DriftKind
 from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.verify import verify
@@ -24,7 +24,7 @@ from storage.stores import Stores
 from tests.edges import edges
 from tests.graphs import drain_all
 from tests.loads import write_edges
-from workers.departures import count_departures
+from workers.absent_follower_counts import count_departures
 from workers.erasures import erase
 
 PEOPLE = [UserId(user) for user in range(1, 8)]
@@ -59,7 +59,7 @@ async def anything(stores: Stores, chance: random.Random) -> None:
     elif what < 0.9:
         await asyncio.gather(*map(stores.drain.lane, ALL_LANES))
     else:
-        await stores.departures.count_anew(1)
+        await stores.absent_follower_counts.count_anew(1)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -98,13 +98,13 @@ async def test_counting_and_draining_do_not_meet(
 async def test_a_turn_is_bounded_by_edges_and_who_follows_more_is_counted_alone(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(departures, "EDGES_MAX", 3)
+    monkeypatch.setattr(absent_follower_counts, "EDGES_MAX", 3)
     follows = {1: (4, 5), 2: (4,), 3: (4, 5, 6, 7), 4: (5,)}
     await edges(stores, {(a, b): Kind.FOLLOW for a, others in follows.items() for b in others})
     await drain_all(stores)
     for user in follows:
         await stores.states.change(UserId(user), AccountState.DEACTIVATED)
-    turns = [(await stores.departures.count_anew(5)).accounts for _ in range(4)]
+    turns = [(await stores.absent_follower_counts.count_anew(5)).accounts for _ in range(4)]
     assert turns == [2, 1, 1, 0]
 
 
@@ -112,8 +112,8 @@ async def test_two_do_not_count_at_once(stores: Stores) -> None:
     await stores.states.change(PEOPLE[0], AccountState.DEACTIVATED)
     async with stores.postgres.connection() as other, other.transaction():
         await other.row("SELECT pg_advisory_xact_lock($1, 0)", locks.DEPARTURES)
-        assert (await stores.departures.count_anew(5)).accounts == 0
-    assert (await stores.departures.count_anew(5)).accounts == 1
+        assert (await stores.absent_follower_counts.count_anew(5)).accounts == 0
+    assert (await stores.absent_follower_counts.count_anew(5)).accounts == 1
 
 
 async def test_until_they_are_counted_short_lists_are_looked_up(stores: Stores) -> None:
@@ -131,7 +131,9 @@ async def test_the_totals_of_long_lists_are_forgotten_when_they_are_counted(
 ) -> None:
     await edges(stores, {(2, 1): Kind.FOLLOW, (3, 1): Kind.FOLLOW})
     await drain_all(stores)
-    strict = replace(stores, departures=Departures(stores.postgres, followers_max=1))
+    strict = replace(
+        stores, absent_follower_counts=AbsentFollowerCounts(stores.postgres, followers_max=1)
+    )
     key = Keys(storage_settings.space).profile(PEOPLE[0])
     for store, state, left in (
         (strict, AccountState.DEACTIVATED, 0),

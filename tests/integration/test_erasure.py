@@ -183,14 +183,14 @@ class StopError(Exception):
 class Stopping:
     """Edges of which only so many more are changed; and one more, which nobody hears of."""
 
-    def __init__(self, worn: Edges, more: int) -> None:
-        self._worn, self.more = worn, more
+    def __init__(self, inner: Edges, more: int) -> None:
+        self._inner, self.more = inner, more
 
     async def change(self, *args: Any) -> Decision:
         self.more -= 1
         if self.more < 0:
             raise StopError
-        decision = await self._worn.change(*args)
+        decision = await self._inner.change(*args)
         if self.more == 0:
             raise StopError
         return decision

@@ -7,7 +7,7 @@ import strawberry
 from graphql import GraphQLError
 from strawberry.extensions import SchemaExtension
 
-from engine import Engine, EngineSettings, Refused
+from engine import Engine, EngineSettings, Rejected
 from schema.errors import formatted
 from tests.small_graph import Query, answered, schema
 
@@ -36,7 +36,7 @@ def test_the_cache_is_bounded_by_characters_too() -> None:
 def test_a_refused_document_takes_no_place_in_the_cache() -> None:
     engine = Engine(schema, EngineSettings(cached_documents=1))
     good = engine.prepare("{ who }")
-    with pytest.raises(Refused):
+    with pytest.raises(Rejected):
         engine.prepare("{ stranger }")
     assert engine.prepare("{ who }") is good
 

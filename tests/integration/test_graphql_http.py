@@ -9,7 +9,7 @@ import pytest
 
 from gateway.graphql_http import GraphQLEndpoint, HttpLimits
 from gateway.headers import Headers
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from schema.errors import formatted
 from tests.small_graph import Context, endpoint, executor
 
@@ -188,7 +188,7 @@ async def test_a_browser_without_a_page_is_answered_like_any_caller(
 
 async def test_a_refusal_of_the_context_is_answered_with_its_status_and_headers() -> None:
     def nobody(_: Headers) -> object:
-        raise HttpRefusal(401, "UNAUTHENTICATED", "No.", {"www-authenticate": "Bearer"})
+        raise HttpRejection(401, "UNAUTHENTICATED", "No.", {"www-authenticate": "Bearer"})
 
     async with client_of(GraphQLEndpoint(executor(), nobody, formatted)) as client:
         response = await client.post("/graphql", json=WELL_FORMED)

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from graphql import get_introspection_query
 
-from engine import Engine, EngineSettings, Refused, Stage
+from engine import Engine, EngineSettings, Rejected, Stage
 from tests.small_graph import answered, endpoint, schema
 
 # Far above what any of these takes (0.2 s), far below what the unbounded ones took (minutes).
@@ -110,7 +110,7 @@ def test_a_document_that_is_too_much_work_to_validate_is_told_so() -> None:
         (HOSTILE["many equal fields in fragments"], Stage.LIMITS, "too often to be validated"),
         (HOSTILE["many mistakes"], Stage.VALIDATION, "Too many validation errors"),
     ):
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(Rejected) as caught:
             engine.prepare(document)
         assert caught.value.stage is stage
         assert said in caught.value.errors[-1].message
@@ -118,7 +118,7 @@ def test_a_document_that_is_too_much_work_to_validate_is_told_so() -> None:
 
 def test_a_document_of_too_many_tokens_is_not_parsed_to_its_end() -> None:
     engine = Engine(schema, EngineSettings(max_tokens=5))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(Rejected) as caught:
         engine.prepare('{ user(id: "1") { id } }')
     assert caught.value.stage is Stage.PARSE
     assert "more than 5 tokens" in caught.value.errors[0].message

@@ -7,7 +7,7 @@ import pytest
 from graph.edge import Flags, Kind, Millis, Pair, UserId
 from graph.page import ListKind, OwnListKind, Position, Window
 from graph.transitions import follow, mute
-from storage.ports import Remark, Side, Whispers
+from storage.ports import EdgeNote, Side, Whispers
 from storage.stores import Stores
 from tests.edges import edges
 from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, users
@@ -95,9 +95,9 @@ async def test_blocks_are_counted_in_every_kind_of_list(stores: Stores) -> None:
     await follows(stores, (1, 2), (1, 3), (2, 1), (4, 1), (1, 5), (5, 1))
     await edges(stores, {(9, 2): Kind.BLOCK, (3, 9): Kind.BLOCK, (9, 4): Kind.BLOCK})
     await drain_all(stores)
-    for kind, barred in zip(ListKind, (2, 2, 1), strict=True):
-        found = await stores.overlaps.barred(kind, users(1, 7), UserId(9))
-        assert found == {1: barred, 7: 0}
+    for kind, blocked_counts in zip(ListKind, (2, 2, 1), strict=True):
+        found = await stores.overlaps.blocked_counts(kind, users(1, 7), UserId(9))
+        assert found == {1: blocked_counts, 7: 0}
 
 
 async def test_notes_are_of_the_edges_that_have_one(stores: Stores) -> None:
@@ -105,4 +105,4 @@ async def test_notes_are_of_the_edges_that_have_one(stores: Stores) -> None:
     await stores.edges.change(as_pair(1, 2), mute(until))
     await stores.edges.change(as_pair(1, 3), follow(PLENTY))
     pairs = [Pair(UserId(1), UserId(other)) for other in (2, 3, 4)]
-    assert await stores.remarks.of(pairs) == {pairs[0]: Remark(None, until)}
+    assert await stores.edge_notes.of(pairs) == {pairs[0]: EdgeNote(None, until)}

@@ -17,7 +17,7 @@ from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
-from storage.redis.stretches import STRETCHES_MAX, TTL_S, Stretches
+from storage.redis.range_cache import STRETCHES_MAX, TTL_S, RangeCache
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -65,7 +65,7 @@ class Shelf:
         leases = Leases(self.redis, 60_000, 0)
         pending = PostgresPending(self.stores.postgres)
         own = OwnWrites(pending, self.redis, leases, KEYS, 60)
-        return CachedLists(tables, own, Stretches(self.redis, leases, stretch), KEYS, 3600, most)
+        return CachedLists(tables, own, RangeCache(self.redis, leases, stretch), KEYS, 3600, most)
 
     async def hold(self, head: Page) -> None:
         """As if a fill had just happened."""

@@ -33,7 +33,7 @@ STATEMENTS = {
         "account_states",
         "accounts",
         "affinity",
-        "departures",
+        "absent_follower_counts",
         "edges",
         "erasures",
         "lists",
@@ -627,10 +627,10 @@ async def test_who_is_absent_is_looked_up_in_one_pass_over_an_index(planner: Pla
 
 async def test_counting_who_has_gone_reads_their_own_edges(planner: Planner) -> None:
     accounts = 5
-    steps = await planner.steps("departures", "waiting", accounts)
+    steps = await planner.steps("absent_follower_counts", "waiting", accounts)
     assert_by_index(steps)
     assert looked_at(steps, "account") == accounts
-    steps = await planner.steps("departures", "count_anew", accounts, 1000, 2000)
+    steps = await planner.steps("absent_follower_counts", "count_anew", accounts, 1000, 2000)
     assert_by_index(steps)
     assert looked_at(steps, "following") <= accounts * (FOLLOWS + 2)
     assert_probed(steps, "follower", accounts * (FOLLOWS + 2))  # one of them is the star's

@@ -17,7 +17,7 @@ from jwt.utils import base64url_encode
 
 from gateway.authentication import Authentication, AuthenticationSettings, Identity
 from gateway.headers import Headers
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from gateway.jwks_url import JwksUrl, check_jwks_url
 from graph.errors import Unavailable
 from tests.jwks import PrivateKey, Provider, identity_provider, jwk, signed
@@ -55,7 +55,7 @@ async def provider() -> AsyncIterator[Provider]:
 
 
 async def refusal(authentication: Authentication, headers: Headers) -> tuple[int, str]:
-    with pytest.raises(HttpRefusal) as caught:
+    with pytest.raises(HttpRejection) as caught:
         await authentication.authenticate(headers)
     return caught.value.status, caught.value.code
 
@@ -63,12 +63,12 @@ async def refusal(authentication: Authentication, headers: Headers) -> tuple[int
 async def knows(authentication: Authentication, headers: Headers) -> bool:
     try:
         return authentication.identify(headers) == Identity(42)
-    except HttpRefusal:
+    except HttpRejection:
         return False
 
 
 UNKNOWN = (401, "UNAUTHENTICATED")
-AWAY = (503, "IDENTITY_PROVIDER_UNAVAILABLE")
+UNAVAILABLE = (503, "IDENTITY_PROVIDER_UNAVAILABLE")
 
 
 async def test_keys_are_there_from_the_start_and_known_ones_wait_for_nothing(
@@ -165,7 +165,7 @@ async def test_the_last_good_keys_stay_when_the_url_gives_none(
     settings = {"fetch_deadline_ms": deadline_ms, "wait_ms": 20_000}
     async with authenticating(provider, **settings) as authentication:
         break_it(provider)
-        assert await refusal(authentication, token(TWO, "two")) == AWAY
+        assert await refusal(authentication, token(TWO, "two")) == UNAVAILABLE
         assert provider.requests == 2
         assert authentication.identify(token(ONE, "one")) == Identity(42)
         probes = authentication.probes()
@@ -183,7 +183,7 @@ async def test_a_start_without_keys_waits_for_the_provider_in_the_background(
     deadline_ms = 100 if break_it is hanging else 20_000
     settings = {"fetch_deadline_ms": deadline_ms, "wait_ms": 0, "refresh_s": 0.05}
     async with authenticating(provider, **settings) as authentication:
-        assert await refusal(authentication, token(ONE, "one")) == AWAY
+        assert await refusal(authentication, token(ONE, "one")) == UNAVAILABLE
         assert authentication.identify(Headers(())) == Identity()
         with pytest.raises(Unavailable, match="KITH_JWKS_URL: "):
             await authentication.probes()["identity_keys"]()
@@ -199,13 +199,13 @@ async def test_a_provider_that_is_not_there_holds_up_no_start() -> None:
     async with identity_provider() as gone:
         pass
     async with authenticating(gone) as authentication:
-        assert await refusal(authentication, token(ONE, "one")) == AWAY
+        assert await refusal(authentication, token(ONE, "one")) == UNAVAILABLE
 
 
 async def test_a_request_waits_no_longer_than_it_may(provider: Provider) -> None:
     async with authenticating(provider, wait_ms=10) as authentication:
         provider.hangs.clear()
-        assert await refusal(authentication, token(TWO, "two")) == AWAY
+        assert await refusal(authentication, token(TWO, "two")) == UNAVAILABLE
         await authentication.probes()["identity_provider"]()  # nothing failed: it is still asked
         assert authentication.identify(token(ONE, "one")) == Identity(42)
 
@@ -221,9 +221,9 @@ async def test_only_so_many_requests_wait(
             for number in range(5)
         ]
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-        assert [task.result() for task in done] == [AWAY] * len(done)
+        assert [task.result() for task in done] == [UNAVAILABLE] * len(done)
         provider.hangs.set()
-        assert sorted(await asyncio.gather(*waiting)) == [UNKNOWN] * 3 + [AWAY] * 2
+        assert sorted(await asyncio.gather(*waiting)) == [UNKNOWN] * 3 + [UNAVAILABLE] * 2
 
 
 async def test_a_caller_that_goes_away_ends_no_fetch(provider: Provider) -> None:
@@ -287,7 +287,7 @@ async def test_a_certificate_must_be_trusted(
     async with tls_before(reach, file, port):
         url = f"https://{where.hostname}:{port}/jwks"
         async with authenticating(provider, url=url) as authentication:
-            assert await refusal(authentication, token(ONE, "one")) == AWAY
+            assert await refusal(authentication, token(ONE, "one")) == UNAVAILABLE
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
         async with authenticating(provider, url=url) as authentication:
             assert authentication.identify(token(ONE, "one")) == Identity(42)

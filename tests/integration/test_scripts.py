@@ -37,7 +37,7 @@ class Held:
     stretches: Sequence[tuple[Window, Page]]
 
     def commands(self) -> list[Command]:
-        values = [packing.stretch(window, page) for window, page in self.stretches]
+        values = [packing.page_range(window, page) for window, page in self.stretches]
         return [
             ("DEL", beyond(KEY)),
             ("SET", KEY, packing.page_value(self.head)),
@@ -52,7 +52,7 @@ class Held:
         ends = not self.head.more or (bool(entries) and entries[-1] <= window.before)
         if ends or (not window.backward and len(window.inside(entries)) > window.size):
             return True
-        held = [packing.stretch(asked, page) for asked, page in self.stretches]
+        held = [packing.page_range(asked, page) for asked, page in self.stretches]
         if window.backward:
             # Their old ends come first, and of those that reach to the window's the newest counts.
             near = [s for s in held if s[:1] == b"<" and packing.stretch_in(s)[1] <= window.before]

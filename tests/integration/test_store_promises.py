@@ -74,7 +74,7 @@ def settings(
     how = implementation.split(", ")
     changes: dict[str, Any] = {}
     if "small" in how:
-        changes |= {"relation_cache_max": 2, "list_cache_max": 2, "stretch_max": 4}
+        changes |= {"relation_cache_max": 2, "list_cache_max": 2, "range_cache_max": 4}
     if "Redis is down" in how:
         changes["redis_url"] = "unix:///nowhere.sock"
     if "in a cluster" in how:
@@ -293,8 +293,10 @@ async def test_many_checks_of_many_users_keep_their_places(reads: Reads) -> None
             [],
             [(1, 0)],
         ]
-        spelled = [check._replace(spelled=list(map(str, check.others))) for check in checks]
-        assert await reads.relations.between(spelled) == found
+        preformatted = [
+            check._replace(preformatted=list(map(str, check.others))) for check in checks
+        ]
+        assert await reads.relations.between(preformatted) == found
 
 
 async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> None:

@@ -20,12 +20,12 @@ from graph.transitions import among_active
 from graph.visibility import (
     OPEN,
     Access,
-    Doors,
+    ListAccess,
     Privacy,
-    Standing,
+    ViewerRole,
     access,
-    doors,
-    standing,
+    list_access,
+    viewer_role_of,
 )
 
 State = datetime | None
@@ -162,35 +162,37 @@ class Onlooker:
         said = self.model.privacy[user]
         return said if self.cached else said[-1:]
 
-    def standings(self, user: int) -> set[Standing]:
+    def viewer_roles(self, user: int) -> set[ViewerRole]:
         """What this onlooker may be to `user`, for all that they can know."""
         if self.viewer == SERVICE:
-            return {Standing.SERVICE}
+            return {ViewerRole.SERVICE}
         if self.viewer is None:
-            return {Standing.STRANGER}
+            return {ViewerRole.STRANGER}
         if self.viewer == user:
-            return {Standing.OWNER}
+            return {ViewerRole.OWNER}
         own = Arrow(self.viewer, user)
         return {
-            standing(kinds_of(edge.kind, back.kind))
+            viewer_role_of(kinds_of(edge.kind, back.kind))
             for edge, back in product(self.ahead(own), self.behind(own.turned))
         }
 
     def accesses(self, kind: str, owner: int) -> set[Access]:
         return {
             access(LISTS[kind], said, viewer)
-            for said, viewer in product(self.privacies(owner), self.standings(owner))
+            for said, viewer in product(self.privacies(owner), self.viewer_roles(owner))
         }
 
-    def doors(self, user: int) -> set[Doors | None]:
+    def list_access(self, user: int) -> set[ListAccess | None]:
         return {
-            doors(said, viewer)
-            for said, viewer in product(self.privacies(user), self.standings(user))
+            list_access(said, viewer)
+            for said, viewer in product(self.privacies(user), self.viewer_roles(user))
         }
 
     def walls(self, user: int) -> set[bool]:
         """Whether, for all this onlooker may know, there is a block between them and `user`."""
-        return {each in (Standing.BLOCKER, Standing.BLOCKED) for each in self.standings(user)}
+        return {
+            each in (ViewerRole.BLOCKER, ViewerRole.BLOCKED) for each in self.viewer_roles(user)
+        }
 
     def misses(self, user: int) -> bool:
         """Whether `user` is not here for this onlooker, and in nobody's lists."""
@@ -305,7 +307,7 @@ class Onlooker:
         return (
             seen
             for edge, theirs in pairs
-            for first, second in product(self.doors(user), self.doors(other))
+            for first, second in product(self.list_access(user), self.list_access(other))
             for seen in [_through(edge, theirs, first, second)]
         )
 
@@ -369,7 +371,7 @@ def _unblocking(edge: Edge) -> Edge:
 
 
 def _through(
-    edge: Edge, back: Edge, first: Doors | None, second: Doors | None
+    edge: Edge, back: Edge, first: ListAccess | None, second: ListAccess | None
 ) -> tuple[Edge, Edge]:
     """Other people's edges: open follows, in a list that the viewer may open."""
     if first is None or second is None:

@@ -17,7 +17,7 @@ import pytest
 from graphql import GraphQLError
 from hypothesis import note
 
-from engine import Engine, Refused
+from engine import Engine, Rejected
 from gateway import freshness
 from gateway.config import Config
 from gateway.sample import load_sample
@@ -139,7 +139,7 @@ class Comparison:
             waiting = freshness.before(self._engine.prepare(query), variables, context)
             if waiting is not None:
                 await waiting
-        except Refused:
+        except Rejected:
             pass  # both find that for themselves
         except KithError as error:
             return Answer(None, [GraphQLError(str(error), original_error=error)], formatted)

@@ -721,7 +721,7 @@ def opened_world(storage: StorageSettings) -> Iterator[World]:
     storage = replace(storage, absent_age_ms=0)
     kinds = (
         storage,
-        replace(storage, relation_cache_max=2, list_cache_max=2, stretch_max=20),
+        replace(storage, relation_cache_max=2, list_cache_max=2, range_cache_max=20),
         replace(storage, redis_url="unix:///nowhere.sock", cache_url=None),
     )
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.accept import HEADER_CHARS_MAX, UNSTATED, MediaRange, accepted, media_ranges
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, HTML, PLAIN_JSON
 
 URQL = (
@@ -121,7 +121,7 @@ def test_a_browser_that_opens_a_page_says_so(accept: str, expected: bool) -> Non
 
 def test_a_header_of_ten_kilobytes_is_refused() -> None:
     for entry in (b"application/json,", b'"', b"a/b;", b" ", b"*/*;q=0.1,"):
-        with pytest.raises(HttpRefusal, match="at most 1000 characters, got 10240") as refused:
+        with pytest.raises(HttpRejection, match="at most 1000 characters, got 10240") as refused:
             accepted((entry * 10_240)[: 10_240 - 3] + b"*/*")
         assert (refused.value.status, refused.value.code) == (406, "NOT_ACCEPTABLE")
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from starlette.types import Message
 
-from gateway.attention import Attended, Attention
-from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded
+from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded
+from gateway.request_deadline import Attended, RequestDeadline
 
 LONG_MS = 60_000
 DEADLINE_S = 10
@@ -19,8 +19,10 @@ async def silence() -> Message:
     raise AssertionError
 
 
-async def worked_on(attention: Attention, receive: Any = silence, body_s: float = 0) -> None:
-    with Attended(attention, receive) as attended:
+async def worked_on(
+    request_deadline: RequestDeadline, receive: Any = silence, body_s: float = 0
+) -> None:
+    with Attended(request_deadline, receive) as attended:
         await asyncio.sleep(body_s)
         attended.received()
         await asyncio.Event().wait()
@@ -37,18 +39,18 @@ async def test_requests_that_are_soon_done_share_one_timer(
         return call_later(seconds, *arguments)
 
     monkeypatch.setattr(loop, "call_later", counted)
-    attention = Attention(LONG_MS, LONG_MS)
+    request_deadline = RequestDeadline(LONG_MS, LONG_MS)
     for _ in range(10):
-        with Attended(attention, silence) as attended:
+        with Attended(request_deadline, silence) as attended:
             attended.received()
     assert len(timers) == 1
 
 
 async def test_every_late_request_is_stopped_and_not_only_the_eldest() -> None:
-    attention = Attention(LONG_MS, 5)
+    request_deadline = RequestDeadline(LONG_MS, 5)
     async with asyncio.timeout(DEADLINE_S):
         failed = await asyncio.gather(
-            *(worked_on(attention) for _ in range(3)), return_exceptions=True
+            *(worked_on(request_deadline) for _ in range(3)), return_exceptions=True
         )
     assert [type(one) for one in failed] == [DeadlineExceeded] * 3
 
@@ -56,13 +58,13 @@ async def test_every_late_request_is_stopped_and_not_only_the_eldest() -> None:
 async def test_a_body_that_does_not_come_is_late() -> None:
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(BodyLate):
-            await worked_on(Attention(50, LONG_MS), body_s=DEADLINE_S)
+            await worked_on(RequestDeadline(50, LONG_MS), body_s=DEADLINE_S)
 
 
 async def test_work_on_a_body_that_came_late_has_its_own_deadline() -> None:
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(DeadlineExceeded):
-            await worked_on(Attention(LONG_MS, 50), body_s=0.1)
+            await worked_on(RequestDeadline(LONG_MS, 50), body_s=0.1)
 
 
 async def test_a_caller_who_hangs_up_after_a_slow_body_ends_the_work() -> None:
@@ -71,14 +73,14 @@ async def test_a_caller_who_hangs_up_after_a_slow_body_ends_the_work() -> None:
 
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(ClientGone):
-            await worked_on(Attention(LONG_MS, LONG_MS), hang_up, body_s=0.1)
+            await worked_on(RequestDeadline(LONG_MS, LONG_MS), hang_up, body_s=0.1)
 
 
 async def test_a_cancellation_from_outside_stays_one() -> None:
-    attention = Attention(LONG_MS, 5)
+    request_deadline = RequestDeadline(LONG_MS, 5)
 
     async def slow_to_stop() -> None:
-        with Attended(attention, silence) as attended:
+        with Attended(request_deadline, silence) as attended:
             attended.received()
             try:
                 await asyncio.Event().wait()
@@ -94,7 +96,7 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
 
 async def test_a_time_out_of_the_work_itself_is_its_own() -> None:
     async def failing() -> None:
-        with Attended(Attention(LONG_MS, LONG_MS), silence) as attended:
+        with Attended(RequestDeadline(LONG_MS, LONG_MS), silence) as attended:
             attended.received()
             raise TimeoutError
 

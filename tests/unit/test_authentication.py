@@ -16,7 +16,7 @@ from gateway.authentication import (
 )
 from gateway.bearer import TOKEN_CHARS_MAX
 from gateway.headers import Headers
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 from gateway.token_claims import ClaimMapping
 
 SECRET = "a secret of at least thirty-two bytes"
@@ -42,8 +42,8 @@ def with_secret(**changes: Any) -> Authentication:
     return Authentication(AuthenticationSettings(secrets=(SECRET,), **changes))
 
 
-def refusal(authentication: Authentication, headers: Headers) -> HttpRefusal:
-    with pytest.raises(HttpRefusal) as caught:
+def refusal(authentication: Authentication, headers: Headers) -> HttpRejection:
+    with pytest.raises(HttpRejection) as caught:
         authentication.identify(headers)
     assert caught.value.status == 401
     assert caught.value.code == "UNAUTHENTICATED"
@@ -233,19 +233,19 @@ def test_a_token_that_does_not_hold_is_never_anonymous(token: str) -> None:
 
 @pytest.mark.parametrize("authorization", ["", "Basic eDp5", "Bearer", "Token x"])
 def test_other_credentials_are_never_anonymous(authorization: str) -> None:
-    with pytest.raises(HttpRefusal, match="401 UNAUTHENTICATED"):
+    with pytest.raises(HttpRejection, match="401 UNAUTHENTICATED"):
         with_secret().identify(sent({"authorization": authorization}))
 
 
 def test_a_good_token_under_another_scheme_is_rejected_without_an_error_code() -> None:
-    with pytest.raises(HttpRefusal, match="401 UNAUTHENTICATED") as caught:
+    with pytest.raises(HttpRejection, match="401 UNAUTHENTICATED") as caught:
         with_secret().identify(sent({"authorization": f"Basic {signed(claims())}"}))
     assert caught.value.headers == {"www-authenticate": "Bearer"}
 
 
 def test_two_authorization_headers_are_a_bad_request() -> None:
     header = (b"authorization", f"Bearer {signed(claims())}".encode())
-    with pytest.raises(HttpRefusal, match="400 BAD_REQUEST") as caught:
+    with pytest.raises(HttpRejection, match="400 BAD_REQUEST") as caught:
         with_secret().identify(Headers([header, header]))
     assert caught.value.headers["www-authenticate"].startswith('Bearer error="invalid_request"')
 
@@ -300,7 +300,7 @@ def test_a_minted_token_has_the_claims_that_are_configured() -> None:
 
 
 def test_no_token_is_minted_for_what_is_no_user_id() -> None:
-    with pytest.raises(HttpRefusal):
+    with pytest.raises(HttpRejection):
         mint(SECRET, 0)
 
 

@@ -6,7 +6,7 @@ import pytest
 from starlette.types import Message
 
 from gateway.connections import GOING_AWAY, SLOW, Connections, StreamLimits
-from gateway.http_refusal import HttpRefusal
+from gateway.http_rejection import HttpRejection
 
 LIMITS = StreamLimits(connections_max=2, send_deadline_ms=20)
 MESSAGE = {"type": "websocket.send", "text": "{}"}
@@ -40,12 +40,12 @@ async def test_no_more_connections_than_allowed_and_none_while_stopping() -> Non
     with (
         connections.opened("sse", taken),
         connections.opened("sse", taken),
-        pytest.raises(HttpRefusal),
+        pytest.raises(HttpRejection),
         connections.opened("sse", taken),
     ):
         raise AssertionError
     await connections.hang_up()
-    with pytest.raises(HttpRefusal), connections.opened("sse", taken):
+    with pytest.raises(HttpRejection), connections.opened("sse", taken):
         raise AssertionError
 
 

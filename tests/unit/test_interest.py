@@ -6,7 +6,7 @@ import pytest
 
 from graph.edge import UserId
 from graph.errors import Overloaded
-from storage.interest import Interest, Interests
+from storage.subscriptions import Subscription, Subscriptions
 
 ONE, TWO = UserId(1), UserId(2)
 
@@ -18,7 +18,7 @@ class Ear:
         self.began = 0
         self.ended = 0
 
-    async def listen(self, _: Interests) -> None:
+    async def listen(self, _: Subscriptions) -> None:
         self.began += 1
         try:
             await asyncio.Event().wait()
@@ -26,8 +26,8 @@ class Ear:
             self.ended += 1
 
 
-async def has_news(interest: Interest) -> bool:
-    waiting = asyncio.ensure_future(interest.news())
+async def has_news(subscription: Subscription) -> bool:
+    waiting = asyncio.ensure_future(subscription.news())
     for _ in range(3):
         await asyncio.sleep(0)
     if not waiting.done():
@@ -36,37 +36,41 @@ async def has_news(interest: Interest) -> bool:
 
 
 async def test_a_waiter_begins_with_news_and_is_woken_by_its_own_alone() -> None:
-    interests = Interests(Ear().listen, 10)
-    with interests.of(ONE) as one, interests.of(TWO) as two, interests.of(ONE) as also_one:
+    subscriptions = Subscriptions(Ear().listen, 10)
+    with (
+        subscriptions.of(ONE) as one,
+        subscriptions.of(TWO) as two,
+        subscriptions.of(ONE) as also_one,
+    ):
         assert [await has_news(waiter) for waiter in (one, two, also_one)] == [True] * 3
-        interests.wake([ONE, ONE])
+        subscriptions.wake([ONE, ONE])
         assert [await has_news(waiter) for waiter in (one, two, also_one)] == [True, False, True]
         assert not await has_news(one)
-        interests.wake_all()
+        subscriptions.wake_all()
         assert [await has_news(waiter) for waiter in (one, two)] == [True, True]
-    assert len(interests) == 0
-    interests.wake([ONE])
-    await interests.close()
+    assert len(subscriptions) == 0
+    subscriptions.wake([ONE])
+    await subscriptions.close()
 
 
 async def test_there_are_never_more_waiters_than_allowed() -> None:
-    interests = Interests(Ear().listen, 2)
-    with interests.of(ONE):
-        with interests.of(ONE), pytest.raises(Overloaded), interests.of(TWO):
+    subscriptions = Subscriptions(Ear().listen, 2)
+    with subscriptions.of(ONE):
+        with subscriptions.of(ONE), pytest.raises(Overloaded), subscriptions.of(TWO):
             raise AssertionError
-        with interests.of(TWO):
-            assert len(interests) == 2
-    await interests.close()
+        with subscriptions.of(TWO):
+            assert len(subscriptions) == 2
+    await subscriptions.close()
 
 
 async def test_one_listener_begins_with_the_first_waiter_and_ends_with_the_process() -> None:
     ear = Ear()
-    interests = Interests(ear.listen, 10)
+    subscriptions = Subscriptions(ear.listen, 10)
     await asyncio.sleep(0)
     assert ear.began == 0
     for _ in range(3):
-        with interests.of(ONE), interests.of(TWO):
+        with subscriptions.of(ONE), subscriptions.of(TWO):
             await asyncio.sleep(0)
     assert (ear.began, ear.ended) == (1, 0)
-    await interests.close()
+    await subscriptions.close()
     assert (ear.began, ear.ended) == (1, 1)

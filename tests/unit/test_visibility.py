@@ -15,16 +15,16 @@ from graph.visibility import (
     PUBLIC,
     Access,
     Audience,
-    Doors,
+    ListAccess,
     Privacy,
-    Standing,
+    ViewerRole,
     access,
-    doors,
+    list_access,
     seen_by_first,
     seen_by_second,
     seen_by_third,
     seen_through,
-    standing,
+    viewer_role_of,
 )
 
 
@@ -54,10 +54,10 @@ OF_KINDS = """
 """
 
 
-@pytest.mark.parametrize(("audience", "viewer"), every(Audience, Standing))
-def test_an_audience_opens_its_list_and_no_other(audience: Audience, viewer: Standing) -> None:
-    expected = dict(zip(Standing, OF_AUDIENCE[audience], strict=True))[viewer]
-    otherwise = dict(zip(Standing, OF_AUDIENCE[Audience.EVERYONE], strict=True))[viewer]
+@pytest.mark.parametrize(("audience", "viewer"), every(Audience, ViewerRole))
+def test_an_audience_opens_its_list_and_no_other(audience: Audience, viewer: ViewerRole) -> None:
+    expected = dict(zip(ViewerRole, OF_AUDIENCE[audience], strict=True))[viewer]
+    otherwise = dict(zip(ViewerRole, OF_AUDIENCE[Audience.EVERYONE], strict=True))[viewer]
     following, followers = Privacy(following=audience), Privacy(followers=audience)
     assert access(ListKind.FOLLOWING, following, viewer) is expected
     assert access(ListKind.FOLLOWERS, following, viewer) is otherwise
@@ -67,24 +67,24 @@ def test_an_audience_opens_its_list_and_no_other(audience: Audience, viewer: Sta
     assert access(ListKind.FRIENDS, followers, viewer) is expected
 
 
-@pytest.mark.parametrize(("kind", "viewer"), every(LISTS, Standing))
+@pytest.mark.parametrize(("kind", "viewer"), every(LISTS, ViewerRole))
 def test_a_protected_account_shows_its_lists_to_those_it_let_in(
-    kind: ListKind, viewer: Standing
+    kind: ListKind, viewer: ViewerRole
 ) -> None:
-    expected = dict(zip(Standing, (V, V, V, P, B, H, V), strict=True))[viewer]
+    expected = dict(zip(ViewerRole, (V, V, V, P, B, H, V), strict=True))[viewer]
     assert access(kind, Privacy(protected=True), viewer) is expected
 
 
-@pytest.mark.parametrize(("kind", "viewer"), every(LISTS, Standing))
-def test_an_account_that_is_away_shows_nothing(kind: ListKind, viewer: Standing) -> None:
-    expected = dict(zip(Standing, (V, H, H, H, B, H, V), strict=True))[viewer]
+@pytest.mark.parametrize(("kind", "viewer"), every(LISTS, ViewerRole))
+def test_an_account_that_is_away_shows_nothing(kind: ListKind, viewer: ViewerRole) -> None:
+    expected = dict(zip(ViewerRole, (V, H, H, H, B, H, V), strict=True))[viewer]
     assert access(kind, Privacy(present=False), viewer) is expected
 
 
 @pytest.mark.parametrize(("kind", "back_kind"), every(Kind, Kind))
 def test_what_a_viewer_is_to_an_owner(kind: Kind, back_kind: Kind) -> None:
     expected = OF_KINDS.split()[5 * kind + back_kind]
-    assert standing(kinds_of(kind, back_kind, Flags.MUTED)) is Standing[expected]
+    assert viewer_role_of(kinds_of(kind, back_kind, Flags.MUTED)) is ViewerRole[expected]
 
 
 def _relation(kind: Kind, back_kind: Kind) -> Relation:
@@ -153,22 +153,24 @@ def test_a_look_at_the_kinds_tells_whether_anything_is_hidden(
     assert SELF.kinds not in PUBLIC | HIDING[True] | HIDING[False]
 
 
-@pytest.mark.parametrize(("audience", "viewer"), every(Audience, Standing))
-def test_a_door_is_open_where_the_list_may_be_opened(audience: Audience, viewer: Standing) -> None:
+@pytest.mark.parametrize(("audience", "viewer"), every(Audience, ViewerRole))
+def test_a_door_is_open_where_the_list_may_be_opened(
+    audience: Audience, viewer: ViewerRole
+) -> None:
     privacy = Privacy(following=audience)
-    found = doors(privacy, viewer)
-    if viewer in (Standing.BLOCKER, Standing.BLOCKED):
+    found = list_access(privacy, viewer)
+    if viewer in (ViewerRole.BLOCKER, ViewerRole.BLOCKED):
         assert found is None
     else:
-        assert found == Doors(access(ListKind.FOLLOWING, privacy, viewer) is V, True)
+        assert found == ListAccess(access(ListKind.FOLLOWING, privacy, viewer) is V, True)
 
 
-OPENED = [None, *(Doors(*opened) for opened in product((True, False), repeat=2))]
+OPENED = [None, *(ListAccess(*opened) for opened in product((True, False), repeat=2))]
 
 
 @pytest.mark.parametrize(("first", "second"), every(OPENED, OPENED))
 def test_an_edge_is_seen_in_either_list_that_holds_it(
-    first: Doors | None, second: Doors | None
+    first: ListAccess | None, second: ListAccess | None
 ) -> None:
     friends = _relation(Kind.FOLLOW, Kind.FOLLOW)
     seen = seen_through(friends, first, second)

@@ -28,7 +28,7 @@ def _script(name: str) -> str:
 CLOSE = _script("close")
 ENQUEUE = _script("enqueue")
 FILL_VALUE = _script("fill_value")
-FILL_STRETCH = _script("fill_stretch")
+FILL_RANGE = _script("fill_range")
 FILL_RELATIONS = _script("fill_relations")
 UPDATE_RELATIONS = _script("update_relations")
 READ_WINDOW = _script("read_window")

@@ -31,7 +31,7 @@ class _Statements:
     count_anew: str
 
 
-_SQL = sql.load(_Statements, "departures")
+_SQL = sql.load(_Statements, "absent_follower_counts")
 
 
 class Counted(NamedTuple):
@@ -41,7 +41,7 @@ class Counted(NamedTuple):
     users: Sequence[UserId]
 
 
-class Departures:
+class AbsentFollowerCounts:
     def __init__(self, postgres: Postgres, followers_max: int = FOLLOWERS_MAX) -> None:
         self._postgres = postgres
         self._followers_max = followers_max

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 
-class HttpRefusal(Exception):
+class HttpRejection(Exception):
     """Respond with `status` and one public error: `message` for people, `code` for programs.
 
     Not a frozen dataclass, because Python sets the traceback of an exception that propagates.
@@ -36,8 +36,8 @@ class DeadlineExceeded(Exception):
     """The request was not finished before its deadline."""
 
 
-def body_late(deadline_ms: int) -> HttpRefusal:
+def body_late(deadline_ms: int) -> HttpRejection:
     """Return the rejection of a request whose body did not arrive in time."""
     message = f"The body must arrive within {deadline_ms} ms."
     # The connection closes, because the server would read the rest of the body as a new request.
-    return HttpRefusal(408, "REQUEST_TIMEOUT", message, {"connection": "close"})
+    return HttpRejection(408, "REQUEST_TIMEOUT", message, {"connection": "close"})

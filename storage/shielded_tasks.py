@@ -17,7 +17,7 @@ CLOSE_S = 5.0
 """How long a stopping process waits for changes: the deadline of a statement."""
 
 
-class Finishing:
+class ShieldedTasks:
     """The running changes of a process: at most one a request, each with its own deadlines."""
 
     def __init__(self) -> None:

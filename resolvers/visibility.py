@@ -13,14 +13,14 @@ from graph.relation import SELF, STRANGERS, Relation, RelationColumn, column_of
 from graph.visibility import (
     HIDING,
     PUBLIC,
-    Doors,
-    Standing,
-    doors,
+    ListAccess,
+    ViewerRole,
+    list_access,
     seen_by_first,
     seen_by_second,
     seen_of_absent,
     seen_through,
-    standing,
+    viewer_role_of,
 )
 from resolvers.scope import Scope
 from storage.ports import Check
@@ -33,7 +33,7 @@ async def shown(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
     """The same relations, as far as the viewer may see them."""
     if scope.sees_everything:
         return found
-    opened = await opened_doors(scope, _public_ends(scope, checks, found))
+    opened = await list_access_of(scope, _public_ends(scope, checks, found))
     absent = await scope.absent()
     return [
         _shown(scope, check, relations, opened, absent)
@@ -71,27 +71,32 @@ def _without_absent(
     )
 
 
-async def opened_doors(scope: Scope, users: Sequence[UserId]) -> Mapping[UserId, Doors | None]:
+async def list_access_of(
+    scope: Scope, users: Sequence[UserId]
+) -> Mapping[UserId, ListAccess | None]:
     """The viewer's list access of each user."""
     if not users:
         return {}
-    accounts, standings = await asyncio.gather(
-        scope.accounts.load_many(users), standings_to(scope, users)
+    accounts, viewer_roles = await asyncio.gather(
+        scope.accounts.load_many(users), viewer_roles_to(scope, users)
     )
     return {
-        user: doors(account.privacy, viewer)
-        for user, account, viewer in zip(users, accounts, standings, strict=True)
+        user: list_access(account.privacy, viewer)
+        for user, account, viewer in zip(users, accounts, viewer_roles, strict=True)
     }
 
 
-async def standings_to(scope: Scope, users: Sequence[UserId]) -> list[Standing]:
+async def viewer_roles_to(scope: Scope, users: Sequence[UserId]) -> list[ViewerRole]:
     """The viewer's role towards each user."""
     if scope.sees_everything:
-        return [Standing.SERVICE] * len(users)
+        return [ViewerRole.SERVICE] * len(users)
     if scope.viewer is None:
-        return [Standing.STRANGER] * len(users)
-    ties = await scope.ties.load_many(users)
-    return [Standing.OWNER if tie is SELF else standing(tie.kinds) for tie in ties]
+        return [ViewerRole.STRANGER] * len(users)
+    viewer_relations = await scope.viewer_relations.load_many(users)
+    return [
+        ViewerRole.OWNER if relation is SELF else viewer_role_of(relation.kinds)
+        for relation in viewer_relations
+    ]
 
 
 def _public_ends(scope: Scope, checks: Sequence[Check], found: Found) -> list[UserId]:
@@ -111,7 +116,7 @@ def _shown(
     scope: Scope,
     check: Check,
     relations: RelationColumn,
-    opened: Mapping[UserId, Doors | None],
+    opened: Mapping[UserId, ListAccess | None],
     absent: Set[UserId],
 ) -> RelationColumn:
     """The relations of `check.user` as the viewer may see them; some may be with the viewer."""

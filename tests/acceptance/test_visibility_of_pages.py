@@ -13,7 +13,7 @@ from graph.edge import Flags, Kind
 from graph.eligibility import Eligibility
 from graph.page import ListKind
 from graph.relation_mask import Mark
-from graph.visibility import Audience, Privacy, Standing, access
+from graph.visibility import Audience, Privacy, ViewerRole, access
 from storage.stores import Stores
 from tests.edges import edges
 from tests.gateway import Gateway
@@ -61,7 +61,7 @@ def test_the_page_tells_to_whom_lists_are_open() -> None:
 
 
 def _cells(privacy: Privacy) -> list[str]:
-    return [access(ListKind.FOLLOWING, privacy, viewer).value for viewer in Standing]
+    return [access(ListKind.FOLLOWING, privacy, viewer).value for viewer in ViewerRole]
 
 
 def test_the_page_tells_all_codes_of_a_button() -> None:

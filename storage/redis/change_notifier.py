@@ -10,10 +10,10 @@ from array import array
 from collections.abc import Callable
 
 from graph.edge import UserId
-from storage.interest import Interests
 from storage.redis.events import ABSENCES, BELL_MAX, EVERYBODY
 from storage.redis.keys import Keys
 from storage.redis.wire import Wire
+from storage.subscriptions import Subscriptions
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ BLOCK_MS = 5_000
 PAUSE_S_MAX = 5.0
 
 
-class Bell:
+class ChangeNotifier:
     """Wakes the subscriptions of the users that the notifier's stream names.
 
     `wire` must be unshared, with a reply deadline above `BLOCK_MS`.
@@ -37,10 +37,10 @@ class Bell:
     ) -> None:
         self._wire = wire
         self._expire = expire
-        self._key = keys.bell
+        self._key = keys.notifier
         self._retry_after_s = retry_after_s
 
-    async def listen(self, interests: Interests) -> None:
+    async def listen(self, subscriptions: Subscriptions) -> None:
         """Listen until cancelled. It reconnects after failures, with growing pauses."""
         pause_s = 0.0
         try:
@@ -49,10 +49,10 @@ class Bell:
                     last = await self._last()
                     # Entries may have been missed while disconnected, so all subscribers look for
                     # news.
-                    self._wake_all(interests)
+                    self._wake_all(subscriptions)
                     pause_s = 0.0
                     while True:
-                        last = await self._heard(last, interests)
+                        last = await self._heard(last, subscriptions)
                 except Exception as error:  # any failure: the listener must not end
                     pause_s = min(PAUSE_S_MAX, pause_s * 2 or self._retry_after_s)
                     log.warning("events are not heard for %.1f s or more: %s", pause_s, error)
@@ -69,26 +69,26 @@ class Bell:
         )
         return bytes(entries[0][0]) if entries else b"0-0"
 
-    async def _heard(self, last: bytes, interests: Interests) -> bytes:
+    async def _heard(self, last: bytes, subscriptions: Subscriptions) -> bytes:
         """Wait for entries after `last`, wake their subscribers, and return the last entry's id."""
         (reply,) = await self._wire.send([("XREAD", "BLOCK", BLOCK_MS, "STREAMS", self._key, last)])
         if not reply:
             return last
         ((_, entries),) = reply
         if len(entries) >= BELL_MAX:
-            self._wake_all(interests)  # earlier entries may have been trimmed
+            self._wake_all(subscriptions)  # earlier entries may have been trimmed
         for _, (named, told) in entries:
             if named == EVERYBODY:
-                self._wake_all(interests)
+                self._wake_all(subscriptions)
                 continue
             if named == ABSENCES:
                 self._expire()
-            interests.wake(_users(told))
+            subscriptions.wake(_users(told))
         return bytes(entries[-1][0])
 
-    def _wake_all(self, interests: Interests) -> None:
+    def _wake_all(self, subscriptions: Subscriptions) -> None:
         self._expire()
-        interests.wake_all()
+        subscriptions.wake_all()
 
 
 def _users(told: bytes) -> list[UserId]:

@@ -22,7 +22,7 @@ async def count_departures(stores: Stores) -> int:
     """
     accounts = 0
     for _ in range(BATCHES_MAX):
-        counted = await stores.departures.count_anew(BATCH)
+        counted = await stores.absent_follower_counts.count_anew(BATCH)
         if counted.users:
             await stores.caches.forget_totals(counted.users)
             await stores.events.ring(counted.users, ABSENCES)

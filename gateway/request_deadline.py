@@ -6,14 +6,14 @@ from typing import Self
 
 from starlette.types import Receive
 
-from gateway.http_refusal import BodyLate, ClientGone, DeadlineExceeded
+from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded
 
 # A timer, and a task that watches the connection, cost as much as a small response. Most requests
 # end within this time and never need them: one shared timer finds the others.
 PATIENCE_S = 0.02
 
 
-class Attention:
+class RequestDeadline:
     """The request deadlines of a process: one for receiving the body, one for the work."""
 
     def __init__(self, body_deadline_ms: int, work_deadline_ms: int) -> None:
@@ -56,20 +56,20 @@ class Attended:
     """Set after `patience_s`."""
     _watch: asyncio.Task[None] | None = None
 
-    def __init__(self, attention: Attention, receive: Receive) -> None:
+    def __init__(self, request_deadline: RequestDeadline, receive: Receive) -> None:
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         assert task is not None, "requests are tasks"
-        self._attention = attention
+        self._attention = request_deadline
         self._receive = receive
         self._task = task
         self.begun = loop.time()
 
     def __enter__(self) -> Self:
-        attention = self._attention
-        attention.young[self] = True
-        if not attention.looks:
-            attention.look_after(attention.patience_s)
+        request_deadline = self._attention
+        request_deadline.young[self] = True
+        if not request_deadline.looks:
+            request_deadline.look_after(request_deadline.patience_s)
         return self
 
     def __exit__(
@@ -97,11 +97,11 @@ class Attended:
 
     def lose_patience(self) -> None:
         """Give this request a timer of its own."""
-        attention = self._attention
+        request_deadline = self._attention
         if self._received:
-            self._mind_work(attention.work_s - attention.patience_s)
+            self._mind_work(request_deadline.work_s - request_deadline.patience_s)
         else:
-            self._stop_after(attention.body_s - attention.patience_s, BodyLate())
+            self._stop_after(request_deadline.body_s - request_deadline.patience_s, BodyLate())
 
     def _mind_work(self, seconds: float) -> None:
         self._stop_after(seconds, DeadlineExceeded())

@@ -14,7 +14,7 @@ from storage.redis.connection import Redis
 from storage.redis.fills import spread
 from storage.redis.keys import beyond, lease
 from storage.redis.leases import Leases
-from storage.redis.scripts import CALL, FILL_STRETCH
+from storage.redis.scripts import CALL, FILL_RANGE
 from storage.redis.wire import Command
 
 STRETCHES_MAX = 16
@@ -26,7 +26,7 @@ TTL_S = 60
 earlier."""
 
 
-class Stretches:
+class RangeCache:
     """Reads page ranges of `size` entries from the tables and caches them. READ_WINDOW finds them
     there."""
 
@@ -46,7 +46,7 @@ class Stretches:
         wide = window._replace(size=self._size)
         page = await read(wide)
         with suppress(Unavailable):
-            await self._redis.pipe([_fill(beyond(key), token, packing.stretch(wide, page))])
+            await self._redis.pipe([_fill(beyond(key), token, packing.page_range(wide, page))])
         return _narrowed(page, window)
 
     async def _right_to_fill(self, key: str) -> str | None:
@@ -57,7 +57,7 @@ class Stretches:
 
 
 def _fill(key: str, token: str, value: bytes) -> Command:
-    return (CALL, FILL_STRETCH, 2, key, lease(key), token, value, spread(TTL_S), STRETCHES_MAX)
+    return (CALL, FILL_RANGE, 2, key, lease(key), token, value, spread(TTL_S), STRETCHES_MAX)
 
 
 def _narrowed(page: Page, window: Window) -> Page:

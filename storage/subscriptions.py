@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 CANCEL_S = 2.0
 
 
-class Interest:
+class Subscription:
     """One subscription. It starts with news, so that earlier events are not missed."""
 
     __slots__ = ("_news",)
@@ -37,17 +37,17 @@ class Interest:
         self._news.clear()
 
 
-class Interests:
+class Subscriptions:
     """All subscriptions of a process, at most `most`.
 
     The first one starts `listen`, which calls `wake` and `wake_all` until it is cancelled. A
     process without subscriptions does not listen.
     """
 
-    def __init__(self, listen: Callable[["Interests"], Awaitable[None]], most: int) -> None:
+    def __init__(self, listen: Callable[["Subscriptions"], Awaitable[None]], most: int) -> None:
         self._listen = listen
         self._most = most
-        self._waiting: dict[UserId, set[Interest]] = {}
+        self._waiting: dict[UserId, set[Subscription]] = {}
         self._count = 0
         self._listening: asyncio.Future[None] | None = None
 
@@ -55,7 +55,7 @@ class Interests:
         return self._count
 
     @contextmanager
-    def of(self, *users: UserId) -> Iterator[Interest]:
+    def of(self, *users: UserId) -> Iterator[Subscription]:
         """A subscription to news of any of `users`, for the block.
 
         Raises:
@@ -68,28 +68,28 @@ class Interests:
             )
         if self._listening is None or self._listening.done():
             self._listening = asyncio.ensure_future(self._listen(self))
-        interest = Interest()
+        subscription = Subscription()
         for user in users:
-            self._waiting.setdefault(user, set()).add(interest)
+            self._waiting.setdefault(user, set()).add(subscription)
         self._count += 1
         try:
-            yield interest
+            yield subscription
         finally:
             self._count -= 1
             for user in users:
-                self._forget(user, interest)
+                self._forget(user, subscription)
 
-    def _forget(self, user: UserId, interest: Interest) -> None:
+    def _forget(self, user: UserId, subscription: Subscription) -> None:
         waiting = self._waiting.get(user, set())
-        waiting.discard(interest)
+        waiting.discard(subscription)
         if not waiting:
             self._waiting.pop(user, None)
 
     def wake(self, users: Iterable[UserId]) -> None:
         """Wake the subscriptions to these users."""
         for user in users:
-            for interest in self._waiting.get(user, ()):
-                interest.wake()
+            for subscription in self._waiting.get(user, ()):
+                subscription.wake()
 
     def wake_all(self) -> None:
         """Wake all subscriptions."""
