@@ -141,7 +141,7 @@ settings: $(READY) ## Print the settings into docs/settings.md
 	$(BIN)/python -m gateway.settings_page > docs/settings.md
 
 states: $(READY) ## Draw the states and actions into docs/relationship-states.md
-	$(BIN)/python -m tests.states > docs/relationship-states.md
+	$(BIN)/python -m tests.support.relationship_states > docs/relationship-states.md
 
 lock: $(READY) ## Resolve the dependencies anew
 	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv

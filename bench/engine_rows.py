@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 import strawberry
 
-from engine import Outcome, Parents, batched, derived, of_rows
+from engine import ItemOrError, Parents, batched, derived, row_classes
 
 UserId: TypeAlias = str
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -88,7 +88,7 @@ class Page:
 
 
 @strawberry.type
-@of_rows(str)
+@row_classes(str)
 class User(Node):
     @batched(graphql_type=list[Relation])
     async def relation_with(
@@ -98,7 +98,7 @@ class User(Node):
         return [[RELATIONS[user, other] for other in ids] for user in users]
 
     @batched(graphql_type=Page)
-    async def following(users: Parents[UserId], first: int = 20) -> list[Outcome[PageRow]]:
+    async def following(users: Parents[UserId], first: int = 20) -> list[ItemOrError[PageRow]]:
         return [PageRow(PAGE[:first], 12_345) for _ in users]
 
 

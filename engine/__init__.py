@@ -4,7 +4,7 @@ A field is a function of all its parents at once. An operation is compiled once 
 level over columns, so the number of round trips depends on its depth and never on its breadth.
 
     @strawberry.type
-    @of_rows(UserId)
+    @row_classes(UserId)
     class User:
         @batched
         async def follower_count(users: Parents[UserId], info: Info) -> list[int]:
@@ -17,43 +17,38 @@ The responses are graphql-core's: the same data, the same errors. There is alway
 whatever a resolver or a scalar does, within the bounds of the settings and by a deadline. The
 engine leaves operations that a plan does not support to graphql-core, and counts them.
 docs/engine.md has the guarantees, the limits and the other declarations.
-
-The modules: declarations (`batched`, `derived`, `rows`, `zipped`, `later`); requests (`engine`,
-`reading`, `document`, `variables`, `answers`); plans (`field`, `plan`) and the compiler
-(`compile`); reading columns (`sources`, `lookups`), completing them (`leaves`, `lists`, `objects`)
-and awaiting them (`arrivals`); field errors (`faults`, `settle`); graphql-core (`fallback`).
 """
 
 from engine.answers import Counters
 from engine.batched import Parents, batched
+from engine.columnar_rows import ColumnarRows, column_of
+from engine.deferred import deferred
 from engine.derived import derived
 from engine.document import Operation
 from engine.engine import Engine
-from engine.errors import Code
-from engine.later import later
-from engine.outcome import Outcome, Soon, items_of
-from engine.result import Rejected, Result, Stage
-from engine.rows import of_rows
+from engine.errors import ErrorCode
+from engine.outcome import ItemOrError, MaybeAwaitable, without_errors
+from engine.result import RequestError, Result, Stage
+from engine.rows import row_classes
 from engine.settings import EngineSettings
-from engine.zipped import Zipped, places
 
 __all__ = [
-    "Code",
+    "ColumnarRows",
     "Counters",
     "Engine",
     "EngineSettings",
+    "ErrorCode",
+    "ItemOrError",
+    "MaybeAwaitable",
     "Operation",
-    "Outcome",
     "Parents",
-    "Rejected",
+    "RequestError",
     "Result",
-    "Soon",
     "Stage",
-    "Zipped",
     "batched",
+    "column_of",
+    "deferred",
     "derived",
-    "items_of",
-    "later",
-    "of_rows",
-    "places",
+    "row_classes",
+    "without_errors",
 ]

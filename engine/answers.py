@@ -17,7 +17,7 @@ from strawberry.schema import Schema
 from engine.arrivals import arrivals
 from engine.compile import Compiler
 from engine.document import Operation
-from engine.errors import BailOut, Code, CostLimitExceeded, Unsupported, coded, located
+from engine.errors import BailOut, CostLimitExceeded, ErrorCode, Unsupported, coded, located
 from engine.fallback import execute_with_graphql_core
 from engine.plan import Plan
 from engine.result import Result, Stage
@@ -64,7 +64,7 @@ class Answers:
                 raise
             late = coded(
                 "The request was not finished before its deadline. Request less, or try again.",
-                Code.DEADLINE_EXCEEDED,
+                ErrorCode.DEADLINE_EXCEEDED,
             )
             return Result(Stage.EXECUTION, errors=[late], rows=run.rows)
 

@@ -10,11 +10,11 @@ from functools import partial
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from engine.columnar_rows import is_column
+from engine.deferred import Deferred
 from engine.field import AwaitedSource
-from engine.later import Later
 from engine.plan import hole_of
 from engine.waiting import WaitedInVain, fault_of, let_go, together
-from engine.zipped import is_column
 
 if TYPE_CHECKING:
     from engine.field import Column, Rows
@@ -31,7 +31,7 @@ async def arrivals(run: "Run") -> None:
         awaited: list[Arrival] = []
         try:
             _ask(run, awaited)
-            if len(awaited) == 1 and not isinstance(awaited[0][1], Later):
+            if len(awaited) == 1 and not isinstance(awaited[0][1], Deferred):
                 await _arrived(*awaited[0], run)  # without a task, which costs like a small column
             elif awaited:
                 await _all_arrived(awaited, run)
@@ -65,7 +65,7 @@ def _waits(awaited: Sequence[Arrival], run: "Run") -> list[Wait]:
     waits: list[Wait] = []
     known_with: dict[Future[Any], list[Hole]] = {}
     for hole, arriving in awaited:
-        if not isinstance(arriving, Later):
+        if not isinstance(arriving, Deferred):
             waits.append(partial(_arrived, hole, arriving, run))
             continue
         holes = known_with.get(arriving.known)
@@ -100,20 +100,20 @@ async def _known(known: "Future[Any]", holes: "list[Hole]", run: "Run") -> None:
 
 
 class _Known(AwaitedSource):
-    """Replaces a source after the future of its `Later` is done."""
+    """Replaces a source after the future of its `Deferred` is done."""
 
-    __slots__ = ("later", "source")
+    __slots__ = ("deferred", "source")
 
-    def __init__(self, later: "Later[Column]", source: AwaitedSource) -> None:
-        self.later = later
+    def __init__(self, deferred: "Deferred[Column]", source: AwaitedSource) -> None:
+        self.deferred = deferred
         self.source = source
 
     def ask(self, rows: "Rows", run: "Run") -> "Column | Awaitable[Column]":
-        known = self.later.known
+        known = self.deferred.known
         if known.cancelled():
             raise WaitedInVain
         known.result()  # raises the field error of every row
-        column: Any = self.later.column()
+        column: Any = self.deferred.column()
         if not is_column(column) and isawaitable(column):
             return column
         return self.source.checked(column, rows)

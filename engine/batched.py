@@ -97,7 +97,7 @@ class BatchResolver(StrawberryResolver[Any]):
 class BatchedField(StrawberryField):
     """A Strawberry field whose resolver takes and returns whole columns."""
 
-    is_ready = False
+    is_serialized = False
     """Whether its items need no serialisation."""
 
     @property
@@ -129,7 +129,7 @@ def batched(
     deprecation_reason: str | None = None,
     directives: Sequence[object] = (),
     extensions: Sequence[FieldExtension] = (),
-    ready: bool = False,
+    serialized: bool = False,
 ) -> Callable[[BatchFunction], StrawberryField]: ...
 
 
@@ -139,24 +139,25 @@ def batched(
     *,
     graphql_type: Any = None,
     name: str | None = None,
-    ready: bool = False,
+    serialized: bool = False,
     **options: Any,
 ) -> StrawberryField | Callable[[BatchFunction], StrawberryField]:
     """Declare a field by a function of all its parents, with `strawberry.field`'s own options.
 
     The function takes `Parents[Row]`, optionally `info: Info`, and the field's arguments with their
-    types and defaults. It returns `list[Item]`, or `list[Outcome[Item]]` if single items may fail.
-    It may be async. A function that often has its items at once returns `Soon[list[…]]` instead,
-    and is awaited only if it must be. The field's GraphQL type is that of `Item`, or `graphql_type`
-    (a type or its quoted name) if the items are light rows. Rows that are tuples may be `Zipped`
-    instead of a list, and parents may be `Zipped` too.
+    types and defaults. It returns `list[Item]`, or `list[ItemOrError[Item]]` if single items may
+    fail. It may be async. A function that often has its items at once returns
+    `MaybeAwaitable[list[…]]` instead, and is awaited only if it must be. The field's GraphQL type
+    is that of `Item`, or `graphql_type` (a type or its quoted name) if the items are light rows.
+    Rows that are tuples may be `ColumnarRows` instead of a list, and parents may be `ColumnarRows`
+    too.
 
-    `ready` promises that no item needs serialisation, so the engine does not check them: text,
+    `serialized` promises that no item needs serialisation, so the engine does not check them: text,
     booleans, or datetimes in `datetime.UTC`; None only where the type allows it, and no outcomes.
     """
     declared = StrawberryAnnotation.from_annotation(graphql_type)
     field = BatchedField(graphql_name=name, type_annotation=declared, **options)
-    field.is_ready = ready
+    field.is_serialized = serialized
     if resolver is None:
         return lambda function: field(BatchResolver(function))
     return field(BatchResolver(resolver))

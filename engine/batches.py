@@ -18,8 +18,8 @@ from typing import Any, Protocol
 from aiodataloader import DataLoader
 from strawberry import Info
 
+from engine.columnar_rows import ColumnarRows, is_column
 from engine.waiting import WaitedInVain
-from engine.zipped import Zipped, is_column
 
 
 class Batch(Protocol):
@@ -112,11 +112,13 @@ async def load_one(
     return item
 
 
-def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any] | Zipped[Any]:
+def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any] | ColumnarRows[Any]:
     """The items as a column. Raises TypeError unless there is one for each parent."""
     if isinstance(items, CoroutineType):
         items.close()
-        raise TypeError(f"{name}() is neither async nor does it say that it returns Soon[…].")
+        raise TypeError(
+            f"{name}() is neither async nor does it say that it returns MaybeAwaitable[…]."
+        )
     column = items if is_column(items) else list(islice(items, len(parents) + 1))
     if len(column) != len(parents):
         raise TypeError(f"{name}() did not return one item for each parent.")

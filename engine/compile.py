@@ -193,5 +193,5 @@ class _Compilation:
 
 def _is_ready(declared: StrawberryField | None, cells: Cells) -> bool:
     """Whether the resolver's column needs no completion."""
-    is_said = isinstance(declared, BatchedField) and declared.is_ready
+    is_said = isinstance(declared, BatchedField) and declared.is_serialized
     return is_said and isinstance(cells, Leaf) and cells.may_be_ready

@@ -17,7 +17,7 @@ from graphql import (
 
 from engine.cache import LruCache
 from engine.errors import Unsupported
-from engine.result import Rejected, Stage
+from engine.result import RequestError, Stage
 from engine.size import Measure
 from engine.variables import InvalidVariables, Variables
 
@@ -36,7 +36,7 @@ class Document:
     def operation(self, name: str | None) -> "Operation":
         """The operation with this name.
 
-        Raises Refused with graphql-core's message.
+        Raises RequestError with graphql-core's message.
         """
         operation = self.operations.get(name)
         if operation is not None:
@@ -47,7 +47,7 @@ class Document:
             message = "Must provide operation name if query contains multiple operations."
         else:
             message = "Must provide an operation."
-        raise Rejected(Stage.OPERATION, [GraphQLError(message)])
+        raise RequestError(Stage.OPERATION, [GraphQLError(message)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,7 +71,7 @@ class Operation:
     def name(self) -> str | None:
         return self.node.name.value if self.node.name else None
 
-    def given(self, argument: str, variables: Mapping[str, Any]) -> list[Any]:
+    def root_argument_values(self, argument: str, variables: Mapping[str, Any]) -> list[Any]:
         """The values of a leaf argument of the root's fields, before the operation runs, without
         nulls. Empty if the variables are invalid: running the operation reports why.
         """
@@ -85,6 +85,6 @@ class Operation:
         values = (value_from_ast_untyped(node, coerced) for node in nodes)
         return [value for value in values if value is not None and value is not Undefined]
 
-    def asks_for(self, field_name: str) -> bool:
+    def selects(self, field_name: str) -> bool:
         """Whether its document selects fields with this name, at any depth."""
         return field_name in self.measure.written

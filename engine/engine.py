@@ -13,7 +13,7 @@ from engine.answers import Answers, Counters
 from engine.cache import LruCache
 from engine.document import Document, Operation
 from engine.reading import read
-from engine.result import Rejected, Result, Stage
+from engine.result import RequestError, Result, Stage
 from engine.run import Run
 from engine.settings import EngineSettings
 from engine.subscription import failed, source_of
@@ -46,7 +46,7 @@ class Engine:
     def prepare(self, query: str, operation_name: str | None = None) -> Operation:
         """Parse and validate a document and return the operation, without running it.
 
-        Raises Refused.
+        Raises RequestError.
         """
         document = self._documents.get(query)
         if document is None:
@@ -67,7 +67,7 @@ class Engine:
         """`prepare` and `run` in one. Returns a result, never raises an exception."""
         try:
             operation = self.prepare(query, operation_name)
-        except Rejected as rejected:
+        except RequestError as rejected:
             return rejected.result
         return await self.run(
             operation, variables=variables, context=context, deadline=deadline, root=root

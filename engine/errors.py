@@ -12,7 +12,7 @@ from enum import StrEnum
 from graphql import GraphQLError, Node, located_error
 
 
-class Code(StrEnum):
+class ErrorCode(StrEnum):
     """`extensions.code` of the engine's own errors."""
 
     COST_LIMIT_EXCEEDED = "COST_LIMIT_EXCEEDED"
@@ -36,7 +36,7 @@ class CostLimitExceeded(Interrupt):
         """The one error of the response."""
         return coded(
             f"The response must have at most {self.max_rows:,} objects and list items.",
-            Code.COST_LIMIT_EXCEEDED,
+            ErrorCode.COST_LIMIT_EXCEEDED,
         )
 
 
@@ -71,6 +71,6 @@ def located(
         return GraphQLError(name, nodes, path=path, original_error=speaker)
 
 
-def coded(message: str, code: Code) -> GraphQLError:
+def coded(message: str, code: ErrorCode) -> GraphQLError:
     """An error of the engine with its code."""
     return GraphQLError(message, extensions={"code": code.value})

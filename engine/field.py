@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from graphql import FieldNode, GraphQLField, GraphQLObjectType
 from graphql.pyutils import Path
 
-from engine.zipped import Zipped
+from engine.columnar_rows import ColumnarRows
 
 if TYPE_CHECKING:
     from engine.run import Run
 
 Rows: TypeAlias = Sequence[Any]
-Column: TypeAlias = list[Any] | Zipped[Any]
+Column: TypeAlias = list[Any] | ColumnarRows[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Cells(ABC):
 
     def complete(self, column: Column, run: "Run") -> Column:
         """Complete a column, on the fast path if its types have one."""
-        if type(column) is Zipped:
+        if type(column) is ColumnarRows:
             quick = self.quick.get(tuple)
         elif len(column) == 1:
             quick = self.quick.get(type(column[0]))

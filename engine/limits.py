@@ -2,7 +2,7 @@
 
 from graphql import DocumentNode, GraphQLError, OperationDefinitionNode
 
-from engine.errors import Code, coded
+from engine.errors import ErrorCode, coded
 from engine.settings import EngineSettings
 from engine.size import Measure
 
@@ -30,7 +30,7 @@ def excess(
 def rejection(what: str, allowed: int) -> GraphQLError:
     """Return the error that says what the document does and how much is allowed."""
     message = f"The document {what}; at most {allowed:,} are allowed."
-    return coded(message, Code.DOCUMENT_LIMIT_EXCEEDED)
+    return coded(message, ErrorCode.DOCUMENT_LIMIT_EXCEEDED)
 
 
 def _shown(size: int) -> str:

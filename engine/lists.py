@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 from graphql import GraphQLError
 from graphql.pyutils import is_iterable
 
+from engine.columnar_rows import ColumnarRows, joined
 from engine.errors import BailOut
 from engine.faults import bail_out_of_awaitables, is_null_or_fault, sift
 from engine.field import Cells, Column, Field, Held, Quick, holding
-from engine.zipped import Zipped, joined
 
 if TYPE_CHECKING:
     from engine.run import Run
 
 
-_READY = (list, tuple, Zipped)  # types with a length, which need no copy
+_READY = (list, tuple, ColumnarRows)  # types with a length, which need no copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Lists(Cells):
         done = self.items.complete(flat, run)
         if len(lists) == 1:
             return [done]
-        # len() of a Zipped is a Python function that calls len() of its first column.
-        lengths = [len(a.columns[0] if type(a) is Zipped else a) for a in lists]
+        # len() of a ColumnarRows is a Python function that calls len() of its first column.
+        lengths = [len(a.columns[0] if type(a) is ColumnarRows else a) for a in lists]
         ends = accumulate(lengths)
         return [done[end - length : end] for length, end in zip(lengths, ends, strict=True)]
 

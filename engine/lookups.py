@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from engine.codegen import Table
+from engine.columnar_rows import ColumnarRows
 from engine.derived import DerivedField, reader
 from engine.field import Cells, Column, Rows, Source
 from engine.plan import Columns
 from engine.sources import attempt
-from engine.zipped import Zipped
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -32,7 +32,7 @@ class Known:
     def column(self, rows: Rows) -> list[Any]:
         """Look up all rows. Raises KeyError for a value without a result, TypeError for an
         unhashable one, and what reading a row raises."""
-        if type(rows) is Zipped and self.place is not None:
+        if type(rows) is ColumnarRows and self.place is not None:
             return list(map(self.found.__getitem__, rows.columns[self.place]))
         keys = map(self.key_of, rows)
         column = [*map(self.found.__getitem__, keys)]

@@ -60,10 +60,10 @@ class Objects(Cells):
 
     def _dicts(self, recognised: Column, run: "Run") -> list[Any]:
         """The dicts of rows of several types, in order."""
-        places: defaultdict[int, list[int]] = defaultdict(list)
+        column_of: defaultdict[int, list[int]] = defaultdict(list)
         for place, (selection, _) in enumerate(recognised):
-            places[id(selection)].append(place)
-        groups = list(places.values())
+            column_of[id(selection)].append(place)
+        groups = list(column_of.values())
         if len(groups) == 1:
             return self._group(recognised, groups[0], run)
         dicts: list[Any] = [None] * len(recognised)

@@ -8,19 +8,19 @@ from strawberry.annotation import StrawberryAnnotation
 
 ItemT = TypeVar("ItemT")
 
-Outcome: TypeAlias = ItemT | Exception
-"""An item, or the error of its parent's field: `list[Outcome[int]]`."""
+ItemOrError: TypeAlias = ItemT | Exception
+"""An item, or the error of its parent's field: `list[ItemOrError[int]]`."""
 
 
-def items_of(outcomes: Iterable[Outcome[ItemT]]) -> list[ItemT]:
+def without_errors(outcomes: Iterable[ItemOrError[ItemT]]) -> list[ItemT]:
     """The items, in order, without the errors among them."""
     return [item for item in outcomes if not isinstance(item, Exception)]
 
 
 ColumnT = TypeVar("ColumnT")
 
-Soon: TypeAlias = ColumnT | Awaitable[ColumnT]
-"""A column or an awaitable of it: `Soon[list[int]]` is returned by a function that is not async."""
+MaybeAwaitable: TypeAlias = ColumnT | Awaitable[ColumnT]
+"""A column or an awaitable of it: the return type of a function that is not async."""
 
 
 class ItemAnnotation(StrawberryAnnotation):
@@ -39,8 +39,8 @@ class ItemAnnotation(StrawberryAnnotation):
         arguments = get_args(column)
         if len(arguments) != 1 or is_union(column):
             raise TypeError(
-                f"A batched resolver returns list[Item], one a parent, or Soon[list[Item]], not"
-                f" {column}."
+                "A batched resolver returns list[Item], one a parent, or"
+                f" MaybeAwaitable[list[Item]], not {column}."
             )
         item = without_exception(arguments[0])
         if isinstance(item, (str, ForwardRef)):
@@ -50,9 +50,9 @@ class ItemAnnotation(StrawberryAnnotation):
 
 
 def without_exception(item: Any) -> Any:
-    """The `Item` of `Outcome[Item]`, or any other type unchanged.
+    """The `Item` of `ItemOrError[Item]`, or any other type unchanged.
 
-    >>> without_exception(Outcome[int])
+    >>> without_exception(ItemOrError[int])
     <class 'int'>
     """
     if not is_union(item):
@@ -61,9 +61,9 @@ def without_exception(item: Any) -> Any:
 
 
 def at_once(column: Any) -> Any:
-    """The `Column` of `Soon[Column]`, or any other type unchanged.
+    """The `Column` of `MaybeAwaitable[Column]`, or any other type unchanged.
 
-    >>> at_once(Soon[list[int]])
+    >>> at_once(MaybeAwaitable[list[int]])
     list[int]
     """
     if not is_union(column):

@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from engine.codegen import BuildRows, Table
+from engine.columnar_rows import ColumnarRows
 from engine.field import AwaitedSource, Cells, Column, Field, Rows, Source, as_it_is
-from engine.zipped import Zipped
 
 if TYPE_CHECKING:
     from engine.run import Run
@@ -107,7 +107,7 @@ class Hole(NamedTuple):
             column = self.source.ask(self.rows, run)
         except Exception as error:
             column = [error] * len(self.rows)
-        if type(column) is list or type(column) is Zipped:
+        if type(column) is list or type(column) is ColumnarRows:
             self.fill(column, run)
             return None
         return column  # type: ignore[no-any-return]

@@ -26,9 +26,9 @@ from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
 from engine.cache import LruCache
 from engine.document import Document, Operation
-from engine.errors import Code, coded, located
+from engine.errors import ErrorCode, coded, located
 from engine.limits import excess, rejection
-from engine.result import Rejected, Stage
+from engine.result import RequestError, Stage
 from engine.roots import root_arguments
 from engine.settings import EngineSettings
 from engine.size import Measure
@@ -57,29 +57,31 @@ RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidat
 def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
     """The parsed and validated document in `text`.
 
-    Raises Refused at stage PARSE, LIMITS or VALIDATION.
+    Raises RequestError at stage PARSE, LIMITS or VALIDATION.
     """
     node = _parsed(text, settings)
     measure = Measure(node, settings.schema_texts)
     if too_large := excess(node, measure, settings):
-        raise Rejected(Stage.LIMITS, too_large)
+        raise RequestError(Stage.LIMITS, too_large)
     if errors := _mistakes(node, schema, settings):
         if _is_too_much_work(errors, settings):
-            raise Rejected(Stage.LIMITS, [coded(_TOO_MUCH_WORK, Code.DOCUMENT_LIMIT_EXCEEDED)])
-        raise Rejected(Stage.VALIDATION, errors)
+            raise RequestError(
+                Stage.LIMITS, [coded(_TOO_MUCH_WORK, ErrorCode.DOCUMENT_LIMIT_EXCEEDED)]
+            )
+        raise RequestError(Stage.VALIDATION, errors)
     return _document(node, measure, schema, settings)
 
 
 def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
     if len(text) > settings.max_characters:
         error = rejection(f"has {len(text)} characters", settings.max_characters)
-        raise Rejected(Stage.LIMITS, [error])
+        raise RequestError(Stage.LIMITS, [error])
     try:
         return parse(
             text, max_lexical_tokens=settings.max_tokens, max_comments=settings.max_comments
         )
     except GraphQLError as error:
-        raise Rejected(Stage.PARSE, [error]) from error
+        raise RequestError(Stage.PARSE, [error]) from error
 
 
 def _mistakes(node: DocumentNode, schema: Schema, settings: EngineSettings) -> list[GraphQLError]:

@@ -40,7 +40,7 @@ class Result:
         return response
 
 
-class Rejected(Exception):
+class RequestError(Exception):
     """A request error: the stage that rejected the request, and the errors."""
 
     def __init__(self, stage: Stage, errors: list[GraphQLError]) -> None:

@@ -1,7 +1,7 @@
-"""`@of_rows`: declares the classes of light rows that represent an object type.
+"""`@row_classes`: declares the classes of light rows that represent an object type.
 
     @strawberry.type
-    @of_rows(UserId)
+    @row_classes(UserId)
     class User(Node): ...
 
 The class of a row is used where its type is ambiguous: in interfaces and unions, and for types that
@@ -32,7 +32,7 @@ class ByClass:
         return type(row) in self.classes or isinstance(row, self.own)
 
 
-def of_rows(*classes: Any) -> Callable[[ClassT], ClassT]:
+def row_classes(*classes: Any) -> Callable[[ClassT], ClassT]:
     """Declare that rows of exactly these classes, and instances of the type itself, are of a type.
 
     A `NewType` counts as its supertype.
@@ -47,7 +47,7 @@ def of_rows(*classes: Any) -> Callable[[ClassT], ClassT]:
 
 
 def decided_by_class(object_type: GraphQLObjectType) -> bool:
-    """Whether this type recognises rows by class: by @of_rows or by Strawberry's default."""
+    """Whether this type recognises rows by class: by @row_classes or by Strawberry's default."""
     if object_type.is_type_of is None:
         return True
     definition = object_type.extensions.get("strawberry-definition")

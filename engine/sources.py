@@ -14,9 +14,9 @@ from engine.arguments import Arguments
 from engine.batched import BatchedField, BatchResolver
 from engine.batches import load, one_for_each
 from engine.conversion import Keywords, compiled_keywords
+from engine.deferred import Deferred
 from engine.field import AwaitedSource, Cells, Column, Field, Rows, Source
 from engine.info import FieldInfo, InfoOf, info_maker
-from engine.later import Later
 from engine.waiting import Unfinished
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class AwaitedBatch(AwaitedSource):
         if self.is_repeated:
             return load(self.resolver, rows, keywords, self.info_of(run))
         items = self.function(rows, **keywords)
-        if type(items) is CoroutineType or type(items) is Later:
+        if type(items) is CoroutineType or type(items) is Deferred:
             return items
         if type(items) is not list and isawaitable(items):
             return items

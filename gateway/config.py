@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from devstack.state import Running, State, find_running
 from gateway import settings
 from gateway.authentication_settings import AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
-from gateway.embedded.state import Running, State, find_running
 from gateway.environment import ConfigurationError, read
 from gateway.jwks_url import JwksUrl
 from gateway.key_sources import DEVELOPMENT_SECRET

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 from graphql import GraphQLError
 
-from engine import Engine, Rejected, Stage
+from engine import Engine, RequestError, Stage
 from engine.cache import LruCache
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from gateway.trusted_documents import ManifestError, TrustedDocuments
@@ -113,7 +113,7 @@ def require_valid(trusted: TrustedDocuments, engine: Engine) -> None:
     for document in trusted.documents:
         try:
             engine.prepare(document.text, document.operation_name)
-        except Rejected as rejected:
+        except RequestError as rejected:
             # The client chooses one of several operations in each request.
             if rejected.stage is not Stage.OPERATION or document.operation_name is not None:
                 message = rejected.errors[0].message[:500]

@@ -26,10 +26,10 @@ def before(
     operation: Operation, variables: Mapping[str, Any], context: Context
 ) -> Awaitable[None] | None:
     """An awaitable to complete before the operation runs, or None, the usual case."""
-    looks = operation.asks_for(FIELD)
+    looks = operation.selects(FIELD)
     if not (context.tokens or looks or ARGUMENT in operation.root_arguments):
         return None
-    arguments = operation.given(ARGUMENT, variables)
+    arguments = operation.root_argument_values(ARGUMENT, variables)
     if not (context.tokens or looks or arguments):
         return None
     return begin(context.scope, header=context.tokens, arguments=arguments, looks=looks)

@@ -6,7 +6,7 @@ from typing import Any
 
 from graphql import GraphQLError, OperationType
 
-from engine import Engine, Operation, Rejected, Result, Stage
+from engine import Engine, Operation, RequestError, Result, Stage
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError
 
@@ -48,7 +48,7 @@ class EngineExecutor:
         """The operation of a request. Raises RequestRejected."""
         try:
             operation = self._engine.prepare(request.query, request.operation_name)
-        except Rejected as rejected:
+        except RequestError as rejected:
             raise RequestRejected(_CODES[rejected.stage], rejected.errors) from None
         if request.read_only and operation.kind is OperationType.MUTATION:
             error = GraphQLError("A GET request cannot run a mutation. Use POST.")

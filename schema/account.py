@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias, cast
 
 import strawberry
 
-from engine import Parents, batched, of_rows
+from engine import Parents, batched, row_classes
 from graph import account_state
 from graph.account_state import AccountStatus
 from graph.edge import UserId
@@ -46,7 +46,7 @@ DeletionRow: TypeAlias = account_state.Deletion
 
 
 @strawberry.type(description="The progress of removing a deleted account's relationships.")
-@of_rows(account_state.Deletion)
+@row_classes(account_state.Deletion)
 class UserAccountDeletion:
     @batched(
         description="The number of follows, requests and blocks, in both directions, that are "

@@ -9,7 +9,7 @@ import orjson
 import strawberry
 from strawberry import UNSET
 
-from engine import Outcome
+from engine import ItemOrError
 from graph.cursor import read_cursor
 from graph.edge import MAX_SINCE, MAX_USER_ID, Millis, Pair, UserId, user_id_of
 from graph.errors import BadInput
@@ -80,7 +80,7 @@ def too_many(argument: str, count: int, most: int) -> BadInput:
     return BadInput(argument, f"must have at most {most} entries, got {count}.")
 
 
-def each_user_id(argument: str, texts: Sequence[str], most: int) -> list[Outcome[UserId]]:
+def each_user_id(argument: str, texts: Sequence[str], most: int) -> list[ItemOrError[UserId]]:
     """Return one user id, or one BadInput, for each text.
 
     Raises:
@@ -94,7 +94,7 @@ def each_user_id(argument: str, texts: Sequence[str], most: int) -> list[Outcome
         return [_outcome(user_id, argument, text) for text in texts]
 
 
-def each_user_pair(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[Outcome[Pair]]:
+def each_user_pair(argument: str, pairs: Sequence[PairOfIds], most: int) -> list[ItemOrError[Pair]]:
     """Return one pair of user ids, or one BadInput, for each pair.
 
     Raises:
@@ -109,7 +109,7 @@ def _pair(argument: str, pair: PairOfIds) -> Pair:
     return Pair(user_id(argument, pair.from_), user_id(argument, pair.to))
 
 
-def _outcome(read: Callable[[str, GivenT], T], argument: str, given: GivenT) -> Outcome[T]:
+def _outcome(read: Callable[[str, GivenT], T], argument: str, given: GivenT) -> ItemOrError[T]:
     try:
         return read(argument, given)
     except BadInput as error:

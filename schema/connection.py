@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import strawberry
 
-from engine import Parents, Soon, Zipped, batched, of_rows, places
+from engine import ColumnarRows, MaybeAwaitable, Parents, batched, column_of, row_classes
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Ranking
@@ -47,7 +47,7 @@ class PageInfo:
     @batched(
         description="Whether there are entries after this page. Exact with `first`; with `last`, "
         "true if `before` was given.",
-        ready=True,
+        serialized=True,
     )
     def has_next_page(rows: Parents[ConnectionRow]) -> list[bool]:
         return [row.page.more if row.from_start else row.bounds[1] is not None for row in rows]
@@ -55,7 +55,7 @@ class PageInfo:
     @batched(
         description="Whether there are entries before this page. Exact with `last`; with `first`, "
         "true if `after` was given.",
-        ready=True,
+        serialized=True,
     )
     def has_previous_page(rows: Parents[ConnectionRow]) -> list[bool]:
         return [row.bounds[0] is not None if row.from_start else row.page.more for row in rows]
@@ -63,7 +63,7 @@ class PageInfo:
     @batched(
         description="The cursor of the first edge. On an empty page, the argument `before` if the "
         "page was requested with `last`, otherwise null.",
-        ready=True,
+        serialized=True,
     )
     def start_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
         return [
@@ -76,7 +76,7 @@ class PageInfo:
     @batched(
         description="The cursor of the last edge. On an empty page, the argument `after` if the "
         "page was requested with `first`, otherwise null.",
-        ready=True,
+        serialized=True,
     )
     def end_cursor(rows: Parents[ConnectionRow]) -> list[str | None]:
         return [
@@ -94,10 +94,10 @@ class Edge:
     @batched(
         description="The position of this edge, for `after` and `before`. An opaque string that "
         "is valid only for this list in this order.",
-        ready=True,
+        serialized=True,
     )
     def cursor(rows: Parents[EntryRow]) -> list[str]:
-        return write_cursors(places(rows, POSITION), places(rows, LIST))
+        return write_cursors(column_of(rows, POSITION), column_of(rows, LIST))
 
 
 @strawberry.interface(
@@ -106,37 +106,37 @@ class Edge:
 class UserEdge(Edge):
     @batched(graphql_type=LazyUser, description="The user in the list.")
     def node(rows: Parents[EntryRow]) -> list[UserRow]:
-        return [user for _, user in places(rows, POSITION)]
+        return [user for _, user in column_of(rows, POSITION)]
 
 
 @strawberry.type
 class FollowEdge(UserEdge):
     """The fields of the edges of follows; not a type of the API."""
 
-    @batched(description="When the follow began.", ready=True)
+    @batched(description="When the follow began.", serialized=True)
     def followed_at(rows: Parents[EntryRow]) -> list[datetime]:
         return dates(rows)
 
 
 @strawberry.type(description="An entry of a list of users whom a user follows.")
-@of_rows(tuple)
+@row_classes(tuple)
 class FollowingEdge(FollowEdge):
     pass
 
 
 @strawberry.type(description="An entry of a list of a user's followers.")
-@of_rows(tuple)
+@row_classes(tuple)
 class FollowerEdge(FollowEdge):
     pass
 
 
 @strawberry.type(description="An entry of a list of a user's friends.")
-@of_rows(tuple)
+@row_classes(tuple)
 class FriendEdge(UserEdge):
     @batched(
         description="When the two users became friends: the date of the later of their two "
         "follows.",
-        ready=True,
+        serialized=True,
     )
     def friends_since(rows: Parents[EntryRow]) -> list[datetime]:
         return dates(rows)
@@ -155,7 +155,7 @@ class Connection:
         "cannot open the list. With the filter `since`, counting stops at 10,000. Can be too high "
         "for a viewer with more than 10,000 blocks."
     )
-    def total_count(rows: Parents[ConnectionRow], info: Info) -> Soon[list[int]]:
+    def total_count(rows: Parents[ConnectionRow], info: Info) -> MaybeAwaitable[list[int]]:
         known = [row.total for row in rows if isinstance(row.total, int)]
         return known if len(known) == len(rows) else _totals(scope_of(info), rows)
 
@@ -175,7 +175,7 @@ class Connection:
 )
 class UserConnection(Connection):
     @batched(graphql_type=list[UserEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
     @batched(
@@ -191,39 +191,39 @@ class UserConnection(Connection):
 
 
 @strawberry.type(description="A page of a list of users whom a user follows.")
-@of_rows(ConnectionRow)
+@row_classes(ConnectionRow)
 class FollowingConnection(UserConnection):
     @batched(graphql_type=list[FollowingEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
 @strawberry.type(description="A page of a list of a user's followers.")
-@of_rows(ConnectionRow)
+@row_classes(ConnectionRow)
 class FollowerConnection(UserConnection):
     @batched(graphql_type=list[FollowerEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
 @strawberry.type(description="A page of a list of a user's friends.")
-@of_rows(ConnectionRow)
+@row_classes(ConnectionRow)
 class FriendConnection(UserConnection):
     @batched(graphql_type=list[FriendEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
-def entries(row: ConnectionRow) -> Zipped[EntryRow]:
+def entries(row: ConnectionRow) -> ColumnarRows[EntryRow]:
     """Return the entries of the page, each with its list."""
     found = row.page.entries
-    return Zipped(found, [row.list_of] * len(found))
+    return ColumnarRows(found, [row.list_of] * len(found))
 
 
 def dates(rows: Iterable[EntryRow]) -> list[datetime]:
     """Return the date of each entry."""
     at = datetime.fromtimestamp  # not `date`, to save one call per entry
-    return [at(since / 1000, UTC) for since, _ in places(rows, POSITION)]
+    return [at(since / 1000, UTC) for since, _ in column_of(rows, POSITION)]
 
 
 async def _totals(scope: Scope, rows: Iterable[ConnectionRow]) -> list[int]:

@@ -20,7 +20,7 @@ from graphql import (
 from graphql.language.visitor import VisitorAction
 from strawberry.schema.base import BaseSchema
 
-from engine import Outcome
+from engine import ItemOrError
 from graph.edge import UserId
 from graph.errors import BadInput
 from schema import arguments
@@ -54,7 +54,7 @@ class Service:
     sdl: str = strawberry.field(description="The schema with its federation directives.")
 
 
-def users_of(representations: Sequence[Representation], most: int) -> list[Outcome[UserId]]:
+def users_of(representations: Sequence[Representation], most: int) -> list[ItemOrError[UserId]]:
     """Return one user id, or one BadInput, for each reference.
 
     Raises:
@@ -65,7 +65,7 @@ def users_of(representations: Sequence[Representation], most: int) -> list[Outco
     return list(map(_user_of, representations))
 
 
-def _user_of(representation: object) -> Outcome[UserId]:
+def _user_of(representation: object) -> ItemOrError[UserId]:
     try:
         return arguments.user_id("representations", _id_of(representation))
     except BadInput as error:

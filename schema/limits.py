@@ -4,7 +4,7 @@ from datetime import datetime
 
 import strawberry
 
-from engine import Parents, batched, of_rows
+from engine import Parents, batched, row_classes
 from graph.counts import Limit
 from graph.pace import Budget
 from resolvers.limits import RemainingLimits
@@ -13,7 +13,7 @@ from schema.rows import date
 
 
 @strawberry.type(description="A limit on the number of users that the viewer follows or blocks.")
-@of_rows(Limit)
+@row_classes(Limit)
 class RelationshipQuota:
     @batched(description="The maximum number of users.")
     def limit(limits: Parents[Limit]) -> list[int]:
@@ -32,7 +32,7 @@ class RelationshipQuota:
     description="A limit on how fast the viewer can make changes. Each change that takes effect "
     "uses one of `remaining`, which grows back at a constant rate."
 )
-@of_rows(Budget)
+@row_classes(Budget)
 class ChangeQuota:
     @batched(description="The maximum number of changes that the viewer can make at once.")
     def limit(budgets: Parents[Budget]) -> list[int]:
@@ -48,12 +48,12 @@ class ChangeQuota:
 
 
 @strawberry.type(description="The limits of the viewer, and how much of them is left.")
-@of_rows(RemainingLimits)
+@row_classes(RemainingLimits)
 class RelationshipLimits(Node):
     @batched(
         graphql_type=strawberry.ID,
         description="The id: `limits:` and the viewer's user id.",
-        ready=True,
+        serialized=True,
     )
     def id(rows: Parents[RemainingLimits]) -> list[str]:
         return [f"{LIMITS_PREFIX}:{row.user}" for row in rows]

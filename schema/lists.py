@@ -10,7 +10,7 @@ from itertools import repeat
 from operator import attrgetter
 from typing import TypeAlias
 
-from engine import Outcome, Parents
+from engine import ItemOrError, Parents
 from graph.edge import UserId
 from graph.errors import BadCursor, BadInput
 from graph.page import ListKind, ListOf, OwnListKind, Page, Ranking, Window
@@ -25,7 +25,7 @@ from schema.context import Info, scope_of
 from schema.order import FriendOrder, ListOrder, is_oldest_first
 from schema.rows import ConnectionRow, UserRow, ViewerRow
 
-Rows: TypeAlias = Sequence[Outcome[ConnectionRow]]
+Rows: TypeAlias = Sequence[ItemOrError[ConnectionRow]]
 Read: TypeAlias = Callable[[Sequence[UserId], Window], Awaitable[Opened]]
 """Reads one window of several owners' lists."""
 

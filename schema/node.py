@@ -34,7 +34,7 @@ class Node:
         graphql_type=strawberry.ID,
         description="The globally unique id. The id of a user is the platform's 64-bit user id as "
         "a decimal number; other ids begin with a prefix and a colon.",
-        ready=True,
+        serialized=True,
     )
     def id(rows: Parents[UserRow]) -> list[str]:
         # orjson formats a column of numbers in less than half of the time of str.

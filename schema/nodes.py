@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from engine import Outcome
+from engine import ItemOrError
 from graph.edge import Pair, UserId, user_id_of
 from graph.errors import BadInput
 from resolvers import relations
@@ -31,7 +31,9 @@ FetchRows: TypeAlias = Callable[[Scope, Sequence[Users]], Awaitable[Sequence[obj
 """Fetches one row, or None, for each object of one prefix."""
 
 
-async def nodes_of(scope: Scope, argument: str, ids: Sequence[str]) -> list[Outcome[object | None]]:
+async def nodes_of(
+    scope: Scope, argument: str, ids: Sequence[str]
+) -> list[ItemOrError[object | None]]:
     """Return one row for each id, in order.
 
     It is None if there is no such object or the viewer may not see it, and a BadInput if the text
@@ -49,7 +51,7 @@ async def nodes_of(scope: Scope, argument: str, ids: Sequence[str]) -> list[Outc
     return [rows[text] if text in rows else _user(argument, text) for text in ids]
 
 
-def _user(argument: str, text: str) -> Outcome[UserId]:
+def _user(argument: str, text: str) -> ItemOrError[UserId]:
     if (user := user_id_of(text)) is not None:
         return user
     prefixes = ", ".join(f"`{prefix}:`" for prefix in _FETCHERS)

@@ -5,7 +5,7 @@ from typing import Annotated, cast
 
 import strawberry
 
-from engine import Outcome, Parents, batched, items_of
+from engine import ItemOrError, Parents, batched, without_errors
 from resolvers import relations
 from resolvers.accounts import statuses
 from resolvers.scope import Scope
@@ -69,9 +69,9 @@ class Query:
         roots: Parents[None],
         info: Info,
         id: NodeId,  # noqa: A002
-    ) -> list[Outcome[Node | None]]:
+    ) -> list[ItemOrError[Node | None]]:
         found = await nodes_of(scope_of(info), "id", [id])
-        return cast("list[Outcome[Node | None]]", found * len(roots))
+        return cast("list[ItemOrError[Node | None]]", found * len(roots))
 
     @batched(
         graphql_type=list[Node | None] | None,
@@ -81,7 +81,7 @@ class Query:
     )
     async def nodes(
         roots: Parents[None], info: Info, ids: NodeIds
-    ) -> list[list[Outcome[object | None]]]:
+    ) -> list[list[ItemOrError[object | None]]]:
         scope = scope_of(info)
         found = await nodes_of(scope, "ids", arguments.at_most("ids", ids, scope.limits.users_max))
         return [found] * len(roots)
@@ -104,7 +104,7 @@ class Query:
         info: Info,
         ids: UserIds,
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[list[Outcome[UserRow]]]:
+    ) -> list[list[ItemOrError[UserRow]]]:
         most = scope_of(info).limits.users_max
         return [arguments.each_user_id("ids", ids, most)] * len(roots)
 
@@ -127,12 +127,12 @@ class Query:
         info: Info,
         pairs: UserPairs,
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[list[Outcome[RelationRow]]]:
+    ) -> list[list[ItemOrError[RelationRow]]]:
         scope = scope_of(info)
         scope.must_be_service()
         given = arguments.each_user_pair("pairs", pairs, scope.limits.pairs_max)
-        found = iter(await relations.of_pairs(scope, items_of(given)))
-        rows: list[Outcome[RelationRow]] = [
+        found = iter(await relations.of_pairs(scope, without_errors(given)))
+        rows: list[ItemOrError[RelationRow]] = [
             pair if isinstance(pair, Exception) else relation_row(pair, next(found))
             for pair in given
         ]
@@ -148,7 +148,7 @@ class Query:
         info: Info,
         id: UserIdArgument,  # noqa: A002
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[Outcome[AccountRow]]:
+    ) -> list[ItemOrError[AccountRow]]:
         return await _accounts(scope_of(info), [arguments.user_id("id", id)]) * len(roots)
 
     @batched(
@@ -162,7 +162,7 @@ class Query:
         info: Info,
         ids: UserIds,
         at_least_as_fresh: AtLeastAsFresh = None,
-    ) -> list[list[Outcome[AccountRow]]]:
+    ) -> list[list[ItemOrError[AccountRow]]]:
         scope = scope_of(info)
         users = arguments.each_user_id("ids", ids, scope.limits.users_max)
         return [await _accounts(scope, users)] * len(roots)
@@ -179,12 +179,14 @@ class Query:
     )
     def entities(
         roots: Parents[None], info: Info, representations: Representations
-    ) -> list[list[Outcome[UserRow]]]:
+    ) -> list[list[ItemOrError[UserRow]]]:
         most = scope_of(info).limits.entities_max
         return [users_of(representations, most)] * len(roots)
 
 
-async def _accounts(scope: Scope, users: Sequence[Outcome[UserRow]]) -> list[Outcome[AccountRow]]:
-    valid = items_of(users)
+async def _accounts(
+    scope: Scope, users: Sequence[ItemOrError[UserRow]]
+) -> list[ItemOrError[AccountRow]]:
+    valid = without_errors(users)
     found = map(AccountRow, valid, await statuses(scope, valid))
     return [user if isinstance(user, Exception) else next(found) for user in users]

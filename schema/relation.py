@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import strawberry
 
-from engine import Parents, batched, derived, of_rows, places
+from engine import Parents, batched, column_of, derived, row_classes
 from graph import relation as rules
 from graph.edge import Millis, Pair
 from schema.context import Info, scope_of
@@ -42,24 +42,24 @@ class RelationState(Enum):
     description="The relationship between the users `from` and `to`, in both directions. What the "
     "viewer may not see is returned as if it did not exist."
 )
-@of_rows(tuple)
+@row_classes(tuple)
 class Relation(Node):
     @batched(
         graphql_type=strawberry.ID,
         description="The id: `relation:` and the ids of `from` and `to`, separated by a colon.",
-        ready=True,
+        serialized=True,
     )
     def id(rows: Parents[RelationRow]) -> list[str]:
-        ends = zip(places(rows, SOURCE), places(rows, TARGET), strict=True)
+        ends = zip(column_of(rows, SOURCE), column_of(rows, TARGET), strict=True)
         return [f"{RELATION_PREFIX}:{source}:{target}" for source, target in ends]
 
     @batched(name="from", description="The first user.")
     def from_(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", places(rows, SOURCE))
+        return cast("list[User]", column_of(rows, SOURCE))
 
     @batched(description="The second user.")
     def to(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", places(rows, TARGET))
+        return cast("list[User]", column_of(rows, TARGET))
 
     state: RelationState = derived(
         KINDS,
@@ -107,34 +107,36 @@ class Relation(Node):
     )
 
     @batched(
-        description="When `from` began to follow `to`. Null if `following` is false.", ready=True
+        description="When `from` began to follow `to`. Null if `following` is false.",
+        serialized=True,
     )
     def followed_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.follows, _SINCE)
 
     @batched(
-        description="When `to` began to follow `from`. Null if `followedBy` is false.", ready=True
+        description="When `to` began to follow `from`. Null if `followedBy` is false.",
+        serialized=True,
     )
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.followed, _BACK_SINCE)
 
     @batched(
         description="When `from` sent the pending request. Null if `requested` is false.",
-        ready=True,
+        serialized=True,
     )
     def requested_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.requests, _SINCE)
 
     @batched(
         description="When `to` sent the pending request. Null if `requestedBy` is false.",
-        ready=True,
+        serialized=True,
     )
     def requested_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.requested, _BACK_SINCE)
 
     @batched(
         description="When `from` blocked `to`. Null if `blocking` is false.",
-        ready=True,
+        serialized=True,
     )
     def blocked_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.blocks, _SINCE)
@@ -153,7 +155,7 @@ class Relation(Node):
     @batched(
         description="When the two users became friends: the date of the later of their two "
         "follows. Null if they are not friends.",
-        ready=True,
+        serialized=True,
     )
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.is_friends, lambda both: max(both.since, both.back_since))
@@ -169,7 +171,7 @@ def _dates(
     since: Callable[[rules.Relation], Millis],
 ) -> list[datetime | None]:
     """Return the date of each row for which `says` is true, else None."""
-    kinds, relations = places(rows, KINDS), list(places(rows, RELATION))
+    kinds, relations = column_of(rows, KINDS), list(column_of(rows, RELATION))
     found: list[datetime | None] = [None] * len(kinds)
     at = datetime.fromtimestamp  # not `date`, to save one call per row
     for place in compress(count(), kinds):  # skips strangers, whose kinds are 0: most rows

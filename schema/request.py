@@ -6,7 +6,7 @@ from typing import cast
 
 import strawberry
 
-from engine import Parents, batched, of_rows
+from engine import Parents, batched, row_classes
 from graph.edge import Kind, Pair, UserId
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
@@ -18,7 +18,7 @@ from storage.ports import Check
 
 
 @strawberry.type(description="A pending request to follow a user who approves their followers.")
-@of_rows(RequestRow)
+@row_classes(RequestRow)
 class FollowRequest(Node):
     @batched(description="The id: `request:` and the ids of `from` and `to`, separated by a colon.")
     def id(rows: Parents[RequestRow]) -> list[strawberry.ID]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeAlias
 
-from engine import Zipped
+from engine import ColumnarRows
 from graph.edge import Millis, Pair, UserId
 from graph.page import ListOf, Page, Position
 from graph.relation import Relation, RelationColumn
@@ -62,9 +62,9 @@ POSITION, LIST = range(2)
 
 def relation_rows(
     source: UserId, targets: Sequence[UserId], relations: RelationColumn
-) -> Zipped[RelationRow]:
+) -> ColumnarRows[RelationRow]:
     """Return the relations of `source` to each of `targets`. No row is built to read kinds."""
-    return Zipped([source] * len(targets), targets, relations.kinds, relations)
+    return ColumnarRows([source] * len(targets), targets, relations.kinds, relations)
 
 
 def relation_row(pair: Pair, relation: Relation) -> RelationRow:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import strawberry
 
-from engine import Parents, batched, derived, of_rows
+from engine import Parents, batched, derived, row_classes
 from graph.account import Account
 from graph.edge import UserId
 from resolvers.scope import Scope
@@ -35,12 +35,12 @@ class SettingsRow(NamedTuple):
     description="A user's settings: who can follow them, who can see their lists, and how many "
     "users they can follow. Visible to the user and to services."
 )
-@of_rows(SettingsRow)
+@row_classes(SettingsRow)
 class RelationshipSettings(Node):
     @batched(
         graphql_type=strawberry.ID,
         description="The id: `settings:` and the user's id.",
-        ready=True,
+        serialized=True,
     )
     def id(rows: Parents[SettingsRow]) -> list[str]:
         return [f"{SETTINGS_PREFIX}:{row.user}" for row in rows]

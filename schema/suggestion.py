@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 import strawberry
 
-from engine import Parents, batched, of_rows
+from engine import Parents, batched, row_classes
 from graph.cursor import write_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadInput
@@ -50,13 +50,13 @@ class FollowSuggestionReason(Enum):
 
 
 @strawberry.type(description="A user whom the viewer might want to follow, and the reason.")
-@of_rows(SuggestionRow)
+@row_classes(SuggestionRow)
 class FollowSuggestion(Node):
     @batched(
         graphql_type=strawberry.ID,
         description="The id: `suggestion:` and the ids of the viewer and the suggested user, "
         "separated by a colon.",
-        ready=True,
+        serialized=True,
     )
     def id(rows: Parents[SuggestionRow], info: Info) -> list[str]:
         viewer = scope_of(info).viewer
@@ -108,7 +108,7 @@ class FollowSuggestionEdge:
 
 
 @strawberry.type(description="A page of suggestions for the viewer, best first.")
-@of_rows(SuggestionPage)
+@row_classes(SuggestionPage)
 class FollowSuggestionConnection:
     @batched(description="The suggestions of this page, in order. Use `edges` for cursors.")
     def nodes(rows: Parents[SuggestionPage]) -> list[list[FollowSuggestion]]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import strawberry
 
-from engine import Outcome, Parents, Soon, batched, later, of_rows
+from engine import ItemOrError, MaybeAwaitable, Parents, batched, deferred, row_classes
 from graph.page import ListKind
 from resolvers import access
 from schema import arguments, lists
@@ -36,26 +36,26 @@ Chosen = Annotated[
     description="A user of the platform. Kith does not store which users exist: every valid id is "
     "a user, and a user without relationships has zero counts and empty lists."
 )
-@of_rows(int)
+@row_classes(int)
 class User(Related, Node):
     @batched(
         description="The number of users whom this user follows. Null if the viewer cannot open "
         "that list."
     )
-    def following_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
+    def following_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
         return _totals(users, info, ListKind.FOLLOWING)
 
     @batched(
         description="The number of followers of this user. Null if the viewer cannot open that "
         "list."
     )
-    def follower_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
+    def follower_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
         return _totals(users, info, ListKind.FOLLOWERS)
 
     @batched(
         description="The number of friends of this user. Null if the viewer cannot open that list."
     )
-    def friend_count(users: Parents[UserRow], info: Info) -> Soon[list[int | None]]:
+    def friend_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
         return _totals(users, info, ListKind.FRIENDS)
 
     @batched(
@@ -65,7 +65,7 @@ class User(Related, Node):
     @paged
     def following(
         users: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.pages(info, ListKind.FOLLOWING, users, paging, order_by)
 
     @batched(
@@ -79,7 +79,7 @@ class User(Related, Node):
         paging: Paging,
         order_by: Order = None,
         filter: Chosen = None,  # noqa: A002
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         if filter:
             return lists.filtered(info, users, paging, order_by, filter.chosen)
         return lists.pages(info, ListKind.FOLLOWERS, users, paging, order_by)
@@ -93,7 +93,7 @@ class User(Related, Node):
     @paged
     def friends(
         users: Parents[UserRow], info: Info, paging: Paging, order_by: FriendsOrder = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         if order_by and order_by.field is FriendOrderField.AFFINITY:
             return lists.closest_friends(info, users, paging, order_by)
         return lists.pages(info, ListKind.FRIENDS, users, paging, order_by)
@@ -107,7 +107,7 @@ class User(Related, Node):
     @paged
     def followers_you_know(
         users: Parents[UserRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[Sequence[Outcome[ConnectionRow | None]]]:
+    ) -> MaybeAwaitable[Sequence[ItemOrError[ConnectionRow | None]]]:
         if scope_of(info).viewer is None:
             return [None] * len(users)
         return lists.known_followers(info, users, paging, order_by)
@@ -125,11 +125,13 @@ class User(Related, Node):
         with_: With,
         paging: Paging,
         order_by: Order = None,
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         other = arguments.user_id("with", with_)
         return lists.common_following(info, users, other, paging, order_by)
 
 
-def _totals(users: Parents[UserRow], info: Info, kind: ListKind) -> Soon[list[int | None]]:
+def _totals(
+    users: Parents[UserRow], info: Info, kind: ListKind
+) -> MaybeAwaitable[list[int | None]]:
     scope, owners = scope_of(info), list(users)
-    return later(access.ask(scope, owners), partial(access.told_totals, scope, kind, owners))
+    return deferred(access.ask(scope, owners), partial(access.told_totals, scope, kind, owners))

@@ -6,7 +6,7 @@ from typing import Annotated, cast
 
 import strawberry
 
-from engine import Parents, Zipped, batched
+from engine import ColumnarRows, Parents, batched
 from graph.relation import followed, follows
 from graph.relation_mask import write_mask
 from resolvers import relations
@@ -37,7 +37,7 @@ class Related:
     )
     async def relation_with(
         users: Parents[UserRow], info: Info, ids: Others
-    ) -> list[Zipped[RelationRow]]:
+    ) -> list[ColumnarRows[RelationRow]]:
         scope = scope_of(info)
         others = arguments.user_ids("ids", ids, scope.limits.relations_max)
         found = await relations.between(scope, [Check(user, others, ids) for user in users])

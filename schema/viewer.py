@@ -4,7 +4,7 @@ from datetime import datetime
 
 import strawberry
 
-from engine import Parents, Soon, Zipped, batched, of_rows
+from engine import ColumnarRows, MaybeAwaitable, Parents, batched, row_classes
 from graph.edge import Pair
 from graph.page import OwnListKind
 from resolvers.limits import RemainingLimits, limits_of
@@ -35,7 +35,7 @@ from schema.user import User
 
 
 @strawberry.type(description="An entry of the list of users whom the viewer mutes.")
-@of_rows(tuple)
+@row_classes(tuple)
 class MutedEdge(UserEdge):
     @batched(description="When the mute ends. Null if it has no end.")
     async def muted_until(rows: Parents[EntryRow], info: Info) -> list[datetime | None]:
@@ -48,15 +48,15 @@ class MutedEdge(UserEdge):
 
 
 @strawberry.type(description="A page of the list of users whom the viewer mutes.")
-@of_rows(ConnectionRow)
+@row_classes(ConnectionRow)
 class MutedConnection(UserConnection):
     @batched(graphql_type=list[MutedEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
 @strawberry.type(description="An entry of the list of users whom the viewer blocks.")
-@of_rows(tuple)
+@row_classes(tuple)
 class BlockedEdge(UserEdge):
     @batched(description="When the viewer blocked the user.")
     def blocked_at(rows: Parents[EntryRow]) -> list[datetime]:
@@ -64,10 +64,10 @@ class BlockedEdge(UserEdge):
 
 
 @strawberry.type(description="A page of the list of users whom the viewer blocks.")
-@of_rows(ConnectionRow)
+@row_classes(ConnectionRow)
 class BlockedConnection(UserConnection):
     @batched(graphql_type=list[BlockedEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
@@ -93,7 +93,7 @@ class FollowRequestConnection(Connection):
         return [list(map(_request, entries(row))) for row in rows]
 
     @batched(graphql_type=list[FollowRequestEdge], description=EDGES)
-    def edges(rows: Parents[ConnectionRow]) -> list[Zipped[EntryRow]]:
+    def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return list(map(entries, rows))
 
 
@@ -101,12 +101,12 @@ class FollowRequestConnection(Connection):
     description="The user who makes the request, with the lists and settings that only they can "
     "see."
 )
-@of_rows(ViewerRow)
+@row_classes(ViewerRow)
 class Viewer(Node):
     @batched(
         graphql_type=strawberry.ID,
         description="The id: `viewer:` and the id of `user`.",
-        ready=True,
+        serialized=True,
     )
     def id(viewers: Parents[ViewerRow]) -> list[str]:
         return [f"{VIEWER_PREFIX}:{user}" for (user,) in viewers]
@@ -137,7 +137,7 @@ class Viewer(Node):
     @paged
     def close_follows(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.CLOSE_FOLLOWS, viewers, paging, order_by)
 
     @batched(
@@ -149,7 +149,7 @@ class Viewer(Node):
     @paged
     def muted_users(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.MUTED, viewers, paging, order_by)
 
     @batched(
@@ -159,7 +159,7 @@ class Viewer(Node):
     @paged
     def blocked_users(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.BLOCKED, viewers, paging, order_by)
 
     @batched(
@@ -169,7 +169,7 @@ class Viewer(Node):
     @paged
     def incoming_follow_requests(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.INCOMING_REQUESTS, viewers, paging, order_by)
 
     @batched(
@@ -180,7 +180,7 @@ class Viewer(Node):
     @paged
     def outgoing_follow_requests(
         viewers: Parents[ViewerRow], info: Info, paging: Paging, order_by: Order = None
-    ) -> Soon[lists.Rows]:
+    ) -> MaybeAwaitable[lists.Rows]:
         return lists.own_pages(info, OwnListKind.OUTGOING_REQUESTS, viewers, paging, order_by)
 
     @batched(
@@ -192,7 +192,7 @@ class Viewer(Node):
     @paged
     def suggestions(
         viewers: Parents[ViewerRow], info: Info, paging: Paging
-    ) -> Soon[list[SuggestionPage]]:
+    ) -> MaybeAwaitable[list[SuggestionPage]]:
         return suggestion_pages(scope_of(info), viewers, paging)
 
 

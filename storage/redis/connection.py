@@ -57,8 +57,8 @@ class Redis(Protocol):
         ...
 
     def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
-        """Like `pipe`, but the reply to a command whose server is unavailable is `UNAVAILABLE`, also
-        within a list of values.
+        """Like `pipe`, but the reply to a command is `UNAVAILABLE` if its server is, also within a
+        list of values.
 
         Raises:
             Unavailable: no server is available.

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from engine import Code, EngineSettings
+from engine import EngineSettings, ErrorCode
 from gateway.accept import HEADER_CHARS_MAX
 from gateway.graphql_execution import _CODES
 from gateway.graphql_http import HttpLimits
@@ -13,11 +13,11 @@ from graph.edge import Kind
 from graph.errors import KithError
 from resolvers.scope import Limits
 from storage.stores import Stores
-from tests.edges import edges
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
-from tests.pages import examples, found, page, promised, rows
-from tests.relationships import protect
+from tests.support.documentation import examples, found, page, promised, rows
+from tests.support.edges import edges
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.relationships import protect
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
 def test_the_page_tells_the_codes_of_all_errors() -> None:
     told = {code for codes, *_ in rows("clients", "code") for code in re.findall(r"\w+", codes)}
     ours = {error.code for error in _tree(KithError)}
-    assert told >= ours | set(Code) | set(_CODES.values())
+    assert told >= ours | set(ErrorCode) | set(_CODES.values())
 
 
 def _tree(error: type[KithError]) -> list[type[KithError]]:

@@ -7,9 +7,9 @@ import strawberry
 from graphql import GraphQLError
 from strawberry.extensions import SchemaExtension
 
-from engine import Engine, EngineSettings, Rejected
+from engine import Engine, EngineSettings, RequestError
 from schema.errors import formatted
-from tests.small_graph import Query, answered, schema
+from tests.support.small_schema import Query, answered, schema
 
 
 def test_a_document_is_judged_once() -> None:
@@ -36,7 +36,7 @@ def test_the_cache_is_bounded_by_characters_too() -> None:
 def test_a_refused_document_takes_no_place_in_the_cache() -> None:
     engine = Engine(schema, EngineSettings(cached_documents=1))
     good = engine.prepare("{ who }")
-    with pytest.raises(Rejected):
+    with pytest.raises(RequestError):
         engine.prepare("{ stranger }")
     assert engine.prepare("{ who }") is good
 

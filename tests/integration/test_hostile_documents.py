@@ -6,8 +6,8 @@ import httpx
 import pytest
 from graphql import get_introspection_query
 
-from engine import Engine, EngineSettings, Rejected, Stage
-from tests.small_graph import answered, endpoint, schema
+from engine import Engine, EngineSettings, RequestError, Stage
+from tests.support.small_schema import answered, endpoint, schema
 
 # Far above what any of these takes (0.2 s), far below what the unbounded ones took (minutes).
 SECONDS_MAX = 3.0
@@ -110,7 +110,7 @@ def test_a_document_that_is_too_much_work_to_validate_is_told_so() -> None:
         (HOSTILE["many equal fields in fragments"], Stage.LIMITS, "too often to be validated"),
         (HOSTILE["many mistakes"], Stage.VALIDATION, "Too many validation errors"),
     ):
-        with pytest.raises(Rejected) as caught:
+        with pytest.raises(RequestError) as caught:
             engine.prepare(document)
         assert caught.value.stage is stage
         assert said in caught.value.errors[-1].message
@@ -118,7 +118,7 @@ def test_a_document_that_is_too_much_work_to_validate_is_told_so() -> None:
 
 def test_a_document_of_too_many_tokens_is_not_parsed_to_its_end() -> None:
     engine = Engine(schema, EngineSettings(max_tokens=5))
-    with pytest.raises(Rejected) as caught:
+    with pytest.raises(RequestError) as caught:
         engine.prepare('{ user(id: "1") { id } }')
     assert caught.value.stage is Stage.PARSE
     assert "more than 5 tokens" in caught.value.errors[0].message

@@ -371,7 +371,7 @@ async def test_blocks_are_looked_up_in_a_list_by_two_probes_each(
     planner: Planner, ends: tuple[bool, bool]
 ) -> None:
     blocks = 600 + 50 + 600
-    steps = await planner.steps("overlaps", "barred", [STAR], OWNER, MOST, *ends)
+    steps = await planner.steps("overlaps", "blocked_counts", [STAR], OWNER, MOST, *ends)
     assert_by_index(steps)
     assert looked_at(steps, "following") + looked_at(steps, "follower") <= 3 * blocks
     assert sum(step.blocks for step in scans(steps, "follower")) <= 6 * blocks

@@ -17,7 +17,7 @@ import pytest
 from graphql import GraphQLError
 from hypothesis import note
 
-from engine import Engine, Rejected
+from engine import Engine, RequestError
 from gateway import freshness
 from gateway.config import Config
 from gateway.sample import load_sample
@@ -33,10 +33,10 @@ from schema.freshness import token_of_accounts
 from schema.schema import schema
 from storage.settings import StorageSettings
 from storage.stores import open_stores
-from tests.gateway import DEVELOPMENT
-from tests.property.kith_operations import DELETED, operations, paged_on
-from tests.property.likeness import Answer, by_graphql_core
-from tests.property.seeds import UNBOUNDED, Endings, assert_planned, for_seeds
+from tests.support.answer_comparison import Answer, by_graphql_core
+from tests.support.gateway import DEVELOPMENT
+from tests.support.kith_operations import DELETED, operations, paged_on
+from tests.support.seeds import UNBOUNDED, Endings, assert_planned, for_seeds
 
 # graphql-core leaves coroutines behind when a sibling of theirs fails.
 pytestmark = [
@@ -139,7 +139,7 @@ class Comparison:
             waiting = freshness.before(self._engine.prepare(query), variables, context)
             if waiting is not None:
                 await waiting
-        except Rejected:
+        except RequestError:
             pass  # both find that for themselves
         except KithError as error:
             return Answer(None, [GraphQLError(str(error), original_error=error)], formatted)

@@ -12,7 +12,7 @@ from gateway.config import read_config
 from gateway.documents import require_valid
 from gateway.environment import ConfigurationError
 from gateway.trusted_documents import ManifestError, read_trusted_documents
-from tests.small_graph import schema
+from tests.support.small_schema import schema
 
 WHO = "query Who {\n  who\n}"
 FOLLOW = "mutation Follow {\n  follow\n}"

@@ -47,7 +47,7 @@ CROSS JOIN LATERAL (
 ) p
 WHERE c.user_id = ANY ($1)
 
--- name: barred
+-- name: blocked_counts
 -- The number of users in each of the lists of $1 who have a block with $2, in either direction: two
 -- ranges of at most $3 blocks, and two probes per block and list, one for each direction ($4: the
 -- list's owner follows them, $5: they follow the owner).
@@ -60,7 +60,7 @@ WITH blocks AS MATERIALIZED (
      WHERE r.to_user_id = $2 AND r.kind = 4
      ORDER BY r.since DESC, r.from_user_id DESC LIMIT $3)
 )
-SELECT u.user_id, count(*) AS barred
+SELECT u.user_id, count(*) AS blocked_count
 FROM unnest($1::bigint[]) AS u (user_id)
 CROSS JOIN blocks b
 CROSS JOIN LATERAL (

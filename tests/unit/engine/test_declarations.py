@@ -9,7 +9,7 @@ import strawberry
 from strawberry import Info
 from strawberry.schema.config import StrawberryConfig
 
-from engine import Engine, Outcome, Parents, Soon, batched, derived, of_rows
+from engine import Engine, ItemOrError, MaybeAwaitable, Parents, batched, derived, row_classes
 
 
 class BookRow(NamedTuple):
@@ -18,7 +18,7 @@ class BookRow(NamedTuple):
 
 
 @strawberry.type
-@of_rows(BookRow)
+@row_classes(BookRow)
 class Book:
     title: str
     is_novel: bool = derived("kind", lambda kind: kind == 1, description="Not a poem.")
@@ -28,7 +28,7 @@ class Book:
         books: Parents[BookRow],
         info: Info,
         per_sheet: Annotated[int, strawberry.argument(description="Of 1 or 2.")] = 2,
-    ) -> list[Outcome[int]]:
+    ) -> list[ItemOrError[int]]:
         return [len(book.title) // per_sheet if per_sheet else ValueError("0") for book in books]
 
     @batched(name="sequel", graphql_type="Book | None")
@@ -40,16 +40,16 @@ class Book:
         return []
 
     @batched
-    def copies(books: Parents[BookRow], sold: bool = False) -> Soon[list[int]]:
+    def copies(books: Parents[BookRow], sold: bool = False) -> MaybeAwaitable[list[int]]:
         known = [len(book.title) for book in books]
         return counted(known) if sold else known
 
     @batched
-    def quoted(books: Parents[BookRow], sold: bool = False) -> "Soon[list[int]]":
+    def quoted(books: Parents[BookRow], sold: bool = False) -> "MaybeAwaitable[list[int]]":
         return counted([2] * len(books)) if sold else [1] * len(books)
 
     @batched
-    def soon_too_short(books: Parents[BookRow], sold: bool = False) -> Soon[list[int]]:
+    def soon_too_short(books: Parents[BookRow], sold: bool = False) -> MaybeAwaitable[list[int]]:
         return counted([]) if sold else []
 
 
@@ -175,7 +175,7 @@ def book_of(number: int) -> Any:
 
 
 @strawberry.type
-@of_rows(UserId)
+@row_classes(UserId)
 class User(Node):
     book: Book = derived("real", book_of)
 

@@ -8,8 +8,8 @@ import strawberry
 from graphql import OperationType
 from strawberry.extensions import QueryDepthLimiter
 
-from engine import Engine, EngineSettings, Rejected, Stage
-from tests.unit.engine.tree import Query, answer, schema
+from engine import Engine, EngineSettings, RequestError, Stage
+from tests.support.tree_schema import Query, answer, schema
 
 
 async def test_what_a_plan_cannot_do_is_left_to_graphql_core_from_then_on() -> None:
@@ -46,7 +46,7 @@ def test_the_kind_of_an_operation_is_known_before_it_runs() -> None:
     text = "query Q { now } mutation M { plant(number: 1) { number } }"
     assert engine.prepare(text, "Q").kind is OperationType.QUERY
     assert engine.prepare(text, "M").kind is OperationType.MUTATION
-    with pytest.raises(Rejected, match="operation"):
+    with pytest.raises(RequestError, match="operation"):
         engine.prepare(text, "N")
 
 

@@ -46,16 +46,16 @@ def test_what_the_root_is_given_is_known_before(
     query: str, variables: dict[str, Any], given: list[str]
 ) -> None:
     operation = ENGINE.prepare(query)
-    assert operation.given("token", variables) == given
-    assert operation.given("another", variables) == []
+    assert operation.root_argument_values("token", variables) == given
+    assert operation.root_argument_values("another", variables) == []
 
 
 def test_operations_are_given_what_is_theirs() -> None:
     document = 'query A { leaf(token: "a") { fresh } } query B { leaf(token: "b") { fresh } }'
-    assert ENGINE.prepare(document, "B").given("token", {}) == ["b"]
+    assert ENGINE.prepare(document, "B").root_argument_values("token", {}) == ["b"]
 
 
 def test_what_a_document_asks_for_is_known_before() -> None:
     operation = ENGINE.prepare("{ ...F } fragment F on Query { leaf { again: fresh } }")
-    assert operation.asks_for("fresh")
-    assert not operation.asks_for("again")
+    assert operation.selects("fresh")
+    assert not operation.selects("again")

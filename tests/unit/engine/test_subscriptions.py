@@ -9,9 +9,9 @@ import pytest
 import strawberry
 from graphql import OperationType
 
-from engine import Engine, EngineSettings, Parents, Result, Stage, batched, of_rows
+from engine import Engine, EngineSettings, Parents, Result, Stage, batched, row_classes
 from engine.waiting import WaitedInVain
-from tests.unit.engine import odd
+from tests.support import misbehaving_schema as odd
 
 IN_VAIN = str(WaitedInVain())
 
@@ -31,7 +31,7 @@ Info = strawberry.Info[Context, None]
 
 
 @strawberry.type
-@of_rows(int)
+@row_classes(int)
 class Tick:
     @batched
     async def number(rows: Parents[int], info: Info) -> list[int]:
