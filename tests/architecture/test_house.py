@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -84,6 +85,14 @@ def test_no_lock_file_names_a_host() -> None:
     for lock in ROOT.glob("*/**/package-lock.json"):
         if "node_modules" not in lock.parts:
             assert '"resolved"' not in lock.read_text(encoding="utf-8"), lock
+
+
+def test_the_lock_of_the_benchmark_has_node_for_every_platform() -> None:
+    """npm 11 rejects a lock in which one is missing, and npm leaves out what it cannot find."""
+    peers = ROOT / "bench" / "peers"
+    wanted = json.loads((peers / "package.json").read_text())["optionalDependencies"]
+    locked = json.loads((peers / "package-lock.json").read_text())["packages"]
+    assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
 
 
 def test_the_locks_agree() -> None:
