@@ -24,26 +24,26 @@ from storage.space import checked_space
 
 app = typer.Typer(
     help="Kith: a GraphQL gateway over a social graph.\n\n"
-    "Servers are found in DATABASE_URL and REDIS_URL, or through the state folder of a running "
-    "`dev`.",
+    "The servers are those in DATABASE_URL and REDIS_URL, or those of a running `dev`."
+    " docs/settings.md lists all settings.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 StateFolder = Annotated[
-    Path, typer.Option("--state", help="The folder in which `dev` keeps its servers.")
+    Path, typer.Option("--state", help="The state folder of `dev`, with its servers' data.")
 ]
 Space = Annotated[
     str,
     typer.Option(
         "--space",
-        help="Whose graph: each space has a PostgreSQL schema, a key prefix and a queue.",
+        help="The graph to use: each space has its own PostgreSQL schema, key prefix and queue.",
     ),
 ]
 Port = Annotated[int, typer.Option(help="The port to listen on.", min=1, max=65535)]
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
-Log = Annotated[LogFormat, typer.Option("--log-format", help="Lines of text, or of JSON.")]
+Log = Annotated[LogFormat, typer.Option("--log-format", help="The format of log lines.")]
 
 STATE = Path(".kith")
 SPACE = "public"
@@ -74,7 +74,9 @@ def dev(
     host: Host = "127.0.0.1",
     bundle: Annotated[
         bool,
-        typer.Option("--bundle/--no-bundle", help="Bundle the playground with npm meanwhile."),
+        typer.Option(
+            "--bundle/--no-bundle", help="Bundle the playground with npm in the background."
+        ),
     ] = True,
 ) -> None:
     """Start everything on this machine: servers, sample graph, gateway, worker. Ctrl-C stops it."""
@@ -95,17 +97,20 @@ def serve(
         typer.Option(help="A unix socket to listen on, instead of a host and a port."),
     ] = None,
     uds_mode: Annotated[
-        str, typer.Option(help="The socket's permissions, octal: who may write may connect.")
+        str,
+        typer.Option(
+            help="The socket's permissions in octal. Connecting requires write permission."
+        ),
     ] = "660",
     workers: Annotated[
-        int, typer.Option(help="How many processes share the address: one a core.", min=1, max=256)
+        int, typer.Option(help="The number of processes, one per core.", min=1, max=256)
     ] = 1,
     log_format: Log = LogFormat.TEXT,
     state: StateFolder = STATE,
     space: Space = SPACE,
     trusted_documents: Annotated[
         Path | None,
-        typer.Option(help="A manifest, or a folder of them: run their documents, and no others."),
+        typer.Option(help="A manifest or a folder of manifests: reject all other documents."),
     ] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
@@ -133,7 +138,7 @@ def serve(
 def worker(
     state: StateFolder = STATE, space: Space = SPACE, log_format: Log = LogFormat.TEXT
 ) -> None:
-    """Run one worker process. It ends when Redis goes away; keep it under a supervisor."""
+    """Run one worker process. It exits when Redis is unavailable: run it under a supervisor."""
     from gateway.config import read_config
     from workers.main import run
 
@@ -149,7 +154,7 @@ def migrate(
     state: StateFolder = STATE,
     space: Space = SPACE,
     partitions: Annotated[
-        int, typer.Option(help="Hash partitions a table; fixed by the first migration.", min=1)
+        int, typer.Option(help="Hash partitions per table; fixed by the first migration.", min=1)
     ] = 16,
 ) -> None:
     """Migrate the space's tables to the newest version. Safe to repeat and to run concurrently."""
@@ -170,7 +175,7 @@ def load(
     state: StateFolder = STATE,
     space: Space = SPACE,
     on_bad: Annotated[
-        OnBad, typer.Option(help="Bad lines: report and skip them, or refuse the whole file.")
+        OnBad, typer.Option(help="Invalid lines: report and skip them, or reject the file.")
     ] = OnBad.SKIP,
 ) -> None:
     """Load a file of edges. Safe to repeat; an interrupted load resumes where it stopped."""
@@ -185,8 +190,10 @@ def load(
 def verify(
     state: StateFolder = STATE,
     space: Space = SPACE,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what is found.")] = False,
-    examples: Annotated[int, typer.Option(help="Examples of each kind of drift.", min=0)] = 5,
+    repair: Annotated[bool, typer.Option("--repair", help="Correct the drift.")] = False,
+    examples: Annotated[
+        int, typer.Option(help="The number of examples for each kind of drift.", min=0)
+    ] = 5,
 ) -> None:
     """Check that forward and reverse rows, counts and caches agree. Exits with 1 if they do not."""
     from gateway.config import read_config
@@ -200,9 +207,7 @@ def verify(
 def token(
     user_id: Annotated[
         int | None,
-        typer.Argument(
-            help="The viewer's id; a service may ask for nobody.", min=1, max=MAX_USER_ID
-        ),
+        typer.Argument(help="The viewer's id. A service may omit it.", min=1, max=MAX_USER_ID),
     ] = None,
     scope: Annotated[str, typer.Option(help="Scopes, separated by spaces: `service`.")] = "",
     ttl: Annotated[int, typer.Option(help="Seconds until it expires.", min=1)] = 86_400,
@@ -215,7 +220,7 @@ def token(
         secret, settings = signing()
         service = settings.claims.service_scope
         if user_id is None and service not in scope.split():
-            raise ValueError(f"whose token? Name a user id, or `--scope {service}`.")
+            raise ValueError(f"USER_ID is missing: give a user id, or `--scope {service}`.")
         typer.echo(mint(secret, user_id, scope, ttl, settings))
 
 
