@@ -220,7 +220,7 @@ def token(
         secret, settings = signing()
         service = settings.claims.service_scope
         if user_id is None and service not in scope.split():
-            raise ValueError(f"USER_ID is missing: give a user id, or `--scope {service}`.")
+            raise ValueError(f"USER_ID is missing. Name a user id, or use `--scope {service}`.")
         typer.echo(mint(secret, user_id, scope, ttl, settings))
 
 
