@@ -25,7 +25,7 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-long check format playground browser-test clients-test \
   identity-test example example-test example-install example-service example-service-test \
-  example-service-lock bench schema-lint lock sdl settings states clean
+  example-service-lock bench schema-lint lock sdl settings states rejections clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -143,6 +143,9 @@ settings: $(READY) ## Print the settings into docs/settings.md
 
 states: $(READY) ## Print the states and actions into docs/relationship-states.md
 	$(BIN)/python -m tests.support.relationship_states > docs/relationship-states.md
+
+rejections: $(READY) ## Print the table of rejections into docs/errors.md
+	$(BIN)/python -m tests.support.rejections_table
 
 lock: $(READY) ## Resolve the dependencies again, into requirements*.txt
 	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv

@@ -7,7 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
-from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLInterfaceType, GraphQLObjectType
+from graphql import (
+    GraphQLEnumType,
+    GraphQLInputObjectType,
+    GraphQLInterfaceType,
+    GraphQLObjectType,
+    build_schema,
+    find_breaking_changes,
+)
 
 from gateway.environment import OF_OTHERS, OPTIONS, names
 from gateway.settings_page import page
@@ -56,6 +63,11 @@ def test_every_variable_in_the_documentation_is_a_setting() -> None:
     for file in (ROOT / "docs").glob("*.md"):
         found = set(re.findall(r"\bKITH_[A-Z_]+[A-Z]\b", file.read_text(encoding="utf-8")))
         assert found - {"KITH_POOLMAX"} <= known, file.name
+
+
+def test_the_contract_breaks_nothing_that_is_released() -> None:
+    released = (ROOT / "schema" / "released.graphql").read_text(encoding="utf-8")
+    assert find_breaking_changes(build_schema(released), build_schema(sdl())) == []
 
 
 def test_everything_in_the_contract_is_described() -> None:
