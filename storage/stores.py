@@ -54,13 +54,14 @@ from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
+from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
 from storage.redis.profiled_lists import CachedProfiledLists
 from storage.redis.profiles import CachedProfiles
 from storage.redis.publish import RedisCaches
 from storage.redis.range_cache import RangeCache
 from storage.redis.relations import CachedRelations
-from storage.redis.servers import servers_at, wire_to
+from storage.redis.servers import servers_at
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
@@ -147,7 +148,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
     """Open the stores of one space for the block. `wire`: the connection to `redis_url`, for
     tests."""
     postgres = Postgres(settings)
-    wire = wire or wire_to(settings.redis_url, settings)
+    wire = wire or MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
     broker: Servers = GuardedRedis(wire, settings.redis_retry_after_s)
     redis = servers_at(settings.cache_url, settings) if settings.cache_url else broker
     memory = opened_memory(settings)
@@ -172,8 +173,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
 
 
 def _notifier(settings: StorageSettings, absences: Absences) -> ChangeNotifier:
-    patient = replace(settings, redis_timeout_s=BLOCK_MS / 1000 + settings.redis_timeout_s)
-    wire = wire_to(settings.redis_url, patient)
+    wire = MultiplexedWire(settings.redis_url, BLOCK_MS / 1000 + settings.redis_timeout_s)
     return ChangeNotifier(wire, Keys(settings.space), settings.redis_retry_after_s, absences.expire)
 
 
