@@ -138,7 +138,7 @@ sdl: $(READY) ## Print the contract into schema/schema.graphql
 	$(BIN)/python -m gateway sdl > schema/schema.graphql
 
 states: $(READY) ## Draw the states and actions into docs/relationship-states.md
-	$(BIN)/python -m tests.states > docs/relationship-states.md
+	$(BIN)/python -m tests.support.relationship_states > docs/relationship-states.md
 
 lock: $(READY) ## Resolve the dependencies anew
 	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv

@@ -15,7 +15,7 @@ from bench.graph import SMALL, community
 from bench.load import must_have_wrk
 from bench.reads import Plan, run
 from bench.shapes import BY_NAME, COLD, SHAPES
-from gateway.embedded.errors import EmbeddedError
+from devstack.errors import DevstackError
 
 STATE = Path(".kith-bench")
 USERS, USERS_QUICK = 1_000_000, SMALL
@@ -52,7 +52,7 @@ def main(
         )
         must_have_wrk()
         outcomes = asyncio.run(run(plan))
-    except (EmbeddedError, WrongAnswer, NotFilled, ValueError, KeyError) as error:
+    except (DevstackError, WrongAnswer, NotFilled, ValueError, KeyError) as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
     found = goals.verdicts(outcomes)

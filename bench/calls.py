@@ -27,9 +27,9 @@ from bench.population import Population, population
 from bench.raw_answers import RawAnswers
 from bench.services import Services, services
 from bench.shapes import BY_NAME, SHAPES, Shape
+from devstack.errors import DevstackError
 from gateway.app import Gateway
 from gateway.config import Config, read_config
-from gateway.embedded.errors import EmbeddedError
 from storage.redis.multiplexed import MultiplexedWire
 
 REQUESTS = 100
@@ -61,7 +61,7 @@ def main(
     try:
         shapes = [BY_NAME[name] for name in shape or _usual_shapes()]
         found = asyncio.run(_run(shapes, users, state))
-    except (EmbeddedError, NoAnswer, NotFilled, ValueError, KeyError) as error:
+    except (DevstackError, NoAnswer, NotFilled, ValueError, KeyError) as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
     console = Console(width=110)

@@ -24,7 +24,7 @@ from bench.population import population
 from bench.rounds import Outcome, interleaved
 from bench.services import Services, services
 from bench.shapes import BY_NAME, Shape
-from gateway.embedded.errors import EmbeddedError
+from devstack.errors import DevstackError
 
 SMALL, LARGE = "small", "large"
 WARM = ("states-1", "states-100", "followers-20", "whale-20", "whale-20-deep")
@@ -47,7 +47,7 @@ def main(
     try:
         must_have_wrk()
         outcomes = asyncio.run(_run(sizes, Pace(rounds, seconds, 1), state))
-    except (EmbeddedError, WrongAnswer, NotFilled, ValueError) as error:
+    except (DevstackError, WrongAnswer, NotFilled, ValueError) as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
     found = [_verdict(outcome) for outcome in outcomes]

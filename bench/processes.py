@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Protocol
 
 from bench.cores import pinned_argv
-from gateway.embedded.command import Command
-from gateway.embedded.process import processes_within
-from gateway.embedded.supervisor import Supervisor
+from devstack.child import Command
+from devstack.processes import processes_within
+from devstack.supervisor import Supervisor
 
 _TICKS_S = os.sysconf("SC_CLK_TCK")
 

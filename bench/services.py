@@ -8,10 +8,10 @@ from pathlib import Path
 from bench.contestants import Contestant
 from bench.cores import Cores, pinned
 from bench.processes import ServerProcess, StoreProcesses, start_server
+from devstack.directories import find_directories
+from devstack.servers import Servers, running_servers
+from devstack.state import State
 from gateway.config import child_environment
-from gateway.embedded.places import find_places
-from gateway.embedded.servers import Servers, embedded_servers
-from gateway.embedded.state import State
 
 POSTGRES_SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "8GB"}
 """A load of many millions of edges, and a working set in memory; `fsync` stays on."""
@@ -69,19 +69,17 @@ def _into_nothing(name: str, line: str) -> None:
 async def services(folder: Path, division: Cores) -> AsyncIterator[Services]:
     """Runs PostgreSQL and Valkey on the cores of the stores for as long as the block lasts.
 
-    Raises an EmbeddedError whose text is meant for a person.
+    Raises an DevstackError whose text is meant for a person.
     """
     state = State(folder)
     async with AsyncExitStack() as stack:
         with pinned(division.stores):
-            started = embedded_servers(
-                state, postgres_settings=POSTGRES_SETTINGS, say=_into_nothing
-            )
+            started = running_servers(state, postgres_settings=POSTGRES_SETTINGS, say=_into_nothing)
             servers = await stack.enter_async_context(started)
-        home = (await find_places(state)).home
+        data = (await find_directories(state)).data
         yield Services(
             servers,
             division,
-            StoreProcesses(home / "postgres", "postgres"),
-            StoreProcesses(home / "valkey", "valkey-server"),
+            StoreProcesses(data / "postgres", "postgres"),
+            StoreProcesses(data / "valkey", "valkey-server"),
         )

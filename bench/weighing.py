@@ -19,7 +19,7 @@ from bench.population import population
 from bench.report import RESULTS
 from bench.services import services
 from bench.weights import CacheWeight, GraphWeight, cache_weights, graph_weight
-from gateway.embedded.errors import EmbeddedError
+from devstack.errors import DevstackError
 from storage.settings import StorageSettings
 
 WEIGHTS = RESULTS / "weights.json"
@@ -35,7 +35,7 @@ def main(
     """Weigh a graph. A million users: some minutes and 10 GB, the first time."""
     try:
         asyncio.run(_weigh(community(users, None), state))
-    except (EmbeddedError, NotFilled, ValueError) as error:
+    except (DevstackError, NotFilled, ValueError) as error:
         typer.echo(f"bench: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(f"written to {WEIGHTS}")

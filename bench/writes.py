@@ -29,7 +29,7 @@ from bench.lag import lag
 from bench.processes import Meter, ServerProcess
 from bench.services import Services, services
 from bench.write_figures import EVEN, OTHERS, STAR, WriteFigures
-from gateway.embedded.errors import EmbeddedError
+from devstack.errors import DevstackError
 
 OTHERS_PER_S = 100
 WARM_UP_S = 3
@@ -52,7 +52,7 @@ def main(
     figures = WriteFigures(rate, seconds)
     try:
         asyncio.run(_run(figures, rounds, community(users, None), state))
-    except* (EmbeddedError, WrongAnswer, NotFilled, ValueError) as errors:
+    except* (DevstackError, WrongAnswer, NotFilled, ValueError) as errors:
         typer.echo(f"bench: {errors.exceptions[0]}", err=True)
         raise typer.Exit(1) from None
     found = figures.verdicts()

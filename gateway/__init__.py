@@ -1,1 +1,1 @@
-"""The processes: command line, HTTP, authentication, playground, and embedded servers."""
+"""The processes: command line, HTTP, authentication, and playground."""

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
+from devstack.errors import DevstackError
 from gateway.config import ConfigurationError, database_url, read_config, signing
-from gateway.embedded.errors import EmbeddedError
 from gateway.logs import LogFormat, set_up_logging
 from gateway.version import VERSION
 from graph.edge import MAX_USER_ID
@@ -235,7 +235,7 @@ def _said_plainly(log_format: LogFormat = LogFormat.TEXT) -> Iterator[None]:
     """Print user errors as one sentence without a traceback, and exit with 2."""
     try:
         yield
-    except (ConfigurationError, EmbeddedError, KithError, ValueError) as error:
+    except (ConfigurationError, DevstackError, KithError, ValueError) as error:
         cause = str(error.__cause__ or "")
         text = f"{error}" if cause in str(error) else f"{error} ({cause})"
         if log_format is LogFormat.JSON:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+from devstack.state import Running, State, find_running
 from gateway.authentication_settings import AuthenticationSettings
 from gateway.browsers import ANY, BrowserSettings, read_header_names, read_origins
 from gateway.connections import StreamLimits
-from gateway.embedded.state import Running, State, find_running
 from gateway.jwks_url import JwksUrl
 from gateway.key_sources import DEVELOPMENT_SECRET
 from gateway.token_claims import ClaimMapping

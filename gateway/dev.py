@@ -10,11 +10,10 @@ from pathlib import Path
 import orjson
 import typer
 
+from devstack.child import Command
+from devstack.servers import Servers, running_servers, until_signalled
+from devstack.state import State, announce, find_running
 from gateway.config import ConfigurationError, child_environment, read_config, server_urls
-from gateway.embedded.command import Command
-from gateway.embedded.servers import Servers, embedded_servers
-from gateway.embedded.signals import until_signalled
-from gateway.embedded.state import State, find_running
 from gateway.listening import TcpAddress, listening
 from gateway.program import ARGV, program
 from gateway.sample import load_sample
@@ -34,7 +33,7 @@ async def run(host: str, port: int, folder: Path, space: str, *, bundle: bool) -
     """Run until a stop signal, and bundle the playground in the background.
 
     Raises:
-        EmbeddedError, ConfigurationError, ValueError: it cannot start; the text says why.
+        DevstackError, ConfigurationError, ValueError: it cannot start; the text says why.
     """
     state = State(folder)
     if running := find_running(state):
@@ -46,12 +45,12 @@ async def run(host: str, port: int, folder: Path, space: str, *, bundle: bool) -
     database_url, redis_url = server_urls()
     steps = Steps()
     with until_signalled():
-        async with embedded_servers(
+        async with running_servers(
             state,
             database_url=database_url,
             redis_url=redis_url,
             say=steps.say,
-            step=steps.step,
+            progress=steps.step,
             beside=[_bundling()] if bundle else [],
         ) as servers:
             with steps.step("Migrating the tables"):
@@ -100,7 +99,8 @@ async def _start(
             is_ready=answers,
         )
     )
-    servers.announce(gateway_url=f"http://{address.shown}")
+    url = f"http://{address.shown}"
+    announce(servers.state, servers.database_url, servers.redis_url, url)
 
 
 def welcome(url: str, elapsed_s: float) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic
 
-from gateway.embedded.restarts import RestartPolicy, Restarts
+from devstack.restarts import RestartPolicy, Restarts
 from gateway.forked import FAILED, Forked, Work, fork, lifeline
 from gateway.wakeup import Wakeup
 

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import HealthCheck, settings
 from redis.asyncio import Redis
 
-from gateway.embedded.state import State
+from devstack.state import State
 from storage.postgres.migrate import migrate
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.gateway import Gateway, running_gateway
-from tests.live import LiveGateway, live_gateway
-from tests.servers import Servers
-from tests.valkey_cluster import Cluster, running_cluster
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.live_gateway import LiveGateway, live_gateway
+from tests.support.servers import Servers
+from tests.support.valkey_cluster import Cluster, running_cluster
 
 # A shell starts background commands with SIGINT ignored. Processes that tests start, and stop by
 # SIGINT, would inherit that.
@@ -129,7 +129,7 @@ async def postgres(storage_settings: StorageSettings) -> AsyncIterator[Postgres]
 
 @pytest.fixture
 async def stores(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
-    """All stores of a fresh graph. No worker runs: `tests.graphs.drain_all` stands in for it."""
+    """All stores of a fresh graph. No worker runs; `graphs.drain_all` applies what waits."""
     async with open_stores(storage_settings) as opened:
         yield opened
 

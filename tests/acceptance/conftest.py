@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from storage.stores import Stores
-from tests.acceptance.image_stack import DOCKER, Stack, own
-from tests.graphs import drain_all, follows
+from tests.support.graphs import drain_all, follows
+from tests.support.image_stack import DOCKER, Stack, own
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.acceptance.test_account_states import put
 from tests.acceptance.test_hidden_in_lists import EVERYTHING
-from tests.edges import Edges, edges
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import PLENTY, as_pair, drain_all
-from tests.relationships import change
+from tests.support.edges import Edges, edges
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import PLENTY, as_pair, drain_all
+from tests.support.relationships import change
 
 GONE = 9
 PEOPLE = ("1", "2", "3", "4", "5", "9")

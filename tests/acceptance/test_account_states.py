@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from storage.stores import Stores
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
-from tests.relationships import change, change_many
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.relationships import change, change_many
 
 STATUS = "state deletion { edgesLeft startedAt finishedAt } user { id }"
 ACCOUNT = f"query ($id: ID!) {{ account(id: $id) {{ {STATUS} }} }}"

@@ -3,9 +3,9 @@
 import pytest
 
 from storage.stores import Stores
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
-from tests.pages import examples
+from tests.support.documentation import examples
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import pytest
 
 from graph.affinity import DEFAULT_WEIGHTS
 from storage.stores import Stores
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
-from tests.pages import examples, page
+from tests.support.documentation import examples, page
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
 
 
 @pytest.fixture

@@ -24,8 +24,8 @@ from gateway.http_rejection import HttpRejection
 from gateway.jwks_url import JwksUrl
 from gateway.token_keys import RSA_BITS_MAX, RSA_BITS_MIN
 from tests.acceptance.test_identity_provider import FOLDER
-from tests.jwks import Provider, identity_provider, jwk, signed
-from tests.pages import blocks, page, rows
+from tests.support.documentation import blocks, page, rows
+from tests.support.jwks import Provider, identity_provider, jwk, signed
 
 SECRET = "a secret of the tests, of thirty-two bytes"
 SERVERS = {"DATABASE_URL": "postgresql://db/kith", "REDIS_URL": "redis://cache"}

@@ -14,10 +14,10 @@ from gateway.authentication import DEVELOPMENT_SECRET, mint
 from gateway.browsers import BrowserSettings
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.chromium import Page, browser_page, chromium_path
-from tests.graphs import drain_all, follows
-from tests.live import LiveGateway, live_gateway
-from tests.served import served
+from tests.support.chromium import Page, browser_page, chromium_path
+from tests.support.graphs import drain_all, follows
+from tests.support.http_server import served
+from tests.support.live_gateway import LiveGateway, live_gateway
 
 pytestmark = pytest.mark.skipif(chromium_path() is None, reason="chromium is not installed")
 

@@ -10,8 +10,8 @@ from gateway.config import Config
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import open_stores
-from tests.gateway import DEVELOPMENT
-from tests.graphs import drain_all, follows
+from tests.support.gateway import DEVELOPMENT
+from tests.support.graphs import drain_all, follows
 
 STAR, FAN, FANS = 1, 2, 25
 

@@ -12,7 +12,7 @@ import redis
 from graph.edge import UserId
 from graph.lane import lane_of
 from storage.stores import Stores
-from tests.graphs import drain_all, follows, unfollows
+from tests.support.graphs import drain_all, follows, unfollows
 
 PAGE = Path(__file__).parents[2] / "docs" / "events.md"
 

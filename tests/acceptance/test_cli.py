@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from devstack.state import State, announce
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
-from gateway.embedded.state import State, announce
 from gateway.headers import Headers
 from gateway.version import VERSION
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_dev import running
-from tests.gateway import running_gateway
-from tests.graphs import drain_all, follows
+from tests.support.gateway import running_gateway
+from tests.support.graphs import drain_all, follows
 
 ROOT = Path(__file__).parents[2]
 

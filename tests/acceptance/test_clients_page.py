@@ -13,11 +13,11 @@ from graph.edge import Kind
 from graph.errors import KithError
 from resolvers.scope import Limits
 from storage.stores import Stores
-from tests.edges import edges
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
-from tests.pages import examples, found, page, promised, rows
-from tests.relationships import protect
+from tests.support.documentation import examples, found, page, promised, rows
+from tests.support.edges import edges
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.relationships import protect
 
 
 @pytest.fixture

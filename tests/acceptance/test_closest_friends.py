@@ -6,10 +6,10 @@ import pytest
 
 from graph.edge import Kind
 from storage.stores import Stores
-from tests.edges import edges
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
-from tests.services import interaction, record
+from tests.support.edges import edges
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.interactions import interaction, record
 
 CLOSEST = """
 query ($ids: [ID!]!, $first: Int, $after: String, $last: Int, $before: String,

@@ -8,8 +8,8 @@ import pytest
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import drain_all, follows
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all, follows
 
 FOLLOW = """
 mutation Follow($id: ID!) {

@@ -9,10 +9,10 @@ from graph.lane import lane_of
 from storage.redis.leases import Leases
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.edges import edges
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import drain_all, follows
-from tests.relationships import change, change_many, protect
+from tests.support.edges import edges
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.relationships import change, change_many, protect
 
 EVERYTHING = """
 query Everything($ids: [ID!]!, $others: [ID!]!) {

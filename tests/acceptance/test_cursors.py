@@ -6,9 +6,9 @@ import pytest
 
 from graph.edge import Flags, Kind
 from storage.stores import Stores
-from tests.edges import edges
-from tests.gateway import Gateway
-from tests.graphs import drain_all
+from tests.support.edges import edges
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all
 
 USER_LISTS = {
     "following": "following(%s)",

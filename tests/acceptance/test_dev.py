@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import pytest
 
-from gateway.embedded.state import State, find_running
-from tests.waiting import until
+from devstack.state import State, find_running
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 90

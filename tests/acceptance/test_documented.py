@@ -3,10 +3,10 @@
 import pytest
 
 from storage.stores import Stores
-from tests.gateway import Gateway
-from tests.graphs import drain_all
-from tests.pages import examples, found, promised
-from tests.relationships import protect
+from tests.support.documentation import examples, found, promised
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all
+from tests.support.relationships import protect
 
 TOKENS = ("undoToken", "consistencyToken")
 """What an example is given of the one before it, in a variable of that name."""

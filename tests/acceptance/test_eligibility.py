@@ -9,9 +9,9 @@ from graph.edge import Flags, Kind, UserId
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.edges import Edges, edges
-from tests.gateway import running_gateway
-from tests.graphs import drain_all
+from tests.support.edges import Edges, edges
+from tests.support.gateway import running_gateway
+from tests.support.graphs import drain_all
 
 A, B, C = 1, 2, 3
 

@@ -9,10 +9,10 @@ from graph.event import EventType
 from graph.lane import LANES
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.graphs import drain_all, follows
-from tests.live import has_feed, live_gateway
-from tests.pages import examples, page
-from tests.waiting import until
+from tests.support.documentation import examples, page
+from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import has_feed, live_gateway
+from tests.support.waiting import until
 
 PAGE = page("events")
 ONE, TWO = 1, 2

@@ -13,14 +13,14 @@ from graph.edge import Kind, UserId
 from graph.lane import lane_of
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.cable import cable_to
-from tests.edges import edges
-from tests.example_service import DEADLINE_S, Inbox, Notifications, backend
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
-from tests.live import LiveGateway
-from tests.waiting import until
-from tests.worker import Worker
+from tests.support.edges import edges
+from tests.support.example_service import DEADLINE_S, Inbox, Notifications, backend
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import LiveGateway
+from tests.support.redis_proxy import cable_to
+from tests.support.waiting import until
+from tests.support.worker_process import Worker
 
 FOLLOW = 'mutation { followUser(input: { userId: "1" }) { changed } }'
 FANS = range(2, 40)

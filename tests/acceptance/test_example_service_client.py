@@ -12,18 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from devstack.state import State
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
-from gateway.embedded.state import State
 from graph.edge import Flags, Kind
 from storage.stores import Stores
 from tests.acceptance.test_dev import running
-from tests.edges import edges
-from tests.example_service import DEADLINE_S, FOLDER, HAS_CLIENT, backend, output
-from tests.graphs import drain_all, follows
-from tests.live import LiveGateway
-from tests.served import listener
-from tests.terminal import Terminal
-from tests.waiting import until
+from tests.support.edges import edges
+from tests.support.example_service import DEADLINE_S, FOLDER, HAS_CLIENT, backend, output
+from tests.support.graphs import drain_all, follows
+from tests.support.http_server import listener
+from tests.support.live_gateway import LiveGateway
+from tests.support.terminal import Terminal
+from tests.support.waiting import until
 
 FANS = range(2, 352)
 """More than three pages of followers."""

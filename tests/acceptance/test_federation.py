@@ -16,8 +16,8 @@ from resolvers.scope import Limits
 from schema.federation import subgraph
 from schema.schema import schema
 from storage.stores import Stores
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
 
 ENTITIES = """
 query ($representations: [_Any!]!) {

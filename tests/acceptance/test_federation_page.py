@@ -7,9 +7,9 @@ import pytest
 from schema.federation import subgraph
 from schema.schema import schema
 from storage.stores import Stores
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
-from tests.pages import examples, found, page, promised
+from tests.support.documentation import examples, found, page, promised
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
 
 
 @pytest.fixture

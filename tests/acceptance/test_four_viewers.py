@@ -22,10 +22,10 @@ import pytest
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import drain_all
-from tests.relationships import change, say
-from tests.told import RELATION, said_of
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all
+from tests.support.relation_fields import RELATION, said_of
+from tests.support.relationships import change, say
 
 A, B, C, D = 1, 2, 3, 4
 NAMES = {"1": "A", "2": "B", "3": "C", "4": "D"}

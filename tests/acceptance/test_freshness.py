@@ -20,9 +20,9 @@ from storage.catch_up import CatchUp
 from storage.postgres import locks
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.cable import cable_to
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import as_pair, drain_all, follows, users
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import as_pair, drain_all, follows, users
+from tests.support.redis_proxy import cable_to
 
 STAR, FAN, READER = users(1, 2, 9)
 A_MOMENT = Moment(frozenset({Lane(3)}), 1)

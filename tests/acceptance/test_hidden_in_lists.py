@@ -8,10 +8,10 @@ from graph.account import PrivacyChange
 from graph.edge import Kind, UserId
 from graph.visibility import Audience
 from storage.stores import Stores
-from tests.edges import Edges, edges
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
-from tests.relationships import change
+from tests.support.edges import Edges, edges
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.relationships import change
 
 A, B, VIEWER, FRIEND = 1, 2, 3, 4
 """Between the first two is what is hidden."""

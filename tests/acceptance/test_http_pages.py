@@ -11,8 +11,8 @@ import pytest
 from gateway import documents
 from gateway.browsers import REQUEST_HEADERS, RESPONSE_HEADERS, BrowserSettings, CrossOrigin
 from storage.settings import StorageSettings
-from tests.live import live_gateway
-from tests.pages import blocks, page, rows
+from tests.support.documentation import blocks, page, rows
+from tests.support.live_gateway import live_gateway
 
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 CODE = re.compile(r'"((?:PERSISTED|TRUSTED)_[A-Z_]+)"')

@@ -16,9 +16,9 @@ import pytest
 
 from gateway.config import read_config
 from storage.settings import StorageSettings
-from tests.live import DEADLINE_S, LiveGateway, live_gateway
-from tests.served import listener
-from tests.waiting import until
+from tests.support.http_server import listener
+from tests.support.live_gateway import DEADLINE_S, LiveGateway, live_gateway
+from tests.support.waiting import until
 
 FOLDER = Path(__file__).parent / "identity_provider"
 AUDIENCE = "https://kith.example"

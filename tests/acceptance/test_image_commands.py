@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, mint
-from tests.acceptance.image_stack import (
+from tests.support.image_stack import (
     FOLLOW,
     SEEN_BY_OTHERS,
     SEEN_BY_THE_WRITER,

@@ -14,12 +14,12 @@ import asyncpg
 import pytest
 from redis import Redis
 
-from gateway.embedded.accounts import private_folder, server_account
-from gateway.embedded.binaries import find_postgres, find_valkey
-from gateway.embedded.once import run_once
-from gateway.embedded.postgres import SETTINGS as POSTGRES_SETTINGS
-from gateway.embedded.valkey import SETTINGS as VALKEY_SETTINGS
-from tests.acceptance.image_stack import (
+from devstack.binaries import find_postgres, find_valkey
+from devstack.directories import private_folder, server_user
+from devstack.postgres import SETTINGS as POSTGRES_SETTINGS
+from devstack.processes import run_command
+from devstack.valkey import SETTINGS as VALKEY_SETTINGS
+from tests.support.image_stack import (
     COMPOSE,
     DEADLINE_S,
     DOCKER,
@@ -88,20 +88,21 @@ def test_only_gateways_are_published_and_only_on_this_machine() -> None:
 @pytest.fixture
 def password_server(secrets: Path) -> Iterator[str]:
     """PostgreSQL made and started as compose.yaml says: the address of its role, no password."""
-    account = server_account(Path("/nonexistent"))
-    binaries = asyncio.run(find_postgres(account)).folder
+    user = server_user(Path("/nonexistent"))
+    binaries = asyncio.run(find_postgres(user)).file.parent
     service, (port,) = SERVICES["postgres"], free_ports(1)
     with tempfile.TemporaryDirectory(prefix="kith-image-") as name:
         # A user that PostgreSQL can run as must reach its data and the files that it reads.
-        folder = private_folder(Path(name), account)
+        folder = private_folder(Path(name), user)
         for file in (DOCKER / "postgresql.conf", secrets / "database_password"):
             shutil.copyfile(file, folder / file.name)
             (folder / file.name).chmod(0o644)
         init = [str(binaries / "initdb"), "-D", str(folder / "data"), "-U", "kith"]
         init += ["--pwfile", str(folder / "database_password")]
         init += environment("postgres")["POSTGRES_INITDB_ARGS"].split()
-        made = asyncio.run(run_once(init, account=account, cwd=folder, timeout_s=DEADLINE_S))
-        assert made.ok, made.output
+        command = run_command(init, user, cwd=folder, timeout_s=DEADLINE_S)
+        code, output = asyncio.run(command)
+        assert code == 0, output
         program, *options = service["command"]
         adapted = [option.replace("/etc/postgresql", str(folder)) for option in options]
         server = subprocess.Popen(
@@ -110,9 +111,9 @@ def password_server(secrets: Path) -> Iterator[str]:
                 *("-k", str(folder), "-p", str(port), "-c", "listen_addresses=127.0.0.1"),
             ],
             cwd=folder,
-            user=account.uid if account else None,
-            group=account.gid if account else None,
-            extra_groups=[] if account else None,
+            user=user.uid if user else None,
+            group=user.gid if user else None,
+            extra_groups=[] if user else None,
         )
         yield f"postgresql://kith@127.0.0.1:{port}/postgres"
         server.send_signal(signal.SIGINT)  # the official image's stop signal

@@ -11,8 +11,8 @@ from graph.account_state import AccountState
 from graph.affinity import DEFAULT_SCALE
 from graph.edge import Millis, UserId
 from storage.stores import Stores
-from tests.gateway import Gateway
-from tests.services import RECORD, interaction, record, record_with
+from tests.support.gateway import Gateway
+from tests.support.interactions import RECORD, interaction, record, record_with
 
 
 async def strength(stores: Stores, user: int, other: int, now: datetime) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 from graph.pace import Pace
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
-from tests.gateway import Gateway, running_gateway
+from tests.support.gateway import Gateway, running_gateway
 
 LIMITS = """{ viewer { limits {
   following { limit used remaining } blocks { limit used remaining }

@@ -14,9 +14,9 @@ from graph.page import ListKind
 from graph.relation import kinds_of
 from graph.visibility import Access, Audience, Privacy, ViewerRole, access, viewer_role_of
 from storage.stores import Stores
-from tests.edges import edges
-from tests.gateway import Gateway
-from tests.graphs import drain_all
+from tests.support.edges import edges
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all
 
 USERS = range(1, 9)
 NOBODY, SERVICE = None, -1

@@ -7,10 +7,10 @@ from graph.edge import Flags, Kind, UserId
 from graph.transitions import follow
 from graph.visibility import Audience
 from storage.stores import Stores
-from tests.edges import edges
-from tests.gateway import Gateway
-from tests.graphs import PLENTY, as_pair, drain_all, follows
-from tests.pages import examples
+from tests.support.documentation import examples
+from tests.support.edges import edges
+from tests.support.gateway import Gateway
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from resolvers import live
 from resolvers.scope import Limits, Scope
 from storage.redis import change_notifier
 from storage.stores import Stores
-from tests.graphs import drain_all, follows
-from tests.waiting import until
+from tests.support.graphs import drain_all, follows
+from tests.support.waiting import until
 
 SUBSCRIBERS = 1_000
 BLOCK_MS = 20

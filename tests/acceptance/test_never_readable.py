@@ -20,9 +20,9 @@ from graphql import (
 
 from schema.schema import schema
 from storage.stores import Stores
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
-from tests.services import interaction, record
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.interactions import interaction, record
 
 TYPES = schema._schema
 

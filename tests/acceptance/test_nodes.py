@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from storage.stores import Stores
-from tests.gateway import Gateway
-from tests.graphs import drain_all, follows
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all, follows
 
 NODE = """query ($id: ID!) { node(id: $id) { __typename id
     ... on User { followerCount }

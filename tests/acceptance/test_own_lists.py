@@ -19,9 +19,9 @@ from graph.transitions import (
     update_follow,
 )
 from storage.stores import Stores
-from tests.edges import Said, edges
-from tests.gateway import Gateway
-from tests.graphs import PLENTY, as_pair, drain_all, follows
+from tests.support.edges import Said, edges
+from tests.support.gateway import Gateway
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows
 
 OWN = """
 { viewer {

@@ -13,12 +13,12 @@ from gateway.sample import load_sample
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.chromium import browser_page, chromium_path
-from tests.acceptance.playground_page import HEIGHT, OPTIONS, VIEWER, WIDTH, PlaygroundPage
-from tests.gateway import DEVELOPMENT
-from tests.graphs import drain_all, follows
-from tests.live import has_feed, live_gateway
-from tests.waiting import until
+from tests.support.chromium import browser_page, chromium_path
+from tests.support.gateway import DEVELOPMENT
+from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import has_feed, live_gateway
+from tests.support.playground_page import HEIGHT, OPTIONS, VIEWER, WIDTH, PlaygroundPage
+from tests.support.waiting import until
 
 STOP = '.graphiql-execute-button[aria-label^="Stop"]'
 SECRET = "a secret of sixty-four bytes, as a deployment has one for itself"

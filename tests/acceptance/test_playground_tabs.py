@@ -13,12 +13,12 @@ from gateway.sample import load_sample
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.gateway import DEVELOPMENT, Gateway
-from tests.graphs import drain_all, follows
-from tests.live import has_feed, live_gateway
-from tests.pages import examples as readable
-from tests.pages import found, promised
-from tests.waiting import until
+from tests.support.documentation import examples as readable
+from tests.support.documentation import found, promised
+from tests.support.gateway import DEVELOPMENT, Gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import has_feed, live_gateway
+from tests.support.waiting import until
 
 ME = 1
 UNDO, FRESH = "Undo", "Fresh"

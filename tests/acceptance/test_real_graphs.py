@@ -8,8 +8,8 @@ import pytest
 from storage.postgres.bulk_load import bulk_load
 from storage.postgres.verify import verify
 from storage.settings import StorageSettings
-from tests.acceptance.real_graphs import edges, graph, needs_data, oracle
-from tests.gateway import Gateway
+from tests.support.gateway import Gateway
+from tests.support.real_graphs import edges, graph, needs_data, oracle
 
 USERS, PAIRS = 200, 400
 

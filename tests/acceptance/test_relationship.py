@@ -11,9 +11,9 @@ from resolvers import actions, relationship
 from resolvers.scope import Limits, Scope
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import drain_all, follows
-from tests.relationships import change, outcome, protect, put_away, say
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.relationships import change, outcome, protect, put_away, say
 
 OWN = """
 { viewer { user {

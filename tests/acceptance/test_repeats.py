@@ -11,9 +11,9 @@ from storage.postgres import locks
 from storage.postgres.session import session
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import as_pair, drain_all, follows
-from tests.relationships import change, change_many, outcome, protect
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import as_pair, drain_all, follows
+from tests.support.relationships import change, change_many, outcome, protect
 
 
 @pytest.mark.parametrize(

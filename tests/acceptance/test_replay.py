@@ -19,10 +19,10 @@ from gateway.verify import run as verify
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.real_graphs import graph, needs_data, oracle
 from tests.acceptance.test_dev import free_port
-from tests.gateway import DEVELOPMENT
-from tests.waiting import until
+from tests.support.gateway import DEVELOPMENT
+from tests.support.real_graphs import graph, needs_data, oracle
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 CLIENTS = 16

@@ -12,7 +12,7 @@ from graph.visibility import Access, Audience
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.gateway import DEVELOPMENT, Gateway
+from tests.support.gateway import DEVELOPMENT, Gateway
 
 ME = 1
 

@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from storage.settings import StorageSettings
-from tests.serving import DEADLINE_S, Serve, asked, refused, serving
-from tests.waiting import until
+from tests.support.serve_process import DEADLINE_S, Serve, asked, refused, serving
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
 

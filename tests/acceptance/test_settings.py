@@ -11,10 +11,10 @@ from graph.pace import Pace
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.edges import edges
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import drain_all
-from tests.relationships import SAY, change, say
+from tests.support.edges import edges
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all
+from tests.support.relationships import SAY, change, say
 
 READ = """
 { viewer { relationshipSettings {

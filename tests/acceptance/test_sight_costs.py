@@ -4,7 +4,7 @@ import pytest
 
 from storage.stores import Stores
 from tests.acceptance.test_costs import Cost, counters, since
-from tests.gateway import Gateway
+from tests.support.gateway import Gateway
 
 pytestmark = pytest.mark.usefixtures("circle")
 

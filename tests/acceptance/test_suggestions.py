@@ -13,11 +13,11 @@ from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_costs import counters, since
-from tests.edges import Said, edges
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import drain_all, follows, unfollows
-from tests.relationships import change, outcome, put_away
-from tests.services import interaction, record
+from tests.support.edges import Said, edges
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all, follows, unfollows
+from tests.support.interactions import interaction, record
+from tests.support.relationships import change, outcome, put_away
 
 SUGGESTIONS = """
 query Suggestions($first: Int, $after: String) {

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.embedded.state import State
-from tests.acceptance.chromium import Page, browser_page, chromium_path
+from devstack.state import State
 from tests.acceptance.test_dev import Dev, free_port, running
-from tests.pages import page
-from tests.terminal import Terminal
-from tests.waiting import until
+from tests.support.chromium import Page, browser_page, chromium_path
+from tests.support.documentation import page
+from tests.support.terminal import Terminal
+from tests.support.waiting import until
 
 SAVED = re.compile(r"[Ss]ave as `\.\./follow-button/([\w.]+)`:\n\n```\w+\n(.*?)```", re.DOTALL)
 COMMAND = re.compile(r"```sh\n(.*?)```(?:\n\n```json\n(.*?)```)?", re.DOTALL)

@@ -11,10 +11,10 @@ from graph.edge import UserId
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import drain_all, follows
-from tests.loads import execute
-from tests.relationships import change, outcome, put_away, say
+from tests.support.edge_files import execute
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.relationships import change, outcome, put_away, say
 
 
 async def undo(gateway: Gateway, viewer: int, token: str, **given: Any) -> Any:

@@ -14,11 +14,11 @@ from storage.erasure import Turn
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_account_states import put
-from tests.gateway import running_gateway
-from tests.graphs import drain_all, follows
-from tests.live import LiveGateway, Socket, live_gateway
-from tests.relationships import protect
-from tests.waiting import until
+from tests.support.gateway import running_gateway
+from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import LiveGateway, Socket, live_gateway
+from tests.support.relationships import protect
+from tests.support.waiting import until
 
 ANNA, BEN, THIRD = 1, 7, 9
 EVENTS = "subscription { relationshipEvents { type from { id } to { id } relation { state } } }"

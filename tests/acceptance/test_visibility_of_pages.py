@@ -15,10 +15,10 @@ from graph.page import ListKind
 from graph.relation_mask import Mark
 from graph.visibility import Audience, Privacy, ViewerRole, access
 from storage.stores import Stores
-from tests.edges import edges
-from tests.gateway import Gateway
-from tests.graphs import drain_all
-from tests.pages import blocks, examples, rows
+from tests.support.documentation import blocks, examples, rows
+from tests.support.edges import edges
+from tests.support.gateway import Gateway
+from tests.support.graphs import drain_all
 
 PAGES = ("privacy", "relations", "relation-mask")
 

@@ -16,10 +16,10 @@ from graph.relation_mask import Mark
 from graph.visibility import Audience
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.edges import Edges, edges
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import drain_all
-from tests.told import RELATION, said_of
+from tests.support.edges import Edges, edges
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all
+from tests.support.relation_fields import RELATION, said_of
 
 A, B, C = 1, 2, 3
 """The two whom it is about, and somebody else."""

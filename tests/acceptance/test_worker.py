@@ -18,9 +18,9 @@ from graph.transitions import mute
 from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.graphs import as_pair, follows
-from tests.waiting import until
-from tests.worker import Worker
+from tests.support.graphs import as_pair, follows
+from tests.support.waiting import until
+from tests.support.worker_process import Worker
 from workers import main
 
 ROOT = Path(__file__).parents[2]

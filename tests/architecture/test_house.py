@@ -11,7 +11,7 @@ from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLInterfaceTyp
 from schema.schema import schema, sdl
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("engine", "gateway", "graph", "resolvers", "schema", "storage", "workers")
+ROOMS = ("devstack", "engine", "gateway", "graph", "resolvers", "schema", "storage", "workers")
 MODULES = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
 
 

@@ -25,11 +25,11 @@ from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.gateway import running_gateway
-from tests.graphs import drain_all, follows, ids_of, unfollows, users
-from tests.tls import cluster_over_tls
-from tests.valkey_cluster import Cluster, ClusterServer
-from tests.waiting import until
+from tests.support.gateway import running_gateway
+from tests.support.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.support.tls import cluster_over_tls
+from tests.support.valkey_cluster import Cluster, ClusterServer
+from tests.support.waiting import until
 from workers.sweep import sweep
 
 KEYS = Keys("public")

@@ -13,10 +13,10 @@ from gateway.connections import StreamLimits
 from storage.redis import change_notifier
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.cable import cable_to
-from tests.graphs import drain_all, follows
-from tests.live import Socket, has_feed, live_gateway
-from tests.waiting import until
+from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import Socket, has_feed, live_gateway
+from tests.support.redis_proxy import cable_to
+from tests.support.waiting import until
 
 EVENTS = "subscription { relationshipEvents { type from { id } } }"
 RELATIONS = 'subscription { relationChanged(ids: ["1"]) { state } }'

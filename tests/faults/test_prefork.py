@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 60
 PROLOGUE = """
 import logging, os, signal, sys, time
-from gateway.embedded.restarts import RestartPolicy
+from devstack.restarts import RestartPolicy
 from gateway.prefork import Prefork, PreforkSettings
 
 logging.basicConfig(level=logging.INFO, format="%(message)s")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from gateway.embedded.command import Command
-from gateway.embedded.errors import ChildFailed
-from gateway.embedded.process import Step, identity_of
-from gateway.embedded.restarts import RestartPolicy
-from gateway.embedded.supervisor import Supervisor
-from tests.waiting import until
+from devstack.child import Command
+from devstack.errors import ChildFailed
+from devstack.processes import Step, identity_of
+from devstack.restarts import RestartPolicy
+from devstack.supervisor import Supervisor
+from tests.support.waiting import until
 
 IMPATIENT = RestartPolicy(ends=3, ends_at_start=2, within_ms=30_000, delay_ms=1, delay_max_ms=5)
 

@@ -11,9 +11,9 @@ from graph.lane import lane_of
 from storage.queue import arq_redis
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.graphs import drain_all, follows, users
-from tests.tls import certificate, cluster_over_tls, server_over_tls
-from tests.valkey_cluster import Cluster
+from tests.support.graphs import drain_all, follows, users
+from tests.support.tls import certificate, cluster_over_tls, server_over_tls
+from tests.support.valkey_cluster import Cluster
 
 ONE, TWO = users(1, 2)
 FANS = users(*range(10, 40))

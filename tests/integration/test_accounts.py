@@ -29,7 +29,7 @@ from storage.redis.profiles import CachedProfiles
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores
-from tests.graphs import drain_all, follows, users
+from tests.support.graphs import drain_all, follows, users
 
 DEADLINE_S = 20
 LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is

@@ -13,8 +13,8 @@ from storage.postgres.affinity import KEPT, PostgresAffinity
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.graphs import as_pair
-from tests.loads import execute, fetch
+from tests.support.edge_files import execute, fetch
+from tests.support.graphs import as_pair
 from workers import main
 
 ONE = UserId(1)

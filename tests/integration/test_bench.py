@@ -14,7 +14,7 @@ from graph.cursor import write_cursor
 from graph.edge import Millis, UserId
 from graph.page import ListKind, ListOf, Position
 from storage.settings import StorageSettings
-from tests.gateway import Gateway, running_gateway
+from tests.support.gateway import Gateway, running_gateway
 
 USERS = [*range(1, 201)]
 PEOPLE = Population(

@@ -10,8 +10,8 @@ from websockets.exceptions import InvalidStatus
 from gateway.browsers import REQUEST_HEADERS, BrowserSettings
 from gateway.config import DocumentSettings
 from storage.settings import StorageSettings
-from tests.gateway import Gateway, running_gateway
-from tests.live import live_gateway
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.live_gateway import live_gateway
 
 APP = "https://app.example"
 ELSEWHERE = "https://elsewhere.example"

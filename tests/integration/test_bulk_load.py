@@ -23,9 +23,7 @@ from storage.postgres.pool import Postgres
 from storage.postgres.session import session
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.edges import Edges, edges
-from tests.graphs import drain_all
-from tests.loads import (
+from tests.support.edge_files import (
     assert_whole,
     drain_reverse,
     execute,
@@ -34,6 +32,8 @@ from tests.loads import (
     ring,
     write_edges,
 )
+from tests.support.edges import Edges, edges
+from tests.support.graphs import drain_all
 
 PLENTY = 1_000_000
 DEADLINE_S = 60

@@ -11,7 +11,7 @@ import pytest
 
 from gateway import bundling
 from gateway.bundling import BUILDING, FAILED, BundlingFailed, bundle
-from tests.waiting import until
+from tests.support.waiting import until
 
 ROOT = Path(__file__).parents[2]
 

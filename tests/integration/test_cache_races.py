@@ -40,9 +40,9 @@ from storage.redis.wire import Command, Reply, Wire
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores
-from tests.cable import Cable, cable_to
-from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
-from tests.totals import CountsOf, Totals
+from tests.support.counts import CountsOf, Totals
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+from tests.support.redis_proxy import Cable, cable_to
 
 DEADLINE_S = 20
 LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is

@@ -13,7 +13,7 @@ from resolvers import closest_friends as resolver
 from resolvers.closest_friends import closest_friends
 from resolvers.scope import Limits, Scope
 from storage.stores import Stores
-from tests.graphs import as_pair, drain_all, follows, ids_of, unfollows
+from tests.support.graphs import as_pair, drain_all, follows, ids_of, unfollows
 
 ONE = UserId(1)
 FRIENDS = range(2, 12)

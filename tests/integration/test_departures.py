@@ -21,9 +21,9 @@ from storage.postgres.verify import verify
 from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.edges import edges
-from tests.graphs import drain_all
-from tests.loads import write_edges
+from tests.support.edge_files import write_edges
+from tests.support.edges import edges
+from tests.support.graphs import drain_all
 from workers.absent_follower_counts import count_departures
 from workers.erasures import erase
 

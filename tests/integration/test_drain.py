@@ -24,9 +24,9 @@ from storage.postgres import locks
 from storage.postgres.profiles import PostgresProfiles
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
-from tests.totals import Totals
-from tests.waiting import until
+from tests.support.counts import Totals
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+from tests.support.waiting import until
 from workers import sweep as sweeping
 from workers.sweep import sweep
 

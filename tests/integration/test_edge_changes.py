@@ -14,7 +14,7 @@ from graph.transitions import follow
 from storage.postgres import edges
 from storage.postgres.pool import Connection
 from storage.stores import Stores
-from tests.graphs import PLENTY, as_pair, follows, unfollows
+from tests.support.graphs import PLENTY, as_pair, follows, unfollows
 
 Meanwhile = Callable[[], Awaitable[object]]
 

@@ -23,10 +23,10 @@ from storage.postgres.verify import verify
 from storage.redis.events import Batch
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.edges import Edges as Said
-from tests.edges import edges
-from tests.graphs import PLENTY, as_pair, drain_all, follows, noting
-from tests.totals import Totals
+from tests.support.counts import Totals
+from tests.support.edges import Edges as Said
+from tests.support.edges import edges
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows, noting
 from workers.erasures import erase, wake_erasures
 
 GONE = UserId(50)

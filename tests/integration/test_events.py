@@ -17,8 +17,8 @@ from storage.redis.events import RedisEvents, checked_cursor
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.gateway import Gateway
-from tests.graphs import as_pair, drain_all, follows, unfollows
+from tests.support.gateway import Gateway
+from tests.support.graphs import as_pair, drain_all, follows, unfollows
 
 SEVEN = UserId(7)
 LANE = lane_of(SEVEN)

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.integration.test_graphql_http import GRAPHQL_JSON, PLAIN_JSON, client_of, code_of
-from tests.small_graph import endpoint
+from tests.support.small_schema import endpoint
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from strawberry.extensions import SchemaExtension
 
 from engine import Engine, EngineSettings, RequestError
 from schema.errors import formatted
-from tests.small_graph import Query, answered, schema
+from tests.support.small_schema import Query, answered, schema
 
 
 def test_a_document_is_judged_once() -> None:

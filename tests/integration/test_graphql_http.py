@@ -11,7 +11,7 @@ from gateway.graphql_http import GraphQLEndpoint, HttpLimits
 from gateway.headers import Headers
 from gateway.http_rejection import HttpRejection
 from schema.errors import formatted
-from tests.small_graph import Context, endpoint, executor
+from tests.support.small_schema import Context, endpoint, executor
 
 GRAPHQL_JSON = "application/graphql-response+json"
 PLAIN_JSON = "application/json"

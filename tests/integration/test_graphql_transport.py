@@ -10,8 +10,8 @@ import pytest
 
 from gateway.graphql_http import GraphQLEndpoint, HttpLimits
 from schema.errors import formatted
-from tests.served import served, wait_until
-from tests.small_graph import Context, endpoint, executor
+from tests.support.http_server import served, wait_until
+from tests.support.small_schema import Context, endpoint, executor
 
 JSON = {"content-type": "application/json"}
 DEADLINE_S = 10

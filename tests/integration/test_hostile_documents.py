@@ -7,7 +7,7 @@ import pytest
 from graphql import get_introspection_query
 
 from engine import Engine, EngineSettings, RequestError, Stage
-from tests.small_graph import answered, endpoint, schema
+from tests.support.small_schema import answered, endpoint, schema
 
 # Far above what any of these takes (0.2 s), far below what the unbounded ones took (minutes).
 SECONDS_MAX = 3.0

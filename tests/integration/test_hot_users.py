@@ -24,12 +24,12 @@ from storage.hot.memory import Memory, opened_memory
 from storage.ports import Check, Lists, ProfiledLists, ProfiledPages, Relations
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.cable import Cable, cable_to
-from tests.gateway import running_gateway
-from tests.graphs import drain_all, follows, ids_of, unfollows, users
-from tests.totals import CountsOf, Totals
-from tests.valkey import own_valkey
-from tests.waiting import until
+from tests.support.counts import CountsOf, Totals
+from tests.support.gateway import running_gateway
+from tests.support.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.support.redis_proxy import Cable, cable_to
+from tests.support.valkey import own_valkey
+from tests.support.waiting import until
 
 ONE, TWO, THREE = users(1, 2, 3)
 

@@ -11,8 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from gateway.authentication import AuthenticationSettings
 from gateway.jwks_url import JwksUrl
 from storage.settings import StorageSettings
-from tests.jwks import Provider, identity_provider, jwk, signed
-from tests.live import LiveGateway, Socket, live_gateway
+from tests.support.jwks import Provider, identity_provider, jwk, signed
+from tests.support.live_gateway import LiveGateway, Socket, live_gateway
 
 OLD, NEW = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
 ISSUER = "https://login.example"

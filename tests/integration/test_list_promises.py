@@ -9,8 +9,8 @@ from graph.page import ListKind, OwnListKind, Position, Window
 from graph.transitions import follow, mute
 from storage.ports import EdgeNote, Side, Whispers
 from storage.stores import Stores
-from tests.edges import edges
-from tests.graphs import PLENTY, as_pair, drain_all, follows, ids_of, users
+from tests.support.edges import edges
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, users
 
 CLOSE_FOLLOW, MUTED = Flags.CLOSE_FOLLOW, Flags.MUTED
 FANS = range(2, 30)

@@ -21,7 +21,7 @@ from storage.redis.range_cache import STRETCHES_MAX, TTL_S, RangeCache
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.graphs import drain_all, follows
+from tests.support.graphs import drain_all, follows
 
 KEYS = Keys("public")
 OWNER = UserId(1)

@@ -14,9 +14,9 @@ from storage.postgres import locks, migrate
 from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import open_stores
-from tests.graphs import as_pair, drain_all
-from tests.loads import execute
-from tests.totals import Totals
+from tests.support.counts import Totals
+from tests.support.edge_files import execute
+from tests.support.graphs import as_pair, drain_all
 
 SEVEN = UserId(7)
 CARRIED_ON = """

@@ -9,7 +9,7 @@ from graph.edge import Flags, Millis, UserId
 from graph.transitions import mute
 from storage.ports import Check
 from storage.stores import Stores
-from tests.graphs import as_pair, follows
+from tests.support.graphs import as_pair, follows
 from workers import mutes
 from workers.mutes import end_mutes
 

@@ -14,8 +14,8 @@ from gateway.config import DocumentSettings
 from storage.redis.documents import DOCUMENT_BYTES_MAX
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.gateway import Gateway, running_gateway
-from tests.live import LiveGateway, Socket, live_gateway
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.live_gateway import LiveGateway, Socket, live_gateway
 
 WHO = "query Who { viewer { user { id } } }"
 COUNTS = 'subscription Counts { countsChanged(userId: "7") { followerCount } }'

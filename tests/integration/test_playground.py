@@ -21,7 +21,7 @@ from gateway.playground_bundle import BUILD_S_MAX, REASON_CHARS_MAX
 from gateway.playground_examples import examples
 from gateway.sample_cast import DESCRIPTIONS
 from schema.errors import formatted
-from tests.small_graph import Context, executor
+from tests.support.small_schema import Context, executor
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 MASK_PAGE = Path(__file__).parents[2] / "docs" / "relation-mask.md"

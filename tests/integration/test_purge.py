@@ -13,7 +13,7 @@ from storage.postgres.outbox import Outbox
 from storage.postgres.pool import Postgres
 from storage.postgres.purge import Purged, purge
 from storage.settings import StorageSettings
-from tests.loads import assert_whole, drain_reverse, execute, fetch
+from tests.support.edge_files import assert_whole, drain_reverse, execute, fetch
 
 PLENTY = 1_000_000
 DAY_S = 86_400

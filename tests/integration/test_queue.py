@@ -12,8 +12,8 @@ from graph.lane import LANES, Lane
 from storage.queue import DRAIN, arq_redis, job_id, queue_name
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.cable import cable_to
-from tests.waiting import until
+from tests.support.redis_proxy import cable_to
+from tests.support.waiting import until
 
 DEADLINE_S = 20
 ALL = [Lane(lane) for lane in range(LANES)]

@@ -12,7 +12,7 @@ from graph.receipt import AlreadyNoted, AlreadySpent, Note, Receipt, no_receipt
 from graph.transitions import block, cancel_request, decline_request, follow, taken_by, undo
 from storage.postgres.purge import purge_messages, purge_receipts
 from storage.stores import Stores
-from tests.graphs import PLENTY, as_pair, follows, noting, users
+from tests.support.graphs import PLENTY, as_pair, follows, noting, users
 
 DAY_S = 86_400
 

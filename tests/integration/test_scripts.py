@@ -20,9 +20,9 @@ from storage.redis.scripts import CALL, FILL_VALUE, READ_WINDOW
 from storage.redis.wire import Command, WireError
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.graphs import drain_all, follows
-from tests.totals import Totals
-from tests.valkey import own_valkey
+from tests.support.counts import Totals
+from tests.support.graphs import drain_all, follows
+from tests.support.valkey import own_valkey
 
 KEY = Keys("public").entries(ListKind.FOLLOWERS, UserId(1))
 WINDOWS = 4000

@@ -22,8 +22,8 @@ from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.relations import PostgresRelations
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
-from tests.totals import CountsOf, Together, Totals
+from tests.support.counts import CountsOf, Together, Totals
+from tests.support.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
 
 
 @dataclass(frozen=True)

@@ -18,11 +18,11 @@ from resolvers.scope import Limits
 from storage.postgres.bulk_load import OnBad
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.gateway import DEVELOPMENT
-from tests.graphs import as_pair, drain_all, follows, unfollows
-from tests.live import LiveGateway, Socket, has_feed, live_gateway, parsed
-from tests.loads import execute, write_edges
-from tests.waiting import until
+from tests.support.edge_files import execute, write_edges
+from tests.support.gateway import DEVELOPMENT
+from tests.support.graphs import as_pair, drain_all, follows, unfollows
+from tests.support.live_gateway import LiveGateway, Socket, has_feed, live_gateway, parsed
+from tests.support.waiting import until
 
 EVENTS = """
 subscription ($types: [RelationshipEventType!], $after: String) {

@@ -13,9 +13,9 @@ from gateway.config import Config, DocumentSettings
 from gateway.trusted_documents import read_trusted_documents
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
-from tests.gateway import DEVELOPMENT, Gateway, running_gateway
 from tests.integration.test_persisted_documents import digest, persisted, refused
-from tests.live import live_gateway
+from tests.support.gateway import DEVELOPMENT, Gateway, running_gateway
+from tests.support.live_gateway import live_gateway
 
 WHO = "query Who {\n  viewer {\n    user {\n      id\n    }\n  }\n}"
 COUNTS = 'subscription Counts { countsChanged(userId: "7") { followerCount } }'

@@ -23,9 +23,9 @@ from storage.postgres.edges import PostgresEdges
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.graphs import PLENTY, as_pair, drain_all, follows
-from tests.loads import assert_whole
-from tests.relationships import protect
+from tests.support.edge_files import assert_whole
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows
+from tests.support.relationships import protect
 
 CIRCLE = list(permutations((1, 2, 3), 2))
 

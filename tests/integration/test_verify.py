@@ -22,9 +22,9 @@ from storage.postgres.session import session
 from storage.postgres.verify import VerifyProgress, users_of_graph, verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.edges import Edges, edges
-from tests.graphs import drain_all
-from tests.loads import assert_whole, drain_reverse, execute, fetch
+from tests.support.edge_files import assert_whole, drain_reverse, execute, fetch
+from tests.support.edges import Edges, edges
+from tests.support.graphs import drain_all
 
 USERS = 12
 COUNTED = [user for user in range(1, USERS + 1) if user != 7]

@@ -1,7 +1,7 @@
 """The engine answers like graphql-core, on random operations over a schema that often fails.
 
 `pytest -m long` draws fifty times as many, others each time. How errors are compared is said in
-`tests.property.likeness`.
+`tests.support.answer_comparison`.
 """
 
 import asyncio
@@ -12,11 +12,11 @@ import pytest
 from graphql import GraphQLField
 
 from engine import Engine
-from tests.property.inputs import Draw
-from tests.property.likeness import Answer, by_graphql_core
-from tests.property.operations import Operations
-from tests.property.seeds import UNBOUNDED, Endings, assert_planned, for_seeds
-from tests.property.zoo import schema
+from tests.support.answer_comparison import Answer, by_graphql_core
+from tests.support.random_inputs import Draw
+from tests.support.random_operations import Operations
+from tests.support.seeds import UNBOUNDED, Endings, assert_planned, for_seeds
+from tests.support.zoo_schema import schema
 
 # graphql-core leaves coroutines behind when a sibling of theirs fails.
 pytestmark = [

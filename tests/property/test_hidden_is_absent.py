@@ -20,9 +20,9 @@ from graph.visibility import Audience
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.edges import Said, edges
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import drain_all
+from tests.support.edges import Said, edges
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all
 
 PEOPLE = range(5)
 ENDS = [(one, other) for one in PEOPLE for other in PEOPLE if one != other]

@@ -33,10 +33,10 @@ from schema.freshness import token_of_accounts
 from schema.schema import schema
 from storage.settings import StorageSettings
 from storage.stores import open_stores
-from tests.gateway import DEVELOPMENT
-from tests.property.kith_operations import DELETED, operations, paged_on
-from tests.property.likeness import Answer, by_graphql_core
-from tests.property.seeds import UNBOUNDED, Endings, assert_planned, for_seeds
+from tests.support.answer_comparison import Answer, by_graphql_core
+from tests.support.gateway import DEVELOPMENT
+from tests.support.kith_operations import DELETED, operations, paged_on
+from tests.support.seeds import UNBOUNDED, Endings, assert_planned, for_seeds
 
 # graphql-core leaves coroutines behind when a sibling of theirs fails.
 pytestmark = [

@@ -38,10 +38,10 @@ from resolvers.scope import Limits
 from storage import announced_edges
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests import relationships
-from tests.gateway import Gateway, running_gateway
-from tests.graphs import drain_all
-from tests.property.lagging_model import (
+from tests.support import relationships
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.graphs import drain_all
+from tests.support.lagging_model import (
     LISTS,
     SERVICE,
     Arrow,

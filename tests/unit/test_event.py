@@ -11,7 +11,7 @@ from graph.edge import Flags, Kind, Millis, UserId, Version
 from graph.event import Event, EventType, told
 from graph.relation import relation_of
 from graph.visibility import seen_by_first
-from tests.states import ACTIONS, of_kind
+from tests.support.relationship_states import ACTIONS, of_kind
 
 SOURCE, TARGET, THIRD = UserId(1), UserId(2), UserId(3)
 CHANGES = [change for change in product(Kind, Kind, (SOURCE, TARGET)) if change[0] is not change[1]]

@@ -4,7 +4,7 @@ import pytest
 
 from graph.page import ListKind
 from storage.redis.keys import Keys, beyond, lease, parsed
-from tests.graphs import users
+from tests.support.graphs import users
 
 KEYS, USERS = Keys("public"), users(1, 42, 2**63 - 1)
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.states import page
+from tests.support.relationship_states import page
 
 PAGE = Path(__file__).parents[2] / "docs" / "relationship-states.md"
 

@@ -19,7 +19,7 @@ from gateway.authentication import (
 from gateway.headers import Headers
 from gateway.jwks_url import JwksUrl
 from gateway.token_claims import ClaimMapping
-from tests.jwks import PrivateKey, jwk
+from tests.support.jwks import PrivateKey, jwk
 from tests.unit.test_authentication import SECRET, bearer, claims, refusal
 
 RSA_KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)

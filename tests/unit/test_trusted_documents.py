@@ -11,7 +11,7 @@ from engine import Engine
 from gateway.config import ConfigurationError, read_config
 from gateway.documents import require_valid
 from gateway.trusted_documents import ManifestError, read_trusted_documents
-from tests.small_graph import schema
+from tests.support.small_schema import schema
 
 WHO = "query Who {\n  who\n}"
 FOLLOW = "mutation Follow {\n  follow\n}"

@@ -11,9 +11,9 @@ from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.clients.running import CLIENTS, ROOT
 from tests.acceptance.clients.world import fill
-from tests.live import LiveGateway
-from tests.pages import snippets
-from tests.worker import Worker
+from tests.support.documentation import snippets
+from tests.support.live_gateway import LiveGateway
+from tests.support.worker_process import Worker
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, mint
-from tests.live import LiveGateway
+from tests.support.live_gateway import LiveGateway
 
 CLIENTS = Path(__file__).parent
 ROOT = CLIENTS.parents[2]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.acceptance.clients.running import given, needs_node, run
 from tests.acceptance.clients.updates import STEPS, VIEWER, scenario
-from tests.live import LiveGateway
+from tests.support.live_gateway import LiveGateway
 
 pytestmark = needs_node
 

@@ -12,9 +12,9 @@ import pytest
 
 from tests.acceptance.clients.running import DEADLINE_S, given, needs_node, run
 from tests.acceptance.clients.world import OWNER, VIEWER
-from tests.live import LiveGateway
-from tests.pages import blocks, rows
-from tests.served import listener
+from tests.support.documentation import blocks, rows
+from tests.support.http_server import listener
+from tests.support.live_gateway import LiveGateway
 
 pytestmark = needs_node
 

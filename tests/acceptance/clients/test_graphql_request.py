@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.acceptance.clients.running import needs_node, run
 from tests.acceptance.clients.updates import OTHER, scenario
-from tests.live import LiveGateway
+from tests.support.live_gateway import LiveGateway
 
 pytestmark = needs_node
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.acceptance.clients.running import CLIENTS, needs_python_clients, python, run
 from tests.acceptance.clients.updates import OTHER, THIRD, VIEWER, scenario
-from tests.live import LiveGateway
-from tests.pages import blocks
+from tests.support.documentation import blocks
+from tests.support.live_gateway import LiveGateway
 
 pytestmark = [needs_python_clients, pytest.mark.usefixtures("worker")]
 

@@ -8,7 +8,7 @@ import pytest
 from tests.acceptance.clients.running import given, needs_node, run
 from tests.acceptance.clients.updates import STEPS, scenario
 from tests.acceptance.clients.world import EVERY_LIST, OWNER, VIEWER
-from tests.live import LiveGateway
+from tests.support.live_gateway import LiveGateway
 
 pytestmark = needs_node
 

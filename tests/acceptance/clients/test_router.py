@@ -6,8 +6,8 @@ import pytest
 
 from tests.acceptance.clients.running import given, needs_node, run
 from tests.acceptance.clients.world import OWNER, VIEWER
-from tests.live import LiveGateway
-from tests.served import listener
+from tests.support.http_server import listener
+from tests.support.live_gateway import LiveGateway
 
 pytestmark = needs_node
 

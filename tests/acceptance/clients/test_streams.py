@@ -13,9 +13,9 @@ import pytest
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.clients.running import given, needs_node, run
-from tests.graphs import drain_all, follows
-from tests.live import DEADLINE_S, LiveGateway, has_feed, live_gateway
-from tests.waiting import until
+from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import DEADLINE_S, LiveGateway, has_feed, live_gateway
+from tests.support.waiting import until
 
 EVENTS = "subscription { relationshipEvents { type from { id } relation { state } } }"
 COUNTS = 'subscription { countsChanged(userId: "7") { followerCount } }'

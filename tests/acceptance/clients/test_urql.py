@@ -6,7 +6,7 @@ import pytest
 
 from tests.acceptance.clients.running import needs_node, run
 from tests.acceptance.clients.updates import STEPS, scenario
-from tests.live import LiveGateway
+from tests.support.live_gateway import LiveGateway
 
 pytestmark = [needs_node, pytest.mark.usefixtures("worker")]
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.acceptance.clients.running import given
-from tests.live import LiveGateway
+from tests.support.live_gateway import LiveGateway
 
 VIEWER, OTHER, THIRD = "1", "7", "8"
 

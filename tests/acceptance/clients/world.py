@@ -6,9 +6,9 @@ import httpx
 
 from gateway.authentication import DEVELOPMENT_SECRET, mint
 from storage.stores import Stores
-from tests.graphs import drain_all, follows
-from tests.live import DEADLINE_S, LiveGateway
-from tests.relationships import protect
+from tests.support.graphs import drain_all, follows
+from tests.support.live_gateway import DEADLINE_S, LiveGateway
+from tests.support.relationships import protect
 
 VIEWER = 1
 OWNER = 2

@@ -7,8 +7,8 @@ import pytest
 
 from engine import Engine, EngineSettings, Stage
 from engine.cache import LruCache
-from tests.unit.engine import odd
-from tests.unit.engine.tree import Calls, answer, schema
+from tests.support import misbehaving_schema as odd
+from tests.support.tree_schema import Calls, answer, schema
 
 
 async def test_an_answer_of_too_many_rows_is_refused_while_it_grows() -> None:

@@ -5,7 +5,17 @@ from pathlib import Path
 
 import engine
 
-OURS = {"graph", "storage", "resolvers", "schema", "workers", "gateway", "tests", "bench"}
+OURS = {
+    "devstack",
+    "graph",
+    "storage",
+    "resolvers",
+    "schema",
+    "workers",
+    "gateway",
+    "tests",
+    "bench",
+}
 
 
 def imported(path: Path) -> set[str]:

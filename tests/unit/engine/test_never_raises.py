@@ -7,9 +7,9 @@ import pytest
 from engine import Engine, Stage
 from engine.awaiting import AwaitableCancelled
 from engine.errors import Unsupported
-from tests.property.likeness import Answer, by_graphql_core
-from tests.unit.engine.odd import VALUES, schema
-from tests.unit.engine.tree import schema as tree
+from tests.support.answer_comparison import Answer, by_graphql_core
+from tests.support.misbehaving_schema import VALUES, schema
+from tests.support.tree_schema import schema as tree
 
 NINES = "9" * 5_000
 LEAVES = ["moment", "id", "whole", "ratio", "text", "flag", "anything"]

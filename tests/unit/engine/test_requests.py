@@ -9,7 +9,7 @@ from graphql import OperationType
 from strawberry.extensions import QueryDepthLimiter
 
 from engine import Engine, EngineSettings, RequestError, Stage
-from tests.unit.engine.tree import Query, answer, schema
+from tests.support.tree_schema import Query, answer, schema
 
 
 async def test_what_a_plan_cannot_do_is_left_to_graphql_core_from_then_on() -> None:

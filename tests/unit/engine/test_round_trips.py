@@ -5,7 +5,7 @@ import gc
 
 from engine import Engine
 from engine.codegen import object_builder
-from tests.unit.engine.tree import Calls, answer, schema
+from tests.support.tree_schema import Calls, answer, schema
 
 DEADLINE_S = 5
 

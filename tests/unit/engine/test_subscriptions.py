@@ -11,7 +11,7 @@ from graphql import OperationType
 
 from engine import Engine, EngineSettings, Parents, Result, Stage, batched, row_classes
 from engine.awaiting import AwaitableCancelled
-from tests.unit.engine import odd
+from tests.support import misbehaving_schema as odd
 
 IN_VAIN = str(AwaitableCancelled())
 

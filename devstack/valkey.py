@@ -1,0 +1,84 @@
+"""A Valkey server for one checkout, as a command.
+
+It holds caches and wake-up jobs, which can be rebuilt, so it writes nothing to disk.
+"""
+
+import asyncio
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from devstack.binaries import find_valkey
+from devstack.child import Command
+from devstack.directories import Directories, private_folder
+from devstack.processes import SERVER_ENVIRONMENT, Step, end, processes_within
+
+_PROGRAMS = frozenset({"valkey-server", "redis-server"})
+_STOP = (Step(signal.SIGTERM, 5_000),)
+
+SETTINGS: Mapping[str, str] = {
+    "port": "0",
+    "unixsocketperm": "700",
+    "daemonize": "no",
+    "save": "",
+    "appendonly": "no",
+    "maxmemory": "256mb",
+    # Evict only keys with an expiry. arq's queue has none: an allkeys policy could evict the whole
+    # queue at once. Its job keys have one (a day). An evicted job is a lost wake-up, which the
+    # sweep repeats.
+    "maxmemory-policy": "volatile-lru",
+    # A hash up to this size is one packed block that HMGET scans; larger ones are faster as tables.
+    "hash-max-listpack-entries": "64",
+}
+
+
+def valkey_url(directories: Directories) -> str:
+    return f"unix://{_socket(directories)}?db=0"
+
+
+async def valkey_command(directories: Directories, log: Path) -> Command:
+    """Raises BinaryMissing."""
+    binary = await find_valkey(directories.user)
+    folder = private_folder(directories.data / "valkey", directories.user)
+    socket = _socket(directories)
+    settings = {**SETTINGS, "unixsocket": str(socket), "dir": str(folder)}
+
+    async def before() -> None:
+        for orphan in processes_within(folder, _PROGRAMS):
+            await end(orphan, _STOP)
+
+    async def is_ready(_pid: int) -> bool:
+        return await _answers(socket)
+
+    return Command(
+        name="valkey",
+        argv=(
+            str(binary.file),
+            *(text for name, value in settings.items() for text in (f"--{name}", value)),
+        ),
+        env=SERVER_ENVIRONMENT,
+        cwd=folder,
+        user=directories.user,
+        log=log,
+        before=before,
+        is_ready=is_ready,
+        ready_ms=10_000,
+        stop=_STOP,
+    )
+
+
+async def _answers(socket: Path) -> bool:
+    try:
+        async with asyncio.timeout(1):
+            reader, writer = await asyncio.open_unix_connection(socket)
+            try:
+                writer.write(b"PING\r\n")
+                return await reader.readline() == b"+PONG\r\n"
+            finally:
+                writer.close()
+    except (OSError, TimeoutError):
+        return False
+
+
+def _socket(directories: Directories) -> Path:
+    return directories.sockets / "valkey.sock"

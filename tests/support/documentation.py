@@ -1,0 +1,91 @@
+"""The pages of the documentation: what they show, and what they say that it answers."""
+
+import json
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from tests.support.gateway import Gateway
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+_BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+_ASKER = re.compile(r"# asked by (?:(a service)|user (\d+)|(nobody))\n")
+_FILE = re.compile(r"(?://|#) ([\w./-]+\.\w+)\n")
+_PROMISE = re.compile(r"\boutcome\b[^#\n]*# ([A-Z_ ]+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A document, who asks it, and the data that the page shows for it, if it does."""
+
+    document: str
+    data: Any
+
+    @property
+    def asker(self) -> tuple[bool, int | None]:
+        """Whether a service asks, and which user does, or for which."""
+        asker = _ASKER.match(self.document)
+        assert asker, f"nobody asks {self.document}"
+        service, user, _ = asker.groups()
+        return bool(service), int(user) if user else None
+
+    async def ask(self, gateway: Gateway, **variables: Any) -> Any:
+        """What it answers."""
+        of_service, user = self.asker
+        asked = gateway.as_service if of_service else gateway
+        return await asked.data(self.document, user, **variables)
+
+
+def promised(document: str) -> list[str]:
+    """The outcomes that stand behind a document's `outcome` fields."""
+    return " ".join(_PROMISE.findall(document)).split()
+
+
+def found(answer: Any, name: str) -> list[Any]:
+    """Every value of that name, in the order of the answer."""
+    if isinstance(answer, list):
+        return [value for item in answer for value in found(item, name)]
+    if not isinstance(answer, dict):
+        return []
+    own = [answer[name]] if name in answer else []
+    return own + [value for item in answer.values() for value in found(item, name)]
+
+
+def page(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+def blocks(name: str, language: str) -> list[str]:
+    """The code that a page shows in one language."""
+    return [code for of, code in _BLOCK.findall(page(name)) if of == language]
+
+
+def snippets(name: str) -> dict[str, str]:
+    """The files that a page shows: those whose first line is a comment with their name."""
+    named = (_FILE.match(code) for _, code in _BLOCK.findall(page(name)))
+    return {match[1]: match.string for match in named if match}
+
+
+def examples(name: str) -> list[Example]:
+    """All documents of a page, in its order."""
+    found = [*_BLOCK.findall(page(name)), ("", "")]
+    return [
+        Example(code, json.loads(answer) if then == "json" else None)
+        for (language, code), (then, answer) in pairwise(found)
+        if language == "graphql"
+    ]
+
+
+def rows(name: str, first: str) -> list[list[str]]:
+    """The cells of the table whose head begins with `first`, without the head."""
+    lines = page(name).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(f"| {first} |"))
+    table = []
+    for line in lines[start + 2 :]:
+        if not line.startswith("|"):
+            break
+        table.append([cell.strip() for cell in line.strip("|").split("|")])
+    return table

@@ -1,0 +1,89 @@
+"""A small identity provider over HTTP: it serves a JWKS that a test changes, or something worse."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import jwt
+import uvicorn
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from jwt.algorithms import ECAlgorithm, OKPAlgorithm, RSAAlgorithm
+from starlette.types import Receive, Scope, Send
+
+from tests.support.http_server import listener
+
+PrivateKey = RSAPrivateKey | EllipticCurvePrivateKey | Ed25519PrivateKey
+DEADLINE_S = 20
+
+
+def jwk(key: PrivateKey, **members: Any) -> dict[str, Any]:
+    """The public half of a key, as a JWKS has it."""
+    public: dict[str, Any]
+    if isinstance(key, RSAPrivateKey):
+        public = RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    elif isinstance(key, EllipticCurvePrivateKey):
+        public = ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    else:
+        public = OKPAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    public.pop("key_ops", None)
+    return {**public, **members}
+
+
+def signed(
+    claims: dict[str, Any], key: PrivateKey, key_id: str | None, algorithm: str = "RS256"
+) -> str:
+    """A token whose header names the key."""
+    return jwt.encode(claims, key, algorithm, headers={"kid": key_id} if key_id else {})
+
+
+class Provider:
+    """Answers /jwks with `body`, counts the requests, and hangs while `hangs` is set."""
+
+    def __init__(self, port: int) -> None:
+        self.url = f"http://127.0.0.1:{port}/jwks"
+        self.requests = 0
+        self.status = 200
+        self.headers: list[tuple[bytes, bytes]] = [(b"content-type", b"application/json")]
+        self.body = b""
+        self.hangs = asyncio.Event()
+        self.hangs.set()
+
+    def serve_keys(self, *keys: dict[str, Any]) -> None:
+        self.status, self.body = 200, json.dumps({"keys": keys}).encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.requests += 1
+        await self.hangs.wait()
+        start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
+        await send(start)
+        for at in range(0, len(self.body) or 1, 65_536):
+            chunk = self.body[at : at + 65_536]
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+
+@asynccontextmanager
+async def identity_provider(port: int | None = None) -> AsyncIterator[Provider]:
+    """A provider on the loopback; it begins without keys."""
+    with listener(port) as bound:
+        provider = Provider(bound.getsockname()[1])
+        provider.serve_keys()
+        config = uvicorn.Config(
+            provider, log_level="error", lifespan="off", timeout_graceful_shutdown=1
+        )
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve([bound]))
+        async with asyncio.timeout(DEADLINE_S):
+            while not server.started:
+                assert not serving.done()
+                await asyncio.sleep(0.005)
+        try:
+            yield provider
+        finally:
+            provider.hangs.set()
+            server.should_exit = True
+            await serving

@@ -1,0 +1,190 @@
+"""Random operations for Kith's own schema, with values that mean something in the sample graph."""
+
+from collections.abc import Collection, Iterator
+from random import Random
+from typing import Any
+
+from graphql import (
+    FieldNode,
+    GraphQLField,
+    GraphQLObjectType,
+    VariableNode,
+    Visitor,
+    get_named_type,
+    is_leaf_type,
+    parse,
+    visit,
+)
+
+from gateway.sample import CAST
+from gateway.sample_cast import ASKED, ASKED_SECRETLY, ASKS, ASKS_TOO, ME
+from schema.schema import schema
+from tests.support.documentation import found
+from tests.support.random_inputs import Draw, Request
+from tests.support.random_operations import Operations
+
+UNSTEADY = {
+    ("ListFreshness", "asOf"): "the time of the question",
+    ("ListFreshness", "lagMs"): "how long ago that was",
+    ("ListFreshness", "degraded"): "whether the caches had a part in it: they may be passed by",
+}
+"""The fields that are left out, and why: asked twice, they say two things. (Tokens to undo with,
+and the like, are of mutations alone.)"""
+
+FOR_SERVICES = (("Query", "account"), ("Query", "accounts"), ("Query", "relationsBetween"))
+"""Asked by anybody else, each of these makes the whole answer null."""
+
+STAR, STRANGER, FOLLOWS_NOBODY, DELETED = 2, 30, 390, 379
+
+_CAST = list(map(str, CAST))
+_OTHERS = tuple(map(str, (STAR, STRANGER, FOLLOWS_NOBODY, DELETED)))
+_UNKNOWN = ("999999", "9223372036854775807")
+_MALFORMED = ("0", "-1", "007", "x", "", "9223372036854775808", "request:1:x")
+_REQUESTS = tuple(
+    f"request:{source}:{target}"
+    for source, target in (
+        (ME, ASKED),
+        (ME, ASKED_SECRETLY),
+        (ASKS, ME),
+        (ASKS_TOO, ME),
+        (ME, STAR),
+    )
+)
+
+
+def _user(random: Random) -> str:
+    roll = random.random()
+    if roll < 0.01:
+        return random.choice(_MALFORMED)
+    if roll < 0.05:
+        return random.choice(_UNKNOWN)
+    if roll < 0.2:
+        return str(ME)
+    return random.choice(_OTHERS if roll < 0.35 else _CAST)
+
+
+def _node(random: Random) -> str:
+    return random.choice(_REQUESTS) if random.random() < 0.4 else _user(random)
+
+
+def _nodes(random: Random) -> list[str]:
+    return [_node(random) for _ in range(random.randint(0, 4))]
+
+
+def _representation(random: Random) -> Any:
+    if random.random() < 0.02:
+        return random.choice(({"__typename": "Cat", "id": "1"}, {"id": "1"}, "1", 7))
+    return {"__typename": "User", "id": _user(random)}
+
+
+def _last(random: Random) -> Any:
+    """Mostly none: beside `first` it is refused."""
+    return random.choices((..., None, 1, 2, 5), (50, 20, 10, 10, 10))[0]
+
+
+def _cursor(random: Random) -> Any:
+    """Mostly none: `paged_on` puts in those of an answer."""
+    return random.choices((..., None, "nonsense"), (80, 18, 2))[0]
+
+
+def _dates(random: Random) -> str:
+    dates = ("1970-01-01T00:00:00Z", "2025-03-01T12:00:00+02:00", "2026-01-01T00:00:00Z")
+    return random.choice(dates * 10 + ("2025-03-01T00:00:00", "today"))
+
+
+def _object_types() -> Iterator[GraphQLObjectType]:
+    types = schema._schema.type_map.values()
+    return (one for one in types if isinstance(one, GraphQLObjectType))
+
+
+def _fields(places: Collection[tuple[str, str]]) -> list[GraphQLField]:
+    return [
+        field
+        for on in _object_types()
+        for name, field in on.fields.items()
+        if (on.name, name) in places
+    ]
+
+
+def _leaves(on: GraphQLObjectType) -> str:
+    """Everything of a type that has neither arguments nor fields; of a list also what is in it.
+
+    Chosen one by one, hardly any of a relation's dates would be there to be told.
+    """
+    leaves = [
+        name
+        for name, field in on.fields.items()
+        if is_leaf_type(get_named_type(field.type)) and not field.args
+        if (on.name, name) not in UNSTEADY
+    ]
+    if "edges" in on.fields:
+        leaves.append("pageInfo { startCursor endCursor } edges { cursor node { __typename } }")
+    return " ".join(leaves)
+
+
+def _places(*arguments: str) -> list[str]:
+    """Every place where a field takes an argument of such a name."""
+    return [
+        f"{on.name}.{name}.{argument}"
+        for on in _object_types()
+        for name, field in on.fields.items()
+        for argument in arguments
+        if argument in field.args
+    ]
+
+
+def operations(*, of_service: bool, token: str) -> Operations:
+    """Draws what a service asks, or what others do; `token` is one of consistency."""
+
+    def as_fresh_as(random: Random) -> Any:
+        return random.choices((..., token, None, "nonsense"), (70, 20, 9, 1))[0]
+
+    values: dict[str, Draw] = {
+        "ID": _user,
+        "Int": lambda random: random.choice((0, 1, 2, 3, 5, 8) * 8 + (-1, 101)),
+        "Boolean": lambda random: random.random() < 0.5,
+        "DateTime": _dates,
+        "_Any": _representation,
+        "Query.node.id": _node,
+        "Query.nodes.ids": _nodes,
+        **dict.fromkeys(_places("last"), _last),
+        **dict.fromkeys(_places("after", "before"), _cursor),
+        **dict.fromkeys(_places("atLeastAsFresh"), as_fresh_as),
+    }
+    left_out = _fields({*UNSTEADY, *(() if of_service else FOR_SERVICES)})
+    return Operations(
+        schema._schema,
+        values,
+        lambda field: all(field is not one for one in left_out),
+        often={on.name: text for on in _object_types() if (text := _leaves(on))},
+    )
+
+
+def paged_on(request: Request, data: Any, random: Random) -> dict[str, Any] | None:
+    """The variables that ask on from cursors which the answer gave; None if it gave none."""
+    cursors = {
+        variable: random.choice(given)
+        for key, variable in _cursor_variables(request.query)
+        if (given := list(_cursors(found(data, key)))) and random.random() < 0.8
+    }
+    return {**request.variables, **cursors} if cursors else None
+
+
+def _cursors(connections: list[Any]) -> Iterator[str]:
+    for name in ("cursor", "startCursor", "endCursor"):
+        yield from (cursor for cursor in found(connections, name) if cursor)
+
+
+def _cursor_variables(query: str) -> list[tuple[str, str]]:
+    """Under which name a list is answered, and which variable says where it begins or ends."""
+    seen: list[tuple[str, str]] = []
+
+    class Paging(Visitor):
+        def enter_field(self, node: FieldNode, *_: object) -> None:
+            for argument in node.arguments or ():
+                if argument.name.value in ("after", "before"):
+                    assert isinstance(argument.value, VariableNode)
+                    seen.append(((node.alias or node.name).value, argument.value.name.value))
+
+    visit(parse(query), Paging())
+    return seen

@@ -1,0 +1,172 @@
+"""A gateway behind a real uvicorn in this event loop, and clients that stay connected to it."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import uvicorn
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
+
+from gateway.app import Gateway as App
+from gateway.authentication import AuthenticationSettings
+from gateway.browsers import BrowserSettings
+from gateway.config import Config, DocumentSettings
+from gateway.connections import StreamLimits
+from gateway.serve import IDLE_S, Server
+from resolvers.scope import Limits
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.support.gateway import DEVELOPMENT
+from tests.support.http_server import listener
+
+PROTOCOL = Subprotocol("graphql-transport-ws")
+DEADLINE_S = 20
+
+
+class LiveGateway:
+    """Where a served gateway is."""
+
+    def __init__(self, port: int, app: App, server: Server) -> None:
+        self.port = port
+        self.http = f"http://127.0.0.1:{port}/graphql"
+        self.ws = f"ws://127.0.0.1:{port}/graphql"
+        self.app = app
+        self.server = server
+
+    @asynccontextmanager
+    async def socket(
+        self, viewer: int | None = None, payload: dict[str, Any] | None = None, **options: Any
+    ) -> AsyncIterator["Socket"]:
+        """An acknowledged connection."""
+        async with self.raw_socket(viewer, **options) as raw:
+            socket = Socket(raw)
+            await socket.send(type="connection_init", **({"payload": payload} if payload else {}))
+            assert await socket.receive() == {"type": "connection_ack"}
+            yield socket
+
+    @asynccontextmanager
+    async def raw_socket(
+        self, viewer: int | None = None, origins: Sequence[str] = (), **options: Any
+    ) -> AsyncIterator[ClientConnection]:
+        headers = [("origin", origin) for origin in origins]
+        if viewer is not None:
+            headers.append(("x-viewer", str(viewer)))
+        options = {"subprotocols": [PROTOCOL], "proxy": None, "close_timeout": 1} | options
+        async with connect(self.ws, additional_headers=headers, **options) as raw:
+            yield raw
+
+    @asynccontextmanager
+    async def events(
+        self, query: str, viewer: int | None = None, authorization: str = "", **variables: Any
+    ) -> AsyncIterator[AsyncIterator[tuple[str, Any]]]:
+        """An event stream, as pairs of an event's name and data."""
+        headers = {"accept": "text/event-stream"}
+        if viewer is not None:
+            headers["x-viewer"] = str(viewer)
+        if authorization:
+            headers["authorization"] = authorization
+        body = {"query": query, "variables": variables}
+        async with (
+            httpx.AsyncClient(timeout=DEADLINE_S) as client,
+            client.stream("POST", self.http, json=body, headers=headers) as response,
+        ):
+            assert response.status_code == 200
+            assert response.headers["content-type"].startswith("text/event-stream")
+            yield parsed(response.aiter_lines())
+
+
+class Socket:
+    """Speaks graphql-transport-ws."""
+
+    def __init__(self, raw: ClientConnection) -> None:
+        self.raw = raw
+
+    async def send(self, **message: Any) -> None:
+        await self.raw.send(json.dumps(message))
+
+    async def receive(self) -> dict[str, Any]:
+        async with asyncio.timeout(DEADLINE_S):
+            message: dict[str, Any] = json.loads(await self.raw.recv())
+        return message
+
+    async def subscribe(self, query: str, id: str = "1", **variables: Any) -> None:  # noqa: A002
+        payload = {"query": query, "variables": variables}
+        await self.send(type="subscribe", id=id, payload=payload)
+
+    async def data(self) -> Any:
+        """The data of the next answer, which has no errors."""
+        message = await self.receive()
+        assert message["type"] == "next", message
+        assert "errors" not in message["payload"], message
+        return message["payload"]["data"]
+
+    async def closed(self) -> tuple[int, str]:
+        """Why the server ended it."""
+        async with asyncio.timeout(DEADLINE_S):
+            await self.raw.wait_closed()
+        assert self.raw.close_code is not None
+        return self.raw.close_code, self.raw.close_reason or ""
+
+
+@asynccontextmanager
+async def live_gateway(
+    settings: StorageSettings,
+    streams: StreamLimits | None = None,
+    limits: Limits | None = None,
+    authentication: AuthenticationSettings = DEVELOPMENT,
+    port: int | None = None,
+    browsers: BrowserSettings | None = None,
+    documents: DocumentSettings | None = None,
+) -> AsyncIterator[LiveGateway]:
+    config = Config(
+        settings,
+        authentication,
+        limits or replace(Limits(), counts_every_s=0.01),
+        streams=streams or StreamLimits(),
+        browsers=browsers or BrowserSettings(),
+        documents=documents or DocumentSettings(),
+    )
+    app = App(config)
+    with listener(port) as bound:
+        server = Server(
+            uvicorn.Config(
+                app,
+                interface="asgi3",
+                log_level="error",
+                ws="websockets-sansio",
+                ws_per_message_deflate=False,
+                timeout_graceful_shutdown=2,
+                timeout_keep_alive=IDLE_S,
+            ),
+            app,
+        )
+        serving = asyncio.create_task(server.serve([bound]))
+        async with asyncio.timeout(DEADLINE_S):
+            while not server.started:
+                assert not serving.done()
+                await asyncio.sleep(0.005)
+        try:
+            yield LiveGateway(bound.getsockname()[1], app, server)
+        finally:
+            server.should_exit = True
+            await serving
+
+
+async def has_feed(stores: Stores, user: int) -> bool:
+    """Whether events are kept for a user: their first subscription has begun."""
+    return bool((await stores.redis.pipe([("EXISTS", f"kith:public:feed:{user}")]))[0])
+
+
+async def parsed(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, Any]]:
+    event = ""
+    async for line in lines:
+        name, _, value = line.partition(": ")
+        if name == "event":
+            event = value
+        elif name.startswith("data"):
+            yield event, json.loads(value) if value else None

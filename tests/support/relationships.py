@@ -1,0 +1,83 @@
+"""Changes of relationships, asked for as front ends ask for them."""
+
+from typing import Any
+
+from storage.stores import Stores
+from tests.support.gateway import Gateway
+
+ERRORS = """
+userErrors {
+  __typename code message field
+  ... on FollowingLimitReached { limit current }
+  ... on BlockLimitReached { limit current }
+  ... on RateLimited { retryAt }
+  ... on CannotUndo { reason }
+}
+"""
+TOLD = (
+    f"outcome changed relation {{ state followedAt followedByAt }} user {{ id }} undoToken {ERRORS}"
+)
+
+SAY = """
+mutation ($input: UpdateRelationshipSettingsInput!) {
+  updateRelationshipSettings(input: $input) {
+    outcome changed userErrors { __typename code field }
+    settings { ...all } viewer { relationshipSettings { ...all } user { id } } clientMutationId
+  }
+}
+fragment all on RelationshipSettings {
+  protected followingAudience followersAudience followingLimit
+}
+"""
+
+
+async def change(
+    gateway: Gateway, viewer: int, mutation: str, target: int | str | None = None, **given: Any
+) -> Any:
+    """The payload of one mutation, as `viewer` makes it."""
+    if target is not None:
+        given["userId"] = str(target)
+    kind = mutation[0].upper() + mutation[1:]
+    query = f"""mutation ($input: {kind}Input!) {{ payload: {mutation}(input: $input) {{
+        {TOLD} clientMutationId viewer {{ user {{ id }} }} }} }}"""
+    return (await gateway.data(query, viewer, input=given))["payload"]
+
+
+async def outcome(
+    gateway: Gateway, viewer: int, mutation: str, target: int, **given: Any
+) -> tuple[str, str]:
+    """What became of it, and in one word how the two stand to each other then."""
+    payload = await change(gateway, viewer, mutation, target, **given)
+    return payload["outcome"], payload["relation"]["state"]
+
+
+async def change_many(gateway: Gateway, viewer: int, *changes: Any, key: str | None = None) -> Any:
+    """The payload of many changes, each an action, whom to do it to, and how."""
+    query = f"""mutation ($input: ChangeRelationshipsInput!) {{
+        payload: changeRelationships(input: $input) {{
+            changes {{ {TOLD} }} {ERRORS} viewer {{ user {{ id }} }} }} }}"""
+    given = [
+        {"action": action, "userId": str(target), **(how[0] if how else {})}
+        for action, target, *how in changes
+    ]
+    return (await gateway.data(query, viewer, input={"changes": given, "idempotencyKey": key}))[
+        "payload"
+    ]
+
+
+async def say(gateway: Gateway, viewer: int | None, **said: Any) -> Any:
+    """The payload of what a viewer says about who may see them."""
+    return (await gateway.data(SAY, viewer, input=said))["updateRelationshipSettings"]
+
+
+async def protect(stores: Stores, *users: int) -> None:
+    """These approve who follows them."""
+    for user in users:
+        await stores.postgres.fetch(
+            f"INSERT INTO account (user_id, protected) VALUES ({user}, true)"
+        )
+
+
+async def put_away(stores: Stores, user: int) -> None:
+    """This account is switched off."""
+    await stores.postgres.fetch(f"INSERT INTO account (user_id, state) VALUES ({user}, 1)")

@@ -1,0 +1,132 @@
+"""`kith serve` as a process, asked over a unix socket or a port, and the processes below it."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import httpx
+
+from storage.settings import StorageSettings
+from tests.support.waiting import until
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_S = 60
+
+
+def environment_of(settings: StorageSettings, **changes: str) -> dict[str, str]:
+    """Our environment with the servers of a test; a setting that is wrong there stays out."""
+    servers = {"DATABASE_URL": settings.database_url, "REDIS_URL": settings.redis_url}
+    return {**os.environ, **servers, **changes}
+
+
+@dataclass
+class Serve:
+    """A running command. `lines` is what it has written so far."""
+
+    process: asyncio.subprocess.Process
+    socket: Path
+    lines: list[str] = field(default_factory=list)
+
+    def http(self) -> httpx.AsyncClient:
+        """A client with connections of its own."""
+        return httpx.AsyncClient(
+            transport=httpx.AsyncHTTPTransport(uds=str(self.socket)),
+            base_url="http://kith",
+            timeout=DEADLINE_S,
+        )
+
+    async def reads(self) -> None:
+        assert self.process.stderr is not None
+        while line := await self.process.stderr.readline():
+            self.lines.append(line.decode().rstrip("\n"))
+
+    async def says(self, text: str, times: int = 1) -> None:
+        async def said() -> bool:
+            return sum(text in line for line in self.lines) >= times
+
+        await until(said, f"the command says {text!r} in {self.lines}")
+
+    def children(self) -> list[int]:
+        """The numbers of the processes that answer, the oldest first."""
+        task = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(pid) for pid in task.read_text().split()]
+
+    async def is_ready(self) -> bool:
+        try:
+            async with self.http() as http:
+                return (await http.get("/readyz")).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    async def until_ready(self) -> None:
+        async def ready() -> bool:
+            assert self.process.returncode is None, self.lines
+            return await self.is_ready()
+
+        await until(ready, "the command answers")
+
+    async def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        if self.process.returncode is None:
+            self.process.send_signal(how)
+        return await self.code()
+
+    async def code(self) -> int:
+        async with asyncio.timeout(DEADLINE_S):
+            return await self.process.wait()
+
+
+async def started(*arguments: str, environment: Mapping[str, str], socket: Path) -> Serve:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", "serve", "--development", *arguments),
+        cwd=ROOT,
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    return Serve(process, socket)
+
+
+@asynccontextmanager
+async def serving(
+    settings: StorageSettings,
+    socket: Path,
+    *arguments: str,
+    changes: Mapping[str, str] = MappingProxyType({}),
+) -> AsyncIterator[Serve]:
+    """`kith serve` on a unix socket, once it answers; it is stopped at the end of the block."""
+    serve = await started(
+        *("--uds", str(socket), *arguments),
+        environment=environment_of(settings, **changes),
+        socket=socket,
+    )
+    reading = asyncio.create_task(serve.reads())
+    try:
+        await serve.until_ready()
+        yield serve
+    finally:
+        await serve.end()
+        await reading
+
+
+async def refused(
+    settings: StorageSettings, *arguments: str, **changes: str
+) -> tuple[int, list[str]]:
+    """The exit code of a command that does not start, and what it says."""
+    serve = await started(
+        *arguments, environment=environment_of(settings, **changes), socket=Path("/nowhere")
+    )
+    await serve.reads()
+    return await serve.code(), serve.lines
+
+
+async def asked(http: httpx.AsyncClient, query: str) -> Any:
+    response = await http.post("/graphql", json={"query": query}, headers={"x-viewer": "1"})
+    return json.loads(response.content)

@@ -1,0 +1,118 @@
+"""TLS before servers that speak none: the suite's Valkey is built without it."""
+
+import asyncio
+import datetime as dt
+import ipaddress
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.support.valkey_cluster import Cluster, free_ports
+from tests.support.waiting import until
+
+HOST = "127.0.0.1"
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+def certificate(folder: Path) -> Path:
+    """A file with a new certificate of this machine, which has signed itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kith tests")])
+    now = dt.datetime.now(dt.UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - dt.timedelta(days=1))
+        .not_valid_after(now + dt.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))]), False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        .sign(key, hashes.SHA256())
+    )
+    secret = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    file = folder / f"certificate-{signed.serial_number}.pem"
+    file.write_bytes(signed.public_bytes(serialization.Encoding.PEM) + secret)
+    return file
+
+
+@asynccontextmanager
+async def tls_before(
+    reach: Callable[[], Awaitable[Streams]], file: Path, port: int
+) -> AsyncIterator[None]:
+    """Whoever comes to `port` with TLS talks to who is reached."""
+    carriers: set[asyncio.Task[None]] = set()
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        carriers.add(task)
+        task.add_done_callback(carriers.discard)
+        far_reader, far_writer = await reach()
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(_copy(reader, far_writer))
+                both.create_task(_copy(far_reader, writer))
+        except* (OSError, asyncio.CancelledError):
+            pass
+        finally:
+            for end in (writer, far_writer):
+                end.transport.abort()
+
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(file)
+    listener = await asyncio.start_server(carry, HOST, port, ssl=context)
+    try:
+        yield
+    finally:
+        listener.close()
+        for carrier in carriers:
+            carrier.cancel()
+        await asyncio.gather(*carriers, return_exceptions=True)
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    raise ConnectionResetError
+
+
+@asynccontextmanager
+async def server_over_tls(redis_url: str, folder: Path) -> AsyncIterator[str]:
+    """The address, with TLS, of the server at `redis_url`."""
+    url = urlsplit(redis_url)
+    (port,), file = free_ports(1), certificate(folder)
+    async with tls_before(lambda: asyncio.open_unix_connection(url.path), file, port):
+        yield f"rediss://{HOST}:{port}?{url.query}&ssl_ca_certs={file}"
+
+
+@asynccontextmanager
+async def cluster_over_tls(cluster: Cluster, folder: Path) -> AsyncIterator[str]:
+    """The address, with TLS, of a cluster whose servers name each other by where that is."""
+    file, ports = certificate(folder), free_ports(len(cluster.servers))
+
+    async def all_are_named_so() -> bool:
+        told = [await server.ask("CLUSTER", "SLOTS") for server in cluster.servers]
+        return all({part[2][1] for part in slots} == set(ports) for slots in told)
+
+    async with AsyncExitStack() as listening:
+        for server, port in zip(cluster.servers, ports, strict=True):
+            reach = partial(asyncio.open_connection, HOST, server.port)
+            await listening.enter_async_context(tls_before(reach, file, port))
+            await server.ask("CONFIG", "SET", "cluster-announce-bus-port", server.port + 10_000)
+            await server.ask("CONFIG", "SET", "cluster-announce-port", port)
+        await until(all_are_named_so, "the servers are named by their ports for TLS")
+        yield f"rediss+cluster://{HOST}:{ports[0]}?ssl_ca_certs={file}"

@@ -1,0 +1,146 @@
+"""A Valkey cluster for tests: several servers, each with a part of the slots, no replicas."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as NotYet
+
+from devstack.binaries import find_valkey
+from tests.support.waiting import until
+
+SLOTS = 16_384
+SIZE = 3
+PORTS = range(10_000, 20_000)
+"""A cluster talks on a port 10,000 up: both are below those of whoever asks for none of his own."""
+
+
+@dataclass
+class ClusterServer:
+    """One of the servers."""
+
+    port: int
+    folder: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    async def start(self) -> None:
+        """Begins it, or begins it anew: with what it knew of the cluster and without any key."""
+        file = (await find_valkey(None)).file
+        self.process = subprocess.Popen(  # noqa: ASYNC220 - it outlives the loop that starts it
+            [
+                *(str(file), "--port", str(self.port), "--bind", "127.0.0.1"),
+                *("--dir", str(self.folder), "--save", "", "--cluster-enabled", "yes"),
+                *("--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no"),
+            ],
+            stdout=subprocess.DEVNULL,
+        )
+        await until(self._answers, f"the server on port {self.port} answers")
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """It answers nobody, and keeps what it holds."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        assert self.process is not None
+        self.process.send_signal(signal.SIGCONT)
+
+    async def ask(self, *command: str | int) -> Any:
+        async with Redis(port=self.port, decode_responses=True) as client:
+            return await client.execute_command(*command)  # type: ignore[no-untyped-call]
+
+    async def is_ready(self) -> bool:
+        """Whether it serves its slots and knows who serves the others."""
+        told = str(await self.ask("CLUSTER", "INFO")).split()
+        return {"cluster_state:ok", f"cluster_slots_ok:{SLOTS}"} <= set(told)
+
+    async def _answers(self) -> bool:
+        try:
+            return bool(await self.ask("PING"))
+        except NotYet:
+            return False
+
+
+@dataclass
+class Cluster:
+    servers: list[ClusterServer]
+    address: str | None = None
+    """Where it is found, if not at its first server."""
+
+    @property
+    def url(self) -> str:
+        return self.address or f"redis+cluster://127.0.0.1:{self.servers[0].port}"
+
+    async def is_whole(self) -> bool:
+        return all([await server.is_ready() for server in self.servers])
+
+    async def empty(self) -> None:
+        for server in self.servers:
+            await server.ask("FLUSHALL")
+
+    async def begin_move(self, slot: int, source: ClusterServer, target: ClusterServer) -> None:
+        """From here on the source sends who asks for what it does not have to the target."""
+        names = [await one.ask("CLUSTER", "MYID") for one in (source, target)]
+        await target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", names[0])
+        await source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", names[1])
+
+    async def end_move(self, slot: int, source: ClusterServer, target: ClusterServer) -> None:
+        for key in await source.ask("CLUSTER", "GETKEYSINSLOT", slot, 1000):
+            await source.ask("MIGRATE", "127.0.0.1", target.port, key, 0, 5000)
+        name = await target.ask("CLUSTER", "MYID")
+        for one in (target, source):
+            await one.ask("CLUSTER", "SETSLOT", slot, "NODE", name)
+
+
+@contextmanager
+def running_cluster(folder: Path) -> Iterator[Cluster]:
+    """Servers that know each other and are empty."""
+    cluster = Cluster([ClusterServer(port, folder / str(port)) for port in free_ports(SIZE)])
+    try:
+        asyncio.run(_start(cluster))
+        yield cluster
+    finally:
+        for server in cluster.servers:
+            if server.process is not None:
+                server.kill()
+
+
+async def _start(cluster: Cluster) -> None:
+    for turn, server in enumerate(cluster.servers):
+        server.folder.mkdir()
+        await server.start()
+        first, end = SLOTS * turn // SIZE, SLOTS * (turn + 1) // SIZE
+        await server.ask("CLUSTER", "ADDSLOTSRANGE", first, end - 1)
+        await server.ask("CLUSTER", "SET-CONFIG-EPOCH", turn + 1)
+        await server.ask("CLUSTER", "MEET", "127.0.0.1", cluster.servers[0].port)
+    await until(cluster.is_whole, "the cluster is whole")
+
+
+def free_ports(most: int) -> list[int]:
+    """Ports which are free, as are those that a cluster's servers would talk to each other on."""
+    own = os.getpid() * 16 % len(PORTS)  # other processes of the run look for ports too
+    free: list[int] = []
+    for port in (*PORTS[own:], *PORTS[:own]):
+        if all(map(_is_free, (port, port + 10_000))):
+            free.append(port)
+        if len(free) == most:
+            break
+    return free
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0

@@ -1,0 +1,39 @@
+"""A worker as operators run it: a process of its own, that may be killed."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from pathlib import Path
+
+from storage.settings import StorageSettings
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_S = 30
+
+
+class Worker:
+    """A worker process on one test's graph."""
+
+    def __init__(self, settings: StorageSettings) -> None:
+        self._settings = settings
+        self.process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        self.process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "gateway", "worker"),
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "DATABASE_URL": self._settings.database_url,
+                "REDIS_URL": self._settings.redis_url,
+            },
+        )
+
+    async def end(self, how: signal.Signals) -> int:
+        assert self.process is not None
+        with contextlib.suppress(ProcessLookupError):
+            self.process.send_signal(how)
+        async with asyncio.timeout(DEADLINE_S):
+            return await self.process.wait()
