@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 
 from graph.edge import Millis, Pair, UserId
 from graph.errors import Unavailable
-from graph.event import Event, EventType, told
+from graph.event import Event, EventType, event_type_for
 from graph.page import ListKind
 from graph.relation import Relation, mutes
 from resolvers import relations
@@ -77,10 +77,10 @@ def _heard(
     heard = [
         Heard(
             one.cursor,
-            told(one.event, viewer, whispers=not scope.limits.whispers_hidden),
+            event_type_for(one.event, viewer, whispers=not scope.limits.whispers_hidden),
             one.event,
         )
-        for one in batch.told
+        for one in batch.entries
     ]
     return [one for one in heard if one.type and (types is None or one.type in types)]
 

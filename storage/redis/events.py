@@ -56,7 +56,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FeedEntry:
     """An event of a feed, with its position."""
 
     cursor: str
@@ -67,7 +67,7 @@ class Told:
 class Batch:
     """The next events of a feed and the cursor after them. `lost`: earlier events were trimmed."""
 
-    told: Sequence[Told]
+    entries: Sequence[FeedEntry]
     cursor: str
     more: bool = False
     """Whether there may be further events."""
@@ -142,8 +142,8 @@ class RedisEvents:
         )
         if not entries or _text(entries[0][0]) != cursor:
             return Batch((), await self.open(user), lost=True)
-        told = list(_told(entries[1:]))
-        return Batch(told, _text(entries[-1][0]), more=len(entries) > most)
+        entries = list(_entries_of(entries[1:]))
+        return Batch(entries, _text(entries[-1][0]), more=len(entries) > most)
 
     async def ring(self, users: Iterable[UserId], field: bytes = USERS) -> None:
         """Wake the subscriptions to these users. If Redis is unavailable, listeners look for news
@@ -182,8 +182,8 @@ class RedisEvents:
 
 def rung(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
     """A command that tells every process that these users have news."""
-    told = array("q", dict.fromkeys(users)).tobytes()
-    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, told)
+    entries = array("q", dict.fromkeys(users)).tobytes()
+    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, entries)
 
 
 def checked_cursor(argument: str, cursor: str) -> str:
@@ -240,12 +240,12 @@ def _packed(event: Event) -> bytes:
     )
 
 
-def _told(entries: Iterable[tuple[bytes, Sequence[bytes]]]) -> Iterator[Told]:
+def _entries_of(entries: Iterable[tuple[bytes, Sequence[bytes]]]) -> Iterator[FeedEntry]:
     for at, (name, packed) in entries:
         if name == _EVENT:
             version, actor, source, target, since, *said = _PACKED.unpack(packed)
             before, after, flags_before, flags_after = said
-            yield Told(
+            yield FeedEntry(
                 _text(at),
                 Event(
                     version,

@@ -11,7 +11,7 @@ from graph.account import PrivacyChange
 from graph.account_state import AccountState
 from graph.decision import Before, Decision, Outcome
 from graph.edge import Flags, Kind, Millis, UserId
-from graph.event import told
+from graph.event import event_type_for
 from graph.pace import Pace
 from graph.receipt import Request
 from graph.transitions import among_active, block, decline_request, end_mute, follow, mute
@@ -168,11 +168,11 @@ async def test_each_end_hears_of_an_erasure_what_it_saw(stores: Stores, at_once:
 
 def heard_of(batch: Batch, viewer: UserId) -> list[str]:
     """What a viewer is told of some events, in three words each, whoever else tells it again."""
-    events = {one.event.id: one.event for one in batch.told}.values()
+    events = {one.event.id: one.event for one in batch.entries}.values()
     return [
         f"{heard.name} {event.source} {event.target}"
         for event in events
-        if (heard := told(event, viewer))
+        if (heard := event_type_for(event, viewer))
     ]
 
 

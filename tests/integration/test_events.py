@@ -158,7 +158,7 @@ async def test_a_feed_is_kept_from_its_opening_on_for_a_limited_time(stores: Sto
     await follows(stores, (1, 7), (7, 2))
     await drain_all(stores)
     batch = await stores.events.after(SEVEN, cursor, 10)
-    told = {one.event for one in batch.told}
+    told = {one.event for one in batch.entries}
     assert {event.ends for event in told} == {(1, 7), (7, 2)}
     assert told == {*await log(stores), *await log(stores, UserId(2))}, "the same as in the log"
     assert not batch.more
@@ -166,7 +166,7 @@ async def test_a_feed_is_kept_from_its_opening_on_for_a_limited_time(stores: Sto
     (lives_s,) = await stores.redis.pipe([("TTL", "kith:public:feed:7")])
     assert 86_000 < lives_s <= 86_400
     again = await stores.events.after(SEVEN, batch.cursor, 10)
-    assert (again.told, again.cursor, again.lost) == ([], batch.cursor, False)
+    assert (again.entries, again.cursor, again.lost) == ([], batch.cursor, False)
 
 
 async def test_a_feed_is_read_in_batches_without_a_gap(stores: Stores) -> None:
@@ -175,7 +175,7 @@ async def test_a_feed_is_read_in_batches_without_a_gap(stores: Stores) -> None:
     heard = []
     batch = await stores.events.after(SEVEN, cursor, 10)
     while True:
-        heard += [one.event.source for one in batch.told]
+        heard += [one.event.source for one in batch.entries]
         if not batch.more:
             break
         batch = await stores.events.after(SEVEN, batch.cursor, 10)
@@ -187,7 +187,7 @@ async def test_whoever_lags_behind_a_trimmed_feed_is_told_so(scant: Stores) -> N
     await scant.events.publish(LANE, await some_changes(scant, 400), 0)
     batch = await scant.events.after(SEVEN, cursor, 10)
     assert batch.lost
-    assert not batch.told
+    assert not batch.entries
     assert (await scant.events.after(SEVEN, batch.cursor, 10)).lost is False
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.event import Event, told
+from graph.event import Event, event_type_for
 from graph.lane import lane_of
 from storage.postgres import locks, migrate
 from storage.postgres.verify import verify
@@ -69,7 +69,7 @@ async def test_what_waits_for_a_worker_is_told_as_what_it_was(earlier: StorageSe
     async with open_stores(earlier) as stores:
         cursor = await stores.events.open(SEVEN)
         await drain_all(stores)
-        heard = (await stores.events.after(SEVEN, cursor, 10)).told
+        heard = (await stores.events.after(SEVEN, cursor, 10)).entries
         assert [_said(one.event) for one in heard] == [
             (2, "FOLLOWED"),
             (1, "UNFOLLOWED"),
@@ -84,5 +84,5 @@ async def test_what_waits_for_a_worker_is_told_as_what_it_was(earlier: StorageSe
 
 
 def _said(event: Event) -> tuple[int, str | None]:
-    heard = told(event, SEVEN)
+    heard = event_type_for(event, SEVEN)
     return event.source, heard.name if heard else None
