@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from bench.population import Population
 from graph.edge import UserId
 from graph.page import ListKind, Window
-from storage.ports import Check
+from storage.ports import Check, PagesOf, ProfilesOf, RelationsOf
 from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -30,12 +30,12 @@ async def empty(redis_url: str) -> None:
 
 
 async def _fill(stores: Stores, keys: Keys, users: Sequence[UserId]) -> None:
-    await stores.relations.between([Check(user, [user]) for user in users])
-    await asyncio.gather(*(stores.profiles.of([user], user) for user in users))
+    await stores.reads.reader.read(None, RelationsOf([Check(user, [user]) for user in users]))
+    await asyncio.gather(*(stores.reads.reader.read(user, ProfilesOf([user])) for user in users))
     # They would end within the run, and who believes that they are there would fail.
-    await stores.redis.pipe([("PERSIST", key) for key in keys.all_profiles(users)])
+    await stores.servers.redis.pipe([("PERSIST", key) for key in keys.all_profiles(users)])
     for kind in (ListKind.FOLLOWING, ListKind.FOLLOWERS):
-        await stores.lists.pages(kind, users, Window(20), None)
+        await stores.reads.reader.read(None, PagesOf(kind, users, Window(20)))
 
 
 def _batches(users: Sequence[int]) -> Iterator[Sequence[UserId]]:

@@ -49,6 +49,7 @@ from schema.context import Context
 from schema.errors import formatted
 from schema.federation import SCHEMA_TEXTS
 from schema.schema import schema
+from storage.ports import Consistency
 from storage.stores import Stores, open_stores
 
 ENDPOINT = "/graphql"
@@ -100,11 +101,11 @@ class Gateway:
             self._graphql = self._transports(stores, playground)
             metrics = Metrics(stores, self._engine, self._peers)
             probes: dict[str, Probe] = {
-                "postgresql": stores.postgres.ping,
-                "redis": stores.redis.ping,
+                "postgresql": stores.servers.postgres.ping,
+                "redis": stores.servers.redis.ping,
             }
-            if stores.broker is not stores.redis:
-                probes["broker"] = stores.broker.ping
+            if stores.servers.broker is not stores.servers.redis:
+                probes["broker"] = stores.servers.broker.ping
             probes |= self._authentication.probes()
             required = probes.keys() & {"postgresql", IDENTITY_KEYS}
             self._others.router.routes.extend(
@@ -122,7 +123,7 @@ class Gateway:
         executor = EngineExecutor(self._engine, freshness.before)
         documents = _documents(config, stores, executor)
         # A notification may arrive before the local cache of this process is invalidated.
-        live_context_of = _context_of(stores.fresh, config, identify)
+        live_context_of = _context_of(stores, config, identify, Consistency.FRESH)
         streams = Streams(
             executor, live_context_of, formatted, config.streams.request_deadline_ms, documents
         )
@@ -143,7 +144,7 @@ def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Docu
     if config.documents.trusted is not None:
         return OnlyTrustedDocuments(config.documents.trusted)
     if config.documents.automatic:
-        return AutomaticDocuments(stores.documents, executor.prepared)
+        return AutomaticDocuments(stores.caches.documents, executor.prepared)
     return NoDocuments()
 
 
@@ -165,14 +166,24 @@ _context: Callable[[tuple[RequestScope, Sequence[str]]], Context] = partial(tupl
 
 
 def _context_of(
-    stores: Stores, config: Config, identify: Callable[[Headers], Identity]
+    stores: Stores,
+    config: Config,
+    identify: Callable[[Headers], Identity],
+    consistency: Consistency = Consistency.CACHED,
 ) -> _ContextOf:
     limits, scale = config.limits, config.affinity
 
     def context_of(headers: Headers, identity: Identity | None = None) -> Context:
         who = identify(headers) if identity is None else identity
         viewer = None if who.user_id is None else UserId(who.user_id)
-        scope = RequestScope(stores, viewer, limits, is_service=who.service, scale=scale)
+        scope = RequestScope(
+            stores,
+            viewer,
+            limits,
+            is_service=who.service,
+            scale=scale,
+            consistency=consistency,
+        )
         return _context((scope, freshness.tokens_in(headers)))
 
     return context_of

@@ -92,12 +92,12 @@ class Metrics:
 
     async def _update_shared(self) -> None:
         try:
-            backlog = await self._stores.outbox.backlog()
+            backlog = await self._stores.jobs.outbox.backlog()
             _waiting.set(backlog.waiting)
             _oldest.set(backlog.oldest_s)
-            _absent.set(len(await self._stores.absences.now()))
-            _queued.set(await self._stores.lanes.queued())
-            _show_events(await self._stores.events.oldest_ms())
+            _absent.set(len(await self._stores.reads.absences.now()))
+            _queued.set(await self._stores.broker.lanes.queued())
+            _show_events(await self._stores.broker.events.oldest_ms())
         except Unavailable:
             return
 
@@ -116,10 +116,10 @@ class _Own(Collector):
             _delegated.labels(reason).set(times)
         for reason, times in counters.bailed_out.items():
             _bailed_out.labels(reason).set(times)
-        _statements.set(self._stores.postgres.statements)
+        _statements.set(self._stores.servers.postgres.statements)
         _round_trips.set(self._stores.redis_round_trips)
-        if self._stores.memory is not None:
-            _show_memory(self._stores.memory)
+        if self._stores.caches.local is not None:
+            _show_memory(self._stores.caches.local)
         return REGISTRY.collect()
 
 

@@ -57,7 +57,7 @@ def _say_drift(kind: str, count: int, examples: tuple[str, ...]) -> None:
 async def _tell_everybody(stores: Stores) -> None:
     """Tell all subscribers to read again after a repair."""
     try:
-        await stores.events.resync()
+        await stores.broker.events.resync()
     except Unavailable:
         typer.echo("Redis is down: subscribers were not told to ask anew.", err=True)
 
@@ -67,13 +67,13 @@ async def _caches(stores: Stores, status: Status, *, repair: bool, examples: int
     compared, wrong = 0, 0
     shown: list[str] = []
     try:
-        async for batch in stores.audit.batches():
+        async for batch in stores.caches.audit.batches():
             compared += batch.compared
             wrong += len(batch.wrong)
             shown += batch.wrong[: examples - len(shown)]
             status.update(f"comparing caches: {compared:,} values, {wrong:,} drifts")
             if repair:
-                await stores.audit.forget(batch.wrong)
+                await stores.caches.audit.forget(batch.wrong)
     except Unavailable:
         typer.echo("Redis is down: the caches could not all be compared.", err=True)
         return wrong or None

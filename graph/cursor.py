@@ -1,5 +1,9 @@
-"""Cursors: opaque, versioned texts of a position in one user's list, bound to that list."""
+"""Cursors: opaque, versioned texts of a position in one user's list, bound to that list.
 
+The cursor of a feed is the id of an entry of a Redis stream.
+"""
+
+import re
 from binascii import a2b_base64, b2a_base64, crc32
 from collections.abc import Iterable, Sequence
 from itertools import repeat
@@ -19,6 +23,7 @@ LENGTH = _CHECKED.size // 3 * 4
 """Version, since, id and checksum are 21 bytes: 28 characters without padding."""
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_FEED_CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 NOT_A_CURSOR = "is not a valid cursor. Send a cursor exactly as the API returned it."
 
 
@@ -81,3 +86,14 @@ def read_cursor(argument: str, cursor: str, list_of: ListOf) -> Position:
     if not (0 <= since <= MAX_SINCE and 0 < user_id <= MAX_USER_ID):
         raise BadCursor(argument, "has an invalid position. Use a cursor that the API returned.")
     return Position(Millis(since), UserId(user_id))
+
+
+def checked_feed_cursor(argument: str, cursor: str) -> str:
+    """Validate a cursor of a feed.
+
+    Raises:
+        BadCursor: it has the wrong format.
+    """
+    if not (_FEED_CURSOR.fullmatch(cursor) and max(map(int, cursor.split("-"))) < 2**64):
+        raise BadCursor(argument, NOT_A_CURSOR)
+    return cursor

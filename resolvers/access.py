@@ -163,4 +163,4 @@ async def _blocked_counts(
     others = [owner for owner in opened if owner != scope.viewer]
     if not others:
         return {}
-    return await scope.stores.overlaps.blocked_counts(kind, others, scope.must_have_viewer())
+    return await scope.stores.reads.overlaps.blocked_counts(kind, others, scope.must_have_viewer())

@@ -35,7 +35,7 @@ async def change_state(
     # Always call the store, even for a repeated key: it publishes again what an interrupted first
     # request did not.
     try:
-        outcome = await scope.stores.states.change(user, state, request)
+        outcome = await scope.stores.writes.account_states.change(user, state, request)
     except AlreadyNoted:
         first = await result_of_first(scope, request)
         assert first is not None
@@ -53,5 +53,5 @@ async def statuses(scope: Scope, users: Sequence[UserId]) -> list[AccountStatus]
         Forbidden: the request is not from a service.
     """
     scope.must_be_service()
-    found = await scope.stores.states.of(users)
+    found = await scope.stores.writes.account_states.of(users)
     return [found[user] for user in users]

@@ -14,9 +14,8 @@ from graph.account import DEFAULT, Account
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.page import ListKind
+from graph.profile import PlainProfiles, Profile
 from resolvers.loader import Loader, Question
-from storage.plain_profiles import PlainProfiles
-from storage.ports import Profile
 
 
 class Facts(NamedTuple):

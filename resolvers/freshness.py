@@ -10,7 +10,7 @@ from graph.errors import Unavailable
 from graph.lane import lane_of
 from graph.page import ListKind, ListOf, OwnListKind
 from resolvers.scope import Arrival, Scope
-from storage.postgres.pool import PART
+from storage.ports import Consistency
 
 LAGGING = frozenset(
     {
@@ -41,16 +41,16 @@ async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
     """
     wait_s = scope.limits.freshness_wait_ms / 1000
     wanted = by_lane(moments)
-    reached = not wanted or await scope.stores.catch_up.reach(wanted, wait_s)
+    reached = not wanted or await scope.stores.changes.catch_up.reach(wanted, wait_s)
     scope.since = max((moment.at for moment in moments if not moment.lanes), default=None)
     # A cache that could not be updated may be reachable again soon, with outdated entries.
-    scope.read_from(scope.stores.fresh if reached else scope.stores.rows)
+    scope.read_from(Consistency.FRESH if reached else Consistency.ROWS)
 
 
 async def accounts_now(scope: Scope) -> Moment | None:
     """The moment of account changes made until now. None if PostgreSQL is unavailable."""
     with contextlib.suppress(Unavailable):
-        return moment_of_accounts((await scope.stores.outbox.arrived()).now)
+        return moment_of_accounts((await scope.stores.changes.progress.watermarks()).now)
     return None
 
 
@@ -59,10 +59,10 @@ async def note_arrival(scope: Scope) -> None:
 
     Does nothing if PostgreSQL is unavailable: the rest of the response does not need it.
     """
-    failures = scope.stores.redis.failures
+    failures = scope.stores.reads.reader.failures
     with contextlib.suppress(Unavailable):
-        scope.arrival = Arrival(await scope.stores.outbox.arrived(), failures)
-        scope.read_from(scope.stores.fresh)  # the local cache may be older than the watermarks
+        scope.arrival = Arrival(await scope.stores.changes.progress.watermarks(), failures)
+        scope.forget()  # the local cache may be older than the watermarks
 
 
 def freshness_of(scope: Scope, lists: Sequence[ListOf]) -> list[Freshness]:
@@ -73,9 +73,10 @@ def freshness_of(scope: Scope, lists: Sequence[ListOf]) -> list[Freshness]:
     """
     arrival = scope.arrival
     if arrival is None:
-        raise Unavailable(PART, "The freshness could not be determined. Try again later.")
+        raise Unavailable("PostgreSQL", "The freshness could not be determined. Try again later.")
     is_degraded = (
-        scope.stores is scope.stores.rows or scope.stores.redis.failures > arrival.redis_failures
+        scope.consistency is Consistency.ROWS
+        or scope.stores.reads.reader.failures > arrival.redis_failures
     )
     return [_freshness(arrival, list_of, is_degraded) for list_of in lists]
 

@@ -42,7 +42,7 @@ async def record_interactions(
     scope.must_be_service()
     request = keyed(SERVICES, idempotency_key, "recordInteractions", said)
     ranks = combined(scope.scale, interactions)
-    affinity = scope.stores.affinity
+    affinity = scope.stores.writes.affinities
 
     def count(recorded: Set[Pair]) -> int:
         return sum(of.pair in recorded for of in interactions)

@@ -25,7 +25,7 @@ async def limits_of(scope: Scope, users: Sequence[UserId]) -> list[RemainingLimi
     Raises:
         Unavailable: PostgreSQL does not answer.
     """
-    found = await scope.stores.usages.get_many(users)
+    found = await scope.stores.writes.usages.get_many(users)
     return [_limits(scope, user, found[user]) for user in users]
 
 

@@ -12,6 +12,7 @@ from functools import partial
 from itertools import repeat
 from typing import TypeAlias, TypeVar
 
+from graph.cursor import checked_feed_cursor
 from graph.edge import Millis, Pair, UserId
 from graph.errors import Unavailable
 from graph.event import Event, EventType, event_type_for
@@ -20,8 +21,7 @@ from graph.relation import Relation, mutes
 from resolvers import relations
 from resolvers.access import askers, totals
 from resolvers.scope import Scope
-from storage.ports import Check
-from storage.redis.events import Batch, checked_cursor
+from storage.ports import Check, FeedBatch
 
 T = TypeVar("T")
 
@@ -54,15 +54,15 @@ async def relationship_events(
         Unavailable: Redis is, at the start. Later the subscription waits for it.
     """
     viewer = scope.must_have_viewer()
-    position = None if after is None else checked_cursor("after", after)
-    with scope.stores.subscriptions.of(viewer) as subscription:
+    position = None if after is None else checked_feed_cursor("after", after)
+    with scope.stores.changes.subscriptions.of(viewer) as subscription:
         if position is None:
-            position = await scope.stores.events.open(viewer)
+            position = await scope.stores.changes.feeds.open(viewer)
         while True:
             await subscription.news()
             batch = None
             while batch is None or batch.more:
-                read = partial(scope.stores.events.after, viewer, position, BATCH)
+                read = partial(scope.stores.changes.feeds.after, viewer, position, BATCH)
                 batch = await _when_available(read)
                 for heard in _heard(scope, viewer, batch, types):
                     yield heard
@@ -70,7 +70,7 @@ async def relationship_events(
 
 
 def _heard(
-    scope: Scope, viewer: UserId, batch: Batch, types: Collection[EventType] | None
+    scope: Scope, viewer: UserId, batch: FeedBatch, types: Collection[EventType] | None
 ) -> list[Heard]:
     if batch.lost:
         return [Heard(batch.cursor)]
@@ -80,7 +80,7 @@ def _heard(
             event_type_for(one.event, viewer, whispers=not scope.limits.whispers_hidden),
             one.event,
         )
-        for one in batch.entries
+        for one in batch.events
     ]
     return [one for one in heard if one.type and (types is None or one.type in types)]
 
@@ -96,7 +96,7 @@ async def relation_changed(
     scope.since = scope.since or 0  # read the absences that this process has been notified of
     others = list(dict.fromkeys(others))
     shown: dict[UserId, Seen] = {}
-    with scope.stores.subscriptions.of(viewer) as subscription:
+    with scope.stores.changes.subscriptions.of(viewer) as subscription:
         while True:
             await subscription.news()
             now = await _when_available(partial(_relations_seen, scope, viewer, others))
@@ -115,7 +115,7 @@ async def _relations_seen(
         for other, kinds in zip(others, found.kinds, strict=True)
         if mutes(kinds)
     ]
-    notes = await scope.stores.edge_notes.of(muted) if muted else {}
+    notes = await scope.stores.reads.edge_notes.of(muted) if muted else {}
     ends = {pair.target: note.muted_until for pair, note in notes.items()}
     return {other: (seen, ends.get(other)) for other, seen in zip(others, found, strict=True)}
 
@@ -129,7 +129,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     scope.since = scope.since or 0
     shown: Sequence[int | None] | None = None
     # The viewer's access depends on their relation to the user, and on their own blocks.
-    with scope.stores.subscriptions.of(user, *askers(scope)) as subscription:
+    with scope.stores.changes.subscriptions.of(user, *askers(scope)) as subscription:
         while True:
             await subscription.news()
             now = await _when_available(partial(_counts_seen, scope, user))

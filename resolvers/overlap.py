@@ -130,7 +130,7 @@ async def _overlaps(
         ]
         if group:
             whispers = Whispers(listed, _shows_whispers(scope, ListKind.FOLLOWING, other))
-            entries |= await scope.stores.overlaps.followed(kind, group, other, whispers)
+            entries |= await scope.stores.reads.overlaps.followed(kind, group, other, whispers)
     return [
         Overlap(access, present_only(entries.get(owner, ()), absent))
         for owner, access in zip(owners, accesses, strict=True)

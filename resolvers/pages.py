@@ -18,6 +18,7 @@ from graph.relation import Relation
 from graph.visibility import Access
 from resolvers.access import accesses_of, askers, is_plain, own_kind, plain_totals
 from resolvers.scope import NOBODY, Scope
+from storage.ports import PagesOf
 
 CHUNK = 500
 """The maximum number of extra entries in one read."""
@@ -67,7 +68,9 @@ async def pages_of(
     if profiles.may_bring(users):
         pages = await profiles.bring(users, scope.profiled_pages(kind, owners, read, users))
     else:
-        asked = scope.stores.lists.pages(kind, owners, read, scope.viewer)
+        asked = scope.stores.reads.reader.read(
+            scope.viewer, PagesOf(kind, owners, read), consistency=scope.consistency
+        )
         pages = await _beside(profiles.ask(users), asked)
     facts = profiles.facts(owners, scope.viewer)
     if not is_plain(scope, owners, facts):
@@ -215,7 +218,7 @@ async def _own(
     if not whispered:
         return {}
     own, *_ = whispered.values()
-    return dict(await scope.stores.own_lists.pages(own, list(whispered), window))
+    return dict(await scope.stores.reads.own_lists.pages(own, list(whispered), window))
 
 
 async def _kept(
@@ -260,10 +263,12 @@ async def _read(
 ) -> dict[UserId, Page]:
     """Pages as the owners and services see them. For others, users with a block are not removed."""
     if isinstance(kind, OwnListKind):
-        return dict(await scope.stores.own_lists.pages(kind, owners, window))
+        return dict(await scope.stores.reads.own_lists.pages(kind, owners, window))
     whose = owners if scope.sees_everything else [o for o in owners if o == scope.viewer]
     pages, profiles = await asyncio.gather(
-        scope.stores.lists.pages(kind, owners, window, scope.viewer),
+        scope.stores.reads.reader.read(
+            scope.viewer, PagesOf(kind, owners, window), consistency=scope.consistency
+        ),
         scope.profiles.load_many(whose),
     )
     counts = {owner: profile.counts for owner, profile in zip(whose, profiles, strict=True)}

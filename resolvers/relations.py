@@ -1,8 +1,7 @@
 """Relation checks: read each pair once, from the side that is exact, and hide what must be hidden.
 
 A viewer's own follows are in the viewer's own row as soon as they are written, while the reverse
-row waits for a worker. So a pair with the viewer is read from the viewer's side and reversed. It is
-never read from the local cache: another process may have changed it.
+row waits for a worker. So a pair with the viewer is read from the viewer's side and reversed.
 """
 
 from collections.abc import Sequence
@@ -11,14 +10,16 @@ from graph.edge import Pair, UserId
 from graph.relation import SELF, STRANGERS, Relation, RelationColumn, column_of
 from resolvers import visibility
 from resolvers.scope import Scope
-from storage.ports import Check
+from storage.ports import Check, RelationsOf
 
 
 async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[RelationColumn]:
     """One column for each check, as far as the viewer may see the relations."""
     viewer = scope.viewer
     if len(checks) == 1 and checks[0].user == viewer and viewer not in checks[0].others:
-        (whole,) = await scope.stores.fresh.relations.between(checks)  # the usual case
+        (whole,) = await scope.stores.reads.reader.read(  # the usual case
+            viewer, RelationsOf(checks), consistency=scope.consistency
+        )
         return [visibility.own(scope, await scope.absent(), checks[0].others, whole)]
     return await visibility.shown(scope, checks, await _whole(scope, checks))
 
@@ -43,12 +44,12 @@ async def of_viewer(scope: Scope, users: Sequence[UserId]) -> RelationColumn:
 
 async def _whole(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:
     """The stored relations, exact for the viewer's own pairs."""
-    stores, viewer = scope.stores, scope.viewer
+    reader, viewer, consistency = scope.stores.reads.reader, scope.viewer, scope.consistency
     if len(checks) == 1 and _is_plain(checks[0], viewer):
-        return await stores.relations.between(checks)
+        return await reader.read(viewer, RelationsOf(checks), consistency=consistency)
     asked = _asked(checks, viewer)
-    store = stores.fresh.relations if viewer in asked else stores.relations  # one call for all
-    answers = await store.between([Check(user, list(others)) for user, others in asked.items()])
+    distinct = [Check(user, list(others)) for user, others in asked.items()]
+    answers = await reader.read(viewer, RelationsOf(distinct), consistency=consistency)
     known = {
         user: dict(zip(others, relations, strict=True))
         for (user, others), relations in zip(asked.items(), answers, strict=True)

@@ -164,7 +164,7 @@ async def _done(
     note = _note(action, pair.target, receipt_id, keyed=keyed)
     rule = paced(among_active(action.rule), scope.limits.pace, noted=keyed)
     here = scope.limits.before
-    decision = await scope.stores.edges.change(
+    decision = await scope.stores.writes.edges.change(
         pair,
         lambda before: rule(here(before)),
         lambda before, decided: note(here(before), decided),
@@ -193,7 +193,9 @@ async def _told(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = 
     """A result with a known outcome and the present relation."""
     if pair.source == pair.target:  # the key was used for an action on oneself
         return Result(outcome, pair.target, SELF)
-    now = await scope.stores.edges.change(pair, lambda b: Decision(outcome, (), b.edge, b.back))
+    now = await scope.stores.writes.edges.change(
+        pair, lambda b: Decision(outcome, (), b.edge, b.back)
+    )
     return Result(
         outcome,
         pair.target,
@@ -218,7 +220,7 @@ def _note(action: Action, target: UserId, receipt_id: UUID, *, keyed: bool) -> N
 
 
 async def _kept(scope: Scope, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
-    return await scope.stores.receipts.of(actor, ids)
+    return await scope.stores.writes.receipts.of(actor, ids)
 
 
 def _moment(pair: Pair, decision: Decision) -> Moment | None:

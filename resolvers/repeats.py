@@ -36,7 +36,7 @@ async def result_of_first(scope: Scope, request: Request | None) -> Receipt | No
     """The receipt of the same request, or one with IDEMPOTENCY_KEY_REUSED. None: no receipt."""
     if request is None:
         return None
-    kept = (await scope.stores.receipts.of(request.actor, [request.id])).get(request.id)
+    kept = (await scope.stores.writes.receipts.of(request.actor, [request.id])).get(request.id)
     if kept is None:
         return None
     if kept.receipt.asked == request.asked:

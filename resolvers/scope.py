@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from graph.account import Account
 from graph.affinity import DEFAULT_SCALE, Scale
@@ -11,17 +11,29 @@ from graph.decision import Before
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
 from graph.pace import Pace
-from graph.page import ListKind, Window
+from graph.page import ListKind, Page, Window
+from graph.profile import Profile
 from graph.relation import SELF, Relation
 from graph.suggestion import Suggestion
 from resolvers.facts import ProfileLoader
 from resolvers.loader import Loader
 from resolvers.once import Once
-from storage.ports import Check, Profile, ProfiledPages
-from storage.postgres.outbox import Arrived
-from storage.stores import Stores
+from storage.ports import (
+    AccountsOf,
+    Check,
+    Consistency,
+    PagesOf,
+    ProfilesOf,
+    Reader,
+    RelationsOf,
+    RequestStores,
+    Watermarks,
+)
 
 NOBODY: Set[UserId] = frozenset()
+
+ProfiledPages: TypeAlias = tuple[Mapping[UserId, Page], Mapping[UserId, Profile]]
+"""Pages of some users' lists, and profiles of these and of other users."""
 
 TWO_A_SECOND = Pace(interval_us=500_000, burst=300)
 
@@ -72,7 +84,7 @@ class Limits:
 class Arrival(NamedTuple):
     """The lanes' watermarks, and the number of Redis failures at that time."""
 
-    arrived: Arrived
+    arrived: Watermarks
     redis_failures: int
 
 
@@ -104,12 +116,13 @@ class Scope:
 
     def __init__(
         self,
-        stores: Stores,
+        stores: RequestStores,
         viewer: UserId | None,
         limits: Limits,
         *,
         is_service: bool = False,
         scale: Scale = DEFAULT_SCALE,
+        consistency: Consistency = Consistency.CACHED,
     ) -> None:
         self.stores = stores
         self.viewer = viewer
@@ -118,6 +131,8 @@ class Scope:
         self.sees_everything = is_service and viewer is None
         """Whether a service asks for itself. One that acts for a user sees what that user sees."""
         self.scale = scale
+        self.consistency = consistency
+        """Of all reads of the request from now on."""
 
     @property
     def profiles(self) -> ProfileLoader:
@@ -125,7 +140,13 @@ class Scope:
         fields of a user and of the user's lists."""
         if self._profiles is None:
             self._profiles = ProfileLoader(
-                partial(_read_profiles, self.stores, self.viewer, self.limits)
+                partial(
+                    _read_profiles,
+                    self.stores.reads.reader,
+                    self.viewer,
+                    self.limits,
+                    self.consistency,
+                )
             )
         return self._profiles
 
@@ -133,14 +154,21 @@ class Scope:
         self, kind: ListKind, owners: Sequence[UserId], window: Window, users: Sequence[UserId]
     ) -> Awaitable[ProfiledPages]:
         """Read pages as their owners see them together with profiles, for `profiles.bring`."""
-        read = self.stores.profiled_lists.pages(kind, owners, window, self.viewer, users)
+        read = self.stores.reads.reader.read(
+            self.viewer,
+            PagesOf(kind, owners, window),
+            ProfilesOf(users),
+            consistency=self.consistency,
+        )
         return _as_profiles_hold(self.limits, read) if self.limits.mutual_approval else read
 
     @property
     def accounts(self) -> Loader[UserId, Account]:
         """The settings of users, for fields that do not need the totals."""
         if self._accounts is None:
-            self._accounts = Loader(partial(_read_accounts, self.stores, self.limits))
+            self._accounts = Loader(
+                partial(_read_accounts, self.stores.reads.reader, self.limits, self.consistency)
+            )
         return self._accounts
 
     @property
@@ -148,7 +176,12 @@ class Scope:
         """The viewer's full relations to others: for rules only, never to be shown unfiltered."""
         if self._viewer_relations is None:
             self._viewer_relations = Loader(
-                partial(_read_viewer_relations, self.stores, self.must_have_viewer())
+                partial(
+                    _read_viewer_relations,
+                    self.stores.reads.reader,
+                    self.must_have_viewer(),
+                    self.consistency,
+                )
             )
         return self._viewer_relations
 
@@ -169,23 +202,23 @@ class Scope:
     def absent(self) -> Awaitable[Set[UserId]]:
         """The absent users to hide from the viewer."""
         if self.since is None and not self.sees_everything:
-            return self.stores.absences.now()  # the usual case
+            return self.stores.reads.absences.now()  # the usual case
         return self._absent()
 
     async def _absent(self) -> Set[UserId]:
         if self.sees_everything or self.since is None:
             return NOBODY
-        absent = await self.stores.absences.since(self.since)
+        absent = await self.stores.reads.absences.since(self.since)
         self.since = 0  # what is known only gets newer, so it is awaited once
         return absent
 
     def forget(self) -> None:
         """Drop what was read, because this request has written."""
-        self.read_from(self.stores.fresh)
+        self.read_from(max(self.consistency, Consistency.FRESH))
 
-    def read_from(self, stores: Stores) -> None:
-        """Drop what was read, and read from these stores from now on."""
-        self.stores = stores
+    def read_from(self, consistency: Consistency) -> None:
+        """Drop what was read, and read with this consistency from now on."""
+        self.consistency = consistency
         self._profiles = self._accounts = self._viewer_relations = None
         self._candidates = self._suggestion_total = None
 
@@ -206,15 +239,19 @@ class Scope:
 
 
 async def _read_profiles(
-    stores: Stores, viewer: UserId | None, limits: Limits, users: Sequence[UserId]
+    reader: Reader,
+    viewer: UserId | None,
+    limits: Limits,
+    consistency: Consistency,
+    users: Sequence[UserId],
 ) -> Mapping[UserId, Profile]:
-    found = await stores.profiles.of(users, viewer)
+    found = await reader.read(viewer, ProfilesOf(users), consistency=consistency)
     return _as_they_hold(limits, found) if limits.mutual_approval else found
 
 
 async def _as_profiles_hold(limits: Limits, read: Awaitable[ProfiledPages]) -> ProfiledPages:
     pages, profiles = await read
-    return ProfiledPages(pages, _as_they_hold(limits, profiles))
+    return pages, _as_they_hold(limits, profiles)
 
 
 def _as_they_hold(limits: Limits, profiles: Mapping[UserId, Profile]) -> Mapping[UserId, Profile]:
@@ -225,16 +262,18 @@ def _as_they_hold(limits: Limits, profiles: Mapping[UserId, Profile]) -> Mapping
 
 
 async def _read_accounts(
-    stores: Stores, limits: Limits, users: Sequence[UserId]
+    reader: Reader, limits: Limits, consistency: Consistency, users: Sequence[UserId]
 ) -> Mapping[UserId, Account]:
-    found = await stores.accounts.of(users)
+    found = await reader.read(None, AccountsOf(users), consistency=consistency)
     return {user: limits.account(account) for user, account in found.items()}
 
 
 async def _read_viewer_relations(
-    stores: Stores, viewer: UserId, users: Sequence[UserId]
+    reader: Reader, viewer: UserId, consistency: Consistency, users: Sequence[UserId]
 ) -> Mapping[UserId, Relation]:
-    (found,) = await stores.fresh.relations.between([Check(viewer, users)])
+    (found,) = await reader.read(
+        viewer, RelationsOf([Check(viewer, users)]), consistency=consistency
+    )
     return {
         user: SELF if user == viewer else relation
         for user, relation in zip(users, found, strict=True)

@@ -9,6 +9,7 @@ from graph.receipt import SERVICES, Receipt, Request
 from resolvers import result
 from resolvers.repeats import keyed, once
 from resolvers.scope import Scope
+from storage.ports import AccountsOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ async def change_privacy(
     viewer = scope.must_have_viewer()
     request = keyed(viewer, idempotency_key, "updateRelationshipSettings", change)
     pace = scope.limits.pace
-    accounts = scope.stores.accounts
+    accounts = scope.stores.writes.accounts
     return await _once(
         scope, viewer, request, lambda: accounts.set_privacy(viewer, change, request, pace)
     )
@@ -51,7 +52,7 @@ async def set_following_limit(
     """
     scope.must_be_service()
     request = keyed(SERVICES, idempotency_key, "setFollowingLimit", user, limit)
-    accounts = scope.stores.accounts
+    accounts = scope.stores.writes.accounts
     return await _once(
         scope, user, request, lambda: accounts.set_following_limit(user, limit, request)
     )
@@ -59,7 +60,10 @@ async def set_following_limit(
 
 async def settings_of(scope: Scope, user: UserId) -> Account:
     """The effective settings of a user."""
-    return scope.limits.account((await scope.stores.accounts.of([user]))[user])
+    found = await scope.stores.reads.reader.read(
+        None, AccountsOf([user]), consistency=scope.consistency
+    )
+    return scope.limits.account(found[user])
 
 
 async def _once(

@@ -95,7 +95,7 @@ async def _read_candidates(scope: Scope, viewer: UserId) -> Candidates:
     followings, followers, ranks = await asyncio.gather(
         _own(scope, viewer, ListKind.FOLLOWING, FOLLOWINGS_MAX),
         _own(scope, viewer, ListKind.FOLLOWERS, FOLLOWERS_MAX),
-        scope.stores.affinity.closest(viewer),
+        scope.stores.reads.affinities.closest(viewer),
     )
     circles = await _circles(scope, followings, ranks)
     now = Millis(int(time() * 1000))

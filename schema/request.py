@@ -14,7 +14,7 @@ from schema.node import REQUEST_PREFIX, Node
 from schema.notes import notes_of
 from schema.relation import LazyUser
 from schema.rows import RequestRow, date
-from storage.ports import Check
+from storage.ports import Check, RelationsOf
 
 
 @strawberry.type(description="A pending request to follow a user who approves their followers.")
@@ -56,7 +56,11 @@ async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | 
         if scope.sees_everything or (viewer in pair and absent.isdisjoint({*pair} - {viewer}))
     ]
     checks = [_check(pair, viewer) for pair in seen]
-    found = await scope.stores.relations.between(checks) if checks else []
+    if not checks:
+        return [None] * len(pairs)
+    found = await scope.stores.reads.reader.read(
+        viewer, RelationsOf(checks), consistency=scope.consistency
+    )
     rows: dict[Pair, RequestRow] = {}
     for pair, check, (relation,) in zip(seen, checks, found, strict=True):
         ahead = relation if check.user == pair.source else relation.turned

@@ -52,7 +52,7 @@ class CatchUp:
             Stale: it took longer than `wait_s`.
             Unavailable: PostgreSQL cannot be reached.
         """
-        arrived = await self._outbox.arrived(wanted)
+        arrived = await self._outbox.watermarks(wanted)
         behind = [lane for lane, at in wanted.items() if not _is_past(arrived.oldest[lane], at)]
         if not behind:
             return True
@@ -107,7 +107,7 @@ class CatchUp:
         finally:
             # A later reader may want changes that this task's read of the watermarks misses.
             del self._rounds[lane]
-        arrived = await self._outbox.arrived([lane])
+        arrived = await self._outbox.watermarks([lane])
         if told:
             return _Left(arrived.oldest[lane], arrived.oldest_in_turn[lane])
         unapplied = await self._outbox.unapplied(lane)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from graph.edge import UserId
 from graph.page import ListKind, Window
-from storage.ports import Lists, ProfiledPages, Profiles
+from storage.cache.tables import Lists, ProfiledPages, Profiles
 
 
 class JoinedProfiledLists:

@@ -4,19 +4,22 @@ Every method takes a batch, returns a batch, and may raise `graph.errors.Unavail
 the user whose own writes must be visible immediately, even in an implementation that lags.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from enum import IntEnum, auto
+from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, overload
 from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
 from graph.account_state import AccountState, AccountStatus
-from graph.counts import Counts
 from graph.decision import Decision, Outcome, Rule
-from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId
-from graph.lane import Lane
+from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
+from graph.event import Event
+from graph.lane import ALL_LANES, Lane
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
+from graph.profile import Profile
 from graph.receipt import Kept, Note, Request, no_receipt
 from graph.relation import RelationColumn
 
@@ -102,21 +105,100 @@ class Mutes(Protocol):
         ...
 
 
-class Relations(Protocol):
-    """Relation checks. Forward edges are exact; reverse edges lag until their lane is drained."""
+class Consistency(IntEnum):
+    """Where a read may be answered, in rising order. Every level shows the viewer's own writes."""
 
-    async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
-        """One column for each check, with one relation for each of its `others`."""
+    CACHED = auto()
+    """Also from the local cache of this process, which may miss other users' newest writes."""
+    FRESH = auto()
+    """From Redis, or from the tables for what Redis does not hold."""
+    ROWS = auto()
+    """From the tables only."""
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+
+
+class ReadRequest(Generic[A]):
+    """A request to a `Reader`. `A`: the type of its answer."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RelationsOf(ReadRequest[list[RelationColumn]]):
+    """Relation checks: one column for each check, with one relation for each of its `others`.
+
+    Forward edges are exact; reverse edges lag until their lane is drained.
+    """
+
+    checks: Sequence[Check]
+
+
+@dataclass(frozen=True, slots=True)
+class PagesOf(ReadRequest[Mapping[UserId, Page]]):
+    """A page of each owner's list; an empty page for a user without entries."""
+
+    kind: ListKind
+    owners: Sequence[UserId]
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilesOf(ReadRequest[Mapping[UserId, Profile]]):
+    """The profile of each user; totals are zero for a user without edges. Accounts are exact."""
+
+    users: Sequence[UserId]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountsOf(ReadRequest[Mapping[UserId, Account]]):
+    """The account of each user; the default for a user without a row. Exact."""
+
+    users: Sequence[UserId]
+
+
+class Reader(Protocol):
+    """Reads relations, lists and profiles, through the caches."""
+
+    @property
+    def failures(self) -> int:
+        """Number of reads and writes that found the caches unavailable."""
         ...
 
-
-class Lists(Protocol):
-    """Pages of the lists `following`, `followers` and `friends`."""
-
-    async def pages(
-        self, kind: ListKind, users: Sequence[UserId], window: Window, viewer: UserId | None
-    ) -> Mapping[UserId, Page]:
-        """A page for each of `users`; an empty page for a user without entries."""
+    @overload
+    def read(
+        self,
+        viewer: UserId | None,
+        request: ReadRequest[A],
+        /,
+        *,
+        consistency: Consistency = Consistency.CACHED,
+    ) -> Awaitable[A]: ...
+    @overload
+    def read(
+        self,
+        viewer: UserId | None,
+        request: ReadRequest[A],
+        second: ReadRequest[B],
+        /,
+        *,
+        consistency: Consistency = Consistency.CACHED,
+    ) -> Awaitable[tuple[A, B]]: ...
+    @overload
+    def read(
+        self,
+        viewer: UserId | None,
+        request: ReadRequest[A],
+        second: ReadRequest[B],
+        third: ReadRequest[C],
+        /,
+        *,
+        consistency: Consistency = Consistency.CACHED,
+    ) -> Awaitable[tuple[A, B, C]]:
+        """The answers to one to three requests, in one round trip if they are cached."""
         ...
 
 
@@ -163,15 +245,11 @@ class EdgeNotes(Protocol):
 
 
 class Accounts(Protocol):
-    """Account settings. A write is visible to all readers when it returns.
+    """Changes of account settings. A change is visible to all readers when it returns.
 
     If `request` is given, its receipt is written in the transaction of the change. Both setters
     raise AlreadyNoted if the receipt exists; nothing is written then.
     """
-
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        """The account of each of `users`; the default for a user without a row."""
-        ...
 
     async def set_privacy(
         self,
@@ -261,44 +339,6 @@ class Absences(Protocol):
         ...
 
 
-class Profile(NamedTuple):
-    """A list owner's account settings and totals."""
-
-    account: Account
-    counts: Counts
-
-
-class ProfiledPages(NamedTuple):
-    """Pages of some users' lists, and profiles of these and of other users."""
-
-    pages: Mapping[UserId, Page]
-    profiles: Mapping[UserId, Profile]
-
-
-class Profiles(Protocol):
-    """Accounts, as fresh as in `Accounts`, together with totals."""
-
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
-        """The profile of each of `users`; totals are zero for a user without edges."""
-        ...
-
-
-class ProfiledLists(Protocol):
-    """Pages of lists together with profiles."""
-
-    async def pages(
-        self,
-        kind: ListKind,
-        owners: Sequence[UserId],
-        window: Window,
-        viewer: UserId | None,
-        users: Sequence[UserId],
-    ) -> ProfiledPages:
-        """A page for each of `owners`, as in `Lists`, and a profile for each of `users`, as in
-        `Profiles`."""
-        ...
-
-
 class Pending(Protocol):
     """Writes that have not reached the reverse side or the caches yet."""
 
@@ -357,3 +397,158 @@ class DocumentStore(Protocol):
     async def put(self, digest: str, document: str) -> None:
         """Keep a document for a limited time, unless it is too large. One round trip."""
         ...
+
+
+class Affinities(Protocol):
+    """How close users are to others, from the interactions that services report."""
+
+    async def closest(self, user: UserId) -> Mapping[UserId, float]:
+        """The user's highest ranks. Never show them to other users."""
+        ...
+
+    async def record(self, ranks: Mapping[Pair, float]) -> Set[Pair]:
+        """Add to the rank of each pair, durably. Returns the pairs, except those with a deleted
+        account."""
+        ...
+
+    async def record_once(
+        self, ranks: Mapping[Pair, float], request: Request, count: Callable[[Set[Pair]], int]
+    ) -> int:
+        """Like `record`, in one transaction with a receipt of the request. The receipt stores the
+        number that `count` computes from the recorded pairs; this number is returned.
+
+        Raises:
+            AlreadyNoted: the receipt exists; nothing was added.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEvent:
+    """An event of a feed, with its position."""
+
+    cursor: str
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class FeedBatch:
+    """The next events of a feed and the cursor after them. `lost`: earlier events were trimmed."""
+
+    events: Sequence[FeedEvent]
+    cursor: str
+    more: bool = False
+    """Whether there may be further events."""
+    lost: bool = False
+
+
+class Feeds(Protocol):
+    """The events of single users, kept for a limited time."""
+
+    async def open(self, user: UserId) -> str:
+        """Open the user's feed, and return the cursor of its end."""
+        ...
+
+    async def after(self, user: UserId, cursor: str, most: int) -> FeedBatch:
+        """At most `most` events of the user's feed after `cursor`."""
+        ...
+
+
+class Subscription(Protocol):
+    """Waits for news of some users."""
+
+    async def news(self) -> None:
+        """Wait until there is news since the last return."""
+        ...
+
+
+class Subscriptions(Protocol):
+    """The subscriptions of this process to users' news."""
+
+    def of(self, *users: UserId) -> AbstractContextManager[Subscription]:
+        """A subscription to news of any of `users`, for a block.
+
+        Raises:
+            Overloaded: this process has its maximum number of subscriptions.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Watermarks:
+    """Watermarks of lanes at `now` (database clock, microseconds).
+
+    Every change with a version below a lane's `oldest` has left the lane; None: none is waiting or
+    parked. Every change below its `oldest_in_turn` has left it or is parked. Parked changes are in
+    the rows, but some caches lack them.
+    """
+
+    oldest: Mapping[Lane, Version | None]
+    oldest_in_turn: Mapping[Lane, Version | None]
+    now: int
+
+
+class LaneProgress(Protocol):
+    """How far the lanes are drained."""
+
+    async def watermarks(self, lanes: Iterable[Lane] = ALL_LANES) -> Watermarks:
+        """The watermarks of `lanes`."""
+        ...
+
+
+class CatchUp(Protocol):
+    """Advances lanes to the versions that readers want."""
+
+    async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
+        """Return when every lane has passed the wanted version. True: the caches have too. False:
+        some caches could not be updated, and only the rows are current.
+
+        Raises:
+            Stale: it took longer than `wait_s`.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """What a query reads."""
+
+    reader: Reader
+    own_lists: OwnLists
+    overlaps: Overlaps
+    edge_notes: EdgeNotes
+    affinities: Affinities
+    absences: Absences
+
+
+@dataclass(frozen=True, slots=True)
+class Writes:
+    """What a mutation changes, with its receipts and limits."""
+
+    edges: Edges
+    accounts: Accounts
+    account_states: AccountStates
+    affinities: Affinities
+    receipts: Receipts
+    usages: Usages
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How a request learns of changes, and waits for them."""
+
+    feeds: Feeds
+    subscriptions: Subscriptions
+    progress: LaneProgress
+    catch_up: CatchUp
+
+
+class RequestStores(Protocol):
+    """What the requests of a gateway use."""
+
+    @property
+    def reads(self) -> Reads: ...
+    @property
+    def writes(self) -> Writes: ...
+    @property
+    def changes(self) -> Changes: ...

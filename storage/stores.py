@@ -1,33 +1,21 @@
 """Wires the stores, from the tables to the local cache."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
+from storage.announced_accounts import AnnouncedAccounts
 from storage.announced_edges import AnnouncedEdges
 from storage.announced_states import AnnouncedStates
+from storage.cache.reader import CacheReader, Inner
+from storage.cache.tables import Tables
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
+from storage.groups import Broker, Caches, Jobs, Servers
 from storage.hot.memory import Memory, opened_memory
 from storage.joined import JoinedProfiledLists
-from storage.ports import (
-    Absences,
-    Accounts,
-    AccountStates,
-    DocumentStore,
-    EdgeNotes,
-    Edges,
-    Lists,
-    Mutes,
-    Overlaps,
-    OwnLists,
-    ProfiledLists,
-    Profiles,
-    Receipts,
-    Relations,
-    Usages,
-)
+from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.account_states import PostgresAccountStates
@@ -48,7 +36,8 @@ from storage.queue import ArqErasures, ArqLanes
 from storage.redis.accounts import CachedAccounts
 from storage.redis.audit import CacheAudit
 from storage.redis.change_notifier import BLOCK_MS, ChangeNotifier
-from storage.redis.connection import GuardedRedis, Servers
+from storage.redis.connection import GuardedRedis
+from storage.redis.connection import Servers as RedisServers
 from storage.redis.documents import RedisDocuments
 from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
@@ -69,63 +58,22 @@ from storage.subscriptions import Subscriptions
 
 @dataclass(frozen=True, slots=True)
 class Stores:
-    """All stores of a process."""
+    """All stores of a process. Implements `storage.ports.RequestStores`."""
 
-    edges: Edges
-    receipts: Receipts
-    mutes: Mutes
-    relations: Relations
-    lists: Lists
-    own_lists: OwnLists
-    overlaps: Overlaps
-    edge_notes: EdgeNotes
-    accounts: Accounts
-    usages: Usages
-    profiles: Profiles
-    profiled_lists: ProfiledLists
-    states: AccountStates
-    absences: Absences
-    absent_follower_counts: AbsentFollowerCounts
-    erasure: Erasure
-    erasures: Erasures
-    erasure_queue: ArqErasures
-    affinity: PostgresAffinity
-    outbox: Outbox
-    drain: Drain
-    catch_up: CatchUp
-    caches: RedisCaches
-    events: RedisEvents
-    subscriptions: Subscriptions
-    audit: CacheAudit
-    documents: DocumentStore
-    lanes: ArqLanes
-    postgres: Postgres
-    redis: Servers
-    """Of the caches."""
-    broker: Servers
-    """Of arq's queue, the event log and the change notifier. Equals `redis`, unless the caches have
-    servers of their own."""
-    memory: Memory | None = None
-    """The local cache of hot users; None if it is disabled."""
-    unremembered: "Stores | None" = None
-    uncached: "Stores | None" = None
-
-    @property
-    def fresh(self) -> "Stores":
-        """The stores without the local cache."""
-        return self.unremembered or self
-
-    @property
-    def rows(self) -> "Stores":
-        """The stores without any cache of edges."""
-        return self.uncached or self
+    reads: Reads
+    writes: Writes
+    changes: Changes
+    jobs: Jobs
+    broker: Broker
+    caches: Caches
+    servers: Servers
 
     @property
     def redis_round_trips(self) -> int:
         """Number of writes to Redis, over all connections."""
-        servers = [self.redis] if self.broker is self.redis else [self.redis, self.broker]
-        memory = self.memory.redis.round_trips if self.memory else 0
-        return sum(one.round_trips for one in servers) + memory
+        local = self.caches.local
+        connections = {self.servers.redis, self.servers.broker, *([local.redis] if local else ())}
+        return sum(connection.round_trips for connection in connections)
 
     async def forget_everything(self) -> None:
         """Delete all caches and wake all subscriptions, after changes that did not go through the
@@ -134,41 +82,66 @@ class Stores:
         Raises:
             Unavailable: Redis cannot be reached.
         """
-        await self.caches.forget_everything()
-        await self.events.resync()
+        await self.caches.updates.forget_everything()
+        await self.broker.events.resync()
 
     async def is_empty(self) -> bool:
         """Whether the space has never had an edge."""
-        return await is_empty(self.postgres)
+        return await is_empty(self.servers.postgres)
 
 
 @asynccontextmanager
 async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> AsyncIterator[Stores]:
     """Open the stores of one space for the block. `wire`: the connection to `redis_url`, for
     tests."""
-    postgres = Postgres(settings)
+    async with AsyncExitStack() as stack:
+        servers = _servers(settings, wire)
+        stack.push_async_callback(servers.postgres.close)
+        stack.push_async_callback(servers.redis.close)
+        if servers.broker is not servers.redis:
+            stack.push_async_callback(servers.broker.close)
+        broker = _broker(settings, servers)
+        stack.push_async_callback(broker.lanes.woken)
+        caches = _caches(settings, servers)
+        if caches.local is not None:
+            stack.push_async_callback(caches.local.close)
+        drain = Drain(Outbox(servers.postgres), caches.updates, broker.events)
+        catch_up = CatchUp(Outbox(servers.postgres), drain)
+        stack.push_async_callback(catch_up.close)
+        absences = PostgresAbsences(servers.postgres, settings.absent_age_ms / 1000)
+        subscriptions = Subscriptions(
+            _notifier(settings, absences).listen, settings.subscriptions_max
+        )
+        stack.push_async_callback(subscriptions.close)
+        shielded = ShieldedTasks()
+        stack.push_async_callback(shielded.close)
+        yield Stores(
+            _reads(settings, servers, caches, absences),
+            _writes(servers, caches, broker, catch_up, absences, shielded, Keys(settings.space)),
+            Changes(broker.events, subscriptions, Outbox(servers.postgres), catch_up),
+            _jobs(servers, caches, broker, drain, shielded),
+            broker,
+            caches,
+            servers,
+        )
+
+
+def _servers(settings: StorageSettings, wire: Wire | None) -> Servers:
     wire = wire or wire_to(settings.redis_url, settings)
-    broker: Servers = GuardedRedis(wire, settings.redis_retry_after_s)
+    broker: RedisServers = GuardedRedis(wire, settings.redis_retry_after_s)
     redis = servers_at(settings.cache_url, settings) if settings.cache_url else broker
-    memory = opened_memory(settings)
-    lanes = ArqLanes(broker, settings.space)
-    absences = PostgresAbsences(postgres, settings.absent_age_ms / 1000)
-    subscriptions = Subscriptions(_notifier(settings, absences).listen, settings.subscriptions_max)
-    shielded = ShieldedTasks()
-    stores = _wired(settings, postgres, redis, broker, lanes, subscriptions, absences, shielded)
-    try:
-        yield stores if memory is None else _remembering(stores, memory)
-    finally:
-        await shielded.close()
-        await subscriptions.close()
-        await stores.catch_up.close()
-        if memory is not None:
-            await memory.close()
-        await lanes.woken()
-        if broker is not redis:
-            await broker.close()
-        await redis.close()
-        await postgres.close()
+    return Servers(Postgres(settings), redis, broker)
+
+
+def _broker(settings: StorageSettings, servers: Servers) -> Broker:
+    kept = Kept(
+        settings.events_max, settings.events_kept_s, settings.feed_max, settings.feed_kept_s
+    )
+    return Broker(
+        lanes=ArqLanes(servers.broker, settings.space),
+        erasures=ArqErasures(servers.broker, settings.space),
+        events=RedisEvents(servers.broker, Keys(settings.space), kept),
+    )
 
 
 def _notifier(settings: StorageSettings, absences: Absences) -> ChangeNotifier:
@@ -177,115 +150,127 @@ def _notifier(settings: StorageSettings, absences: Absences) -> ChangeNotifier:
     return ChangeNotifier(wire, Keys(settings.space), settings.redis_retry_after_s, absences.expire)
 
 
-def _remembering(stores: Stores, memory: Memory) -> Stores:
-    return replace(
-        stores,
-        relations=memory.relations(stores.relations),
-        lists=memory.lists(stores.lists),
-        accounts=memory.accounts(stores.accounts),
-        profiles=memory.profiles(stores.profiles),
-        profiled_lists=memory.profiled_lists(stores.profiled_lists),
-        memory=memory,
-        unremembered=stores,
-    )
-
-
-def _wired(
-    settings: StorageSettings,
-    postgres: Postgres,
-    redis: Servers,
-    broker: Servers,
-    lanes: ArqLanes,
-    subscriptions: Subscriptions,
-    absences: Absences,
-    shielded: ShieldedTasks,
-) -> Stores:
-    keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
-    leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
-    caches = RedisCaches(redis, keys, settings.relation_cache_max)
-    own = OwnWrites(PostgresPending(postgres), redis, leases, keys, settings.own_writes_ttl_s)
-    outbox, relations = Outbox(postgres), PostgresRelations(postgres)
-    lists, profiles = PostgresLists(postgres), PostgresProfiles(postgres)
-    cached_profiles = CachedProfiles(profiles, own, keys, ttl_s)
-    accounts = PostgresAccounts(postgres)
-    events = RedisEvents(broker, keys, _kept(settings))
-    cached_accounts = CachedAccounts(accounts, cached_profiles, redis, keys, events, shielded)
-    range_cache = RangeCache(redis, leases, settings.range_cache_max)
-    cached_lists = CachedLists(lists, own, range_cache, keys, ttl_s, settings.list_cache_max)
-    drain = Drain(outbox, caches, events)
-    catch_up = CatchUp(outbox, drain)
-    edges, erasures = PostgresEdges(postgres), Erasures(postgres)
-    affinity, erasure_queue = PostgresAffinity(postgres), ArqErasures(broker, settings.space)
-    stores = Stores(
-        edges=AnnouncedEdges(edges, caches, lanes, shielded, catch_up),
-        receipts=PostgresReceipts(postgres),
-        mutes=PostgresMutes(postgres),
-        relations=CachedRelations(
-            relations, redis, leases, keys, ttl_s, settings.relation_cache_max
-        ),
-        lists=cached_lists,
-        own_lists=PostgresOwnLists(postgres),
-        overlaps=PostgresOverlaps(postgres),
-        edge_notes=PostgresEdgeNotes(postgres),
-        accounts=cached_accounts,
-        usages=PostgresUsages(postgres),
-        profiles=cached_profiles,
-        profiled_lists=CachedProfiledLists(own, cached_lists, cached_profiles),
-        states=AnnouncedStates(
-            PostgresAccountStates(postgres),
-            erasures,
-            absences,
-            erasure_queue,
-            redis,
-            keys,
-            events,
-            shielded,
-        ),
-        absences=absences,
-        absent_follower_counts=AbsentFollowerCounts(postgres),
-        erasure=Erasure(
-            AnnouncedEdges(edges, caches, lanes, shielded),
-            erasures,
-            drain,
-            caches,
-            affinity,
-        ),
-        erasures=erasures,
-        erasure_queue=erasure_queue,
-        affinity=affinity,
-        outbox=outbox,
-        drain=drain,
-        catch_up=catch_up,
-        caches=caches,
-        events=events,
-        subscriptions=subscriptions,
+def _caches(settings: StorageSettings, servers: Servers) -> Caches:
+    postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
+    return Caches(
+        updates=RedisCaches(redis, keys, settings.relation_cache_max),
         audit=CacheAudit(
             redis,
             keys,
-            outbox,
-            relations,
-            lists,
-            profiles,
+            Outbox(postgres),
+            PostgresRelations(postgres),
+            PostgresLists(postgres),
+            PostgresProfiles(postgres),
             settings.relation_cache_max,
             settings.list_cache_max,
         ),
         documents=RedisDocuments(redis, keys, settings.documents_kept_s),
-        lanes=lanes,
-        postgres=postgres,
-        redis=redis,
-        broker=broker,
+        local=opened_memory(settings),
     )
-    uncached = replace(
-        stores,
-        relations=relations,
-        lists=lists,
-        profiles=profiles,
-        profiled_lists=JoinedProfiledLists(lists, profiles),
-    )
-    return replace(stores, uncached=uncached)
 
 
-def _kept(settings: StorageSettings) -> Kept:
-    return Kept(
-        settings.events_max, settings.events_kept_s, settings.feed_max, settings.feed_kept_s
+def _reads(
+    settings: StorageSettings, servers: Servers, caches: Caches, absences: Absences
+) -> Reads:
+    postgres = servers.postgres
+    return Reads(
+        reader=reader_of(settings, servers.redis, tables_of(postgres), caches.local),
+        own_lists=PostgresOwnLists(postgres),
+        overlaps=PostgresOverlaps(postgres),
+        edge_notes=PostgresEdgeNotes(postgres),
+        affinities=PostgresAffinity(postgres),
+        absences=absences,
+    )
+
+
+def tables_of(postgres: Postgres) -> Tables:
+    """The tables that the caches copy."""
+    return Tables(
+        relations=PostgresRelations(postgres),
+        lists=PostgresLists(postgres),
+        profiles=PostgresProfiles(postgres),
+        accounts=PostgresAccounts(postgres),
+        pending=PostgresPending(postgres),
+    )
+
+
+def reader_of(
+    settings: StorageSettings, redis: RedisServers, tables: Tables, memory: Memory | None
+) -> CacheReader:
+    """A reader of the caches, and of a local cache."""
+    keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
+    leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
+    own = OwnWrites(tables.pending, redis, leases, keys, settings.own_writes_ttl_s)
+    lists, profiles = tables.lists, tables.profiles
+    relations, accounts = tables.relations, tables.accounts
+    cached_profiles = CachedProfiles(profiles, own, keys, ttl_s)
+    ranges = RangeCache(redis, leases, settings.range_cache_max)
+    cached_lists = CachedLists(lists, own, ranges, keys, ttl_s, settings.list_cache_max)
+    most = settings.relation_cache_max
+    rows = Inner(relations, lists, profiles, JoinedProfiledLists(lists, profiles), accounts)
+    cached = local = Inner(
+        CachedRelations(relations, redis, leases, keys, ttl_s, most),
+        cached_lists,
+        cached_profiles,
+        CachedProfiledLists(own, cached_lists, cached_profiles),
+        CachedAccounts(accounts, cached_profiles),
+    )
+    if memory is not None:
+        local = Inner(
+            memory.relations(cached.relations),
+            memory.lists(cached.lists),
+            memory.profiles(cached.profiles),
+            memory.profiled_lists(cached.profiled_lists),
+            memory.accounts(cached.accounts),
+        )
+    return CacheReader(local, cached, rows, redis)
+
+
+def _writes(
+    servers: Servers,
+    caches: Caches,
+    broker: Broker,
+    catch_up: CatchUp,
+    absences: Absences,
+    shielded: ShieldedTasks,
+    keys: Keys,
+) -> Writes:
+    postgres, redis = servers.postgres, servers.redis
+    return Writes(
+        edges=AnnouncedEdges(
+            PostgresEdges(postgres), caches.updates, broker.lanes, shielded, catch_up
+        ),
+        accounts=AnnouncedAccounts(
+            PostgresAccounts(postgres), redis, keys, broker.events, shielded
+        ),
+        account_states=AnnouncedStates(
+            PostgresAccountStates(postgres),
+            Erasures(postgres),
+            absences,
+            broker.erasures,
+            redis,
+            keys,
+            broker.events,
+            shielded,
+        ),
+        affinities=PostgresAffinity(postgres),
+        receipts=PostgresReceipts(postgres),
+        usages=PostgresUsages(postgres),
+    )
+
+
+def _jobs(
+    servers: Servers, caches: Caches, broker: Broker, drain: Drain, shielded: ShieldedTasks
+) -> Jobs:
+    postgres = servers.postgres
+    edges = AnnouncedEdges(PostgresEdges(postgres), caches.updates, broker.lanes, shielded)
+    affinity, erasures = PostgresAffinity(postgres), Erasures(postgres)
+    return Jobs(
+        outbox=Outbox(postgres),
+        drain=drain,
+        mutes=PostgresMutes(postgres),
+        absent_follower_counts=AbsentFollowerCounts(postgres),
+        affinity=affinity,
+        erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
+        erasures=erasures,
     )

@@ -22,10 +22,10 @@ async def count_departures(stores: Stores) -> int:
     """
     accounts = 0
     for _ in range(BATCHES_MAX):
-        counted = await stores.absent_follower_counts.count_anew(BATCH)
+        counted = await stores.jobs.absent_follower_counts.count_anew(BATCH)
         if counted.users:
-            await stores.caches.forget_totals(counted.users)
-            await stores.events.ring(counted.users, ABSENCES)
+            await stores.caches.updates.forget_totals(counted.users)
+            await stores.broker.events.ring(counted.users, ABSENCES)
         accounts += counted.accounts
         if not counted.accounts:
             break

@@ -130,7 +130,7 @@ def _cancel_until_done(made: Worker) -> Callable[[Signals], None]:
 async def _drain(ctx: dict[str, Any], lane: int) -> None:
     stores: Stores = ctx["stores"]
     with _left_for_later(f"lane {lane}"):
-        await stores.drain.lane(Lane(lane))
+        await stores.jobs.drain.lane(Lane(lane))
 
 
 async def _erase(ctx: dict[str, Any], user: int) -> None:
@@ -144,12 +144,12 @@ async def _rearm(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
     _, is_erasure, user = str(ctx["job_id"]).rpartition(":erase:")
     if is_erasure and ctx.get("goes_on"):
-        await stores.erasure_queue.wake([UserId(int(user))])
+        await stores.broker.erasures.wake([UserId(int(user))])
     _, is_lane, number = str(ctx["job_id"]).rpartition(":lane:")
     if not is_lane:
         return
     try:
-        stores.lanes.wake(await stores.outbox.dirty([Lane(int(number))]))
+        stores.broker.lanes.wake(await stores.jobs.outbox.dirty([Lane(int(number))]))
     except Unavailable:
         return  # the sweep will try again
 
@@ -177,10 +177,10 @@ async def _end_mutes(ctx: dict[str, Any]) -> None:
 async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
     with _left_for_later("the purge"):
-        purged = await purge(stores.postgres, TOMBSTONES_KEPT_S, PURGED_TOMBSTONES)
-        messages = await purge_messages(stores.postgres, ctx["undo_s"], PURGED_RECEIPTS)
-        receipts = await purge_receipts(stores.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
-        affinities = await stores.affinity.prune(PURGED_AFFINITIES)
+        purged = await purge(stores.servers.postgres, TOMBSTONES_KEPT_S, PURGED_TOMBSTONES)
+        messages = await purge_messages(stores.servers.postgres, ctx["undo_s"], PURGED_RECEIPTS)
+        receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
+        affinities = await stores.jobs.affinity.prune(PURGED_AFFINITIES)
         log.info(
             "purged %s, %d messages, %d receipts and %d affinities",
             purged,

@@ -16,9 +16,9 @@ async def end_mutes(stores: Stores) -> int:
     """
     ended = 0
     for _ in range(BATCHES_MAX):
-        over = await stores.mutes.over(BATCH)
+        over = await stores.jobs.mutes.over(BATCH)
         for pair in over:
-            ended += bool((await stores.edges.change(pair, end_mute())).steps)
+            ended += bool((await stores.writes.edges.change(pair, end_mute())).steps)
         if len(over) < BATCH:
             break
     return ended

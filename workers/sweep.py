@@ -15,14 +15,14 @@ itself."""
 async def sweep(stores: Stores) -> None:
     """Wake every dirty lane, drain those that have waited too long, and publish parked changes
     whose caches are available again."""
-    dirty = await stores.outbox.dirty()
-    stores.lanes.wake(lane for lane, waited in dirty.items() if waited < OVERDUE_S)
+    dirty = await stores.jobs.outbox.dirty()
+    stores.broker.lanes.wake(lane for lane, waited in dirty.items() if waited < OVERDUE_S)
     for lane, waited in dirty.items():
         if waited >= OVERDUE_S:
             log.warning("lane %d has waited for %.1f s; the sweep drains it", lane, waited)
             try:
-                await stores.drain.lane(lane)
+                await stores.jobs.drain.lane(lane)
             except Unavailable as error:
                 log.warning("lane %d cannot be drained: %s", lane, error)
-    if aside := await stores.outbox.with_any_aside():
-        await stores.drain.aside(aside)
+    if aside := await stores.jobs.outbox.with_any_aside():
+        await stores.jobs.drain.aside(aside)

@@ -5,10 +5,10 @@ from functools import partial
 
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
+from storage.cache.tables import Lists
 from storage.hot.hot_values import HotValues, Read, Sized
 from storage.hot.invalidations import tracked
 from storage.hot.viewers import Viewers
-from storage.ports import Lists
 from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys

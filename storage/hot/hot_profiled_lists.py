@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Mapping, Sequence
 
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
+from graph.profile import Profile
+from storage.cache.tables import ProfiledLists, ProfiledPages
 from storage.hot.hot_lists import pages_held
 from storage.hot.hot_values import HotValues
 from storage.hot.viewers import Viewers
-from storage.ports import Profile, ProfiledLists, ProfiledPages
 
 OWNERS_MAX = 4
 """With more owners than this, memory is not tried: they are hardly ever all hot."""

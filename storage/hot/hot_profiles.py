@@ -6,14 +6,13 @@ Accounts are never stale for any viewer, so that privacy changes apply immediate
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from graph.account import Account, PrivacyChange, Saved
+from graph.account import Account
 from graph.edge import UserId
-from graph.pace import Pace
-from graph.receipt import Request
+from graph.profile import Profile
+from storage.cache.tables import Accounts, Profiles
 from storage.hot.hot_values import HotValues, Read, Sized
 from storage.hot.invalidations import tracked
 from storage.hot.viewers import Viewers
-from storage.ports import Accounts, Profile, Profiles
 from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys
@@ -48,20 +47,6 @@ class HotAccounts:
         return await self._viewers.answers(
             None, users, self._values, self._held, self._inner.of, exact=True
         )
-
-    async def set_privacy(
-        self,
-        user: UserId,
-        change: PrivacyChange,
-        request: Request | None = None,
-        pace: Pace | None = None,
-    ) -> Saved:
-        return await self._inner.set_privacy(user, change, request, pace)
-
-    async def set_following_limit(
-        self, user: UserId, limit: int | None, request: Request | None = None
-    ) -> Saved:
-        return await self._inner.set_following_limit(user, limit, request)
 
     def _held(self, users: Sequence[UserId]) -> dict[UserId, Account]:
         return {user: profile.account for user, profile in self._values.held(users).items()}

@@ -9,9 +9,10 @@ from itertools import chain, repeat
 
 from graph.edge import UserId
 from graph.relation import STRANGERS, Relation, RelationColumn, column_of
+from storage.cache.tables import Relations
 from storage.hot.hot_values import HotValues, Read, Sized
 from storage.hot.invalidations import tracked
-from storage.ports import Check, Relations
+from storage.ports import Check
 from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from graph.page import ListKind, Page
+from graph.profile import Profile
+from storage.cache.tables import Accounts, Lists, ProfiledLists, Profiles, Relations
 from storage.hot.hot_lists import HotLists, heads_reader
 from storage.hot.hot_profiled_lists import HotProfiledLists
 from storage.hot.hot_profiles import HotAccounts, HotProfiles, profiles_reader
@@ -12,7 +14,6 @@ from storage.hot.hot_relations import HotRelations, Known, relations_reader
 from storage.hot.hot_values import Bounds, HotValues
 from storage.hot.invalidations import Invalidations
 from storage.hot.viewers import Viewers
-from storage.ports import Accounts, Lists, Profile, ProfiledLists, Profiles, Relations
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import MultiplexedWire

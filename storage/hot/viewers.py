@@ -6,9 +6,9 @@ from typing import Any, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
+from graph.profile import Profile
 from storage.hot.hot_values import HotValues
 from storage.hot.invalidations import Invalidations
-from storage.ports import Profile
 from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys

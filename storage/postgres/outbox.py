@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from graph.edge import Edge, Flags, Kind, Pair, UserId, Version
 from graph.lane import ALL_ASIDE, ALL_LANES, Lane, aside_of
-from storage.ports import EdgeChange
+from storage.ports import EdgeChange, Watermarks
 from storage.postgres import locks, sql
 from storage.postgres.pool import Connection, Postgres, Record
 
@@ -53,20 +53,6 @@ class Backlog:
 
     waiting: int
     oldest_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Arrived:
-    """Watermarks of lanes at `now` (database clock, microseconds).
-
-    Every change with a version below a lane's `oldest` has left the lane; None: none is waiting or
-    parked. Every change below its `oldest_in_turn` has left it or is parked. Parked changes are in
-    the rows, but some caches lack them.
-    """
-
-    oldest: Mapping[Lane, Version | None]
-    oldest_in_turn: Mapping[Lane, Version | None]
-    now: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +112,11 @@ class Outbox:
         rows = await self._postgres.fetch(_SQL.dirty_lanes, list(lanes))
         return {Lane(row["lane"]): row["waited"] / 1_000_000 for row in rows}
 
-    async def arrived(self, lanes: Iterable[Lane] = ALL_LANES) -> Arrived:
+    async def watermarks(self, lanes: Iterable[Lane] = ALL_LANES) -> Watermarks:
         """The watermarks of `lanes`."""
         asked = list(lanes)
         rows = await self._postgres.fetch(_SQL.arrived, asked, HEAD, list(map(aside_of, asked)))
-        return Arrived(
+        return Watermarks(
             {row["lane"]: row["oldest"] for row in rows},
             {row["lane"]: row["in_turn"] for row in rows},
             rows[0]["now"],

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from graph.account import DEFAULT
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import UserId
-from storage.ports import Profile
+from graph.profile import Profile
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of
 from storage.postgres.pool import Postgres, Record

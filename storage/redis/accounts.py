@@ -1,64 +1,19 @@
 """Cached accounts, stored as a part of the cached profiles."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from graph.account import Account, PrivacyChange, Saved
+from graph.account import Account
 from graph.edge import UserId
-from graph.pace import Pace
-from graph.receipt import Request
-from storage.ports import Accounts
-from storage.redis.connection import Debt, Redis
-from storage.redis.events import RedisEvents
-from storage.redis.keys import Keys
-from storage.redis.leases import closed_while_written
+from storage.cache.tables import Accounts
 from storage.redis.profiles import CachedProfiles
-from storage.shielded_tasks import ShieldedTasks
 
 
 class CachedAccounts:
-    """Implements `storage.ports.Accounts` with one round trip a read."""
+    """Implements `storage.cache.tables.Accounts` with one round trip a read."""
 
-    def __init__(
-        self,
-        inner: Accounts,
-        profiles: CachedProfiles,
-        redis: Redis,
-        keys: Keys,
-        events: RedisEvents,
-        shielded: ShieldedTasks,
-    ) -> None:
+    def __init__(self, inner: Accounts, profiles: CachedProfiles) -> None:
         self._inner = inner
         self._profiles = profiles
-        self._redis = redis
-        self._keys = keys
-        self._events = events
-        self._shielded = shielded
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         return await self._profiles.accounts(users, self._inner.of)
-
-    async def set_privacy(
-        self,
-        user: UserId,
-        change: PrivacyChange,
-        request: Request | None = None,
-        pace: Pace | None = None,
-    ) -> Saved:
-        return await self._told(user, lambda: self._inner.set_privacy(user, change, request, pace))
-
-    async def set_following_limit(
-        self, user: UserId, limit: int | None, request: Request | None = None
-    ) -> Saved:
-        return await self._told(user, lambda: self._inner.set_following_limit(user, limit, request))
-
-    async def _told(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
-        return await self._shielded.run(self._write(user, write))
-
-    async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
-        try:
-            async with closed_while_written(self._redis, [self._keys.profile(user)], Debt.ACCOUNTS):
-                return await write()
-        finally:
-            # A privacy change can change what other users may see, so their subscriptions must look
-            # again.
-            await self._events.ring([user])

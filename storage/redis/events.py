@@ -12,18 +12,16 @@ Every command names one key. The notifier's entry comes last, so that its reader
 """
 
 import contextlib
-import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from struct import Struct
 
-from graph.cursor import NOT_A_CURSOR
 from graph.edge import Flags, Kind, UserId
-from graph.errors import BadCursor, Unavailable
+from graph.errors import Unavailable
 from graph.event import Event
 from graph.lane import ALL_LANES, Lane
-from storage.ports import EdgeChange
+from storage.ports import EdgeChange, FeedBatch, FeedEvent
 from storage.redis.connection import Redis, unlink_all
 from storage.redis.keys import Keys
 from storage.redis.wire import Command
@@ -37,7 +35,6 @@ USERS, ABSENCES, EVERYBODY = b"users", b"absences", b"everybody"
 """The kinds of notifier entries. ABSENCES: the users' lists may contain an account that has become
 absent or active."""
 
-_CURSOR = re.compile(r"[0-9]{1,20}-[0-9]{1,20}")
 _PACKED = Struct("<5q4B")
 _EVENT = b"event"
 _OPENED = (b"opened", 1)
@@ -53,25 +50,6 @@ class Kept:
     lane_s: int
     feed_entries: int
     feed_s: int
-
-
-@dataclass(frozen=True, slots=True)
-class FeedEntry:
-    """An event of a feed, with its position."""
-
-    cursor: str
-    event: Event
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """The next events of a feed and the cursor after them. `lost`: earlier events were trimmed."""
-
-    entries: Sequence[FeedEntry]
-    cursor: str
-    more: bool = False
-    """Whether there may be further events."""
-    lost: bool = False
 
 
 class RedisEvents:
@@ -127,7 +105,7 @@ class RedisEvents:
         )
         return _text(opened)
 
-    async def after(self, user: UserId, cursor: str, most: int) -> Batch:
+    async def after(self, user: UserId, cursor: str, most: int) -> FeedBatch:
         """At most `most` events of the user's feed after `cursor`.
 
         The entry at the cursor is read too: streams are trimmed from the old end, so while it
@@ -141,9 +119,9 @@ class RedisEvents:
             [("XRANGE", feed, cursor, "+", "COUNT", most + 1), self._prolonged(feed)]
         )
         if not entries or _text(entries[0][0]) != cursor:
-            return Batch((), await self.open(user), lost=True)
-        entries = list(_entries_of(entries[1:]))
-        return Batch(entries, _text(entries[-1][0]), more=len(entries) > most)
+            return FeedBatch((), await self.open(user), lost=True)
+        events = list(_events(entries[1:]))
+        return FeedBatch(events, _text(entries[-1][0]), more=len(entries) > most)
 
     async def ring(self, users: Iterable[UserId], field: bytes = USERS) -> None:
         """Wake the subscriptions to these users. If Redis is unavailable, listeners look for news
@@ -182,19 +160,8 @@ class RedisEvents:
 
 def rung(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
     """A command that tells every process that these users have news."""
-    entries = array("q", dict.fromkeys(users)).tobytes()
-    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, entries)
-
-
-def checked_cursor(argument: str, cursor: str) -> str:
-    """Validate a cursor of a feed.
-
-    Raises:
-        BadCursor: it has the wrong format.
-    """
-    if not (_CURSOR.fullmatch(cursor) and max(map(int, cursor.split("-"))) < 2**64):
-        raise BadCursor(argument, NOT_A_CURSOR)
-    return cursor
+    ids = array("q", dict.fromkeys(users)).tobytes()
+    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, ids)
 
 
 def event_of(change: EdgeChange) -> Event:
@@ -240,12 +207,12 @@ def _packed(event: Event) -> bytes:
     )
 
 
-def _entries_of(entries: Iterable[tuple[bytes, Sequence[bytes]]]) -> Iterator[FeedEntry]:
+def _events(entries: Iterable[tuple[bytes, Sequence[bytes]]]) -> Iterator[FeedEvent]:
     for at, (name, packed) in entries:
         if name == _EVENT:
             version, actor, source, target, since, *said = _PACKED.unpack(packed)
             before, after, flags_before, flags_after = said
-            yield FeedEntry(
+            yield FeedEvent(
                 _text(at),
                 Event(
                     version,

@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 
 from graph.edge import UserId
 from graph.page import ListKind, Page, Position, Window, cut
-from storage.ports import Lists
+from storage.cache.tables import Lists
 from storage.redis import packing
 from storage.redis.keys import Keys, beyond
 from storage.redis.own_writes import OwnWrites

@@ -27,10 +27,9 @@ from graph.account import DEFAULT, Account
 from graph.counts import NO_COUNTS, Counts
 from graph.edge import Edge, Millis, UserId
 from graph.page import ListKind, Page, Position, Window
+from graph.profile import PlainColumn, Profile
 from graph.relation import STRANGERS, Relation, RelationColumn
 from graph.visibility import Audience, Privacy
-from storage.plain_profiles import PlainColumn
-from storage.ports import Profile
 from storage.postgres.relations import Neighbourhood
 
 MARKER = "*"

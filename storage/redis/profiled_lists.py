@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from graph.edge import UserId
 from graph.page import ListKind, Window
-from storage.ports import ProfiledPages
+from storage.cache.tables import ProfiledPages
 from storage.redis.lists import CachedLists
 from storage.redis.own_writes import OwnWrites
 from storage.redis.profiles import CachedProfiles

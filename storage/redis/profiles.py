@@ -6,8 +6,8 @@ from operator import attrgetter
 
 from graph.account import Account
 from graph.edge import UserId
-from storage.plain_profiles import PlainColumn, PlainProfiles
-from storage.ports import Profile, Profiles
+from graph.profile import PlainColumn, PlainProfiles, Profile
+from storage.cache.tables import Profiles
 from storage.redis import packing
 from storage.redis.keys import Keys
 from storage.redis.own_writes import OwnWrites

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.relation import Relation, RelationColumn, column_of
+from storage.cache.tables import RelationRows
 from storage.ports import Check
-from storage.postgres.relations import PostgresRelations
 from storage.redis import packing
 from storage.redis.connection import PART, Redis
 from storage.redis.fills import spread
@@ -37,7 +37,7 @@ class CachedRelations:
 
     def __init__(
         self,
-        inner: PostgresRelations,
+        inner: RelationRows,
         redis: Redis,
         leases: Leases,
         keys: Keys,

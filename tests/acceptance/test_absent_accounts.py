@@ -162,7 +162,7 @@ async def test_what_a_viewer_has_noted_about_it_they_go_on_seeing(
 async def test_a_request_to_who_is_switched_off_is_refused_like_any(
     gateway: Gateway, stores: Stores
 ) -> None:
-    await stores.accounts.set_privacy(UserId(GONE), PrivacyChange(protected=True))
+    await stores.writes.accounts.set_privacy(UserId(GONE), PrivacyChange(protected=True))
     assert (await change(gateway, 1, "followUser", GONE))["outcome"] == "REQUESTED"
     await put(gateway, "deactivateAccount", GONE)
     query = 'query { user(id: "9") { viewerFollowEligibility { code } } }'
@@ -190,7 +190,7 @@ async def test_pages_are_refilled_and_end_where_only_absent_ones_follow(
 ) -> None:
     """Of thirty followers, all but each seventh are switched off, and so are the oldest."""
     for fan in range(101, 131):
-        await stores.edges.change(as_pair(fan, 1), follow(PLENTY))
+        await stores.writes.edges.change(as_pair(fan, 1), follow(PLENTY))
     await drain_all(stores)
     here = {107, 114, 121, 128}
     for fan in range(101, 131):
@@ -223,10 +223,10 @@ async def test_totals_are_right_where_very_many_are_absent(
     query = """query { users(ids: ["1", "2", "3"]) { followingCount followerCount friendCount } }"""
     await put(gateway, "deactivateAccount", GONE)
     few = await gateway.data(query)
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "INSERT INTO account (user_id, state) SELECT u, 1 FROM generate_series(1000, 1500) u"
     )
-    await stores.redis.pipe([("FLUSHDB",)])
+    await stores.servers.redis.pipe([("FLUSHDB",)])
     assert await gateway.data(query) == few
     assert few["users"][0] == {"followingCount": 2, "followerCount": 2, "friendCount": 1}
 
@@ -250,9 +250,9 @@ async def test_who_has_gone_is_looked_up_though_a_look_came_to_nothing(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One reader hangs up, another finds PostgreSQL too busy: the third must still know."""
-    absences = stores.absences
+    absences = stores.reads.absences
     assert await absences.now() == set()
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "INSERT INTO account (user_id, state, changed_at)"
         " VALUES (9, 1, extract(epoch FROM clock_timestamp()) * 1000000)"
     )
@@ -266,7 +266,7 @@ async def test_who_has_gone_is_looked_up_though_a_look_came_to_nothing(
         raise Unavailable("PostgreSQL")
 
     with monkeypatch.context() as patched:
-        patched.setattr(stores.postgres, "fetch", busy)
+        patched.setattr(stores.servers.postgres, "fetch", busy)
         assert await absences.now() == set(), "what was known holds on"
         with pytest.raises(Unavailable):
             await absences.since(0)
@@ -277,10 +277,10 @@ async def test_a_moment_that_never_comes_is_looked_for_once_a_request(stores: St
     """Tokens are no secret: anybody may make one up."""
     scope = Scope(stores, UserId(1), Limits())
     await reach(scope, [moment_of_accounts(AT_MAX)])
-    before = stores.postgres.statements
+    before = stores.servers.postgres.statements
     for _ in range(9):
         assert await scope.absent() == set()
-    assert stores.postgres.statements == before + 1
+    assert stores.servers.postgres.statements == before + 1
 
 
 async def test_operators_see_how_many_are_absent(gateway: Gateway) -> None:
@@ -292,16 +292,18 @@ async def test_operators_see_how_many_are_absent(gateway: Gateway) -> None:
 
 
 async def test_what_is_known_is_as_new_as_asked_for(stores: Stores) -> None:
-    await stores.absences.now()
-    before = (await stores.outbox.arrived()).now
-    assert await stores.absences.since(before) == set()
-    (row,) = await stores.postgres.fetch(
+    await stores.reads.absences.now()
+    before = (await stores.jobs.outbox.watermarks()).now
+    assert await stores.reads.absences.since(before) == set()
+    (row,) = await stores.servers.postgres.fetch(
         "INSERT INTO account (user_id, state, changed_at)"
         " VALUES (9, 1, extract(epoch FROM clock_timestamp()) * 1000000) RETURNING changed_at"
     )
-    assert await stores.absences.since(before) == set()
-    assert await stores.absences.since(row["changed_at"]) == {GONE}
-    assert await stores.absences.since(2**63 - 1) == {GONE}, "what has not come is not waited for"
+    assert await stores.reads.absences.since(before) == set()
+    assert await stores.reads.absences.since(row["changed_at"]) == {GONE}
+    assert await stores.reads.absences.since(2**63 - 1) == {GONE}, (
+        "what has not come is not waited for"
+    )
 
 
 async def test_while_postgresql_is_away_what_was_known_of_absences_holds_on(
@@ -309,6 +311,6 @@ async def test_while_postgresql_is_away_what_was_known_of_absences_holds_on(
 ) -> None:
     nowhere = StorageSettings("postgresql://nobody@127.0.0.1:1/none", storage_settings.redis_url)
     async with open_stores(nowhere) as stores:
-        absences: Any = stores.absences
+        absences: Any = stores.reads.absences
         absences._read_at, absences._known = 0.0, {UserId(GONE)}
-        assert await stores.absences.now() == {GONE}
+        assert await stores.reads.absences.now() == {GONE}

@@ -14,6 +14,7 @@ from devstack.state import State, announce
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
 from gateway.headers import Headers
 from gateway.version import VERSION
+from storage.ports import ProfilesOf
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_dev import running
@@ -129,9 +130,9 @@ async def test_a_wrong_cached_value_is_found_and_mended(
 ) -> None:
     await follows(stores, (1, 2))
     await drain_all(stores)
-    await stores.profiles.of([1], None)  # type: ignore[list-item]
-    ((key,),) = await stores.redis.pipe([("KEYS", "*profile*")])
-    await stores.redis.pipe([("SET", key, bytes(25))])
+    await stores.reads.reader.read(None, ProfilesOf([1]))  # type: ignore[list-item]
+    ((key,),) = await stores.servers.redis.pipe([("KEYS", "*profile*")])
+    await stores.servers.redis.pipe([("SET", key, bytes(25))])
     code, said = await kith("verify", **servers(storage_settings))
     assert code == 1
     assert "cached value differs: 1" in said

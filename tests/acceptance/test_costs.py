@@ -79,7 +79,7 @@ async def test_everything_of_fifty_users_costs_no_more_than_of_two(
     await gateway.data(EVERYTHING, viewer=1, ids=["1"], others=["1"])
     costs = []
     for users in (2, 50):
-        await stores.redis.pipe([("FLUSHDB",)])
+        await stores.servers.redis.pipe([("FLUSHDB",)])
         costs.append((await cost(gateway, users), await cost(gateway, users)))
     (cold_of_two, warm_of_two), (cold_of_fifty, warm_of_fifty) = costs
     # Cold ones vary a little: of two branches that miss one key, one waits for the other's fill.
@@ -107,7 +107,7 @@ async def test_a_cold_page_reads_its_owner_once_whoever_asks_for_them_besides(
     query = f'query {{ user(id: "2") {{ {fields} }} }}'
     await gateway.data(query, 1)
     monkeypatch.setattr(Leases, "wait", waited)
-    await stores.redis.pipe([("FLUSHDB",)])
+    await stores.servers.redis.pipe([("FLUSHDB",)])
     before = await counters(gateway)
     await gateway.data(query, 1)
     # Own writes, the list, and the profiles of both users.
@@ -228,7 +228,7 @@ async def test_a_page_of_which_nothing_is_cached_is_two_statements(
     """A look, the leases and the fills of everything; and what a viewer has written just now."""
     page = PAGE % " totalCount"
     await gateway.data(page, viewer, id="9")
-    await stores.redis.pipe([("FLUSHDB",)])
+    await stores.servers.redis.pipe([("FLUSHDB",)])
     before = await counters(gateway)
     assert len((await gateway.data(page, viewer, id="9"))["user"]["followers"]["edges"]) == 3
     assert await since(gateway, before) == Cost(2 + own.statements, 3 + own.round_trips)

@@ -78,11 +78,11 @@ async def test_who_may_follow_whom(
     await edges(stores, wish.edges)
     await drain_all(stores)
     if wish.protected:
-        await stores.accounts.set_privacy(UserId(B), PrivacyChange(protected=True))
+        await stores.writes.accounts.set_privacy(UserId(B), PrivacyChange(protected=True))
     if wish.limit is not None:
-        await stores.accounts.set_following_limit(UserId(A), wish.limit)
+        await stores.writes.accounts.set_following_limit(UserId(A), wish.limit)
     if wish.gone is not None:
-        await stores.postgres.fetch(
+        await stores.servers.postgres.fetch(
             "INSERT INTO account (user_id, state) VALUES ($1, 1)", wish.gone
         )
     limits = Limits(following_max=wish.following_max)

@@ -153,7 +153,7 @@ async def test_a_redis_that_came_back_empty_is_joined_again(stores: Stores, inbo
         await follows(stores, (2, 1))
         await drain_all(stores)
         await until(lambda: inbox.holds(new_followers([2])))
-        await stores.redis.pipe([("FLUSHDB",)])
+        await stores.servers.redis.pipe([("FLUSHDB",)])
         await follows(stores, (3, 1))
         await drain_all(stores)
         await until(lambda: inbox.holds(new_followers([2, 3])))
@@ -186,7 +186,7 @@ async def test_a_consumer_that_was_away_for_too_long_says_that_events_are_lost(
     await follows(stores, (3, 1), (4, 1))
     await drain_all(stores)
     stream = f"kith:public:events:{lane_of(UserId(1))}"
-    await stores.redis.pipe([("XTRIM", stream, "MAXLEN", 1)])
+    await stores.servers.redis.pipe([("XTRIM", stream, "MAXLEN", 1)])
     async with backend("consume", **inbox.environment("one")) as consumer:
         await until(lambda: inbox.holds(new_followers([2, 4])))
         consumer.send_signal(signal.SIGTERM)

@@ -17,6 +17,7 @@ from graph.lane import Lane, lane_of
 from resolvers.freshness import note_arrival, reach
 from resolvers.scope import Limits, Scope
 from storage.catch_up import CatchUp
+from storage.ports import Consistency
 from storage.postgres import locks
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -86,7 +87,7 @@ async def impatient(settings: StorageSettings, wait_ms: int) -> AsyncIterator[Ga
 @asynccontextmanager
 async def lanes_held(stores: Stores, *users: UserId) -> AsyncIterator[None]:
     """Somebody drains the lanes towards these users, and does not come to an end."""
-    async with stores.postgres.connection() as connection, connection.transaction():
+    async with stores.servers.postgres.connection() as connection, connection.transaction():
         for lane in sorted(set(map(lane_of, users))):
             await connection.row("SELECT pg_advisory_xact_lock($1, $2)", locks.LANE, lane)
         yield
@@ -270,7 +271,7 @@ async def test_a_lane_is_drained_as_far_as_it_takes(
     gateway: Gateway, other: Gateway, stores: Stores
 ) -> None:
     """Thousands of older changes wait before it."""
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         """INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends)
         SELECT $1, 1000000 + u, 1, 1, 1, 0, 0, 0 FROM generate_series(1, 2500) u""",
         lane_of(STAR),
@@ -284,10 +285,10 @@ async def test_a_drain_that_died_between_its_steps_changes_nothing(
 ) -> None:
     assert await followers(other) == []
     token = await token_of(gateway, FAN, "followUser", STAR)
-    await stores.outbox.apply(lane_of(STAR), 1000)  # and here it is killed: no cache was told
+    await stores.jobs.outbox.apply(lane_of(STAR), 1000)  # and here it is killed: no cache was told
     assert await followers(other) == []
     assert await followers(other, token=token) == [str(FAN)]
-    assert lane_of(STAR) not in await stores.outbox.dirty()
+    assert lane_of(STAR) not in await stores.jobs.outbox.dirty()
 
 
 @pytest.mark.parametrize("mutation", ["deactivateAccount", "deleteAccount"])
@@ -335,8 +336,8 @@ async def test_a_reader_who_hangs_up_takes_nobody_along(gateway: Gateway, stores
     (moment,) = read_tokens("t", [token])
     wanted = dict.fromkeys(moment.lanes, moment.at)
     async with lanes_held(stores, STAR, FAN):
-        gone = asyncio.create_task(stores.catch_up.reach(wanted, 9))
-        stays = asyncio.create_task(stores.catch_up.reach(wanted, 9))
+        gone = asyncio.create_task(stores.changes.catch_up.reach(wanted, 9))
+        stays = asyncio.create_task(stores.changes.catch_up.reach(wanted, 9))
         await asyncio.sleep(0)
         gone.cancel()
     assert await stays is True
@@ -348,7 +349,7 @@ async def test_without_redis_the_rows_answer(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     """However much waits to be published, which nobody can do meanwhile."""
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         """INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends)
         SELECT $1, 1000000 + u, 1, 1, 1, 0, 0, 0 FROM generate_series(1, 2500) u""",
         lane_of(STAR),
@@ -360,7 +361,7 @@ async def test_without_redis_the_rows_answer(
         assert await followers(two, token=token) == [str(FAN)]
         token = await token_of(one, 3, "followUser", STAR)
         assert await followers(two, token=token) == ["3", str(FAN)]
-    assert await stores.outbox.dirty(), "the caches are still to be told"
+    assert await stores.jobs.outbox.dirty(), "the caches are still to be told"
 
 
 async def test_what_a_gateway_could_not_tell_the_caches_is_told_by_the_reader(
@@ -421,8 +422,8 @@ async def test_every_reader_sees_what_their_token_is_of(
 
     async def work() -> None:
         while True:
-            for lane in await stores.outbox.dirty():
-                await stores.drain.lane(lane)
+            for lane in await stores.jobs.outbox.dirty():
+                await stores.jobs.drain.lane(lane)
             await asyncio.sleep(0.005)
 
     worker = asyncio.create_task(work())
@@ -442,7 +443,7 @@ async def test_what_a_process_remembers_has_no_part_in_it(
         wanted, looked_at = (Scope(stores, READER, Limits()) for _ in range(2))
         await reach(wanted, [A_MOMENT])
         await note_arrival(looked_at)
-        assert wanted.stores is looked_at.stores is stores.fresh is not stores
+        assert wanted.consistency is looked_at.consistency is Consistency.FRESH
 
 
 async def test_a_mutation_reads_as_freshly_as_its_header_says(
@@ -531,7 +532,7 @@ async def test_whoever_is_blocked_learns_nothing_from_tokens(
     """
     await follows(stores, (FAN, STAR))
     await token_of(gateway, STAR, "blockUser", FAN)
-    after = (await stores.outbox.arrived()).now
+    after = (await stores.jobs.outbox.watermarks()).now
     assert await changed(gateway, FAN, "followUser", STAR) == ("REJECTED", None)
     outcome, token = await changed(gateway, FAN, "unfollowUser", STAR)
     assert outcome == "NOT_FOLLOWING"
@@ -577,7 +578,7 @@ async def test_every_list_tells_how_fresh_it_is(gateway: Gateway, stores: Stores
         assert told["degraded"] is False
         assert abs(datetime.fromisoformat(told["asOf"]) - before) < timedelta(minutes=1)
     await follows(stores, (FAN, STAR))
-    waits_since = (await stores.outbox.arrived([lane_of(STAR)])).oldest[lane_of(STAR)]
+    waits_since = (await stores.jobs.outbox.watermarks([lane_of(STAR)])).oldest[lane_of(STAR)]
     assert waits_since is not None
     answer = await gateway.data(LISTS, STAR, ids=["1"])
     for name, told in told_of(answer, 0).items():

@@ -87,8 +87,8 @@ async def test_a_follow_in_hidden_lists_is_in_no_list_total_or_cursor(
     gateway: Gateway, stores: Stores
 ) -> None:
     await edges(stores, OPENED)
-    await stores.accounts.set_privacy(UserId(A), PrivacyChange(following=Audience.ONLY_ME))
-    await stores.accounts.set_privacy(UserId(B), PrivacyChange(followers=Audience.ONLY_ME))
+    await stores.writes.accounts.set_privacy(UserId(A), PrivacyChange(following=Audience.ONLY_ME))
+    await stores.writes.accounts.set_privacy(UserId(B), PrivacyChange(followers=Audience.ONLY_ME))
     await drain_all(stores)
     before = [await seen(gateway, viewer) for viewer in (None, VIEWER, 99)]
     await edges(stores, {(A, B): Kind.FOLLOW})
@@ -100,7 +100,7 @@ async def test_a_viewer_with_very_many_blocks_still_gets_full_pages(
     gateway: Gateway, stores: Stores
 ) -> None:
     blocked = range(1000, 2200)
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "INSERT INTO following (from_user_id, to_user_id, kind, flags, since, version) "
         "SELECT 5, u, 4, 0, 1000000, 1 FROM generate_series($1::integer, $2::integer) u "
         "UNION ALL SELECT u, 6, 1, 0, 2000000 + u, 1 FROM generate_series($1, $2) u "
@@ -108,15 +108,15 @@ async def test_a_viewer_with_very_many_blocks_still_gets_full_pages(
         blocked.start,
         blocked.stop - 1,
     )
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "INSERT INTO follower (to_user_id, from_user_id, kind, flags, since, version) "
         "SELECT to_user_id, from_user_id, kind, flags, since, version FROM following"
     )
     total = len(blocked)
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "INSERT INTO following_count (user_id, blocks) VALUES (5, $1)", total
     )
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "INSERT INTO follower_count (user_id, follows) VALUES (6, $1)", total + 6
     )
     query = """query ($after: String) { user(id: "6") { followers(first: 4, after: $after) {

@@ -122,7 +122,7 @@ async def random_world(stores: Stores, seed: int) -> World:
     for user in USERS[::2]:
         said = random.random() < 0.3, random.choice(list(Audience)), random.choice(list(Audience))
         privacy[user] = Privacy(*said)
-        await stores.accounts.set_privacy(UserId(user), PrivacyChange(*said))
+        await stores.writes.accounts.set_privacy(UserId(user), PrivacyChange(*said))
     await drain_all(stores)
     return World(kinds, privacy)
 

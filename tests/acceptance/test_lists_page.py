@@ -25,9 +25,9 @@ async def world(stores: Stores) -> None:
             (6, 10): Kind.BLOCK,
         },
     )
-    await stores.accounts.set_privacy(UserId(2), PrivacyChange(followers=Audience.FRIENDS))
-    await stores.accounts.set_privacy(UserId(8), PrivacyChange(protected=True))
-    await stores.edges.change(as_pair(6, 8), follow(PLENTY, message="It is me"))
+    await stores.writes.accounts.set_privacy(UserId(2), PrivacyChange(followers=Audience.FRIENDS))
+    await stores.writes.accounts.set_privacy(UserId(8), PrivacyChange(protected=True))
+    await stores.writes.edges.change(as_pair(6, 8), follow(PLENTY, message="It is me"))
     await drain_all(stores)
 
 

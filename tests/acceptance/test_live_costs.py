@@ -12,6 +12,7 @@ from resolvers import live
 from resolvers.scope import Limits, Scope
 from storage.redis import change_notifier
 from storage.stores import Stores
+from storage.subscriptions import Subscriptions
 from tests.support.graphs import drain_all, follows
 from tests.support.waiting import until
 
@@ -25,7 +26,7 @@ def heard(stores: Stores, user: int) -> AsyncGenerator[live.Heard, None]:
 
 async def readers(stores: Stores) -> int:
     """How many connections wait at the bell of this database: other tests run beside this one."""
-    clients, own = await stores.redis.pipe([("CLIENT", "LIST"), ("CLIENT", "INFO")])
+    clients, own = await stores.servers.redis.pipe([("CLIENT", "LIST"), ("CLIENT", "INFO")])
     (database,) = [word for word in own.split() if word.startswith(b"db=")]
     words = [client.split() for client in clients.splitlines()]
     return sum(b"name=kith-bell" in client and database in client for client in words)
@@ -44,18 +45,18 @@ async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
             stack.push_async_callback(ended, waiting[-1])
         await until(lambda: all_read(stores))
         ear.reads = 0
-        before, tasks = stores.redis.round_trips, len(asyncio.all_tasks())
+        before, tasks = stores.servers.redis.round_trips, len(asyncio.all_tasks())
         await until(lambda: has_waited_again(ear))
-        assert stores.redis.round_trips == before
+        assert stores.servers.redis.round_trips == before
         assert len(asyncio.all_tasks()) == tasks
         assert await readers(stores) == 1
 
         await follows(stores, (5000, 77))
         await drain_all(stores)
-        await stores.lanes.woken()
-        before = stores.redis.round_trips
+        await stores.broker.lanes.woken()
+        before = stores.servers.redis.round_trips
         await waiting[76]
-        assert stores.redis.round_trips - before <= 1
+        assert stores.servers.redis.round_trips - before <= 1
         assert sum(one.done() for one in waiting) == 1
 
 
@@ -85,7 +86,9 @@ async def has_waited_again(ear: Ear) -> bool:
 
 async def all_read(stores: Stores) -> bool:
     """Whether everybody has looked once, and the reader is there."""
-    waiting = stores.subscriptions._waiting.values()
-    looked = not any(one._news.is_set() for subscriptions in waiting for one in subscriptions)
-    opened = (await stores.redis.pipe([("EXISTS", f"kith:public:feed:{SUBSCRIBERS}")]))[0]
+    subscriptions = stores.changes.subscriptions
+    assert isinstance(subscriptions, Subscriptions)
+    waiting = subscriptions._waiting.values()
+    looked = not any(one._news.is_set() for of_user in waiting for one in of_user)
+    opened = (await stores.servers.redis.pipe([("EXISTS", f"kith:public:feed:{SUBSCRIBERS}")]))[0]
     return bool(opened) and looked and await readers(stores) == 1

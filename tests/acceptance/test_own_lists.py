@@ -56,7 +56,7 @@ FOLLOWS = """
 
 
 async def changed(stores: Stores, actor: int, other: int, rule: Rule) -> Outcome:
-    return (await stores.edges.change(as_pair(actor, other), rule)).outcome
+    return (await stores.writes.edges.change(as_pair(actor, other), rule)).outcome
 
 
 async def own(gateway: Gateway, viewer: int) -> Any:
@@ -71,7 +71,7 @@ def users(connection: Any) -> list[str]:
 @pytest.fixture
 async def asked(stores: Stores) -> None:
     """User 2 approves who follows; user 1 asks, with a message."""
-    await stores.accounts.set_privacy(UserId(2), PrivacyChange(protected=True))
+    await stores.writes.accounts.set_privacy(UserId(2), PrivacyChange(protected=True))
     rule = follow(PLENTY, message="Please!")
     assert await changed(stores, 1, 2, rule) is Outcome.REQUESTED
     await drain_all(stores)
@@ -134,7 +134,7 @@ async def test_what_the_viewer_does_shows_at_once_in_the_viewers_lists(
     gateway: Gateway, stores: Stores
 ) -> None:
     await follows(stores, (5, 1), (6, 1))
-    await stores.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
+    await stores.writes.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
     for asker in (7, 8):
         await changed(stores, asker, 1, follow(PLENTY))
     await drain_all(stores)

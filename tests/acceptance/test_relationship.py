@@ -137,7 +137,7 @@ async def test_a_protected_user_is_asked(gateway: Gateway, stores: Stores) -> No
     assert (asked["outcome"], asked["changed"]) == ("REQUESTED", True)
     assert asked["relation"]["state"] == "NONE"
     assert await outcome(gateway, 1, "followUser", 2) == ("ALREADY_REQUESTED", "NONE")
-    row = await stores.postgres.row("SELECT message FROM following WHERE from_user_id = 1")
+    row = await stores.servers.postgres.row("SELECT message FROM following WHERE from_user_id = 1")
     assert row is not None
     assert row["message"] == "It is me!"
 
@@ -148,7 +148,7 @@ async def test_a_request_keeps_its_message_when_its_owner_mutes(
     await protect(stores, 2)
     await change(gateway, 1, "followUser", 2, message="It is me!")
     await change(gateway, 1, "muteUser", 2)
-    row = await stores.postgres.row("SELECT message FROM following WHERE from_user_id = 1")
+    row = await stores.servers.postgres.row("SELECT message FROM following WHERE from_user_id = 1")
     assert row is not None
     assert row["message"] == "It is me!"
 

@@ -134,7 +134,7 @@ async def test_a_replayed_log_ends_in_the_graph_that_it_tells_of(
         await until(lambda: _nothing_waits(stores))
     truth = {row[:2] for row in oracle("rows")(str(graph("nostr_events")), first=first)}
     for table in ("following", "follower"):
-        rows = await stores.postgres.fetch(
+        rows = await stores.servers.postgres.fetch(
             f"SELECT from_user_id, to_user_id FROM {table} WHERE kind = 1"
         )
         assert {tuple(row) for row in rows} == truth
@@ -150,4 +150,4 @@ async def _client(url: str, mine: dict[int, list[Event]]) -> None:
 
 
 async def _nothing_waits(stores: Stores) -> bool:
-    return not await stores.outbox.dirty()
+    return not await stores.jobs.outbox.dirty()

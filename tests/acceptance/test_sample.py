@@ -27,14 +27,16 @@ async def sampled(storage_settings: StorageSettings, tmp_path: Path) -> Config:
 @pytest.mark.usefixtures("sampled")
 async def test_every_kind_and_flag_stands_between_user_1_and_somebody(stores: Stores) -> None:
     for whose in ("from_user_id", "to_user_id"):
-        rows = await stores.postgres.fetch(f"SELECT kind FROM following WHERE {whose} = $1", ME)
+        rows = await stores.servers.postgres.fetch(
+            f"SELECT kind FROM following WHERE {whose} = $1", ME
+        )
         assert {Kind(kind) for (kind,) in rows} >= {*Kind} - {Kind.NONE}
-    rows = await stores.postgres.fetch(
+    rows = await stores.servers.postgres.fetch(
         "SELECT kind, flags FROM following WHERE from_user_id = $1", ME
     )
     assert Kind.NONE in {kind for kind, _ in rows}
     assert {flag for _, flags in rows for flag in Flags(flags)} == {*Flags} - {Flags.PLAIN}
-    assert not await stores.outbox.dirty()
+    assert not await stores.jobs.outbox.dirty()
 
 
 OWN_LISTS = """{ viewer {
@@ -68,7 +70,7 @@ async def test_every_audience_and_every_kind_of_access_is_met(
     users = await gateway.data(query, ME, ids=[str(user) for user in (ME, *CAST)])
     met = {user["following"]["access"] for user in users["users"]}
     assert met == {access.value for access in Access}
-    rows = await stores.postgres.fetch("SELECT DISTINCT following_audience FROM account")
+    rows = await stores.servers.postgres.fetch("SELECT DISTINCT following_audience FROM account")
     assert {Audience(audience) for (audience,) in rows} == set(Audience)
 
 

@@ -138,10 +138,10 @@ async def test_turning_protection_off_accepts_nobody(gateway: Gateway, stores: S
 
 
 async def test_only_who_is_deleted_says_nothing_any_more(gateway: Gateway, stores: Stores) -> None:
-    await stores.states.change(UserId(1), AccountState.DEACTIVATED)
+    await stores.writes.account_states.change(UserId(1), AccountState.DEACTIVATED)
     assert told(await update(gateway, protected=True)) == UPDATED
     assert told(await limit(gateway, userId="1", limit=5)) == UPDATED
-    await stores.states.change(UserId(1), AccountState.DELETED)
+    await stores.writes.account_states.change(UserId(1), AccountState.DELETED)
     payload = await update(gateway, protected=False, idempotencyKey="k")
     assert told(payload) == ("REJECTED", False, ["ACCOUNT_NOT_ACTIVE"])
     payload = await limit(gateway, userId="1", limit=6, idempotencyKey="k")

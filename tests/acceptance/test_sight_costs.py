@@ -39,7 +39,7 @@ async def test_a_viewers_own_relations_are_one_round_trip_and_read_no_account(
 ) -> None:
     for count in (2, 1000):
         assert await warm_cost(gateway, query, 1, ids=ids(count)) == Cost(0, 1)
-    (keys,) = await stores.redis.pipe([("KEYS", "*:profile:*")])
+    (keys,) = await stores.servers.redis.pipe([("KEYS", "*:profile:*")])
     assert keys == []
 
 
@@ -74,7 +74,7 @@ async def test_buttons_without_a_cache_are_a_constant_number_of_statements(
 ) -> None:
     await gateway.data(BUTTONS, 1, ids=["1"])
     for count in (2, 100):
-        await stores.redis.pipe([("FLUSHDB",)])
+        await stores.servers.redis.pipe([("FLUSHDB",)])
         before = await counters(gateway)
         await gateway.data(BUTTONS, 1, ids=ids(count))
         assert (await since(gateway, before)).statements <= 5
@@ -83,7 +83,7 @@ async def test_buttons_without_a_cache_are_a_constant_number_of_statements(
 async def test_five_hundred_pairs_cost_what_two_do(gateway: Gateway, stores: Stores) -> None:
     for count in (2, 500):
         pairs = [{"from": str(u % 50 + 1), "to": str(50 - u % 7)} for u in range(count)]
-        await stores.redis.pipe([("FLUSHDB",)])
+        await stores.servers.redis.pipe([("FLUSHDB",)])
         before = await counters(gateway)
         await gateway.as_service.data(PAIRS, pairs=pairs)
         assert (await since(gateway, before)).statements == 1

@@ -221,8 +221,8 @@ async def test_a_page_is_refilled_behind_those_who_are_left_out(
 async def test_nothing_is_derived_from_lists_that_the_viewer_may_not_open(
     gateway: Gateway, stores: Stores
 ) -> None:
-    await stores.accounts.set_privacy(UserId(2), PrivacyChange(following=Audience.ONLY_ME))
-    await stores.accounts.set_privacy(UserId(3), PrivacyChange(following=Audience.FRIENDS))
+    await stores.writes.accounts.set_privacy(UserId(2), PrivacyChange(following=Audience.ONLY_ME))
+    await stores.writes.accounts.set_privacy(UserId(3), PrivacyChange(following=Audience.FRIENDS))
     nodes = [edge["node"] for edge in (await suggested(gateway))["edges"]]
     assert [(node["user"]["id"], node["knownFollowers"]) for node in nodes] == [
         ("9", []),

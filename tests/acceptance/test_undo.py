@@ -140,7 +140,7 @@ async def test_a_token_in_another_spelling_is_none(gateway: Gateway) -> None:
 
 async def test_a_receipt_that_took_nothing_is_no_token(gateway: Gateway, stores: Stores) -> None:
     await change(gateway, 1, "followUser", 2, idempotencyKey="k")
-    row = await stores.postgres.row(
+    row = await stores.servers.postgres.row(
         "SELECT translate(trim('=' FROM encode(uuid_send(id), 'base64')), '+/', '-_') AS token"
         " FROM receipt"
     )
@@ -150,7 +150,9 @@ async def test_a_receipt_that_took_nothing_is_no_token(gateway: Gateway, stores:
 
 async def test_a_token_expires(gateway: Gateway, stores: Stores) -> None:
     token = await left(gateway)
-    await stores.postgres.fetch("UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint")
+    await stores.servers.postgres.fetch(
+        "UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint"
+    )
     payload = await undo(gateway, 1, token)
     assert (reason(payload), payload["user"]) == ("EXPIRED", {"id": "2"})
 
@@ -311,11 +313,11 @@ async def test_nothing_is_given_back_of_an_account_that_is_not_here(
     await drain_all(stores)
     async with running_gateway(replace(storage_settings, absent_age_ms=0)) as gateway:
         token = (await change(gateway, 1, mutation, 2))["undoToken"]
-        await stores.states.change(UserId(2), state)
+        await stores.writes.account_states.change(UserId(2), state)
         refused = await undo(gateway, 1, token)
         assert [error["code"] for error in refused["userErrors"]] == ["NOT_ALLOWED"]
         assert refused["relation"]["state"] == "NONE"
-        await stores.states.change(UserId(2), AccountState.ACTIVE)
+        await stores.writes.account_states.change(UserId(2), AccountState.ACTIVE)
         again = await undo(gateway, 1, token)
     if state is AccountState.DELETED:
         assert again["userErrors"] == refused["userErrors"], "for good"
@@ -336,7 +338,9 @@ async def test_an_undo_is_held_to_the_limit(storage_settings: StorageSettings) -
 async def test_an_undo_may_be_repeated_with_its_key(gateway: Gateway, stores: Stores) -> None:
     token = await left(gateway)
     first = await undo(gateway, 1, token, idempotencyKey="k")
-    await stores.postgres.fetch("UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint")
+    await stores.servers.postgres.fetch(
+        "UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint"
+    )
     assert await undo(gateway, 1, token, idempotencyKey="k") == first
     (error,) = (await undo(gateway, 1, "A" * 22, idempotencyKey="k"))["userErrors"]
     assert error["code"] == "IDEMPOTENCY_KEY_REUSED"

@@ -57,7 +57,7 @@ async def ears(live: LiveGateway, stores: Stores, *users: int) -> AsyncIterator[
 
         async def all_open() -> bool:
             feeds = [("EXISTS", f"kith:public:feed:{user}") for user in users]
-            return all(await stores.redis.pipe(feeds))
+            return all(await stores.servers.redis.pipe(feeds))
 
         await until(all_open)
         yield opened
@@ -136,10 +136,10 @@ async def test_an_account_is_gone_at_once_and_its_edges_are_heard_to_end(
             assert (await relation.data())["relationChanged"][0]["state"] == "FRIENDS"
             await subscribed(counts, COUNTS, ANNA)
             assert await counted(counts) == (1, 1)
-            await stores.states.change(UserId(BEN), AccountState.DELETED)
+            await stores.writes.account_states.change(UserId(BEN), AccountState.DELETED)
             assert (await relation.data())["relationChanged"][0]["state"] == "NONE"
             assert await counted(counts) == (0, 0)
-        erasing = [await stores.erasure.turn(UserId(BEN)) for _ in range(3)]
+        erasing = [await stores.jobs.erasure.turn(UserId(BEN)) for _ in range(3)]
         assert erasing[-1] is Turn.WAIT, "nothing is left, but something may be under way"
         await drain_all(stores)
         assert await heard_by(anna, 2) == {"UNFOLLOWED 1 7", "UNFOLLOWED 7 1"}

@@ -199,7 +199,7 @@ async def test_everybody_is_told_what_they_may_know(
     await edges(stores, case.edges)
     await drain_all(stores)
     for user in (A, B) if case.privacy else ():
-        await stores.accounts.set_privacy(UserId(user), case.privacy or PrivacyChange())
+        await stores.writes.accounts.set_privacy(UserId(user), case.privacy or PrivacyChange())
     async with running_gateway(storage_settings) as gateway:
         for asker, (ahead, behind) in case.told.items():
             whole = await told(gateway, VIEWERS[asker], A, B)

@@ -15,6 +15,7 @@ import pytest
 from graph.account_state import AccountState
 from graph.edge import Millis, UserId
 from graph.transitions import mute
+from storage.ports import ProfilesOf
 from storage.postgres.verify import verify
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -36,13 +37,13 @@ async def worker(storage_settings: StorageSettings) -> AsyncIterator[Worker]:
 
 
 async def nothing_waits(stores: Stores) -> bool:
-    return not await stores.outbox.dirty()
+    return not await stores.jobs.outbox.dirty()
 
 
 async def test_a_worker_drains_what_is_written(stores: Stores, worker: Worker) -> None:
     await follows(stores, *((fan, 1) for fan in range(2, 40)))
     await until(lambda: nothing_waits(stores))
-    (profile,) = (await stores.profiles.of([1], None)).values()  # type: ignore[list-item]
+    (profile,) = (await stores.reads.reader.read(None, ProfilesOf([1]))).values()  # type: ignore[list-item]
     assert profile.counts.followers == 38
 
 
@@ -81,7 +82,7 @@ async def test_a_killed_worker_loses_nothing(stores: Stores, worker: Worker) -> 
         await worker.start()
     await writing
     await until(lambda: nothing_waits(stores))
-    (profile,) = (await stores.profiles.of([1], None)).values()  # type: ignore[list-item]
+    (profile,) = (await stores.reads.reader.read(None, ProfilesOf([1]))).values()  # type: ignore[list-item]
     assert profile.counts.followers == 298
 
 
@@ -89,8 +90,8 @@ async def test_the_sweep_finds_what_the_queue_has_lost(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     await follows(stores, (1, 2), (3, 4))
-    await stores.lanes.woken()
-    await stores.redis.pipe([("FLUSHDB",)])
+    await stores.broker.lanes.woken()
+    await stores.servers.redis.pipe([("FLUSHDB",)])
     worker = Worker(storage_settings)
     await worker.start()
     try:
@@ -100,10 +101,12 @@ async def test_the_sweep_finds_what_the_queue_has_lost(
 
 
 async def test_a_mute_ends_by_itself(stores: Stores, worker: Worker) -> None:
-    await stores.edges.change(as_pair(1, 2), mute(Millis(int(time.time() * 1000) + 1_000)))
+    await stores.writes.edges.change(as_pair(1, 2), mute(Millis(int(time.time() * 1000) + 1_000)))
 
     async def has_ended() -> bool:
-        row = await stores.postgres.row("SELECT mutes FROM following_count WHERE user_id = 1")
+        row = await stores.servers.postgres.row(
+            "SELECT mutes FROM following_count WHERE user_id = 1"
+        )
         return row is not None and row["mutes"] == 0
 
     assert not await has_ended()
@@ -143,7 +146,7 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
     stores: Stores, worker: Worker, storage_settings: StorageSettings
 ) -> None:
     fans = range(100, 1600)
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "WITH made AS (INSERT INTO following (from_user_id, to_user_id, kind, since, version) "
         "    SELECT u, 1, 1, u, 1 FROM generate_series($1::bigint, $2::bigint) u RETURNING *), "
         "counted AS (INSERT INTO following_count (user_id, follows) "
@@ -155,11 +158,11 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
         fans.stop - 1,
     )
     await follows(stores, *((1, star) for star in range(2, 10)))
-    await stores.states.change(UserId(1), AccountState.DELETED)
-    await stores.erasure_queue.wake([UserId(1)])
+    await stores.writes.account_states.change(UserId(1), AccountState.DELETED)
+    await stores.broker.erasures.wake([UserId(1)])
 
     async def edges_left() -> int:
-        (status,) = (await stores.states.of([UserId(1)])).values()
+        (status,) = (await stores.writes.account_states.of([UserId(1)])).values()
         assert status.deletion
         return status.deletion.edges_left
 
@@ -174,7 +177,7 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
         await worker.start()
 
     async def is_erased() -> bool:
-        return not await edges_left() and not await stores.outbox.dirty()
+        return not await edges_left() and not await stores.jobs.outbox.dirty()
 
     await until(is_erased)
     report = await verify(storage_settings)

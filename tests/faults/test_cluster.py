@@ -16,7 +16,7 @@ from graph.errors import Unavailable
 from graph.lane import lane_of
 from graph.page import ListKind, Window
 from storage import drain as draining
-from storage.ports import Check
+from storage.ports import Check, PagesOf, ProfilesOf, RelationsOf
 from storage.redis import servers
 from storage.redis.cluster import ClusterRedis
 from storage.redis.keys import Keys
@@ -48,7 +48,7 @@ async def opened(settings: StorageSettings, cluster: Cluster) -> AsyncIterator[S
     async with open_stores(at(cluster, settings)) as stores:
         await follows(stores, *((user, STAR) for user in EVERYBODY))
         await drain_all(stores)
-        await stores.relations.between(checks(EVERYBODY))
+        await stores.reads.reader.read(None, RelationsOf(checks(EVERYBODY)))
         yield stores
 
 
@@ -70,7 +70,7 @@ def homes(cluster: Cluster) -> dict[UserId, ClusterServer]:
 async def followers(stores: Stores, of: Iterable[UserId]) -> set[UserId]:
     """Who of these follows the star."""
     of = list(of)
-    found = await stores.relations.between(checks(of))
+    found = await stores.reads.reader.read(None, RelationsOf(checks(of)))
     return {user for user, (tie,) in zip(of, found, strict=True) if tie.kinds}
 
 
@@ -85,10 +85,10 @@ async def test_a_server_that_is_away_is_away_for_its_own_users_only(
     async with opened(storage_settings, own_cluster) as stores:
         dead.kill()
         assert await followers(stores, theirs) == set(theirs)  # from the tables
-        before = stores.postgres.statements
+        before = stores.servers.postgres.statements
         for _ in range(3):
             assert await followers(stores, others) == set(others)
-        assert stores.postgres.statements == before
+        assert stores.servers.postgres.statements == before
         await unfollows(stores, (theirs[0], STAR))
         assert await followers(stores, theirs) == set(theirs[1:])
 
@@ -96,9 +96,9 @@ async def test_a_server_that_is_away_is_away_for_its_own_users_only(
         await until(own_cluster.is_whole, "the cluster is whole again")
 
         async def cached_again() -> bool:
-            before = stores.postgres.statements
+            before = stores.servers.postgres.statements
             assert await followers(stores, EVERYBODY) == set(EVERYBODY) - {theirs[0]}
-            return stores.postgres.statements == before
+            return stores.servers.postgres.statements == before
 
         await until(cached_again, "everybody is cached again")
 
@@ -107,8 +107,8 @@ class Asked:
     """Whom the tables were asked for while it was entered."""
 
     def __init__(self, stores: Stores) -> None:
-        self._postgres = stores.postgres
-        self._fetch = stores.postgres.fetch
+        self._postgres = stores.servers.postgres
+        self._fetch = stores.servers.postgres.fetch
         self.users: set[UserId] = set()
 
     def __enter__(self) -> set[UserId]:
@@ -133,11 +133,13 @@ async def test_a_column_is_read_from_the_tables_as_far_as_servers_are_away(
         dead.kill()
 
         async def lists(viewer: UserId | None) -> None:
-            pages = await stores.lists.pages(ListKind.FOLLOWING, EVERYBODY, Window(5), viewer)
+            pages = await stores.reads.reader.read(
+                viewer, PagesOf(ListKind.FOLLOWING, EVERYBODY, Window(5))
+            )
             assert all(ids_of(page.entries) == [STAR] for page in pages.values())
 
         async def profiles(viewer: UserId | None) -> None:
-            found = await stores.profiles.of(EVERYBODY, viewer)
+            found = await stores.reads.reader.read(viewer, ProfilesOf(EVERYBODY))
             assert all(profile.counts.following == 1 for profile in found.values())
 
         async def relations(_: UserId | None) -> None:
@@ -164,20 +166,22 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
     lane = lane_of(STAR)
     assert len(theirs) > 4
     async with opened(storage_settings, own_cluster) as stores:
-        await stores.profiles.of([STAR], None)
+        await stores.reads.reader.read(None, ProfilesOf([STAR]))
         gone.stop()  # and keeps what it holds
         await unfollows(stores, *((user, STAR) for user in theirs), (other, STAR))
-        await stores.drain.lane(lane)
-        totals = await stores.profiles.of([STAR], None)
+        await stores.jobs.drain.lane(lane)
+        totals = await stores.reads.reader.read(None, ProfilesOf([STAR]))
         assert totals[STAR].counts.followers == len(left), "applied, and told who can be"
         assert await followers(stores, EVERYBODY) == left
-        assert await stores.outbox.dirty() == {}
-        assert (await stores.outbox.backlog()).waiting == len(theirs)
-        told = await stores.catch_up.reach({lane: (await stores.outbox.arrived()).now}, 5)
+        assert await stores.jobs.outbox.dirty() == {}
+        assert (await stores.jobs.outbox.backlog()).waiting == len(theirs)
+        told = await stores.changes.catch_up.reach(
+            {lane: (await stores.jobs.outbox.watermarks()).now}, 5
+        )
         assert not told, "no cache may be believed that could come back as it was"
         await sweep(stores)
-        assert (await stores.outbox.backlog()).waiting == len(theirs)
-        remembered = await stores.redis.partly([("EXISTS", KEYS.profile(STAR))])
+        assert (await stores.jobs.outbox.backlog()).waiting == len(theirs)
+        remembered = await stores.servers.redis.partly([("EXISTS", KEYS.profile(STAR))])
         assert remembered == [1], "who has heard of it is not told again"
 
     async with open_stores(at(own_cluster, storage_settings)) as stores:  # what owed is no more
@@ -186,14 +190,16 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
 
         async def nothing_waits() -> bool:
             await sweep(stores)
-            return not (await stores.outbox.backlog()).waiting
+            return not (await stores.jobs.outbox.backlog()).waiting
 
         assert await followers(stores, theirs), "it holds what it held, nearly"
         await until(nothing_waits, "all is told")
         with Asked(stores) as asked:
             assert await followers(stores, theirs) == set()
         assert not asked
-        assert await stores.catch_up.reach({lane: (await stores.outbox.arrived()).now}, 5)
+        assert await stores.changes.catch_up.reach(
+            {lane: (await stores.jobs.outbox.watermarks()).now}, 5
+        )
 
 
 async def test_who_is_back_is_told_among_all_that_waits_for_others(
@@ -207,15 +213,15 @@ async def test_who_is_back_is_told_among_all_that_waits_for_others(
         gone.kill()
         back.kill()
         await unfollows(stores, *((user, STAR) for user in [*first, *then]))
-        await stores.drain.lane(lane_of(STAR))
+        await stores.jobs.drain.lane(lane_of(STAR))
         await back.start()
 
         async def they_are_told() -> bool:
             await sweep(stores)
-            return await stores.outbox.unsettled(then) == set()
+            return await stores.jobs.outbox.unsettled(then) == set()
 
         await until(they_are_told, "they are told")
-        assert await stores.outbox.unsettled(first) == set(first)
+        assert await stores.jobs.outbox.unsettled(first) == set(first)
 
 
 async def test_who_finds_no_server_asks_the_tables(
@@ -226,11 +232,13 @@ async def test_who_finds_no_server_asks_the_tables(
     async with open_stores(at(own_cluster, storage_settings)) as stores:
         await follows(stores, *((user, STAR) for user in EVERYBODY))
         assert await followers(stores, EVERYBODY) == set(EVERYBODY)
-        page = await stores.lists.pages(ListKind.FOLLOWERS, [STAR], Window(50), EVERYBODY[0])
+        page = await stores.reads.reader.read(
+            EVERYBODY[0], PagesOf(ListKind.FOLLOWERS, [STAR], Window(50))
+        )
         assert ids_of(page[STAR].entries) == [EVERYBODY[0]]  # their own; the others' wait
         with pytest.raises(Unavailable):
-            await stores.redis.ping()
-        assert stores.redis.failures
+            await stores.servers.redis.ping()
+        assert stores.servers.redis.failures
         for server in own_cluster.servers:
             await server.start()
         await until(own_cluster.is_whole, "the cluster is whole again")
@@ -243,7 +251,9 @@ async def test_who_finds_no_server_asks_the_tables(
             return True
 
         await until(answers, "the caches can be told")
-        page = await stores.lists.pages(ListKind.FOLLOWERS, [STAR], Window(50), EVERYBODY[0])
+        page = await stores.reads.reader.read(
+            EVERYBODY[0], PagesOf(ListKind.FOLLOWERS, [STAR], Window(50))
+        )
         assert len(page[STAR].entries) == len(EVERYBODY)
 
 
@@ -271,13 +281,13 @@ async def test_a_slot_that_moves_is_followed(
     target = next(one for one in own_cluster.servers if one is not source)
     settings = at(own_cluster, storage_settings)
     async with opened(storage_settings, own_cluster) as stores, open_stores(settings) as others:
-        await others.lists.pages(ListKind.FOLLOWING, [user], Window(5), user)
+        await others.reads.reader.read(user, PagesOf(ListKind.FOLLOWING, [user], Window(5)))
         await own_cluster.begin_move(slot, source, target)
         assert await followers(stores, EVERYBODY) == set(EVERYBODY)
-        page = await stores.lists.pages(ListKind.FOLLOWING, [user], Window(5), user)
+        page = await stores.reads.reader.read(user, PagesOf(ListKind.FOLLOWING, [user], Window(5)))
         assert ids_of(page[user].entries) == [STAR]  # of a key that neither has
         await unfollows(stores, (user, STAR))
-        page = await others.lists.pages(ListKind.FOLLOWING, [user], Window(5), user)
+        page = await others.reads.reader.read(user, PagesOf(ListKind.FOLLOWING, [user], Window(5)))
         assert not page[user].entries, "another process hears of it, too"
         assert await followers(others, [user]) == set()
         await drain_all(stores)
@@ -289,9 +299,9 @@ async def test_a_slot_that_moves_is_followed(
         assert await followers(stores, EVERYBODY) == set(EVERYBODY)
 
         async def known() -> bool:
-            before = stores.postgres.statements
+            before = stores.servers.postgres.statements
             assert await followers(stores, [user]) == {user}
-            return stores.postgres.statements == before
+            return stores.servers.postgres.statements == before
 
         await until(known, "it is known where the slot is")
 
@@ -306,10 +316,10 @@ async def test_leases_are_kept_by_who_is_sent_after_a_slot(
     keys = [KEYS.profile(one) for one in EVERYBODY if home[one] is source]
     assert len(keys) > 1
     async with open_stores(at(own_cluster, storage_settings)) as stores:
-        await stores.redis.ping()
+        await stores.servers.redis.ping()
         await own_cluster.begin_move(slot, source, target)
         await own_cluster.end_move(slot, source, target)
-        leases = Leases(stores.redis, 60_000, 1)
+        leases = Leases(stores.servers.redis, 60_000, 1)
         assert set(await leases.take(keys)) == set(keys)
         assert await leases.take(keys) == {}
 
@@ -339,12 +349,12 @@ async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
         await follows(stores, *((user, STAR) for user in EVERYBODY))
         await drain_all(stores)
         assert await followers(stores, EVERYBODY) == set(EVERYBODY)
-        assert (await stores.outbox.backlog()).waiting == len(EVERYBODY)
+        assert (await stores.jobs.outbox.backlog()).waiting == len(EVERYBODY)
     right = replace(storage_settings, cache_url=wrong.replace("wrong", "right"))
     async with open_stores(right) as stores:
         await sweep(stores)
-        assert (await stores.outbox.backlog()).waiting == 0
-        await stores.redis.ping()
+        assert (await stores.jobs.outbox.backlog()).waiting == 0
+        await stores.servers.redis.ping()
 
 
 async def test_a_server_that_knows_nobody_is_not_believed(
@@ -360,9 +370,9 @@ async def test_a_server_that_knows_nobody_is_not_believed(
         for _ in range(3):
             await followers(stores, EVERYBODY)
             await asyncio.sleep(2 * RETRY_S)  # it is looked who has what
-        before = stores.postgres.statements
+        before = stores.servers.postgres.statements
         assert await followers(stores, others) == set(others)
-        assert stores.postgres.statements == before
+        assert stores.servers.postgres.statements == before
 
 
 async def test_what_is_owed_is_forgotten_wherever_it_is_now(
@@ -372,22 +382,22 @@ async def test_what_is_owed_is_forgotten_wherever_it_is_now(
     key, source = KEYS.relations(user), homes(own_cluster)[user]
     target = next(one for one in own_cluster.servers if one is not source)
     async with opened(storage_settings, own_cluster) as stores:
-        stores.redis.owe([key])
+        stores.servers.redis.owe([key])
         await own_cluster.begin_move(key_slot(key.encode()), source, target)
         await own_cluster.end_move(key_slot(key.encode()), source, target)
         assert await target.ask("EXISTS", key) == 1
-        assert (await stores.redis.pipe([("EXISTS", key)])) == [0]
+        assert (await stores.servers.redis.pipe([("EXISTS", key)])) == [0]
 
 
 async def test_the_caches_alone_are_in_the_cluster(
     storage_settings: StorageSettings, cluster: Cluster
 ) -> None:
     async with opened(storage_settings, cluster) as stores:
-        await stores.events.open(STAR)
+        await stores.broker.events.open(STAR)
         spread = [set(await server.ask("KEYS", "*")) for server in cluster.servers]
         assert all(spread), "every server has a part"
         assert all(":{" in key for keys in spread for key in keys)
-        others = [key async for keys in stores.broker.scan("*", 100) for key in keys]
+        others = [key async for keys in stores.servers.broker.scan("*", 100) for key in keys]
         assert others
         assert not [key for key in others if b":{" in key]
         await stores.forget_everything()

@@ -60,7 +60,7 @@ async def test_a_redis_that_comes_back_empty_gives_a_resync(
             await socket.subscribe(EVENTS)
             await until(lambda: has_feed(stores, 7))
             await cable.cut()
-            await stores.redis.pipe([("FLUSHDB",)])
+            await stores.servers.redis.pipe([("FLUSHDB",)])
             await cable.mend()
             assert (await socket.data())["relationshipEvents"]["type"] == "RESYNC"
             await follows(stores, (1, 7))
@@ -77,7 +77,7 @@ async def test_a_bell_that_was_trimmed_wakes_everybody(
         assert (await socket.data())["countsChanged"]["followerCount"] == 0
         await follows(stores, (1, 7))
         await drain_all(stores)
-        await stores.redis.pipe([("XADD", "kith:public:bell", "*", "users", b"")])
+        await stores.servers.redis.pipe([("XADD", "kith:public:bell", "*", "users", b"")])
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
 
 

@@ -13,23 +13,21 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.pace import Pace
 from graph.page import ListKind
+from graph.profile import PlainColumn, PlainProfiles, Profile
 from graph.receipt import AlreadyNoted, Request, keyed_id
 from graph.visibility import Audience, Privacy
-from storage.plain_profiles import PlainColumn, PlainProfiles
-from storage.ports import Accounts, Profile, Profiles
+from storage.announced_accounts import AnnouncedAccounts
+from storage.cache.tables import Profiles
+from storage.ports import Accounts, AccountsOf, Consistency, Reader
 from storage.postgres.accounts import PostgresAccounts
-from storage.postgres.outbox import PostgresPending
 from storage.postgres.profiles import PostgresProfiles
 from storage.redis import packing
-from storage.redis.accounts import CachedAccounts
 from storage.redis.keys import Keys
-from storage.redis.leases import Leases
-from storage.redis.own_writes import OwnWrites
-from storage.redis.profiles import CachedProfiles
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
-from storage.stores import Stores, open_stores
+from storage.stores import Stores, open_stores, reader_of, tables_of
 from tests.support.graphs import drain_all, follows, users
+from tests.support.readers import Reading
 
 DEADLINE_S = 20
 LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is
@@ -47,24 +45,34 @@ TOTALS = (
 )
 
 
+class Both:
+    """Account settings, to read and to change."""
+
+    def __init__(self, writes: Accounts, reader: Reader, consistency: Consistency) -> None:
+        self.of = Reading(reader, consistency).accounts
+        self.set_privacy = writes.set_privacy
+        self.set_following_limit = writes.set_following_limit
+
+
 @pytest.fixture(params=["tables", "cached", "cached, Redis is down"])
 async def accounts(
     request: pytest.FixtureRequest, storage_settings: StorageSettings
-) -> AsyncIterator[Accounts]:
+) -> AsyncIterator[Both]:
     settings = storage_settings
     if request.param == "cached, Redis is down":
         settings = replace(storage_settings, redis_url="unix:///nowhere.sock")
     async with open_stores(settings) as stores:
-        yield PostgresAccounts(stores.postgres) if request.param == "tables" else stores.accounts
+        consistency = Consistency.ROWS if request.param == "tables" else Consistency.FRESH
+        yield Both(stores.writes.accounts, stores.reads.reader, consistency)
 
 
-async def test_nearly_everybody_has_said_nothing(accounts: Accounts) -> None:
+async def test_nearly_everybody_has_said_nothing(accounts: Both) -> None:
     for _ in range(2):
         assert await accounts.of([ONE, TWO, ONE]) == {ONE: DEFAULT, TWO: DEFAULT}
     assert await accounts.of([]) == {}
 
 
-async def test_what_is_not_named_stays_as_it_was(accounts: Accounts) -> None:
+async def test_what_is_not_named_stays_as_it_was(accounts: Both) -> None:
     await accounts.of([ONE])
     only_me = PrivacyChange(following=Audience.ONLY_ME, followers=Audience.FRIENDS)
     first = (await accounts.set_privacy(ONE, only_me)).account
@@ -81,7 +89,7 @@ async def test_what_is_not_named_stays_as_it_was(accounts: Accounts) -> None:
     assert await accounts.set_privacy(ONE, opened) == Saved(Outcome.UNCHANGED, DEFAULT)
 
 
-async def test_of_many_changes_at_once_each_keeps_the_others(accounts: Accounts) -> None:
+async def test_of_many_changes_at_once_each_keeps_the_others(accounts: Both) -> None:
     await asyncio.gather(
         accounts.set_privacy(ONE, PROTECTED),
         accounts.set_privacy(ONE, PrivacyChange(following=Audience.FRIENDS)),
@@ -93,11 +101,11 @@ async def test_of_many_changes_at_once_each_keeps_the_others(accounts: Accounts)
 
 
 async def test_a_receipt_is_written_with_its_change_or_neither_is(
-    accounts: Accounts, stores: Stores
+    accounts: Both, stores: Stores
 ) -> None:
     request = Request(ONE, keyed_id("k"), b"asked")
     first = await accounts.set_privacy(ONE, PROTECTED, request)
-    kept = (await stores.receipts.of(ONE, [request.id]))[request.id]
+    kept = (await stores.writes.receipts.of(ONE, [request.id]))[request.id]
     assert (kept.receipt.asked, kept.receipt.outcome) == (b"asked", first.outcome)
     assert (kept.other, kept.receipt.taken) == (ONE, None)
     for again in (
@@ -110,7 +118,7 @@ async def test_a_receipt_is_written_with_its_change_or_neither_is(
 
 
 async def test_who_changes_too_much_too_fast_is_told_when_to_go_on(
-    accounts: Accounts, stores: Stores
+    accounts: Both, stores: Stores
 ) -> None:
     pace = Pace(interval_us=60_000_000, burst=2)
     opened, request = PrivacyChange(protected=False), Request(ONE, keyed_id("k"), b"asked")
@@ -123,7 +131,7 @@ async def test_who_changes_too_much_too_fast_is_told_when_to_go_on(
         assert (refused.outcome, refused.account) == (Outcome.RATE_LIMITED, DEFAULT)
         assert refused.retry_at is not None
     assert await accounts.of([ONE]) == {ONE: DEFAULT}
-    assert await stores.receipts.of(ONE, [request.id]) == {}
+    assert await stores.writes.receipts.of(ONE, [request.id]) == {}
 
 
 @pytest.mark.parametrize("protected", [True, False])
@@ -198,9 +206,6 @@ class Gated(Stop):
         super().__init__()
         self._inner = inner
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        return await self._inner.of(users)
-
     async def set_privacy(
         self,
         user: UserId,
@@ -232,49 +237,50 @@ class Broken(Gated):
         raise Unavailable("PostgreSQL")
 
 
-def cached(inner: Accounts, stores: Stores, profiles: Profiles | None = None) -> CachedAccounts:
-    leases = Leases(stores.redis, LEASE_MS, 1)
-    own = OwnWrites(PostgresPending(stores.postgres), stores.redis, leases, KEYS, 60)
-    profiles = profiles or PostgresProfiles(stores.postgres)
-    both = CachedProfiles(profiles, own, KEYS, 3600)
-    return CachedAccounts(inner, both, stores.redis, KEYS, stores.events, ShieldedTasks())
+def announced(inner: Accounts, stores: Stores) -> AnnouncedAccounts:
+    return AnnouncedAccounts(
+        inner, stores.servers.redis, KEYS, stores.broker.events, ShieldedTasks()
+    )
 
 
 @pytest.fixture
 def tables(stores: Stores) -> Accounts:
-    return PostgresAccounts(stores.postgres)
+    return PostgresAccounts(stores.servers.postgres)
 
 
 async def test_an_old_read_does_not_overwrite_a_newer_write(
-    stores: Stores, tables: Accounts
+    stores: Stores, storage_settings: StorageSettings
 ) -> None:
-    slow = GatedProfiles(PostgresProfiles(stores.postgres))
-    reading = asyncio.create_task(cached(tables, stores, slow).of([ONE]))
+    slow = GatedProfiles(PostgresProfiles(stores.servers.postgres))
+    settings = replace(storage_settings, lease_ms=LEASE_MS)
+    tables = replace(tables_of(stores.servers.postgres), profiles=slow)
+    reader = reader_of(settings, stores.servers.redis, tables, None)
+    reading = asyncio.create_task(Reading(reader).accounts([ONE]))
     async with asyncio.timeout(DEADLINE_S):
         await slow.done.wait()
-        await stores.accounts.set_privacy(ONE, PROTECTED)
+        await stores.writes.accounts.set_privacy(ONE, PROTECTED)
         slow.go.set()
         assert await reading == {ONE: DEFAULT}
-    assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
+    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
 
 
 async def test_while_somebody_writes_nobody_remembers(stores: Stores, tables: Accounts) -> None:
     """Although what else the same value says has changed meanwhile, and was forgotten."""
-    await stores.accounts.of([ONE])
+    await stores.reads.reader.read(None, AccountsOf([ONE]))
     slow = Gated(tables)
-    writing = asyncio.create_task(cached(slow, stores).set_privacy(ONE, PROTECTED))
+    writing = asyncio.create_task(announced(slow, stores).set_privacy(ONE, PROTECTED))
     async with asyncio.timeout(DEADLINE_S):
         await slow.done.wait()
         await follows(stores, (1, 2))
         await drain_all(stores)
         for _ in range(2):
-            assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
-        (value,) = await stores.redis.pipe([("GET", KEYS.profile(ONE))])
+            assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
+        (value,) = await stores.servers.redis.pipe([("GET", KEYS.profile(ONE))])
         assert value is None
         slow.go.set()
         await writing
-    assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
-    (value,) = await stores.redis.pipe([("GET", KEYS.profile(ONE))])
+    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
+    (value,) = await stores.servers.redis.pipe([("GET", KEYS.profile(ONE))])
     assert packing.accounts_in([value]) == [CLOSED]
 
 
@@ -287,46 +293,48 @@ async def test_a_writer_who_ends_leaves_closed_what_another_has_closed(
     writing = []
     async with asyncio.timeout(DEADLINE_S):
         for writer, change in zip(writers, changes, strict=True):
-            writing.append(asyncio.create_task(cached(writer, stores).set_privacy(ONE, change)))
+            writing.append(asyncio.create_task(announced(writer, stores).set_privacy(ONE, change)))
             await writer.done.wait()
         for turn, remembered in ((1 - last, False), (last, True)):
             writers[turn].go.set()
             await writing[turn]
-            assert (await stores.accounts.of([ONE]))[ONE].privacy.protected
-            (value,) = await stores.redis.pipe([("GET", KEYS.profile(ONE))])
+            assert (await stores.reads.reader.read(None, AccountsOf([ONE])))[ONE].privacy.protected
+            (value,) = await stores.servers.redis.pipe([("GET", KEYS.profile(ONE))])
             assert bool(value) is remembered
 
 
 async def test_a_writer_who_dies_after_the_commit_leaves_nothing_old(
     stores: Stores, tables: Accounts
 ) -> None:
-    await stores.accounts.of([ONE])
+    await stores.reads.reader.read(None, AccountsOf([ONE]))
     with pytest.raises(Unavailable):
-        await cached(Broken(tables), stores).set_privacy(ONE, PROTECTED)
-    assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
+        await announced(Broken(tables), stores).set_privacy(ONE, PROTECTED)
+    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
 
 
 async def test_a_writer_who_hangs_up_has_written_all_the_same(
     stores: Stores, tables: Accounts
 ) -> None:
     slow = Gated(tables)
-    await stores.accounts.of([ONE])
-    writing = asyncio.create_task(cached(slow, stores).set_privacy(ONE, PROTECTED))
+    await stores.reads.reader.read(None, AccountsOf([ONE]))
+    writing = asyncio.create_task(announced(slow, stores).set_privacy(ONE, PROTECTED))
     async with asyncio.timeout(DEADLINE_S):
         await slow.done.wait()
         writing.cancel()
         slow.go.set()
         await asyncio.wait([writing])
-        while KEYS.profile(ONE).encode() not in (await stores.redis.pipe([("KEYS", "*")]))[0]:
-            assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
+        while (
+            KEYS.profile(ONE).encode() not in (await stores.servers.redis.pipe([("KEYS", "*")]))[0]
+        ):
+            assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
 
 
 async def test_an_audit_finds_an_account_that_is_wrong(stores: Stores) -> None:
-    await stores.accounts.of([ONE, TWO])
-    await stores.postgres.fetch("INSERT INTO account (user_id, protected) VALUES (1, true)")
-    audited = [batch async for batch in stores.audit.batches()]
+    await stores.reads.reader.read(None, AccountsOf([ONE, TWO]))
+    await stores.servers.postgres.fetch("INSERT INTO account (user_id, protected) VALUES (1, true)")
+    audited = [batch async for batch in stores.caches.audit.batches()]
     assert sum(batch.compared for batch in audited) == 2
     wrong = [key for batch in audited for key in batch.wrong]
     assert wrong == [KEYS.profile(ONE)]
-    await stores.audit.forget(wrong)
-    assert await stores.accounts.of([ONE]) == {ONE: CLOSED}
+    await stores.caches.audit.forget(wrong)
+    assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}

@@ -130,7 +130,7 @@ async def test_a_purge_takes_all_users_in_bounded_steps(
 async def test_the_workers_purge_prunes_too(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
-    await acquainted(stores.affinity, 1, KEPT + 250)
+    await acquainted(stores.jobs.affinity, 1, KEPT + 250)
     await main._purge({"stores": stores, "undo_s": 900})
     assert await fetch(storage_settings, "SELECT count(*) FROM affinity") == [(KEPT,)]
 

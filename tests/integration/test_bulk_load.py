@@ -167,7 +167,7 @@ async def test_only_what_may_be_a_follow_becomes_one(
     await edges(stores, WHAT_THERE_IS)
     if drained:
         await drain_all(stores)
-    await stores.states.change(UserId(GONE), AccountState.DELETED)
+    await stores.writes.account_states.change(UserId(GONE), AccountState.DELETED)
     new = [(1, 5, 5), (1, 7, 5), (1, 8, 5), (1, GONE, 5), (GONE, 1, 5)]
     known = [] if fresh else [(1, other, 5) for other in (2, 3, 4, 6, 9)]
     report = await bulk_load(storage_settings, write_edges(tmp_path / "e.csv", new + known))

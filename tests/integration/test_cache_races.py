@@ -15,11 +15,13 @@ from graph.decision import Decision, Outcome
 from graph.edge import Pair, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind, Page, Window
+from graph.profile import Profile
 from graph.relation import RelationColumn
 from graph.transitions import follow, unfollow
 from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
-from storage.ports import Check, EdgeChange, Lists, Pending, Profile, Profiles
+from storage.cache.tables import Lists, Profiles
+from storage.ports import AccountsOf, Check, EdgeChange, PagesOf, Pending, ProfilesOf, RelationsOf
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import PostgresPending
@@ -40,7 +42,7 @@ from storage.redis.wire import Command, Reply, Wire
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores
-from tests.support.counts import CountsOf, Totals
+from tests.support.counts import CountsOf, ProfileTotals, Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
 from tests.support.redis_proxy import Cable, cable_to
 
@@ -121,22 +123,22 @@ class Bench:
 
     @property
     def leases(self) -> Leases:
-        return Leases(self.stores.redis, LEASE_MS, 30)
+        return Leases(self.stores.servers.redis, LEASE_MS, 30)
 
     def relations(self, leases: Leases | None = None) -> tuple[CachedRelations, GatedRelations]:
-        inner = GatedRelations(self.stores.postgres)
-        redis = self.stores.redis
+        inner = GatedRelations(self.stores.servers.postgres)
+        redis = self.stores.servers.redis
         cached = CachedRelations(inner, redis, leases or self.leases, KEYS, TTL_S, self.most)
         return cached, inner
 
     async def hash_sides(self, user: int) -> int | None:
         """Which directions a user's hash holds; None if there is none."""
         key = KEYS.relations(UserId(user))
-        (marker,) = await self.stores.redis.pipe([("HGET", key, packing.MARKER)])
+        (marker,) = await self.stores.servers.redis.pipe([("HGET", key, packing.MARKER)])
         return None if marker is None else packing.sides(marker)
 
     async def hash_fields(self, user: int) -> int:
-        (fields,) = await self.stores.redis.pipe([("HLEN", KEYS.relations(UserId(user)))])
+        (fields,) = await self.stores.servers.redis.pipe([("HLEN", KEYS.relations(UserId(user)))])
         return int(fields)
 
 
@@ -161,7 +163,7 @@ class Unannounced:
     """Writes the truth, and leaves telling the caches to the test."""
 
     def __init__(self, stores: Stores) -> None:
-        self._edges = PostgresEdges(stores.postgres)
+        self._edges = PostgresEdges(stores.servers.postgres)
 
     async def follow(self, source: int, target: int) -> Decision:
         decision = await self._edges.change(as_pair(source, target), follow(PLENTY))
@@ -206,7 +208,7 @@ async def test_a_list_fill_that_a_change_overtook_is_thrown_away(
 ) -> None:
     await follows(bench.stores, (1, 2))
     await drain_all(bench.stores)
-    tables = GatedLists(bench.stores.postgres)
+    tables = GatedLists(bench.stores.servers.postgres)
     lists = cached_lists(bench, tables)
     tables.gate = Gate()
     owner = TWO if kind is not ListKind.FOLLOWERS else ONE
@@ -228,7 +230,7 @@ async def test_a_stretch_does_not_outlive_a_follower_in_it(
 ) -> None:
     await follows(bench.stores, *((fan, 1) for fan in range(2, 20)))
     await drain_all(bench.stores)
-    tables = GatedLists(bench.stores.postgres)
+    tables = GatedLists(bench.stores.servers.postgres)
     lists = cached_lists(bench, tables, most=3)
     await lists.pages(ListKind.FOLLOWERS, [ONE], Window(2), None)  # fills the head
     whole = (await tables.pages(ListKind.FOLLOWERS, [ONE], Window(20), None))[ONE].entries
@@ -256,7 +258,7 @@ async def test_a_stretch_does_not_outlive_a_follower_in_it(
 async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
     bench: Bench, drained: bool
 ) -> None:
-    tables = GatedProfiles(bench.stores.postgres)
+    tables = GatedProfiles(bench.stores.servers.postgres)
     counts = cached_counts(bench, tables)
     tables.gate = Gate()
     owner = TWO if drained else ONE
@@ -278,7 +280,7 @@ def cached_lists(
     redis: Redis | None = None,
     most: int = 5000,
 ) -> CachedLists:
-    redis = redis or bench.stores.redis
+    redis = redis or bench.stores.servers.redis
     own = own_writes(bench, pending, redis)
     stretches = RangeCache(redis, bench.leases, 500)
     return CachedLists(tables, own, stretches, KEYS, TTL_S, most)
@@ -288,12 +290,12 @@ def cached_counts(
     bench: Bench, tables: Profiles, pending: Pending | None = None, redis: Redis | None = None
 ) -> CountsOf:
     own = own_writes(bench, pending, redis)
-    return Totals(CachedProfiles(tables, own, KEYS, TTL_S))
+    return ProfileTotals(CachedProfiles(tables, own, KEYS, TTL_S))
 
 
 def own_writes(bench: Bench, pending: Pending | None, redis: Redis | None) -> OwnWrites:
-    pending = pending or PostgresPending(bench.stores.postgres)
-    return OwnWrites(pending, redis or bench.stores.redis, bench.leases, KEYS, TTL_S)
+    pending = pending or PostgresPending(bench.stores.servers.postgres)
+    return OwnWrites(pending, redis or bench.stores.servers.redis, bench.leases, KEYS, TTL_S)
 
 
 async def test_a_lease_that_another_one_took_later_lets_only_that_one_fill(bench: Bench) -> None:
@@ -325,15 +327,17 @@ async def test_updates_may_come_in_any_order_and_twice(
     if warm:
         await state(relations, user, other)
     changes = [await write.follow(1, 2), await write.unfollow(1, 2), await write.follow(1, 2)]
-    for lane in await bench.stores.outbox.dirty():
-        await bench.stores.outbox.apply(lane, 100)
+    for lane in await bench.stores.jobs.outbox.dirty():
+        await bench.stores.jobs.outbox.apply(lane, 100)
     if not warm:
         await state(relations, user, other)
     for step in (*order, *order):
         if side == "forward":
-            await bench.stores.caches.written(as_pair(1, 2), changes[step])
+            await bench.stores.caches.updates.written(as_pair(1, 2), changes[step])
         else:
-            await bench.stores.caches.applied([EdgeChange(as_pair(1, 2), changes[step].edge)])
+            await bench.stores.caches.updates.applied(
+                [EdgeChange(as_pair(1, 2), changes[step].edge)]
+            )
         if not warm or {2} <= set(order[: order.index(step) + 1]):
             assert await state(relations, user, other) == [(1, 0) if user == 1 else (0, 1)]
     assert await state(relations, user, other) == [(1, 0) if user == 1 else (0, 1)]
@@ -359,14 +363,14 @@ async def test_a_follow_from_before_the_fill_does_not_undo_an_unfollow(
     relations, _ = bench.relations()
     write = Unannounced(bench.stores)
     made, _undone = await write.follow(1, 2), await write.unfollow(1, 2)
-    for lane in await bench.stores.outbox.dirty():
-        await bench.stores.outbox.apply(lane, 100)
+    for lane in await bench.stores.jobs.outbox.dirty():
+        await bench.stores.jobs.outbox.apply(lane, 100)
     user, other = (1, 2) if side == "forward" else (2, 1)
     assert await state(relations, user, other) == [(0, 0)]
     if side == "forward":
-        await bench.stores.caches.written(as_pair(1, 2), made)
+        await bench.stores.caches.updates.written(as_pair(1, 2), made)
     else:
-        await bench.stores.caches.applied([EdgeChange(as_pair(1, 2), made.edge)])
+        await bench.stores.caches.updates.applied([EdgeChange(as_pair(1, 2), made.edge)])
     assert await state(relations, user, other) == [(0, 0)]
 
 
@@ -376,7 +380,7 @@ async def test_a_tombstone_from_before_the_fill_leaves_the_hash_alone(bench: Ben
     await write.follow(1, 2)
     undone = await write.unfollow(1, 2)
     await state(relations, 1, 2)
-    await bench.stores.caches.written(as_pair(1, 2), undone)
+    await bench.stores.caches.updates.written(as_pair(1, 2), undone)
     assert await state(relations, 1, 2) == [(0, 0)]
     assert tables.fills == 1
 
@@ -386,8 +390,8 @@ async def test_a_tombstone_outlives_the_follow_that_comes_after_it(bench: Bench)
     write = Unannounced(bench.stores)
     await state(relations, 1, 2)
     made, undone = await write.follow(1, 2), await write.unfollow(1, 2)
-    await bench.stores.caches.written(as_pair(1, 2), undone)
-    await bench.stores.caches.written(as_pair(1, 2), made)
+    await bench.stores.caches.updates.written(as_pair(1, 2), undone)
+    await bench.stores.caches.updates.written(as_pair(1, 2), made)
     assert await state(relations, 1, 2) == [(0, 0)]
     assert tables.fills == 1
 
@@ -416,23 +420,27 @@ class DrainsMeanwhile:
 
     async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
         await drain_all(self._stores)
-        return await PostgresPending(self._stores.postgres).of(users)
+        return await PostgresPending(self._stores.servers.postgres).of(users)
 
 
 async def test_the_writer_sees_a_follower_list_right_while_it_is_drained(bench: Bench) -> None:
     stores = bench.stores
-    assert (await stores.lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), None))[TWO].entries == ()
+    assert (await stores.reads.reader.read(None, PagesOf(ListKind.FOLLOWERS, [TWO], Window(5))))[
+        TWO
+    ].entries == ()
     await follows(stores, (1, 2))
-    lists = cached_lists(bench, PostgresLists(stores.postgres), DrainsMeanwhile(stores))
+    lists = cached_lists(bench, PostgresLists(stores.servers.postgres), DrainsMeanwhile(stores))
     page = (await lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE))[TWO]
     assert ids_of(page.entries) == [1]
 
 
 async def test_the_writer_sees_a_count_right_while_it_is_drained(bench: Bench) -> None:
     stores = bench.stores
-    assert (await Totals(stores.profiles).of([TWO], None))[TWO] == NO_COUNTS
+    assert (await Totals(stores.reads.reader).of([TWO], None))[TWO] == NO_COUNTS
     await follows(stores, (1, 2))
-    counts = cached_counts(bench, PostgresProfiles(stores.postgres), DrainsMeanwhile(stores))
+    counts = cached_counts(
+        bench, PostgresProfiles(stores.servers.postgres), DrainsMeanwhile(stores)
+    )
     assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
 
@@ -446,9 +454,9 @@ class DrainsBetween:
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         replies: list[Reply] = []
         for command in commands:
-            replies += await self._stores.redis.pipe([command])
+            replies += await self._stores.servers.redis.pipe([command])
             await drain_all(self._stores)
-            await self._stores.profiles.of(users(9), ONE)
+            await self._stores.reads.reader.read(ONE, ProfilesOf(users(9)))
         return replies
 
     def partly(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
@@ -469,10 +477,12 @@ class DrainsBetween:
 
 async def test_own_writes_are_read_before_the_list_though_in_one_pipeline(bench: Bench) -> None:
     stores = bench.stores
-    tables = PostgresLists(stores.postgres)
-    await stores.lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE)
+    tables = PostgresLists(stores.servers.postgres)
+    await stores.reads.reader.read(ONE, PagesOf(ListKind.FOLLOWERS, [TWO], Window(5)))
     await follows(stores, (1, 2))
-    await stores.lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE)  # remembers what is pending
+    await stores.reads.reader.read(
+        ONE, PagesOf(ListKind.FOLLOWERS, [TWO], Window(5))
+    )  # remembers what is pending
     lists = cached_lists(bench, tables, redis=DrainsBetween(stores))
     page = (await lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE))[TWO]
     assert ids_of(page.entries) == [1]
@@ -480,10 +490,10 @@ async def test_own_writes_are_read_before_the_list_though_in_one_pipeline(bench:
 
 async def test_own_writes_are_read_before_the_counts_though_in_one_pipeline(bench: Bench) -> None:
     stores = bench.stores
-    await Totals(stores.profiles).of([TWO], ONE)
+    await Totals(stores.reads.reader).of([TWO], ONE)
     await follows(stores, (1, 2))
-    await Totals(stores.profiles).of([TWO], ONE)  # remembers what is pending
-    tables = PostgresProfiles(stores.postgres)
+    await Totals(stores.reads.reader).of([TWO], ONE)  # remembers what is pending
+    tables = PostgresProfiles(stores.servers.postgres)
     counts = cached_counts(bench, tables, redis=DrainsBetween(stores))
     assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
@@ -492,7 +502,7 @@ class GatedCaches:
     """Keeps `Caches`, and waits before it tells them."""
 
     def __init__(self, stores: Stores) -> None:
-        self._caches = stores.caches
+        self._caches = stores.caches.updates
         self.gate = Gate()
         self.told = asyncio.Event()
 
@@ -510,7 +520,9 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
     relations, tables = bench.relations()
     assert await state(relations, 1, 2) == [(0, 0)]
     caches = GatedCaches(stores)
-    edges = AnnouncedEdges(PostgresEdges(stores.postgres), caches, stores.lanes, ShieldedTasks())
+    edges = AnnouncedEdges(
+        PostgresEdges(stores.servers.postgres), caches, stores.broker.lanes, ShieldedTasks()
+    )
     writer = asyncio.create_task(edges.change(as_pair(1, 2), follow(PLENTY)))
     await caches.gate.reached()
     writer.cancel()
@@ -530,10 +542,10 @@ async def test_a_process_that_ends_still_tells_the_caches_for_who_has_hung_up(
     seen, gate, send = bench.stores, Gate(), GuardedRedis.pipe
     relations, _ = bench.relations()
     assert await state(relations, 1, 2) == [(0, 0)]
-    assert (await seen.accounts.of([ONE]))[ONE].privacy == OPEN
+    assert (await seen.reads.reader.read(None, AccountsOf([ONE])))[ONE].privacy == OPEN
 
     async def held(redis: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
-        if redis is not seen.redis and any(command[0] == "UNLINK" for command in commands):
+        if redis is not seen.servers.redis and any(command[0] == "UNLINK" for command in commands):
             await gate.through()
         return await send(redis, commands)
 
@@ -543,11 +555,11 @@ async def test_a_process_that_ends_still_tells_the_caches_for_who_has_hung_up(
 
         async def write() -> None:
             if what == "an edge":
-                await ending.edges.change(as_pair(1, 2), follow(PLENTY))
+                await ending.writes.edges.change(as_pair(1, 2), follow(PLENTY))
             elif what == "settings":
-                await ending.accounts.set_privacy(ONE, PrivacyChange(protected=True))
+                await ending.writes.accounts.set_privacy(ONE, PrivacyChange(protected=True))
             else:
-                await ending.states.change(ONE, AccountState.DEACTIVATED)
+                await ending.writes.account_states.change(ONE, AccountState.DEACTIVATED)
 
         writer = asyncio.create_task(write())
         await gate.reached()
@@ -557,7 +569,7 @@ async def test_a_process_that_ends_still_tells_the_caches_for_who_has_hung_up(
     if what == "an edge":
         assert await state(relations, 1, 2) == [(1, 0)]
     else:
-        privacy = (await seen.accounts.of([ONE]))[ONE].privacy
+        privacy = (await seen.reads.reader.read(None, AccountsOf([ONE])))[ONE].privacy
         assert (privacy.protected, privacy.present) == (what == "settings", what == "settings")
 
 
@@ -588,7 +600,7 @@ class SharedLeases(Leases):
 async def test_many_who_miss_at_once_cost_one_fill(bench: Bench) -> None:
     await follows(bench.stores, (1, 2))
     readers = 40
-    leases = SharedLeases(bench.stores.redis, readers)
+    leases = SharedLeases(bench.stores.servers.redis, readers)
     relations, tables = bench.relations(leases)
     tables.gate = leases.all_asked
 
@@ -597,11 +609,11 @@ async def test_many_who_miss_at_once_cost_one_fill(bench: Bench) -> None:
         leases.filled.set()
         return found
 
-    before = bench.stores.postgres.statements
+    before = bench.stores.servers.postgres.statements
     found = await asyncio.gather(*(read() for _ in range(readers)))
     assert found == [[(1, 0), (0, 0)]] * readers
     assert (tables.fills, tables.plain) == (1, 0)
-    assert bench.stores.postgres.statements - before == 1
+    assert bench.stores.servers.postgres.statements - before == 1
 
 
 async def test_whoever_waits_in_vain_reads_the_tables_and_fills_nothing(bench: Bench) -> None:
@@ -738,7 +750,7 @@ class Cuttable:
         async with asyncio.timeout(DEADLINE_S):
             while True:
                 try:
-                    await self.stores.redis.ping()
+                    await self.stores.servers.redis.ping()
                 except Unavailable:
                     await asyncio.sleep(0.001)
                 else:
@@ -757,21 +769,26 @@ async def cuttable(storage_settings: StorageSettings, tmp_path: Path) -> AsyncIt
 
 async def everything(stores: Stores, viewer: int | None, *ids: int) -> object:
     seen = None if viewer is None else UserId(viewer)
-    lists = [await stores.lists.pages(kind, users(*ids), Window(9), seen) for kind in ListKind]
-    counts = await Totals(stores.profiles).of(users(*ids), seen)
+    lists = [
+        await stores.reads.reader.read(seen, PagesOf(kind, users(*ids), Window(9)))
+        for kind in ListKind
+    ]
+    counts = await Totals(stores.reads.reader).of(users(*ids), seen)
     checks = [Check(user, users(*ids)) for user in users(*ids)]
-    return lists, counts, await stores.relations.between(checks)
+    return lists, counts, await stores.reads.reader.read(None, RelationsOf(checks))
 
 
 async def test_what_redis_missed_is_forgotten_as_soon_as_it_is_back(cuttable: Cuttable) -> None:
     stores = cuttable.stores
     await everything(stores, 1, 1, 2)
     await cuttable.cable.cut()
-    decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
+    decision = await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.outcome is Outcome.FOLLOWED
     from_tables = await everything(stores, 1, 1, 2)
     assert ids_of(
-        (await stores.lists.pages(ListKind.FOLLOWING, [ONE], Window(9), None))[ONE].entries
+        (await stores.reads.reader.read(None, PagesOf(ListKind.FOLLOWING, [ONE], Window(9))))[
+            ONE
+        ].entries
     )
     await cuttable.returns()
     assert await everything(stores, 1, 1, 2) == from_tables  # and nothing has drained it
@@ -786,18 +803,18 @@ async def test_what_no_drain_mends_is_not_crowded_out(
     monkeypatch.setattr(connection, "PAID_AT_ONCE", 5)
     await follows(stores, (1, 2), (3, 2))
     await drain_all(stores)
-    assert (await stores.accounts.of([TWO]))[TWO].privacy == OPEN
-    assert (await Totals(stores.profiles).of([ONE], None))[ONE].following == 1
+    assert (await stores.reads.reader.read(None, AccountsOf([TWO])))[TWO].privacy == OPEN
+    assert (await Totals(stores.reads.reader).of([ONE], None))[ONE].following == 1
     await cuttable.cable.cut()
     await follows(stores, *((100, other) for other in range(101, 101 + most)))
-    await stores.accounts.set_privacy(TWO, PrivacyChange(protected=True))
-    await stores.states.change(TWO, AccountState.DEACTIVATED)
+    await stores.writes.accounts.set_privacy(TWO, PrivacyChange(protected=True))
+    await stores.writes.account_states.change(TWO, AccountState.DEACTIVATED)
     await follows(stores, *((200, other) for other in range(201, 201 + most)))
     await cuttable.returns()
-    account = (await stores.accounts.of([TWO]))[TWO]
+    account = (await stores.reads.reader.read(None, AccountsOf([TWO])))[TWO]
     assert account.privacy.protected
     assert not account.privacy.present
-    assert (await Totals(stores.profiles).of([ONE], None))[ONE].shown.following == 0
+    assert (await Totals(stores.reads.reader).of([ONE], None))[ONE].shown.following == 0
 
 
 async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(
@@ -869,13 +886,17 @@ async def test_reads_and_writes_go_on_when_redis_stops_under_them(
             assert found == expected
         await follows(stores, (1, 3))
         assert await everything(stores, 1, 1, 3) == await everything(stores, 1, 1, 3)
-        (page,) = (await stores.lists.pages(ListKind.FOLLOWING, [ONE], Window(9), None)).values()
+        (page,) = (
+            await stores.reads.reader.read(None, PagesOf(ListKind.FOLLOWING, [ONE], Window(9)))
+        ).values()
         assert ids_of(page.entries) == [3, 2]
     await cuttable.returns()
     await drain_all(stores)
-    (page,) = (await stores.lists.pages(ListKind.FRIENDS, [ONE], Window(9), None)).values()
+    (page,) = (
+        await stores.reads.reader.read(None, PagesOf(ListKind.FRIENDS, [ONE], Window(9)))
+    ).values()
     assert ids_of(page.entries) == [3, 2]
-    assert await Totals(stores.profiles).of([ONE], None) == {ONE: Counts(2, 2, 2)}
+    assert await Totals(stores.reads.reader).of([ONE], None) == {ONE: Counts(2, 2, 2)}
 
 
 @pytest.mark.parametrize("pooled", [False, True], ids=["one connection", "a pool"])
@@ -908,7 +929,7 @@ async def test_what_guards_a_key_lies_beside_it(bench: Bench) -> None:
     """They must share a slot of a Redis Cluster, or no script could touch them together."""
     keys = [KEYS.relations(ONE), KEYS.profile(ONE), KEYS.own_writes(ONE)]
     for key in keys:
-        slots = await bench.stores.redis.pipe(
+        slots = await bench.stores.servers.redis.pipe(
             [("CLUSTER", "KEYSLOT", name) for name in (key, lease(key), closing(key))]
         )
         assert len(set(slots)) == 1

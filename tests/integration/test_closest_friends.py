@@ -26,7 +26,7 @@ CLOSEST_FIRST = [4, 7, 2, 11, 10, 9, 8, 6, 5, 3]
 async def scope(stores: Stores) -> Scope:
     await follows(stores, *((1, friend) for friend in FRIENDS), *((f, 1) for f in FRIENDS))
     await drain_all(stores)
-    await stores.affinity.record({as_pair(1, other): r for other, r in CLOSENESS.items()})
+    await stores.jobs.affinity.record({as_pair(1, other): r for other, r in CLOSENESS.items()})
     return Scope(stores, ONE, Limits())
 
 
@@ -90,10 +90,12 @@ async def test_a_window_holds_what_lies_between_two_friends(
             assert await closest_friends(scope, window) == Page(kept, len(between) > size)
 
 
-async def test_a_page_goes_on_after_a_friend_who_is_none_any_more(scope: Scope) -> None:
+async def test_a_page_goes_on_after_a_friend_who_is_none_any_more(
+    scope: Scope, stores: Stores
+) -> None:
     last = (await closest(scope, 2)).entries[-1]
     assert ids_of([last]) == [7]
-    await unfollows(scope.stores, (1, 7))
+    await unfollows(stores, (1, 7))
     assert ids_of((await closest(scope, 3, last)).entries) == [2, 11, 10]
 
 
@@ -106,19 +108,19 @@ async def test_nobody_has_no_closest_friends(scope: Scope) -> None:
         await closest(Scope(scope.stores, None, Limits()), 3)
 
 
-async def test_a_page_costs_two_reads(scope: Scope) -> None:
+async def test_a_page_costs_two_reads(scope: Scope, stores: Stores) -> None:
     await closest(scope, 3)
-    stores = scope.stores
-    await stores.lanes.woken()
-    before = (stores.postgres.statements, stores.redis.round_trips)
+    await stores.broker.lanes.woken()
+    before = (stores.servers.postgres.statements, stores.servers.redis.round_trips)
     await closest(scope, 3)
-    assert stores.postgres.statements - before[0] == 1
-    assert stores.redis.round_trips - before[1] <= 2  # the viewer's own writes, and the list
+    assert stores.servers.postgres.statements - before[0] == 1
+    # The viewer's own writes, and the list.
+    assert stores.servers.redis.round_trips - before[1] <= 2
 
 
-async def test_a_position_says_nothing_of_closeness(scope: Scope) -> None:
+async def test_a_position_says_nothing_of_closeness(scope: Scope, stores: Stores) -> None:
     before = set((await closest(scope, 20)).entries)
-    await scope.stores.affinity.record({as_pair(1, 5): DEFAULT_SCALE.half_life_days * 1e3})
+    await stores.jobs.affinity.record({as_pair(1, 5): DEFAULT_SCALE.half_life_days * 1e3})
     after = (await closest(scope, 20)).entries
     assert ids_of(after[:1]) == [5]
     assert set(after) == before

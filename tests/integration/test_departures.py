@@ -12,6 +12,7 @@ from graph.account_state import AccountState
 from graph.counts import Counts
 from graph.edge import Flags, Kind, UserId
 from graph.lane import ALL_LANES
+from storage.ports import ProfilesOf
 from storage.postgres import absent_follower_counts, locks
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.bulk_load import bulk_load
@@ -34,15 +35,15 @@ LOOK_AT_EACH = 1_000_000
 
 async def totals(stores: Stores, followers_max: int = -1) -> Mapping[UserId, Counts]:
     """Of everybody, from the tables: by default as they are counted."""
-    found = await PostgresProfiles(stores.postgres, followers_max).of(PEOPLE, None)
+    found = await PostgresProfiles(stores.servers.postgres, followers_max).of(PEOPLE, None)
     return {user: profile.counts.shown for user, profile in found.items()}
 
 
 async def looked_up(stores: Stores) -> Mapping[UserId, Counts]:
     """What a look at each finds: an account that is not counted yet makes it necessary."""
-    await stores.postgres.fetch("INSERT INTO account (user_id, state) VALUES (99, 1)")
+    await stores.servers.postgres.fetch("INSERT INTO account (user_id, state) VALUES (99, 1)")
     found = await totals(stores, LOOK_AT_EACH)
-    await stores.postgres.fetch("DELETE FROM account WHERE user_id = 99")
+    await stores.servers.postgres.fetch("DELETE FROM account WHERE user_id = 99")
     return found
 
 
@@ -55,11 +56,11 @@ async def anything(stores: Stores, chance: random.Random) -> None:
         await edges(stores, {(one, other): (chance.choice(KINDS), flags)})
     elif what < 0.8:
         away = chance.choice([AccountState.ACTIVE, AccountState.DEACTIVATED])
-        await stores.states.change(one, away)
+        await stores.writes.account_states.change(one, away)
     elif what < 0.9:
-        await asyncio.gather(*map(stores.drain.lane, ALL_LANES))
+        await asyncio.gather(*map(stores.jobs.drain.lane, ALL_LANES))
     else:
-        await stores.absent_follower_counts.count_anew(1)
+        await stores.jobs.absent_follower_counts.count_anew(1)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -71,7 +72,7 @@ async def test_what_is_counted_is_what_a_look_at_each_finds(
         await anything(stores, chance)
     if seed % 3 == 0:
         gone = chance.choice(PEOPLE)
-        await stores.states.change(gone, AccountState.DELETED)
+        await stores.writes.account_states.change(gone, AccountState.DELETED)
         await count_departures(stores)
         while await erase(stores, gone):
             pass
@@ -103,23 +104,23 @@ async def test_a_turn_is_bounded_by_edges_and_who_follows_more_is_counted_alone(
     await edges(stores, {(a, b): Kind.FOLLOW for a, others in follows.items() for b in others})
     await drain_all(stores)
     for user in follows:
-        await stores.states.change(UserId(user), AccountState.DEACTIVATED)
-    turns = [(await stores.absent_follower_counts.count_anew(5)).accounts for _ in range(4)]
+        await stores.writes.account_states.change(UserId(user), AccountState.DEACTIVATED)
+    turns = [(await stores.jobs.absent_follower_counts.count_anew(5)).accounts for _ in range(4)]
     assert turns == [2, 1, 1, 0]
 
 
 async def test_two_do_not_count_at_once(stores: Stores) -> None:
-    await stores.states.change(PEOPLE[0], AccountState.DEACTIVATED)
-    async with stores.postgres.connection() as other, other.transaction():
+    await stores.writes.account_states.change(PEOPLE[0], AccountState.DEACTIVATED)
+    async with stores.servers.postgres.connection() as other, other.transaction():
         await other.row("SELECT pg_advisory_xact_lock($1, 0)", locks.DEPARTURES)
-        assert (await stores.absent_follower_counts.count_anew(5)).accounts == 0
-    assert (await stores.absent_follower_counts.count_anew(5)).accounts == 1
+        assert (await stores.jobs.absent_follower_counts.count_anew(5)).accounts == 0
+    assert (await stores.jobs.absent_follower_counts.count_anew(5)).accounts == 1
 
 
 async def test_until_they_are_counted_short_lists_are_looked_up(stores: Stores) -> None:
     await edges(stores, {(2, 1): Kind.FOLLOW, (3, 1): Kind.FOLLOW})
     await drain_all(stores)
-    await stores.states.change(UserId(2), AccountState.DEACTIVATED)
+    await stores.writes.account_states.change(UserId(2), AccountState.DEACTIVATED)
     assert (await totals(stores, 2))[PEOPLE[0]].followers == 1
     assert (await totals(stores, 1))[PEOPLE[0]].followers == 2, "of a long one the workers know"
     await count_departures(stores)
@@ -132,24 +133,28 @@ async def test_the_totals_of_long_lists_are_forgotten_when_they_are_counted(
     await edges(stores, {(2, 1): Kind.FOLLOW, (3, 1): Kind.FOLLOW})
     await drain_all(stores)
     strict = replace(
-        stores, absent_follower_counts=AbsentFollowerCounts(stores.postgres, followers_max=1)
+        stores,
+        jobs=replace(
+            stores.jobs,
+            absent_follower_counts=AbsentFollowerCounts(stores.servers.postgres, followers_max=1),
+        ),
     )
     key = Keys(storage_settings.space).profile(PEOPLE[0])
     for store, state, left in (
         (strict, AccountState.DEACTIVATED, 0),
         (stores, AccountState.ACTIVE, 1),  # the list is a short one
     ):
-        await stores.states.change(UserId(2), state)
-        await stores.profiles.of(PEOPLE[:1], None)
+        await stores.writes.account_states.change(UserId(2), state)
+        await stores.reads.reader.read(None, ProfilesOf(PEOPLE[:1]))
         assert await count_departures(store) == 1
-        assert await stores.redis.pipe([("EXISTS", key)]) == [left]
+        assert await stores.servers.redis.pipe([("EXISTS", key)]) == [left]
         assert await count_departures(store) == 0
 
 
 async def test_who_is_loaded_while_away_is_counted(
     stores: Stores, storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    await stores.states.change(UserId(2), AccountState.DEACTIVATED)
+    await stores.writes.account_states.change(UserId(2), AccountState.DEACTIVATED)
     await count_departures(stores)
     await bulk_load(storage_settings, write_edges(tmp_path / "edges.csv", [(2, 1, 5), (3, 1, 6)]))
     assert (await totals(stores))[PEOPLE[0]].followers == 1
@@ -162,18 +167,21 @@ async def test_a_wrong_count_is_found_and_mended(
     await edges(stores, {(2, 1): Kind.FOLLOW, (3, 1): Kind.WHISPER, (4, 1): Kind.REQUEST})
     await drain_all(stores)
     await asyncio.gather(
-        *(stores.states.change(UserId(user), AccountState.DEACTIVATED) for user in (2, 3, 4))
+        *(
+            stores.writes.account_states.change(UserId(user), AccountState.DEACTIVATED)
+            for user in (2, 3, 4)
+        )
     )
     await count_departures(stores)
     right = await totals(stores)
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "UPDATE follower_count SET absent_follows = 7, absent_whispers = 0, absent_requests = 2"
     )
     found = await verify(storage_settings, repair=True)
     assert [(drift.kind, drift.count) for drift in found.drifts] == [(DriftKind.ABSENT_COUNT, 3)]
     assert (await verify(storage_settings)).clean
     assert await totals(stores) == right
-    await stores.postgres.fetch("DELETE FROM follower WHERE from_user_id = 3")
+    await stores.servers.postgres.fetch("DELETE FROM follower WHERE from_user_id = 3")
     assert not (await verify(storage_settings, repair=True)).clean
     assert (await verify(storage_settings)).clean
     assert await totals(stores) == right

@@ -19,9 +19,8 @@ from graph.relation import followed
 from graph.transitions import follow, remove_follower, unfollow
 from storage import catch_up
 from storage import drain as draining
-from storage.ports import Check
+from storage.ports import Check, Consistency, PagesOf, RelationsOf
 from storage.postgres import locks
-from storage.postgres.profiles import PostgresProfiles
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.counts import Totals
@@ -48,8 +47,8 @@ async def worker(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
 async def assert_settled(stores: Stores) -> None:
     """Reverse rows mirror forward rows, counts equal rows, and nothing waits."""
     columns = "from_user_id, to_user_id, kind, flags, since, version"
-    forward = await stores.postgres.fetch(f"SELECT {columns} FROM following")
-    reverse = await stores.postgres.fetch(f"SELECT {columns} FROM follower")
+    forward = await stores.servers.postgres.fetch(f"SELECT {columns} FROM following")
+    reverse = await stores.servers.postgres.fetch(f"SELECT {columns} FROM follower")
     assert set(forward) == set(reverse)
     assert len(forward) == len(reverse)
     edges = {(source, target) for source, target, kind, *_ in forward if kind == 1}
@@ -62,15 +61,17 @@ async def assert_settled(stores: Stores) -> None:
         )
         for user in everybody
     }
-    assert await Totals(PostgresProfiles(stores.postgres)).of(users(*everybody), None) == expected
-    assert await stores.postgres.fetch("SELECT FROM outbox") == []
+    assert (
+        await Totals(stores.reads.reader, Consistency.ROWS).of(users(*everybody), None) == expected
+    )
+    assert await stores.servers.postgres.fetch("SELECT FROM outbox") == []
 
 
 async def toggle(stores: Stores, source: int, target: int) -> None:
     pair = as_pair(source, target)
-    made = await stores.edges.change(pair, follow(PLENTY))
+    made = await stores.writes.edges.change(pair, follow(PLENTY))
     if made.outcome is Outcome.ALREADY_FOLLOWING:
-        await stores.edges.change(pair, unfollow())
+        await stores.writes.edges.change(pair, unfollow())
 
 
 async def all_of(work: list[Coroutine[Any, Any, None]], at_once: int = 6) -> None:
@@ -87,8 +88,8 @@ async def all_of(work: list[Coroutine[Any, Any, None]], at_once: int = 6) -> Non
 async def drain_until(stores: Stores, over: asyncio.Event, most: int) -> None:
     """Drains one lane in small batches, again and again, as an eager worker does."""
     while not over.is_set():
-        applied = await stores.outbox.apply(LANE, most)
-        await stores.drain.publish(LANE, applied)
+        applied = await stores.jobs.outbox.apply(LANE, most)
+        await stores.jobs.drain.publish(LANE, applied)
 
 
 # Once, however often.
@@ -131,9 +132,9 @@ async def test_a_batch_takes_no_more_than_it_may_and_the_oldest_first(stores: St
     await follows(stores, *((fan, star) for fan in range(3000, 3010)))
     taken = []
     for _ in range(4):
-        applied = await stores.outbox.apply(LANE, 4)
+        applied = await stores.jobs.outbox.apply(LANE, 4)
         taken.append([change.pair.source for change in applied.changes])
-        await stores.outbox.acknowledge(LANE, applied.ids)
+        await stores.jobs.outbox.acknowledge(LANE, applied.ids)
     assert taken == [[3000, 3001, 3002, 3003], [3004, 3005, 3006, 3007], [3008, 3009], []]
 
 
@@ -142,12 +143,12 @@ async def test_what_was_applied_and_not_acknowledged_comes_again_beside_what_is_
 ) -> None:
     star = STARS[0]
     await follows(stores, (3000, star))
-    first = await stores.outbox.apply(LANE, 4)
+    first = await stores.jobs.outbox.apply(LANE, 4)
     await follows(stores, (3001, star))
-    both = await stores.outbox.apply(LANE, 4)
+    both = await stores.jobs.outbox.apply(LANE, 4)
     assert both.ids[:1] == first.ids
     assert [change.pair.source for change in both.changes] == [3000, 3001]
-    counts = await Totals(PostgresProfiles(stores.postgres)).of(users(star), None)
+    counts = await Totals(stores.reads.reader, Consistency.ROWS).of(users(star), None)
     assert counts[UserId(star)].followers == 2
 
 
@@ -157,10 +158,10 @@ async def test_a_busy_lane_gives_its_place_back_and_stays_dirty(
     monkeypatch.setattr(draining, "BATCH", 3)
     monkeypatch.setattr(draining, "BATCHES_MAX", 2)
     await follows(stores, *((fan, STARS[0]) for fan in range(3000, 3010)))
-    await stores.drain.lane(LANE)
-    assert (await stores.outbox.backlog()).waiting == 4
-    assert list(await stores.outbox.dirty()) == [LANE]
-    await stores.drain.lane(LANE)
+    await stores.jobs.drain.lane(LANE)
+    assert (await stores.jobs.outbox.backlog()).waiting == 4
+    assert list(await stores.jobs.outbox.dirty()) == [LANE]
+    await stores.jobs.drain.lane(LANE)
     await assert_settled(stores)
 
 
@@ -171,7 +172,7 @@ async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores
     await follows(stores, (2, 1), (1, 2))
     await drain_all(stores)
     await assert_settled(stores)
-    assert (await Totals(stores.profiles).of([TWO], None))[TWO] == Counts(1, 1, 1)
+    assert (await Totals(stores.reads.reader).of([TWO], None))[TWO] == Counts(1, 1, 1)
 
 
 # Killed anywhere.
@@ -179,9 +180,9 @@ async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores
 
 async def seen_by_others(stores: Stores, user: UserId, other: UserId) -> tuple[object, ...]:
     """What a stranger reads of one user: followers, their count, and a relation."""
-    pages = await stores.lists.pages(ListKind.FOLLOWERS, [user], Window(9), None)
-    counts = await Totals(stores.profiles).of([user], None)
-    ((relation,),) = await stores.relations.between([Check(user, [other])])
+    pages = await stores.reads.reader.read(None, PagesOf(ListKind.FOLLOWERS, [user], Window(9)))
+    counts = await Totals(stores.reads.reader).of([user], None)
+    ((relation,),) = await stores.reads.reader.read(None, RelationsOf([Check(user, [other])]))
     return ids_of(pages[user].entries), counts[user].followers, followed(relation.kinds)
 
 
@@ -191,10 +192,10 @@ async def test_what_a_worker_applied_and_never_published_is_published_by_the_nex
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
     await follows(stores, (1, 2))
     lane = lane_of(TWO)
-    await worker.outbox.apply(lane, 1000)  # and here it is killed
+    await worker.jobs.outbox.apply(lane, 1000)  # and here it is killed
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False), "the caches know nothing yet"
-    assert list(await stores.outbox.dirty()) == [lane]
-    await stores.drain.lane(lane)
+    assert list(await stores.jobs.outbox.dirty()) == [lane]
+    await stores.jobs.drain.lane(lane)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_settled(stores)
 
@@ -204,21 +205,21 @@ async def test_what_a_worker_published_and_never_acknowledged_is_published_again
 ) -> None:
     await follows(stores, (1, 2))
     lane = lane_of(TWO)
-    old = await worker.outbox.apply(lane, 1000)
-    await worker.caches.applied(old.changes)  # and here it is killed
+    old = await worker.jobs.outbox.apply(lane, 1000)
+    await worker.caches.updates.applied(old.changes)  # and here it is killed
     await unfollows(stores, (1, 2))
     await drain_all(stores)
-    await stores.caches.applied(old.changes)  # or it was only slow, and does it again
+    await stores.caches.updates.applied(old.changes)  # or it was only slow, and does it again
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
     await assert_settled(stores)
 
 
 async def test_an_acknowledgement_never_takes_what_was_not_applied(stores: Stores) -> None:
     await follows(stores, (1, 2))
-    (row,) = await stores.postgres.fetch("SELECT lane, id FROM outbox")
-    await stores.outbox.acknowledge(row["lane"], [row["id"]])
-    await stores.outbox.acknowledge(Lane((row["lane"] + 1) % LANES), [row["id"]])
-    assert (await stores.outbox.backlog()).waiting == 1
+    (row,) = await stores.servers.postgres.fetch("SELECT lane, id FROM outbox")
+    await stores.jobs.outbox.acknowledge(row["lane"], [row["id"]])
+    await stores.jobs.outbox.acknowledge(Lane((row["lane"] + 1) % LANES), [row["id"]])
+    assert (await stores.jobs.outbox.backlog()).waiting == 1
     await drain_all(stores)
     await assert_settled(stores)
 
@@ -231,7 +232,7 @@ async def test_a_drain_that_is_cancelled_anywhere_changes_nothing_twice(
         await toggle(stores, 3000, star)
         await toggle(stores, star, 3000)
         await toggle(stores, 3000 + turn, star)
-        task = asyncio.create_task(worker.drain.lane(LANE))
+        task = asyncio.create_task(worker.jobs.drain.lane(LANE))
         for _ in range(3 * turn):
             await asyncio.sleep(0)
         task.cancel()
@@ -248,9 +249,9 @@ async def test_without_redis_changes_are_applied_and_wait_to_be_published(
     lane = lane_of(TWO)
     async with open_stores(replace(storage_settings, redis_url="unix:///nowhere.sock")) as alone:
         with pytest.raises(Unavailable):
-            await alone.drain.lane(lane)
+            await alone.jobs.drain.lane(lane)
         assert await seen_by_others(alone, TWO, ONE) == ([1], 1, True)
-    assert list(await stores.outbox.dirty()) == [lane]
+    assert list(await stores.jobs.outbox.dirty()) == [lane]
     await drain_all(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([1], 1, True)
     await assert_settled(stores)
@@ -266,9 +267,9 @@ async def test_without_redis_a_writer_sees_past_more_than_a_batch_that_waits(
     nowhere = replace(storage_settings, redis_url="unix:///nowhere.sock")
     async with open_stores(nowhere) as alone:
         await follows(alone, *((fan, star) for fan in range(3000, 3010)))
-        removed = await alone.edges.change(as_pair(star, 3009), remove_follower())
+        removed = await alone.writes.edges.change(as_pair(star, 3009), remove_follower())
         assert removed.outcome is Outcome.FOLLOWER_REMOVED
-        pages = await alone.lists.pages(ListKind.FOLLOWERS, [star], Window(20), star)
+        pages = await alone.reads.reader.read(star, PagesOf(ListKind.FOLLOWERS, [star], Window(20)))
         assert sorted(ids_of(pages[star].entries)) == list(range(3000, 3009))
 
 
@@ -280,19 +281,19 @@ async def test_caches_that_are_away_hold_up_neither_lanes_nor_events(
     star, fans = UserId(STARS[0]), range(3000, 3008)
     arrived = ([*reversed(fans)], len(fans), True)
     assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
-    cursor = await stores.events.open(star)
+    cursor = await stores.broker.events.open(star)
     nowhere = replace(storage_settings, cache_url="unix:///nowhere.sock")
     async with open_stores(nowhere) as alone:
         await follows(alone, *((fan, star) for fan in fans))
         await drain_all(alone)
         assert await seen_by_others(alone, star, UserId(3000)) == arrived
-        told = (await alone.events.after(star, cursor, 99)).entries
+        told = (await alone.broker.events.after(star, cursor, 99)).events
         assert [one.event.source for one in told] == [*fans]
-        assert (await alone.outbox.backlog()).waiting == len(fans)
+        assert (await alone.jobs.outbox.backlog()).waiting == len(fans)
     assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
     await sweep(stores)
     assert await seen_by_others(stores, star, UserId(3000)) == arrived
-    assert (await stores.events.after(star, told[-1].cursor, 99)).entries == []
+    assert (await stores.broker.events.after(star, told[-1].cursor, 99)).events == []
     await assert_settled(stores)
 
 
@@ -305,18 +306,18 @@ async def test_a_change_that_comes_late_is_ignored_where_a_newer_one_stands(
     await follows(stores, (2, 1))
     await drain_all(stores)
     await follows(stores, (1, 2))
-    (late,) = await stores.postgres.fetch(
+    (late,) = await stores.servers.postgres.fetch(
         "DELETE FROM outbox RETURNING lane, from_user_id, to_user_id, since, version, kind, flags,"
         " friends"
     )
     await unfollows(stores, (1, 2))
-    await stores.drain.lane(lane_of(TWO))
-    await stores.postgres.fetch(
+    await stores.jobs.drain.lane(lane_of(TWO))
+    await stores.servers.postgres.fetch(
         "INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         *late,
     )
-    assert list(await stores.outbox.dirty()) == [lane_of(TWO)]
+    assert list(await stores.jobs.outbox.dirty()) == [lane_of(TWO)]
     await drain_all(stores)
     await assert_settled(stores)
     assert await seen_by_others(stores, TWO, ONE) == ([], 0, False)
@@ -326,7 +327,7 @@ async def test_changes_of_one_batch_may_lie_in_the_wrong_order(stores: Stores) -
     await follows(stores, (1, 2))
     await unfollows(stores, (1, 2))
     await follows(stores, (1, 2), (2, 1))
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "UPDATE outbox o SET version = s.version, kind = s.kind, since = s.since"
         " FROM (SELECT version, kind, since, row_number() OVER (ORDER BY id DESC) AS place"
         "       FROM outbox WHERE to_user_id = 2) s"
@@ -346,11 +347,11 @@ async def test_a_friendship_made_and_ended_before_a_drain_never_counts_below_zer
     await follows(stores, (2, 1))  # waits
     await unfollows(stores, (1, 2))
     for viewer in (None, ONE, TWO):
-        counts = await Totals(PostgresProfiles(stores.postgres)).of([ONE, TWO], viewer)
+        counts = await Totals(stores.reads.reader, Consistency.ROWS).of([ONE, TWO], viewer)
         assert counts[ONE].friends == 0
         assert counts[TWO].friends >= 0
     await drain_all(stores)
-    assert await Totals(stores.profiles).of([ONE], None) == {ONE: Counts(0, 1, 0)}
+    assert await Totals(stores.reads.reader).of([ONE], None) == {ONE: Counts(0, 1, 0)}
     await assert_settled(stores)
 
 
@@ -364,7 +365,7 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
     try:
         async with connection.transaction():
             await connection.execute("SELECT pg_advisory_xact_lock($1, $2)", locks.LANE, LANE)
-            held = asyncio.create_task(stores.drain.lane(LANE))
+            held = asyncio.create_task(stores.jobs.drain.lane(LANE))
 
             async def it_waits() -> bool:
                 return bool(
@@ -377,9 +378,9 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
                 )
 
             await until(it_waits)
-            await stores.drain.lane(lane_of(UserId(other)))
+            await stores.jobs.drain.lane(lane_of(UserId(other)))
             star, reached = UserId(STARS[0]), UserId(other)
-            counts = await Totals(stores.profiles).of([star, reached], None)
+            counts = await Totals(stores.reads.reader).of([star, reached], None)
             assert not held.done()
             assert (counts[star], counts[reached].followers) == (NO_COUNTS, 1)
         async with asyncio.timeout(DEADLINE_S):
@@ -393,14 +394,14 @@ async def test_the_sweep_wakes_lanes_whose_job_was_lost(stores: Stores) -> None:
     await follows(stores, (3000, STARS[0]), (3000, 1))
 
     async def everything_is_queued() -> bool:
-        return await stores.lanes.queued() == 2
+        return await stores.broker.lanes.queued() == 2
 
     await until(everything_is_queued)
-    await stores.redis.pipe([("FLUSHDB",)])
-    assert await stores.lanes.queued() == 0
+    await stores.servers.redis.pipe([("FLUSHDB",)])
+    assert await stores.broker.lanes.queued() == 0
     await sweep(stores)
     await until(everything_is_queued)
-    assert (await stores.outbox.backlog()).waiting == 2
+    assert (await stores.jobs.outbox.backlog()).waiting == 2
 
 
 async def test_the_sweep_drains_by_itself_what_has_waited_too_long(
@@ -413,13 +414,15 @@ async def test_the_sweep_drains_by_itself_what_has_waited_too_long(
 
 
 async def test_a_backlog_knows_how_long_its_oldest_change_has_waited(stores: Stores) -> None:
-    backlog = await stores.outbox.backlog()
+    backlog = await stores.jobs.outbox.backlog()
     assert (backlog.waiting, backlog.oldest_s) == (0, 0)
     await follows(stores, (1, 2), (1, 3))
-    await stores.postgres.fetch("UPDATE outbox SET version = version - 90000000 WHERE to_user_id=3")
-    backlog = await stores.outbox.backlog()
+    await stores.servers.postgres.fetch(
+        "UPDATE outbox SET version = version - 90000000 WHERE to_user_id=3"
+    )
+    backlog = await stores.jobs.outbox.backlog()
     assert backlog.waiting == 2
     assert 90 <= backlog.oldest_s < 90 + DEADLINE_S
-    waited = await stores.outbox.dirty()
+    waited = await stores.jobs.outbox.dirty()
     assert 90 <= waited[lane_of(UserId(3))] < 90 + DEADLINE_S
     assert waited.keys() == {lane_of(TWO), lane_of(UserId(3))}

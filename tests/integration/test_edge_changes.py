@@ -59,9 +59,9 @@ async def test_the_same_follow_that_came_first_makes_this_one_a_repeat(
     stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
 ) -> None:
     before_it_is_written(lambda: follows(stores, (1, 2)))
-    decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
+    decision = await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.outcome is Outcome.ALREADY_FOLLOWING
-    assert (await stores.outbox.backlog()).waiting == 1
+    assert (await stores.jobs.outbox.backlog()).waiting == 1
 
 
 async def test_a_tombstone_that_came_first_is_an_older_version(
@@ -73,7 +73,7 @@ async def test_a_tombstone_that_came_first_is_an_older_version(
 
     before_it_is_written(twice)
     rule = Asked(follow(PLENTY))
-    decision = await stores.edges.change(as_pair(1, 2), rule)
+    decision = await stores.writes.edges.change(as_pair(1, 2), rule)
     assert decision.outcome is Outcome.FOLLOWED
     assert decision.steps
     assert [before.edge.version > 0 for before in rule.about] == [False, True]
@@ -84,7 +84,7 @@ async def test_a_follow_back_that_came_first_makes_friends(
     stores: Stores, before_it_is_written: Callable[[Meanwhile], None]
 ) -> None:
     before_it_is_written(lambda: follows(stores, (2, 1)))
-    decision = await stores.edges.change(as_pair(1, 2), follow(PLENTY))
+    decision = await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.steps
     assert decision.steps[0].friends == 1
 
@@ -94,9 +94,9 @@ async def test_a_limit_that_was_reached_meanwhile_holds(
 ) -> None:
     await follows(stores, (1, 3))
     before_it_is_written(lambda: follows(stores, (1, 4)))
-    decision = await stores.edges.change(as_pair(1, 2), follow(2))
+    decision = await stores.writes.edges.change(as_pair(1, 2), follow(2))
     assert decision.outcome is Outcome.FOLLOWING_LIMIT_REACHED
-    assert (await stores.outbox.backlog()).waiting == 2
+    assert (await stores.jobs.outbox.backlog()).waiting == 2
 
 
 async def test_what_an_actor_does_to_others_meanwhile_is_no_reason_to_ask_again(
@@ -110,9 +110,9 @@ async def test_what_an_actor_does_to_others_meanwhile_is_no_reason_to_ask_again(
 
     before_it_is_written(others)
     rule = Asked(follow(4))
-    assert (await stores.edges.change(as_pair(1, 2), rule)).outcome is Outcome.FOLLOWED
+    assert (await stores.writes.edges.change(as_pair(1, 2), rule)).outcome is Outcome.FOLLOWED
     assert len(rule.about) == 1
-    row = await stores.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
+    row = await stores.servers.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
     assert row is not None
     assert row["follows"] == 3
 
@@ -120,7 +120,7 @@ async def test_what_an_actor_does_to_others_meanwhile_is_no_reason_to_ask_again(
 async def test_many_follows_of_one_actor_at_once_never_pass_the_limit(stores: Stores) -> None:
     limit = 7
     decisions = await asyncio.gather(
-        *(stores.edges.change(as_pair(1, other), follow(limit)) for other in range(2, 42))
+        *(stores.writes.edges.change(as_pair(1, other), follow(limit)) for other in range(2, 42))
     )
     made = [one for one in decisions if one.outcome is Outcome.FOLLOWED]
     assert len(made) == limit
@@ -138,5 +138,5 @@ async def test_a_change_that_never_comes_first_gives_up(
     monkeypatch.setattr(edges, "_written", never)
     rule = Asked(follow(PLENTY))
     with pytest.raises(Overloaded):
-        await stores.edges.change(as_pair(1, 2), rule)
+        await stores.writes.edges.change(as_pair(1, 2), rule)
     assert len(rule.about) == edges.TRIES

@@ -17,10 +17,9 @@ from graph.receipt import Request
 from graph.transitions import among_active, block, decline_request, end_mute, follow, mute
 from storage import erasure
 from storage.erasure import Erasure, Turn
-from storage.ports import Edges
+from storage.ports import AccountsOf, Edges, FeedBatch
 from storage.postgres.drift import DriftKind
 from storage.postgres.verify import verify
-from storage.redis.events import Batch
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.counts import Totals
@@ -67,17 +66,17 @@ def at_once(stores: Stores) -> Erasure:
 
 def eraser(stores: Stores, edges: Edges | None = None, in_flight_s: float = 0.0) -> Erasure:
     return Erasure(
-        edges or stores.edges,
-        stores.erasures,
-        stores.drain,
-        stores.caches,
-        stores.affinity,
+        edges or stores.writes.edges,
+        stores.jobs.erasures,
+        stores.jobs.drain,
+        stores.caches.updates,
+        stores.jobs.affinity,
         in_flight_s,
     )
 
 
 async def delete(stores: Stores, user: UserId = GONE) -> None:
-    assert await stores.states.change(user, AccountState.DELETED) is Outcome.DELETED
+    assert await stores.writes.account_states.change(user, AccountState.DELETED) is Outcome.DELETED
 
 
 async def turns(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[Turn]:
@@ -93,15 +92,15 @@ async def turns(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[Tu
 
 
 async def left(stores: Stores, user: UserId = GONE) -> list[str]:
-    return [row[0] for row in await stores.postgres.fetch(LEFT, user)]
+    return [row[0] for row in await stores.servers.postgres.fetch(LEFT, user)]
 
 
 async def test_nothing_is_left_of_a_deleted_account(
     stores: Stores, storage_settings: StorageSettings, at_once: Erasure
 ) -> None:
     await edges(stores, AROUND)
-    await stores.edges.change(as_pair(8, GONE), mute())
-    await stores.affinity.record({as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0})
+    await stores.writes.edges.change(as_pair(8, GONE), mute())
+    await stores.jobs.affinity.record({as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0})
     await drain_all(stores)
     assert await left(stores)
     await delete(stores)
@@ -110,14 +109,16 @@ async def test_nothing_is_left_of_a_deleted_account(
     assert await left(stores) == []
     report = await verify(storage_settings)
     assert report.clean, report.drifts
-    counts = await Totals(stores.profiles).of([UserId(u) for u in (1, 2, 3, 4, 5, 6, 8, 9)], None)
+    counts = await Totals(stores.reads.reader).of(
+        [UserId(u) for u in (1, 2, 3, 4, 5, 6, 8, 9)], None
+    )
     assert counts[UserId(1)].numbers[:3] == counts[UserId(2)].numbers[:3] == (1, 1, 1)
     assert not any(any(counts[UserId(u)].numbers) for u in (3, 4, 5, 6, 8, 9))
-    (status,) = (await stores.states.of([GONE])).values()
+    (status,) = (await stores.writes.account_states.of([GONE])).values()
     assert status.state is AccountState.DELETED
     assert status.deletion
     assert (status.deletion.edges_left, bool(status.deletion.finished_at)) == (0, True)
-    assert GONE not in await stores.absences.now(), "nobody need look out for it any more"
+    assert GONE not in await stores.reads.absences.now(), "nobody need look out for it any more"
 
 
 async def test_what_a_deleted_account_said_is_kept_by_nobody(
@@ -125,17 +126,17 @@ async def test_what_a_deleted_account_said_is_kept_by_nobody(
 ) -> None:
     monkeypatch.setattr("storage.postgres.erasures.RECEIPTS", 2)
     for other in (1, 2, 3, 4, 5):
-        await stores.accounts.set_privacy(UserId(other), PrivacyChange(protected=True))
-        await stores.edges.change(as_pair(GONE, other), follow(PLENTY, message="Please!"))
+        await stores.writes.accounts.set_privacy(UserId(other), PrivacyChange(protected=True))
+        await stores.writes.edges.change(as_pair(GONE, other), follow(PLENTY, message="Please!"))
     for other in (1, 2, 3):
-        await stores.edges.change(as_pair(other, GONE), decline_request(), noting(uuid4()))
-    await stores.edges.change(as_pair(4, GONE), block(PLENTY), noting(uuid4()))
-    await stores.edges.change(as_pair(4, 5), follow(PLENTY, message="And me!"))
-    await stores.edges.change(as_pair(5, 4), decline_request(), noting(uuid4()))
+        await stores.writes.edges.change(as_pair(other, GONE), decline_request(), noting(uuid4()))
+    await stores.writes.edges.change(as_pair(4, GONE), block(PLENTY), noting(uuid4()))
+    await stores.writes.edges.change(as_pair(4, 5), follow(PLENTY, message="And me!"))
+    await stores.writes.edges.change(as_pair(5, 4), decline_request(), noting(uuid4()))
     await delete(stores)
     await turns(stores, at_once)
     assert await left(stores) == []
-    kept = await stores.postgres.fetch("SELECT messages FROM receipt ORDER BY actor_id")
+    kept = await stores.servers.postgres.fetch("SELECT messages FROM receipt ORDER BY actor_id")
     assert [row["messages"] for row in kept] == [None] * 4 + [[None, "And me!"]]
 
 
@@ -156,19 +157,19 @@ TOLD: dict[int, list[str]] = {
 async def test_each_end_hears_of_an_erasure_what_it_saw(stores: Stores, at_once: Erasure) -> None:
     await edges(stores, AROUND)
     await drain_all(stores)
-    opened = {user: await stores.events.open(UserId(user)) for user in TOLD}
+    opened = {user: await stores.broker.events.open(UserId(user)) for user in TOLD}
     await delete(stores)
     await turns(stores, at_once)
     await drain_all(stores)
     for user, cursor in opened.items():
-        batch = await stores.events.after(UserId(user), cursor, 20)
+        batch = await stores.broker.events.after(UserId(user), cursor, 20)
         assert not batch.lost
         assert sorted(heard_of(batch, UserId(user))) == TOLD[user]
 
 
-def heard_of(batch: Batch, viewer: UserId) -> list[str]:
+def heard_of(batch: FeedBatch, viewer: UserId) -> list[str]:
     """What a viewer is told of some events, in three words each, whoever else tells it again."""
-    events = {one.event.id: one.event for one in batch.entries}.values()
+    events = {one.event.id: one.event for one in batch.events}.values()
     return [
         f"{heard.name} {event.source} {event.target}"
         for event in events
@@ -213,7 +214,7 @@ async def test_it_may_be_killed_after_any_step_and_goes_on(
     await delete(stores)
     kills = 0
     for _ in range(200):
-        killed = eraser(stores, Stopping(stores.edges, 1))
+        killed = eraser(stores, Stopping(stores.writes.edges, 1))
         try:
             ended = await killed.turn(GONE)
         except StopError:
@@ -246,7 +247,7 @@ async def test_two_workers_may_erase_the_same_account(
 async def test_a_follower_whose_lane_lags_is_not_missed(stores: Stores, at_once: Erasure) -> None:
     await follows(stores, (1, GONE))
     await delete(stores)
-    assert await stores.outbox.dirty()
+    assert await stores.jobs.outbox.dirty()
     assert await at_once.turn(GONE) is Turn.MORE
     await turns(stores, at_once)
     await drain_all(stores)
@@ -265,7 +266,7 @@ async def test_what_was_decided_before_is_not_written_after(stores: Stores) -> N
             return follow(PLENTY)(replace(before, present=True, deleted=False))
         return among_active(follow(PLENTY))(before)
 
-    decision = await stores.edges.change(as_pair(1, GONE), decided_before)
+    decision = await stores.writes.edges.change(as_pair(1, GONE), decided_before)
     assert (decision.outcome, asked) == (Outcome.NOT_ALLOWED, 2)
     assert await left(stores) == []
 
@@ -279,11 +280,11 @@ async def test_it_is_not_finished_while_a_write_may_be_under_way(stores: Stores)
     assert await patient.turn(GONE) is Turn.WAIT
     # A statement that had begun before the account was deleted.
     await edges(stores, {(2, GONE): (Kind.NONE, Flags.PLAIN)})
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "UPDATE following SET kind = 1 WHERE from_user_id = 2 AND to_user_id = $1", GONE
     )
-    await stores.postgres.fetch("UPDATE outbox SET kind = 1 WHERE from_user_id = 2")
-    await stores.postgres.fetch("UPDATE following_count SET follows = 1 WHERE user_id = 2")
+    await stores.servers.postgres.fetch("UPDATE outbox SET kind = 1 WHERE from_user_id = 2")
+    await stores.servers.postgres.fetch("UPDATE following_count SET follows = 1 WHERE user_id = 2")
     assert await patient.turn(GONE) is Turn.MORE
     await drain_all(stores)
     assert await patient.turn(GONE) is Turn.WAIT
@@ -293,19 +294,19 @@ async def test_it_is_not_finished_while_a_write_may_be_under_way(stores: Stores)
 
 async def test_a_timed_mute_of_a_deleted_account_does_not_stop_the_clock(stores: Stores) -> None:
     await follows(stores, (1, GONE))
-    await stores.edges.change(as_pair(1, GONE), mute(Millis(1)))
+    await stores.writes.edges.change(as_pair(1, GONE), mute(Millis(1)))
     await drain_all(stores)
     await delete(stores)
-    decision = await stores.edges.change(as_pair(1, GONE), end_mute())
+    decision = await stores.writes.edges.change(as_pair(1, GONE), end_mute())
     assert decision.outcome is Outcome.UNMUTED
-    assert not await stores.mutes.over(10)
+    assert not await stores.jobs.mutes.over(10)
 
 
 async def test_drift_is_left_to_a_repair_and_told(
     stores: Stores, storage_settings: StorageSettings, at_once: Erasure
 ) -> None:
-    await stores.postgres.fetch("INSERT INTO follower VALUES ($1, 1, 1, 1, 1)", GONE)
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch("INSERT INTO follower VALUES ($1, 1, 1, 1, 1)", GONE)
+    await stores.servers.postgres.fetch(
         "INSERT INTO follower_count (user_id, follows) VALUES ($1, 1)", GONE
     )
     await delete(stores)
@@ -320,9 +321,9 @@ async def test_what_is_left_of_an_erased_account_is_found_and_erased_again(
     await delete(stores)
     assert await turns(stores, at_once) == [Turn.DONE]
     await edges(stores, {(2, 3): Kind.FOLLOW})
-    await stores.postgres.fetch("UPDATE account SET state = 0 WHERE user_id = $1", GONE)
+    await stores.servers.postgres.fetch("UPDATE account SET state = 0 WHERE user_id = $1", GONE)
     await edges(stores, {(1, GONE): Kind.FOLLOW})
-    await stores.postgres.fetch("UPDATE account SET state = 2 WHERE user_id = $1", GONE)
+    await stores.servers.postgres.fetch("UPDATE account SET state = 2 WHERE user_id = $1", GONE)
     await drain_all(stores)
     (drift,) = (await verify(storage_settings)).drifts
     assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(GONE),))
@@ -340,13 +341,13 @@ async def test_nothing_comes_back_after_an_erasure(
     await delete(stores)
     await turns(stores, at_once)
     ranks = {as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0, as_pair(1, 2): 5.0}
-    assert await stores.affinity.record(ranks) == {as_pair(1, 2)}
+    assert await stores.jobs.affinity.record(ranks) == {as_pair(1, 2)}
     change, key = PrivacyChange(protected=True), Request(GONE, uuid4(), b"asked")
-    saved = await stores.accounts.set_privacy(GONE, change, key, Pace(60, 10))
+    saved = await stores.writes.accounts.set_privacy(GONE, change, key, Pace(60, 10))
     assert saved.outcome is Outcome.ACCOUNT_NOT_ACTIVE
-    saved = await stores.accounts.set_following_limit(GONE, 5)
+    saved = await stores.writes.accounts.set_following_limit(GONE, 5)
     assert saved.outcome is Outcome.ACCOUNT_DELETED
-    assert (await stores.accounts.of([GONE]))[GONE].following_limit is None
+    assert (await stores.reads.reader.read(None, AccountsOf([GONE])))[GONE].following_limit is None
     assert await left(stores) == []
     assert (await verify(storage_settings)).clean
 
@@ -374,7 +375,7 @@ async def test_whatever_came_back_is_found_and_erased_again(
     await delete(stores)
     await turns(stores, at_once)
     assert (await verify(storage_settings)).clean
-    await stores.postgres.fetch(returned)
+    await stores.servers.postgres.fetch(returned)
     (drift,) = (await verify(storage_settings, repair=True)).drifts
     assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(GONE),))
     assert await turns(stores, at_once) == [Turn.DONE]
@@ -390,7 +391,7 @@ async def test_a_worker_takes_some_turns_and_gives_its_place_back(
     await drain_all(stores)
     await delete(stores)
     assert await erase(stores, GONE)
-    (status,) = (await stores.states.of([GONE])).values()
+    (status,) = (await stores.writes.account_states.of([GONE])).values()
     assert status.deletion
     assert status.deletion.edges_left == 7 - 4
     assert not await erase(stores, GONE), "nothing is left, but something may be under way"
@@ -402,27 +403,27 @@ async def test_unfinished_deletions_are_found_and_queued_once(stores: Stores) ->
     await delete(stores, UserId(51))
     for _ in range(2):
         await wake_erasures(stores)
-        assert await stores.lanes.queued() == 2
+        assert await stores.broker.lanes.queued() == 2
 
 
 async def test_writing_goes_on_while_a_star_is_erased(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     """Of two thousand followers: others follow meanwhile, and nobody waits for the whole of it."""
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "INSERT INTO following (from_user_id, to_user_id, kind, flags, since, version) "
         "SELECT u, $1, 1, 0, u, 1 FROM generate_series(1000, 2999) u",
         GONE,
     )
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "INSERT INTO follower (to_user_id, from_user_id, kind, flags, since, version) "
         "SELECT to_user_id, from_user_id, kind, flags, since, version FROM following"
     )
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "INSERT INTO following_count (user_id, follows) "
         "SELECT u, 1 FROM generate_series(1000, 2999) u"
     )
-    await stores.postgres.fetch(
+    await stores.servers.postgres.fetch(
         "INSERT INTO follower_count (user_id, follows) VALUES ($1, 2000)", GONE
     )
     await delete(stores)

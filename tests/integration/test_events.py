@@ -7,13 +7,14 @@ from itertools import pairwise
 
 import pytest
 
+from graph.cursor import checked_feed_cursor
 from graph.edge import Flags, Kind, Millis, UserId, Version
 from graph.errors import BadCursor, Unavailable
 from graph.event import Event
 from graph.lane import LANES, Lane, lane_of
 from storage.ports import EdgeChange
 from storage.redis.connection import Debt
-from storage.redis.events import RedisEvents, checked_cursor
+from storage.redis.events import RedisEvents
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
@@ -35,7 +36,7 @@ async def scant(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
 async def log(stores: Stores, user: UserId = SEVEN) -> list[Event]:
     """What the change feed holds of the changes towards a user."""
     key = f"kith:public:events:{lane_of(user)}"
-    (entries,) = await stores.redis.pipe([("XRANGE", key, "-", "+")])
+    (entries,) = await stores.servers.redis.pipe([("XRANGE", key, "-", "+")])
     events = [event_in(dict(zip(fields[::2], fields[1::2], strict=True))) for _, fields in entries]
     return [event for event in events if event.target == user]
 
@@ -80,15 +81,15 @@ async def test_a_drain_that_dies_before_the_acknowledgement_tells_again(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, (1, 7))
-    applied = await stores.outbox.apply(LANE, 100)
+    applied = await stores.jobs.outbox.apply(LANE, 100)
 
     async def dies(*_: object) -> None:
         raise Unavailable("PostgreSQL")
 
     with monkeypatch.context() as patched:
-        patched.setattr(stores.outbox, "acknowledge", dies)
+        patched.setattr(stores.jobs.outbox, "acknowledge", dies)
         with pytest.raises(Unavailable):
-            await stores.drain.publish(LANE, applied)
+            await stores.jobs.drain.publish(LANE, applied)
     await drain_all(stores)
     first, again = await log(stores)
     assert first.id == again.id
@@ -98,7 +99,7 @@ async def test_what_the_log_did_not_take_is_not_acknowledged(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await follows(stores, (1, 7))
-    applied = await stores.outbox.apply(LANE, 100)
+    applied = await stores.jobs.outbox.apply(LANE, 100)
 
     async def refuses(*_: object) -> None:
         raise Unavailable("Redis")
@@ -106,17 +107,17 @@ async def test_what_the_log_did_not_take_is_not_acknowledged(
     with monkeypatch.context() as patched:
         patched.setattr(RedisEvents, "publish", refuses)
         with pytest.raises(Unavailable):
-            await stores.drain.publish(LANE, applied)
-    assert list(await stores.outbox.dirty()) == [LANE]
+            await stores.jobs.drain.publish(LANE, applied)
+    assert list(await stores.jobs.outbox.dirty()) == [LANE]
     await drain_all(stores)
     assert len(await log(stores)) == 1
 
 
 async def test_the_log_says_who_acted_and_what_was_before(stores: Stores) -> None:
     await follows(stores, (1, 7))
-    ((edge,),) = [await stores.postgres.fetch("SELECT version FROM outbox")]
+    ((edge,),) = [await stores.servers.postgres.fetch("SELECT version FROM outbox")]
     assert edge["version"]
-    await stores.postgres.fetch("UPDATE outbox SET by_target = true, former = 3")
+    await stores.servers.postgres.fetch("UPDATE outbox SET by_target = true, former = 3")
     await drain_all(stores)
     (event,) = await log(stores)
     assert (event.actor, event.before, event.after) == (7, Kind.REQUEST, Kind.FOLLOW)
@@ -124,19 +125,19 @@ async def test_the_log_says_who_acted_and_what_was_before(stores: Stores) -> Non
 
 async def test_the_log_is_trimmed_by_length_and_by_age(scant: Stores) -> None:
     changes = await some_changes(scant, 400)
-    await scant.events.publish(LANE, changes, now_ms=0)
+    await scant.broker.events.publish(LANE, changes, now_ms=0)
     assert 100 <= len(await log(scant)) <= 250
     in_a_year = int(changes[0].edge.version / 1000) + 366 * 86_400_000
-    await scant.events.publish(LANE, changes[:1], now_ms=in_a_year)
+    await scant.broker.events.publish(LANE, changes[:1], now_ms=in_a_year)
     assert len(await log(scant)) <= 100
 
 
 async def test_how_far_back_the_log_reaches_is_measured(gateway: Gateway, stores: Stores) -> None:
-    await stores.events.publish(LANE, await some_changes(stores, 3), 0)
+    await stores.broker.events.publish(LANE, await some_changes(stores, 3), 0)
     key = f"kith:public:events:{LANE}"
-    ((first, _), *_), _ = await stores.redis.pipe([("XRANGE", key, "-", "+"), ("DEL", key)])
+    ((first, _), *_), _ = await stores.servers.redis.pipe([("XRANGE", key, "-", "+"), ("DEL", key)])
     an_hour_before = int(first.split(b"-")[0]) - 3_600_000
-    await stores.redis.pipe([("XADD", key, f"{an_hour_before}-0", "id", "old")])
+    await stores.servers.redis.pipe([("XADD", key, f"{an_hour_before}-0", "id", "old")])
     ages = re.findall(
         r'kith_events_oldest_seconds\{lane="(\d)"\} (\S+)',
         (await gateway.http.get("/metrics")).text,
@@ -149,52 +150,52 @@ async def test_how_far_back_the_log_reaches_is_measured(gateway: Gateway, stores
 async def test_nothing_is_kept_for_whoever_never_listened(stores: Stores) -> None:
     await follows(stores, (1, 7))
     await drain_all(stores)
-    assert (await stores.redis.pipe([("EXISTS", "kith:public:feed:7")])) == [0]
+    assert (await stores.servers.redis.pipe([("EXISTS", "kith:public:feed:7")])) == [0]
 
 
 async def test_a_feed_is_kept_from_its_opening_on_for_a_limited_time(stores: Stores) -> None:
-    cursor = await stores.events.open(SEVEN)
-    assert cursor == await stores.events.open(SEVEN)
+    cursor = await stores.broker.events.open(SEVEN)
+    assert cursor == await stores.broker.events.open(SEVEN)
     await follows(stores, (1, 7), (7, 2))
     await drain_all(stores)
-    batch = await stores.events.after(SEVEN, cursor, 10)
-    told = {one.event for one in batch.entries}
+    batch = await stores.broker.events.after(SEVEN, cursor, 10)
+    told = {one.event for one in batch.events}
     assert {event.ends for event in told} == {(1, 7), (7, 2)}
     assert told == {*await log(stores), *await log(stores, UserId(2))}, "the same as in the log"
     assert not batch.more
     assert not batch.lost
-    (lives_s,) = await stores.redis.pipe([("TTL", "kith:public:feed:7")])
+    (lives_s,) = await stores.servers.redis.pipe([("TTL", "kith:public:feed:7")])
     assert 86_000 < lives_s <= 86_400
-    again = await stores.events.after(SEVEN, batch.cursor, 10)
-    assert (again.entries, again.cursor, again.lost) == ([], batch.cursor, False)
+    again = await stores.broker.events.after(SEVEN, batch.cursor, 10)
+    assert (again.events, again.cursor, again.lost) == ([], batch.cursor, False)
 
 
 async def test_a_feed_is_read_in_batches_without_a_gap(stores: Stores) -> None:
-    cursor = await stores.events.open(SEVEN)
-    await stores.events.publish(LANE, await some_changes(stores, 25), 0)
+    cursor = await stores.broker.events.open(SEVEN)
+    await stores.broker.events.publish(LANE, await some_changes(stores, 25), 0)
     heard = []
-    batch = await stores.events.after(SEVEN, cursor, 10)
+    batch = await stores.broker.events.after(SEVEN, cursor, 10)
     while True:
-        heard += [one.event.source for one in batch.entries]
+        heard += [one.event.source for one in batch.events]
         if not batch.more:
             break
-        batch = await stores.events.after(SEVEN, batch.cursor, 10)
+        batch = await stores.broker.events.after(SEVEN, batch.cursor, 10)
     assert heard == list(range(1000, 1025))
 
 
 async def test_whoever_lags_behind_a_trimmed_feed_is_told_so(scant: Stores) -> None:
-    cursor = await scant.events.open(SEVEN)
-    await scant.events.publish(LANE, await some_changes(scant, 400), 0)
-    batch = await scant.events.after(SEVEN, cursor, 10)
+    cursor = await scant.broker.events.open(SEVEN)
+    await scant.broker.events.publish(LANE, await some_changes(scant, 400), 0)
+    batch = await scant.broker.events.after(SEVEN, cursor, 10)
     assert batch.lost
-    assert not batch.entries
-    assert (await scant.events.after(SEVEN, batch.cursor, 10)).lost is False
+    assert not batch.events
+    assert (await scant.broker.events.after(SEVEN, batch.cursor, 10)).lost is False
 
 
 async def test_every_command_names_one_key_and_the_bell_is_last(stores: Stores) -> None:
     """So each finds its own node of a cluster, and whoever is woken finds what there is."""
     sent = Recorder(stores)
-    events = RedisEvents(sent, stores.events._keys, stores.events._kept)
+    events = RedisEvents(sent, stores.broker.events._keys, stores.broker.events._kept)
     await events.open(SEVEN)
     await events.publish(LANE, await some_changes(stores, 3), 0)
     await events.after(SEVEN, "1-1", 10)
@@ -210,16 +211,16 @@ def test_the_lanes_of_the_log_are_those_of_the_outbox() -> None:
 
 
 def test_a_cursor_is_a_place_in_a_stream() -> None:
-    assert checked_cursor("after", "1763700000000-7") == "1763700000000-7"
+    assert checked_feed_cursor("after", "1763700000000-7") == "1763700000000-7"
     for text in ("", "-", "1", "1-1-1", "1-1\n", f"1-{2**64}"):
         with pytest.raises(BadCursor):
-            checked_cursor("after", text)
+            checked_feed_cursor("after", text)
 
 
 async def some_changes(stores: Stores, count: int) -> list[EdgeChange]:
     """As many users who begin to follow user 7, not yet drained anywhere else."""
     await follows(stores, (999, 7))
-    (change,) = (await stores.outbox.apply(LANE, 10)).changes
+    (change,) = (await stores.jobs.outbox.apply(LANE, 10)).changes
     return [replace(change, pair=as_pair(1000 + n, 7)) for n in range(count)]
 
 
@@ -227,7 +228,7 @@ class Recorder:
     """Keeps what is sent on its way to Redis."""
 
     def __init__(self, stores: Stores) -> None:
-        self._redis = stores.redis
+        self._redis = stores.servers.redis
         self.pipelines: list[Sequence[Command]] = []
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:

@@ -21,12 +21,12 @@ from graph.relation import STRANGERS
 from resolvers.relations import between
 from resolvers.scope import Limits, Scope
 from storage.hot.memory import Memory, opened_memory
-from storage.ports import Check, Lists, ProfiledLists, ProfiledPages, Relations
+from storage.ports import Check, Consistency, PagesOf, ProfilesOf
 from storage.settings import StorageSettings
-from storage.stores import Stores, open_stores
-from tests.support.counts import CountsOf, Totals
+from storage.stores import Stores, open_stores, reader_of, tables_of
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.support.readers import Reading
 from tests.support.redis_proxy import Cable, cable_to
 from tests.support.valkey import own_valkey
 from tests.support.waiting import until
@@ -46,17 +46,15 @@ class Remembering:
     stores: Stores
     memory: Memory
     cable: Cable
-    relations: Relations
-    lists: Lists
-    counts: CountsOf
+    reading: Reading
 
     async def everything(self, user: UserId, viewer: UserId | None = None) -> list[Any]:
         """All that is told of one user."""
         pages = [
-            (await self.lists.pages(kind, [user], Window(5), viewer))[user] for kind in ListKind
+            (await self.reading.pages(kind, [user], Window(5), viewer))[user] for kind in ListKind
         ]
-        relations = await self.relations.between([Check(user, users(1, 2, 3, 4, 5))])
-        return [*pages, (await self.counts.of([user], viewer))[user], relations]
+        relations = await self.reading.relations([Check(user, users(1, 2, 3, 4, 5))])
+        return [*pages, (await self.reading.counts([user], viewer))[user], relations]
 
     async def warm(self, *remembered: UserId, viewer: UserId | None = None) -> None:
         """Everything about these users is in memory, and Redis knows the viewer."""
@@ -67,8 +65,8 @@ class Remembering:
 
     async def round_trips(self) -> tuple[int, int]:
         """Of the caches, and of memory, after the wake-ups of all writes until now."""
-        await self.stores.lanes.woken()
-        return self.stores.redis.round_trips, self.memory.redis.round_trips
+        await self.stores.broker.lanes.woken()
+        return self.stores.servers.redis.round_trips, self.memory.redis.round_trips
 
     @property
     def hits(self) -> int:
@@ -86,14 +84,15 @@ async def remembering(
     async with cable_to(settings.redis_url, folder) as (cable, url):
         memory = Memory(replace(settings, redis_url=url))
         try:
-            yield Remembering(
-                stores,
-                memory,
-                cable,
-                memory.relations(stores.relations),
-                memory.lists(stores.lists),
-                Totals(memory.profiles(stores.profiles)),
+            reading = Reading(
+                reader_of(
+                    settings,
+                    stores.servers.redis,
+                    tables_of(stores.servers.postgres),
+                    memory,
+                )
             )
+            yield Remembering(stores, memory, cable, reading)
         finally:
             await memory.close()
 
@@ -122,11 +121,11 @@ async def test_what_is_remembered_costs_one_ping_for_what_may_have_been_hidden(
     fresh = await reader.everything(ONE)
     await reader.memory.copied()
     before = await reader.round_trips()
-    statements = reader.stores.postgres.statements
+    statements = reader.stores.servers.postgres.statements
     assert await reader.everything(ONE) == fresh
     after = await reader.round_trips()
     assert (after[0] - before[0], after[1] - before[1]) == (0, 1)
-    assert reader.stores.postgres.statements == statements
+    assert reader.stores.servers.postgres.statements == statements
     assert reader.hits == 5
 
 
@@ -135,7 +134,7 @@ async def test_a_viewer_pays_one_round_trip_for_what_is_remembered(reader: Remem
     await drain_all(reader.stores)
     await reader.warm(ONE, TWO, viewer=THREE)
     before = await reader.round_trips()
-    assert await reader.counts.of([ONE, TWO], THREE) == {
+    assert await reader.reading.counts([ONE, TWO], THREE) == {
         ONE: Counts(1, 0, 0),
         TWO: Counts(0, 1, 0),
     }
@@ -149,15 +148,20 @@ async def test_a_hot_users_page_is_told_from_memory_to_those_who_are_not_hot(
     await follows(reader.stores, (2, 1), (3, 1))
     await drain_all(reader.stores)
     await reader.warm(ONE)
-    caches, fans = reader.stores.profiled_lists, users(11, 12, 13)
+    fans = users(11, 12, 13)
 
-    async def seen_by(fan: UserId, lists: ProfiledLists) -> ProfiledPages:
-        return await lists.pages(ListKind.FOLLOWERS, [ONE], Window(5), fan, [ONE, fan])
+    async def seen_by(fan: UserId, consistency: Consistency) -> Any:
+        return await reader.reading.reader.read(
+            fan,
+            PagesOf(ListKind.FOLLOWERS, [ONE], Window(5)),
+            ProfilesOf([ONE, fan]),
+            consistency=consistency,
+        )
 
-    expected = [await seen_by(fan, caches) for fan in fans]
+    expected = [await seen_by(fan, Consistency.FRESH) for fan in fans]
     before = await reader.round_trips()
-    hits, lists = reader.hits, reader.memory.profiled_lists(caches)
-    assert [await seen_by(fan, lists) for fan in fans] == expected
+    hits = reader.hits
+    assert [await seen_by(fan, Consistency.CACHED) for fan in fans] == expected
     after = await reader.round_trips()
     assert (after[0] - before[0], after[1] - before[1]) == (0, len(fans))
     assert reader.hits - hits == 2 * len(fans), "of the page, and of its owner's profile"
@@ -166,11 +170,11 @@ async def test_a_hot_users_page_is_told_from_memory_to_those_who_are_not_hot(
 async def test_a_viewer_is_not_answered_in_parts(reader: Remembering) -> None:
     await reader.warm(ONE, viewer=THREE)
     hits, round_trips = reader.hits, reader.memory.redis.round_trips
-    assert await reader.counts.of([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
+    assert await reader.reading.counts([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
     await reader.memory.copied()
     assert reader.hits == hits
     assert reader.memory.redis.round_trips - round_trips == 1, "the copy of the other, no more"
-    assert await reader.counts.of([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
+    assert await reader.reading.counts([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
     assert reader.hits == hits + 2
 
 
@@ -188,10 +192,10 @@ async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
     if drained:
         await drain_all(reader.stores)
         # Redis says again that nothing is pending: somebody has asked it elsewhere.
-        await reader.stores.profiles.of([TWO], ONE)
+        await reader.stores.reads.reader.read(ONE, ProfilesOf([TWO]))
     stale = (await heads(reader, TWO, None))[1]
     assert stale == [], "memory should not have heard of it"
-    asked = asyncio.gather(reader.counts.of([ONE, TWO], ONE), heads(reader, TWO, ONE))
+    asked = asyncio.gather(reader.reading.counts([ONE, TWO], ONE), heads(reader, TWO, ONE))
     await asyncio.sleep(0)
     await (reader.cable.mend() if news == "late" else reader.cable.cut())
     counts, (following, followers, friends) = await asked
@@ -207,14 +211,16 @@ async def test_nobody_is_told_that_an_account_is_open_once_it_is_not(
     """It was hidden through another gateway."""
     await reader.warm(ONE, viewer=THREE)
     reader.cable.silence()
-    hidden = (await reader.stores.accounts.set_privacy(ONE, PrivacyChange(protected=True))).account
-    profiles = reader.memory.profiles(reader.stores.profiles)
-    accounts = reader.memory.accounts(reader.stores.accounts)
-    lists = reader.memory.profiled_lists(reader.stores.profiled_lists)
+    hidden = (
+        await reader.stores.writes.accounts.set_privacy(ONE, PrivacyChange(protected=True))
+    ).account
+    reading = reader.reading
     asked = asyncio.gather(
-        profiles.of([ONE], viewer),
-        accounts.of([ONE]),
-        lists.pages(ListKind.FOLLOWING, [ONE], Window(5), viewer, [ONE]),
+        reading.profiles([ONE], viewer),
+        reading.accounts([ONE]),
+        reading.reader.read(
+            viewer, PagesOf(ListKind.FOLLOWING, [ONE], Window(5)), ProfilesOf([ONE])
+        ),
     )
     await asyncio.sleep(0)
     await (reader.cable.mend() if news == "late" else reader.cable.cut())
@@ -229,8 +235,9 @@ async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering)
     await follows(reader.stores, (1, 2))
     await drain_all(reader.stores)
     ahead, alone = Check(ONE, [TWO]), Check(TWO, [ONE])
-    assert await reader.relations.between([ahead, alone]) == [[STRANGERS], [STRANGERS]]
-    stores = replace(reader.stores, relations=reader.relations, unremembered=reader.stores)
+    assert await reader.reading.relations([ahead, alone]) == [[STRANGERS], [STRANGERS]]
+    reads = replace(reader.stores.reads, reader=reader.reading.reader)
+    stores = replace(reader.stores, reads=reads)
     scope = Scope(stores, ONE, Limits())
     for checks in ([ahead], [alone], [ahead, alone, Check(THREE, [TWO, ONE])]):
         told = await between(scope, checks)
@@ -243,7 +250,7 @@ async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering)
 
 async def heads(reader: Remembering, user: UserId, viewer: UserId | None) -> list[list[int]]:
     pages: list[Page] = [
-        (await reader.lists.pages(kind, [user], Window(5), viewer))[user] for kind in ListKind
+        (await reader.reading.pages(kind, [user], Window(5), viewer))[user] for kind in ListKind
     ]
     return [ids_of(page.entries) for page in pages]
 
@@ -307,7 +314,7 @@ async def _is(fact: bool) -> bool:
 @pytest.mark.parametrize("how", ["FLUSHDB", "deleted", "lost its time"])
 async def test_what_redis_forgets_is_forgotten(reader: Remembering, how: str) -> None:
     await reader.warm(ONE)
-    redis = reader.stores.redis
+    redis = reader.stores.servers.redis
     (keys,) = await redis.pipe([("KEYS", "kith:*")])
     await redis.pipe(
         {
@@ -332,7 +339,7 @@ async def test_a_whale_is_never_believed(storage_settings: StorageSettings, tmp_
             await drain_all(stores)
             await reader.memory.caught_up()
             for _ in range(2):
-                (told,) = await reader.relations.between([Check(ONE, users(*fans))])
+                (told,) = await reader.reading.relations([Check(ONE, users(*fans))])
                 await reader.memory.copied()
                 assert [bool(relation.kinds) for relation in told] == [
                     index < grown for index in range(len(fans))
@@ -346,19 +353,19 @@ async def test_a_server_that_may_not_tell_is_never_remembered(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     allowed = ("resetpass", "nopass", "on", "~*", "&*", "+@all", "-client|tracking")
-    await stores.redis.pipe([("ACL", "SETUSER", "mute", *allowed)])
+    await stores.servers.redis.pipe([("ACL", "SETUSER", "mute", *allowed)])
     try:
         url = urlunsplit(urlsplit(storage_settings.redis_url)._replace(netloc="mute:any@"))
         async with open_stores(hot(replace(storage_settings, redis_url=url))) as muted:
-            assert muted.memory is not None
+            assert muted.caches.local is not None
             for turn in range(3):
-                await muted.profiles.of([ONE], TWO if turn else None)
-                await muted.memory.copied()
+                await muted.reads.reader.read(TWO if turn else None, ProfilesOf([ONE]))
+                await muted.caches.local.copied()
             with pytest.raises(Unavailable):
-                await muted.memory.caught_up()
-            assert muted.memory.figures()["profile"].entries == 0
+                await muted.caches.local.caught_up()
+            assert muted.caches.local.figures()["profile"].entries == 0
     finally:
-        await stores.redis.pipe([("ACL", "DELUSER", "mute")])
+        await stores.servers.redis.pipe([("ACL", "DELUSER", "mute")])
 
 
 def test_memory_can_be_off(storage_settings: StorageSettings) -> None:
@@ -430,12 +437,12 @@ async def test_nobody_is_shown_an_account_that_is_gone_whatever_is_remembered(
 
         for _ in range(3):
             before = [await both(viewer) for viewer in (None, 1, 2)]
-        await stores.states.change(THREE, state)
+        await stores.writes.account_states.change(THREE, state)
         for viewer, (was, _) in zip((None, 1, 2), before, strict=True):
             assert named(was, 3)
             assert not named((await both(viewer))[0], 3)
             await until(partial(same, viewer))
-        await stores.states.change(THREE, AccountState.ACTIVE)
+        await stores.writes.account_states.change(THREE, AccountState.ACTIVE)
         for viewer, (was, _) in zip((None, 1, 2), before, strict=True):
             await until(partial(same, viewer))
             back = (await both(viewer))[0]

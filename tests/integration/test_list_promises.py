@@ -47,7 +47,7 @@ async def test_a_walk_through_an_own_list_sees_every_entry_once_in_order(
         walked: list[Position] = []
         window = Window(size, backward=backward)
         while True:
-            page = (await stores.own_lists.pages(kind, users(1), window))[UserId(1)]
+            page = (await stores.reads.own_lists.pages(kind, users(1), window))[UserId(1)]
             walked = [*page.entries, *walked] if backward else [*walked, *page.entries]
             if not page.more:
                 break
@@ -62,7 +62,7 @@ async def test_a_walk_through_an_own_list_sees_every_entry_once_in_order(
 
 async def test_own_lists_of_many_are_read_at_once(stores: Stores) -> None:
     await everything(stores)
-    found = await stores.own_lists.pages(OwnListKind.BLOCKED, users(1, 3, 7, 99), Window(2))
+    found = await stores.reads.own_lists.pages(OwnListKind.BLOCKED, users(1, 3, 7, 99), Window(2))
     assert [len(page.entries) for page in found.values()] == [2, 1, 1, 0]
     assert [page.more for page in found.values()] == [True, False, False, False]
 
@@ -70,7 +70,7 @@ async def test_own_lists_of_many_are_read_at_once(stores: Stores) -> None:
 async def followed(
     stores: Stores, kind: Side, owner: int, by: int, whispers: Whispers
 ) -> Sequence[int]:
-    found = await stores.overlaps.followed(kind, users(owner, 99), UserId(by), whispers)
+    found = await stores.reads.overlaps.followed(kind, users(owner, 99), UserId(by), whispers)
     assert found[UserId(99)] == []
     return ids_of(found[UserId(owner)])
 
@@ -96,13 +96,13 @@ async def test_blocks_are_counted_in_every_kind_of_list(stores: Stores) -> None:
     await edges(stores, {(9, 2): Kind.BLOCK, (3, 9): Kind.BLOCK, (9, 4): Kind.BLOCK})
     await drain_all(stores)
     for kind, blocked_counts in zip(ListKind, (2, 2, 1), strict=True):
-        found = await stores.overlaps.blocked_counts(kind, users(1, 7), UserId(9))
+        found = await stores.reads.overlaps.blocked_counts(kind, users(1, 7), UserId(9))
         assert found == {1: blocked_counts, 7: 0}
 
 
 async def test_notes_are_of_the_edges_that_have_one(stores: Stores) -> None:
     until = Millis(2_000_000_000_000)
-    await stores.edges.change(as_pair(1, 2), mute(until))
-    await stores.edges.change(as_pair(1, 3), follow(PLENTY))
+    await stores.writes.edges.change(as_pair(1, 2), mute(until))
+    await stores.writes.edges.change(as_pair(1, 3), follow(PLENTY))
     pairs = [Pair(UserId(1), UserId(other)) for other in (2, 3, 4)]
-    assert await stores.edge_notes.of(pairs) == {pairs[0]: EdgeNote(None, until)}
+    assert await stores.reads.edge_notes.of(pairs) == {pairs[0]: EdgeNote(None, until)}

@@ -7,7 +7,7 @@ import pytest
 
 from graph.edge import MAX_USER_ID, Millis, UserId
 from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
-from storage.ports import Lists
+from storage.cache.tables import Lists
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import PostgresPending
 from storage.redis import packing
@@ -63,7 +63,7 @@ class Shelf:
 
     def lists(self, tables: Lists, most: int = MOST, stretch: int = 0) -> CachedLists:
         leases = Leases(self.redis, 60_000, 0)
-        pending = PostgresPending(self.stores.postgres)
+        pending = PostgresPending(self.stores.servers.postgres)
         own = OwnWrites(pending, self.redis, leases, KEYS, 60)
         return CachedLists(tables, own, RangeCache(self.redis, leases, stretch), KEYS, 3600, most)
 
@@ -198,7 +198,7 @@ async def test_an_audit_finds_a_stretch_that_is_wrong(shelf: Shelf, backward: bo
     stores = shelf.stores
     await follows(stores, *((fan, OWNER) for fan in range(2, 20)))
     await drain_all(stores)
-    tables = PostgresLists(stores.postgres)
+    tables = PostgresLists(stores.servers.postgres)
     whole = (await tables.pages(ListKind.FOLLOWERS, [OWNER], Window(20), None))[OWNER].entries
     lists = shelf.lists(tables, most=3, stretch=8)
     ends = {"before": whole[-4]} if backward else {"after": whole[4]}
@@ -206,10 +206,10 @@ async def test_an_audit_finds_a_stretch_that_is_wrong(shelf: Shelf, backward: bo
     key = beyond(KEYS.entries(ListKind.FOLLOWERS, OWNER))
 
     async def wrong() -> list[str]:
-        return [wrong async for batch in stores.audit.batches() for wrong in batch.wrong]
+        return [wrong async for batch in stores.caches.audit.batches() for wrong in batch.wrong]
 
     assert key not in await wrong()
-    await stores.postgres.fetch("DELETE FROM follower WHERE from_user_id = $1", whole[8][1])
+    await stores.servers.postgres.fetch("DELETE FROM follower WHERE from_user_id = $1", whole[8][1])
     assert key in await wrong()
 
 

@@ -67,9 +67,9 @@ async def test_what_waits_for_a_worker_is_told_as_what_it_was(earlier: StorageSe
     applied = await migrate.migrate(earlier.database_url, earlier.space)
     assert applied[0] == "0005_relationship"
     async with open_stores(earlier) as stores:
-        cursor = await stores.events.open(SEVEN)
+        cursor = await stores.broker.events.open(SEVEN)
         await drain_all(stores)
-        heard = (await stores.events.after(SEVEN, cursor, 10)).entries
+        heard = (await stores.broker.events.after(SEVEN, cursor, 10)).events
         assert [_said(one.event) for one in heard] == [
             (2, "FOLLOWED"),
             (1, "UNFOLLOWED"),
@@ -77,7 +77,7 @@ async def test_what_waits_for_a_worker_is_told_as_what_it_was(earlier: StorageSe
             (3, "UNFOLLOWED"),
             (3, "FOLLOWED"),
         ]
-        assert await Totals(stores.profiles).of([SEVEN], None) == {SEVEN: Counts(0, 2, 0)}
+        assert await Totals(stores.reads.reader).of([SEVEN], None) == {SEVEN: Counts(0, 2, 0)}
     report = await verify(earlier)
     assert report.clean, report.drifts
     assert await migrate.migrate(earlier.database_url, earlier.space) == []

@@ -7,7 +7,7 @@ import pytest
 
 from graph.edge import Flags, Millis, UserId
 from graph.transitions import mute
-from storage.ports import Check
+from storage.ports import Check, RelationsOf
 from storage.stores import Stores
 from tests.support.graphs import as_pair, follows
 from workers import mutes
@@ -20,14 +20,14 @@ def later(seconds: float) -> Millis:
 
 async def muted(stores: Stores) -> set[int]:
     """Whom user 1 mutes."""
-    rows = await stores.postgres.fetch(
+    rows = await stores.servers.postgres.fetch(
         f"SELECT to_user_id FROM following WHERE from_user_id = 1 AND flags & {Flags.MUTED:d} <> 0"
     )
     return {row["to_user_id"] for row in rows}
 
 
 async def mutes_of(stores: Stores) -> int:
-    row = await stores.postgres.row("SELECT mutes FROM following_count WHERE user_id = 1")
+    row = await stores.servers.postgres.row("SELECT mutes FROM following_count WHERE user_id = 1")
     assert row is not None
     return int(row["mutes"])
 
@@ -35,11 +35,13 @@ async def mutes_of(stores: Stores) -> int:
 async def test_only_mutes_whose_time_has_passed_end(stores: Stores) -> None:
     await follows(stores, (1, 2))
     for other, until in ((2, later(-1)), (3, later(-5)), (4, later(60)), (5, None)):
-        await stores.edges.change(as_pair(1, other), mute(until))
+        await stores.writes.edges.change(as_pair(1, other), mute(until))
     assert await end_mutes(stores) == 2
     assert await muted(stores) == {4, 5}
     assert await mutes_of(stores) == 2
-    (relation,) = (await stores.relations.between([Check(UserId(1), [UserId(2)])]))[0]
+    (relation,) = (
+        await stores.reads.reader.read(None, RelationsOf([Check(UserId(1), [UserId(2)])]))
+    )[0]
     assert relation.kind == 1, "who was followed still is"
     assert await end_mutes(stores) == 0
 
@@ -50,7 +52,7 @@ async def test_many_end_in_batches_and_no_more_at_once_than_are_bearable(
     monkeypatch.setattr(mutes, "BATCH", 3)
     monkeypatch.setattr(mutes, "BATCHES_MAX", 2)
     for other in range(2, 12):
-        await stores.edges.change(as_pair(1, other), mute(later(-other)))
+        await stores.writes.edges.change(as_pair(1, other), mute(later(-other)))
     assert await end_mutes(stores) == 6
     assert await muted(stores) == {2, 3, 4, 5}, "those that passed last"
     assert await end_mutes(stores) == 4
@@ -58,6 +60,6 @@ async def test_many_end_in_batches_and_no_more_at_once_than_are_bearable(
 
 async def test_two_workers_end_a_mute_once(stores: Stores) -> None:
     for other in range(2, 12):
-        await stores.edges.change(as_pair(1, other), mute(later(-1)))
+        await stores.writes.edges.change(as_pair(1, other), mute(later(-1)))
     assert sum(await asyncio.gather(end_mutes(stores), end_mutes(stores))) == 10
     assert await mutes_of(stores) == 0

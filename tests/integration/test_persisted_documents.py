@@ -70,7 +70,7 @@ async def test_it_is_known_to_every_gateway_and_read_once(
     async with running_gateway(storage_settings) as other:
         assert "data" in (await ask(other, persisted(WHO))).json()
         async with open_stores(storage_settings) as stores:
-            await stores.redis.pipe([("FLUSHDB",)])
+            await stores.servers.redis.pipe([("FLUSHDB",)])
         assert "data" in (await ask(other, persisted(WHO))).json()
     async with running_gateway(storage_settings) as third:
         refused(await ask(third, persisted(WHO)), 200, "PERSISTED_QUERY_NOT_FOUND")
@@ -188,7 +188,7 @@ async def test_what_cannot_be_run_is_not_kept(
 ) -> None:
     refused(await ask(gateway, persisted(document, sent=True)), 400, code)
     refused(await ask(gateway, persisted(document)), 200, "PERSISTED_QUERY_NOT_FOUND")
-    assert await stores.documents.get(digest(document)) is None
+    assert await stores.caches.documents.get(digest(document)) is None
 
 
 async def test_a_large_document_is_kept_by_its_gateway_alone(
@@ -198,19 +198,19 @@ async def test_a_large_document_is_kept_by_its_gateway_alone(
         document = WHO.ljust(length)
         await ask(gateway, persisted(document, sent=True))
         assert "data" in (await ask(gateway, persisted(document))).json()
-        assert (await stores.documents.get(digest(document)) == document) is is_shared
+        assert (await stores.caches.documents.get(digest(document)) == document) is is_shared
 
 
 async def test_of_two_documents_in_one_place_the_later_is_kept(stores: Stores) -> None:
     first, second = "0" * 64, "0" * 63 + "1"
-    await stores.documents.put(first, "{ a }")
-    assert await stores.documents.get(first) == "{ a }"
-    await stores.documents.put(second, "{ b }")
-    assert await stores.documents.get(first) is None
-    assert await stores.documents.get(second) == "{ b }"
+    await stores.caches.documents.put(first, "{ a }")
+    assert await stores.caches.documents.get(first) == "{ a }"
+    await stores.caches.documents.put(second, "{ b }")
+    assert await stores.caches.documents.get(first) is None
+    assert await stores.caches.documents.get(second) == "{ b }"
     ((ttl,), keys) = (
-        await stores.redis.pipe([("TTL", "kith:public:document:0")]),
-        await stores.redis.pipe([("KEYS", "*document*")]),
+        await stores.servers.redis.pipe([("TTL", "kith:public:document:0")]),
+        await stores.servers.redis.pipe([("KEYS", "*document*")]),
     )
     assert 0 < ttl <= 86_400
     assert keys == [[b"kith:public:document:0"]]
@@ -289,8 +289,10 @@ async def test_a_document_costs_one_round_trip_to_keep_and_one_to_find(
     storage_settings: StorageSettings, caches_url: str | None
 ) -> None:
     async with open_stores(replace(storage_settings, cache_url=caches_url)) as stores:
-        await stores.documents.get(digest(WHO))  # connects, and finds the server that has the key
+        await stores.caches.documents.get(
+            digest(WHO)
+        )  # connects, and finds the server that has the key
         before = stores.redis_round_trips
-        await stores.documents.put(digest(WHO), WHO)
-        assert await stores.documents.get(digest(WHO)) == WHO
+        await stores.caches.documents.put(digest(WHO), WHO)
+        assert await stores.caches.documents.get(digest(WHO)) == WHO
         assert stores.redis_round_trips - before == 2

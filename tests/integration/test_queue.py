@@ -34,7 +34,7 @@ def lanes_of(job: JobDef) -> list[object]:
 
 async def until_queued(stores: Stores, jobs: int) -> None:
     async def queued() -> bool:
-        return await stores.lanes.queued() == jobs
+        return await stores.broker.lanes.queued() == jobs
 
     await until(queued, f"{jobs} jobs are queued")
 
@@ -44,7 +44,7 @@ async def test_arq_reads_what_was_queued_as_if_it_had_queued_it(
 ) -> None:
     space = storage_settings.space
     await arq.enqueue_job(DRAIN, Lane(1), _job_id=job_id(space, Lane(1)))
-    stores.lanes.wake([Lane(2)])
+    stores.broker.lanes.wake([Lane(2)])
     await until_queued(stores, 2)
     theirs, ours = sorted(await arq.queued_jobs(), key=lambda job: job.args)
     assert (ours.function, ours.kwargs) == (theirs.function, theirs.kwargs)
@@ -61,9 +61,9 @@ async def test_a_lane_is_queued_once_however_often_it_is_woken(
     stores: Stores, arq: ArqRedis
 ) -> None:
     for _ in range(3):
-        stores.lanes.wake([Lane(3), Lane(4)])
+        stores.broker.lanes.wake([Lane(3), Lane(4)])
         await until_queued(stores, 2)
-    stores.lanes.wake([Lane(5)])
+    stores.broker.lanes.wake([Lane(5)])
     await until_queued(stores, 3)
     assert sorted(map(lanes_of, await arq.queued_jobs())) == [[3], [4], [5]]
 
@@ -72,10 +72,10 @@ async def test_a_job_that_runs_is_not_queued_beside_itself(
     stores: Stores, arq: ArqRedis, storage_settings: StorageSettings
 ) -> None:
     # Between its last command and its end, arq would take a second entry for an expired job.
-    stores.lanes.wake([Lane(6)])
+    stores.broker.lanes.wake([Lane(6)])
     await until_queued(stores, 1)
     await arq.zrem(queue_name(storage_settings.space), job_id(storage_settings.space, Lane(6)))
-    stores.lanes.wake([Lane(6), Lane(7)])
+    stores.broker.lanes.wake([Lane(6), Lane(7)])
     await until_queued(stores, 1)
     assert list(map(lanes_of, await arq.queued_jobs())) == [[7]]
 
@@ -89,8 +89,8 @@ async def test_an_outage_is_logged_once(
 
             async def flushed(times: int) -> None:
                 for _ in range(times):
-                    stores.lanes.wake(ALL)
-                    await stores.lanes.woken()
+                    stores.broker.lanes.wake(ALL)
+                    await stores.broker.lanes.woken()
 
             for _ in range(2):
                 await cable.cut()
@@ -101,11 +101,11 @@ async def test_an_outage_is_logged_once(
 
 
 async def test_waking_all_lanes_is_one_round_trip(stores: Stores) -> None:
-    redis = stores.redis
+    redis = stores.servers.redis
     await redis.ping()
     before = redis.round_trips
     for lane in ALL:
-        stores.lanes.wake([lane])
-    await stores.lanes.woken()
+        stores.broker.lanes.wake([lane])
+    await stores.broker.lanes.woken()
     assert redis.round_trips == before + 1
-    assert await stores.lanes.queued() == LANES
+    assert await stores.broker.lanes.queued() == LANES

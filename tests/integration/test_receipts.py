@@ -18,7 +18,7 @@ DAY_S = 86_400
 
 
 async def receipts(stores: Stores) -> int:
-    row = await stores.postgres.row("SELECT count(*) FROM receipt")
+    row = await stores.servers.postgres.row("SELECT count(*) FROM receipt")
     assert row is not None
     return int(row["count"])
 
@@ -32,20 +32,20 @@ async def test_a_receipt_is_found_as_it_was_written(stores: Stores) -> None:
         before.append(found)
         return noting(receipt_id)(found, decision)  # type: ignore[return-value]
 
-    decision = await stores.edges.change(as_pair(1, 2), block(PLENTY), note)
-    kept = (await stores.receipts.of(UserId(1), [receipt_id, uuid4()]))[receipt_id]
+    decision = await stores.writes.edges.change(as_pair(1, 2), block(PLENTY), note)
+    kept = (await stores.writes.receipts.of(UserId(1), [receipt_id, uuid4()]))[receipt_id]
     taken = taken_by(before[-1], decision)
     assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.BLOCKED, taken)
     assert (kept.other, 0 <= kept.age_us < 60_000_000) == (2, True)
-    assert await stores.receipts.of(UserId(2), [receipt_id]) == {}
+    assert await stores.writes.receipts.of(UserId(2), [receipt_id]) == {}
 
 
 async def test_a_receipt_keeps_what_requests_said(stores: Stores) -> None:
-    await stores.accounts.set_privacy(UserId(2), PrivacyChange(protected=True))
+    await stores.writes.accounts.set_privacy(UserId(2), PrivacyChange(protected=True))
     receipt_id = uuid4()
-    await stores.edges.change(as_pair(1, 2), follow(PLENTY, message="Please!"))
-    await stores.edges.change(as_pair(2, 1), block(PLENTY), noting(receipt_id))
-    taken = (await stores.receipts.of(UserId(2), [receipt_id]))[receipt_id].receipt.taken
+    await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY, message="Please!"))
+    await stores.writes.edges.change(as_pair(2, 1), block(PLENTY), noting(receipt_id))
+    taken = (await stores.writes.receipts.of(UserId(2), [receipt_id]))[receipt_id].receipt.taken
     assert taken is not None
     assert (taken.message, taken.back_message) == (None, "Please!")
 
@@ -53,18 +53,18 @@ async def test_a_receipt_keeps_what_requests_said(stores: Stores) -> None:
 async def test_what_changes_nothing_may_have_a_receipt(stores: Stores) -> None:
     await follows(stores, (1, 2))
     receipt_id = uuid4()
-    await stores.edges.change(as_pair(1, 2), follow(PLENTY), noting(receipt_id))
-    kept = (await stores.receipts.of(UserId(1), [receipt_id]))[receipt_id]
+    await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY), noting(receipt_id))
+    kept = (await stores.writes.receipts.of(UserId(1), [receipt_id]))[receipt_id]
     assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.ALREADY_FOLLOWING)
 
 
 async def test_a_second_receipt_of_one_id_takes_its_change_with_it(stores: Stores) -> None:
     receipt_id = uuid4()
-    await stores.edges.change(as_pair(1, 2), follow(PLENTY), noting(receipt_id))
+    await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY), noting(receipt_id))
     with pytest.raises(AlreadyNoted):
-        await stores.edges.change(as_pair(1, 3), follow(PLENTY), noting(receipt_id))
-    assert await receipts(stores) == (await stores.outbox.backlog()).waiting == 1
-    row = await stores.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
+        await stores.writes.edges.change(as_pair(1, 3), follow(PLENTY), noting(receipt_id))
+    assert await receipts(stores) == (await stores.jobs.outbox.backlog()).waiting == 1
+    row = await stores.servers.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
     assert row is not None
     assert row["follows"] == 1
 
@@ -73,20 +73,20 @@ async def test_of_many_changes_with_one_receipt_at_once_one_is_made(stores: Stor
     receipt_id = uuid4()
     told = await asyncio.gather(
         *(
-            stores.edges.change(as_pair(1, other), follow(PLENTY), noting(receipt_id))
+            stores.writes.edges.change(as_pair(1, other), follow(PLENTY), noting(receipt_id))
             for other in (*range(2, 22), *[30] * 10)
         ),
         return_exceptions=True,
     )
     assert sum(isinstance(one, Decision) for one in told) == 1
     assert sum(isinstance(one, AlreadyNoted) for one in told) == 29
-    assert await receipts(stores) == (await stores.outbox.backlog()).waiting == 1
+    assert await receipts(stores) == (await stores.jobs.outbox.backlog()).waiting == 1
 
 
 async def test_a_change_that_came_too_late_leaves_no_receipt(stores: Stores) -> None:
     told = await asyncio.gather(
         *(
-            stores.edges.change(as_pair(1, other), follow(3), _only_changes(uuid4()))
+            stores.writes.edges.change(as_pair(1, other), follow(3), _only_changes(uuid4()))
             for other in range(2, 32)
         )
     )
@@ -103,28 +103,30 @@ def _only_changes(receipt_id: UUID) -> Note:
 
 async def test_a_receipt_is_spent_once_with_the_change_or_neither_is(stores: Stores) -> None:
     receipt_id = uuid4()
-    await stores.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
-    await stores.edges.change(as_pair(2, 1), follow(PLENTY, message="Please!"))
-    await stores.edges.change(as_pair(1, 2), decline_request(), noting(receipt_id))
+    await stores.writes.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
+    await stores.writes.edges.change(as_pair(2, 1), follow(PLENTY, message="Please!"))
+    await stores.writes.edges.change(as_pair(1, 2), decline_request(), noting(receipt_id))
 
-    taken = (await stores.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
+    taken = (await stores.writes.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
     assert taken is not None
 
     async def undone() -> Outcome:
         rule = undo(PLENTY, taken)  # as it was read before anybody spent it
-        return (await stores.edges.change(as_pair(1, 2), rule, no_receipt, receipt_id)).outcome
+        return (
+            await stores.writes.edges.change(as_pair(1, 2), rule, no_receipt, receipt_id)
+        ).outcome
 
     told = await asyncio.gather(*(undone() for _ in range(10)), return_exceptions=True)
     assert told.count(Outcome.RESTORED) == 1
     assert {type(one) for one in told if one is not Outcome.RESTORED} <= {Outcome, AlreadySpent}
-    spent = (await stores.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
+    spent = (await stores.writes.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
     assert spent is not None
     assert (spent.version, spent.back_message) == (-1, None)
-    await stores.edges.change(as_pair(2, 1), cancel_request())
-    waiting = (await stores.outbox.backlog()).waiting
+    await stores.writes.edges.change(as_pair(2, 1), cancel_request())
+    waiting = (await stores.jobs.outbox.backlog()).waiting
     with pytest.raises(AlreadySpent):
         await undone()
-    assert (await stores.outbox.backlog()).waiting == waiting
+    assert (await stores.jobs.outbox.backlog()).waiting == waiting
 
 
 async def test_old_receipts_are_purged_in_batches(
@@ -132,26 +134,26 @@ async def test_old_receipts_are_purged_in_batches(
 ) -> None:
     monkeypatch.setattr("storage.postgres.purge.BATCH", 2)
     for other in users(2, 3, 4, 5, 6):
-        await stores.edges.change(Pair(UserId(1), other), follow(PLENTY), noting(uuid4()))
-    assert await purge_receipts(stores.postgres, DAY_S) == 0
-    await stores.postgres.fetch(
+        await stores.writes.edges.change(Pair(UserId(1), other), follow(PLENTY), noting(uuid4()))
+    assert await purge_receipts(stores.servers.postgres, DAY_S) == 0
+    await stores.servers.postgres.fetch(
         f"UPDATE receipt SET made_at = made_at - {DAY_S + 60} * 1000000::bigint WHERE other_id < 6"
     )
-    assert await purge_receipts(stores.postgres, DAY_S, most=2) == 2
-    assert await purge_receipts(stores.postgres, DAY_S) == 2
+    assert await purge_receipts(stores.servers.postgres, DAY_S, most=2) == 2
+    assert await purge_receipts(stores.servers.postgres, DAY_S) == 2
     assert await receipts(stores) == 1
 
 
 async def test_what_requests_said_goes_before_their_receipts(stores: Stores) -> None:
     for asker in users(2, 3):
-        await stores.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
-        await stores.edges.change(Pair(asker, UserId(1)), follow(PLENTY, message="Please!"))
-        await stores.edges.change(Pair(UserId(1), asker), decline_request(), noting(uuid4()))
-    assert await purge_messages(stores.postgres, 900) == 0
-    await stores.postgres.fetch(
+        await stores.writes.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
+        await stores.writes.edges.change(Pair(asker, UserId(1)), follow(PLENTY, message="Please!"))
+        await stores.writes.edges.change(Pair(UserId(1), asker), decline_request(), noting(uuid4()))
+    assert await purge_messages(stores.servers.postgres, 900) == 0
+    await stores.servers.postgres.fetch(
         "UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint WHERE other_id = 2"
     )
-    assert await purge_messages(stores.postgres, 900) == 1
-    assert await purge_messages(stores.postgres, 900) == 0
-    rows = await stores.postgres.fetch("SELECT messages FROM receipt ORDER BY other_id")
+    assert await purge_messages(stores.servers.postgres, 900) == 1
+    assert await purge_messages(stores.servers.postgres, 900) == 0
+    rows = await stores.servers.postgres.fetch("SELECT messages FROM receipt ORDER BY other_id")
     assert [row["messages"] for row in rows] == [None, [None, "Please!"]]

@@ -11,6 +11,7 @@ import pytest
 from graph.edge import MAX_USER_ID, Millis, UserId
 from graph.errors import Unavailable
 from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
+from storage.ports import PagesOf
 from storage.redis import packing
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys, beyond
@@ -177,11 +178,11 @@ async def everything(stores: Stores, users: Sequence[UserId]) -> object:
     """What the caches tell of some users, by way of every script that reads or fills them."""
     windows = [Window(2), Window(2, after=Position(Millis(1), UserId(1)))]
     lists = [
-        await stores.lists.pages(kind, users, window, None)
+        await stores.reads.reader.read(None, PagesOf(kind, users, window))
         for kind in ListKind
         for window in [*windows, Window(1, backward=True)]
     ]
-    return lists, await Totals(stores.profiles).of(users, None)
+    return lists, await Totals(stores.reads.reader).of(users, None)
 
 
 async def drained(stores: Stores) -> None:

@@ -16,32 +16,25 @@ from graph.page import ListKind, Position, Window
 from graph.relation import FRIENDS, STRANGERS, RelationColumn
 from graph.relation import follows as follows_now
 from graph.transitions import follow, mute, unfollow
-from storage.ports import Check, Lists, Relations
-from storage.postgres.lists import PostgresLists
-from storage.postgres.profiles import PostgresProfiles
-from storage.postgres.relations import PostgresRelations
+from storage.ports import Check, Consistency
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.support.counts import CountsOf, Together, Totals
 from tests.support.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
+from tests.support.readers import Reading, ReadingTogether
 
 
 @dataclass(frozen=True)
 class Reads:
-    """One implementation of every read port, and the stores to write through."""
+    """One wiring of the reader with one consistency, and the stores to write through."""
 
     stores: Stores
-    relations: Relations
-    own_relations: Relations
-    """For checks that touch the viewer."""
-    lists: Lists
-    counts: CountsOf
+    reading: Reading
 
     async def known(self) -> None:
         """Whoever remembers has heard of every change."""
-        if self.stores.memory is not None:
+        if self.stores.caches.local is not None:
             with contextlib.suppress(Unavailable):
-                await self.stores.memory.caught_up()
+                await self.stores.caches.local.caught_up()
 
 
 IMPLEMENTATIONS = [
@@ -86,32 +79,22 @@ def settings(
 
 @pytest.fixture
 async def reads(implementation: str, settings: StorageSettings) -> AsyncIterator[Reads]:
+    consistency = {"tables": Consistency.ROWS, "remembered": Consistency.CACHED}.get(
+        implementation.split(", ")[0], Consistency.FRESH
+    )
+    kind = ReadingTogether if implementation.endswith("pages with profiles") else Reading
     async with open_stores(settings) as stores:
-        if implementation == "tables":
-            yield Reads(
-                stores,
-                PostgresRelations(stores.postgres),
-                PostgresRelations(stores.postgres),
-                PostgresLists(stores.postgres),
-                Totals(PostgresProfiles(stores.postgres)),
-            )
-        elif implementation.endswith("pages with profiles"):
-            asked = stores.rows if implementation.startswith("tables") else stores
-            both, own = Together(asked.profiled_lists), asked.fresh.relations
-            yield Reads(stores, asked.relations, own, both, both)
-        else:
-            own = stores.fresh.relations
-            yield Reads(stores, stores.relations, own, stores.lists, Totals(stores.profiles))
+        yield Reads(stores, kind(stores.reads.reader, consistency))
 
 
 async def settled(reads: Reads) -> None:
     """The drain's work, also where the caches cannot be told."""
-    for lane in await reads.stores.outbox.dirty():
-        applied = await reads.stores.outbox.apply(lane, 1000)
+    for lane in await reads.stores.jobs.outbox.dirty():
+        applied = await reads.stores.jobs.outbox.apply(lane, 1000)
         with contextlib.suppress(Unavailable):
-            await reads.stores.caches.applied(applied.changes)
-        await reads.stores.outbox.acknowledge(lane, applied.ids)
-        await reads.stores.caches.settled(change.pair.source for change in applied.changes)
+            await reads.stores.caches.updates.applied(applied.changes)
+        await reads.stores.jobs.outbox.acknowledge(lane, applied.ids)
+        await reads.stores.caches.updates.settled(change.pair.source for change in applied.changes)
     await reads.known()
 
 
@@ -128,9 +111,9 @@ async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> Seen
 
     Memory is asked twice: what it has not at first, it remembers then.
     """
-    if reads.stores.memory is not None:
+    if reads.stores.caches.local is not None:
         await _everything(reads, *ids, viewer=viewer)
-        await reads.stores.memory.copied()
+        await reads.stores.caches.local.copied()
     return await _everything(reads, *ids, viewer=viewer)
 
 
@@ -139,22 +122,23 @@ async def _everything(reads: Reads, *ids: int, viewer: int | None) -> Seen:
     lists = {
         kind: {
             int(user): ids_of(page.entries)
-            for user, page in (await reads.lists.pages(kind, users(*ids), Window(10), seen)).items()
+            for user, page in (
+                await reads.reading.pages(kind, users(*ids), Window(10), seen)
+            ).items()
         }
         for kind in ListKind
     }
-    counts = await reads.counts.of(users(*ids), seen)
+    counts = await reads.reading.counts(users(*ids), seen)
     checks = [Check(user, users(*ids)) for user in users(*ids)]
     totals = {int(user): count for user, count in counts.items()}
-    relations = reads.relations if viewer is None else reads.own_relations
-    return Seen(lists, totals, await relations.between(checks))
+    return Seen(lists, totals, await reads.reading.relations(checks, seen))
 
 
 async def test_users_without_edges_have_nothing(reads: Reads) -> None:
-    pages = await reads.lists.pages(ListKind.FOLLOWERS, users(7, 8), Window(5), None)
+    pages = await reads.reading.pages(ListKind.FOLLOWERS, users(7, 8), Window(5), None)
     assert all(page.entries == () and not page.more for page in pages.values())
-    assert await reads.counts.of(users(7, 8), None) == {7: NO_COUNTS, 8: NO_COUNTS}
-    assert await reads.relations.between([Check(UserId(7), users(8, 9))]) == [[STRANGERS] * 2]
+    assert await reads.reading.counts(users(7, 8), None) == {7: NO_COUNTS, 8: NO_COUNTS}
+    assert await reads.reading.relations([Check(UserId(7), users(8, 9))]) == [[STRANGERS] * 2]
 
 
 async def test_all_reads_agree_once_a_write_has_settled(reads: Reads) -> None:
@@ -205,8 +189,8 @@ async def test_the_writer_sees_a_write_at_once_everywhere(reads: Reads, warm: bo
 async def test_a_writer_is_not_counted_twice_while_the_drain_is_half_done(reads: Reads) -> None:
     await everything(reads, 1, 2, viewer=1)
     await follows(reads.stores, (2, 1), (1, 2))
-    for lane in await reads.stores.outbox.dirty():
-        await reads.stores.outbox.apply(lane, 1000)  # applied, but no cache was told
+    for lane in await reads.stores.jobs.outbox.dirty():
+        await reads.stores.jobs.outbox.apply(lane, 1000)  # applied, but no cache was told
     lists, counts, _ = await everything(reads, 1, 2, viewer=1)
     assert lists[ListKind.FOLLOWERS][2] == [1]
     assert counts[2] == Counts(1, 1, 1)
@@ -254,7 +238,7 @@ async def test_a_walk_sees_every_entry_once_in_order(
     walked: list[Position] = []
     window = Window(size, backward=backward)
     while True:
-        page = (await reads.lists.pages(kind, users(1), window, None))[UserId(1)]
+        page = (await reads.reading.pages(kind, users(1), window, None))[UserId(1)]
         assert list(page.entries) == sorted(page.entries, reverse=True)
         walked = [*page.entries, *walked] if backward else [*walked, *page.entries]
         if not page.more:
@@ -266,12 +250,12 @@ async def test_a_walk_sees_every_entry_once_in_order(
 
 async def test_a_window_may_have_both_ends(reads: Reads) -> None:
     await follows(reads.stores, *((1, fan) for fan in range(2, 12)))
-    whole = (await reads.lists.pages(ListKind.FOLLOWING, users(1), Window(20), None))[UserId(1)]
+    whole = (await reads.reading.pages(ListKind.FOLLOWING, users(1), Window(20), None))[UserId(1)]
     window = Window(2, after=whole.entries[2], before=whole.entries[7])
-    page = (await reads.lists.pages(ListKind.FOLLOWING, users(1), window, None))[UserId(1)]
+    page = (await reads.reading.pages(ListKind.FOLLOWING, users(1), window, None))[UserId(1)]
     assert (page.entries, page.more) == (whole.entries[3:5], True)
     window = window._replace(backward=True)
-    page = (await reads.lists.pages(ListKind.FOLLOWING, users(1), window, None))[UserId(1)]
+    page = (await reads.reading.pages(ListKind.FOLLOWING, users(1), window, None))[UserId(1)]
     assert (page.entries, page.more) == (whole.entries[5:7], True)
 
 
@@ -285,7 +269,7 @@ async def test_many_checks_of_many_users_keep_their_places(reads: Reads) -> None
             Check(UserId(8), ()),
             Check(UserId(2), users(3)),
         ]
-        found = await reads.relations.between(checks)
+        found = await reads.reading.relations(checks)
         kinds = [[(int(r.kind), int(r.back_kind)) for r in row] for row in found]
         assert kinds == [
             [(1, 1), (0, 0), (1, 1)],
@@ -296,14 +280,14 @@ async def test_many_checks_of_many_users_keep_their_places(reads: Reads) -> None
         preformatted = [
             check._replace(preformatted=list(map(str, check.others))) for check in checks
         ]
-        assert await reads.relations.between(preformatted) == found
+        assert await reads.reading.relations(preformatted) == found
 
 
 async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> None:
-    ahead = await reads.stores.edges.change(as_pair(1, 2), follow(PLENTY))
-    behind = await reads.stores.edges.change(as_pair(2, 1), follow(PLENTY))
+    ahead = await reads.stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
+    behind = await reads.stores.writes.edges.change(as_pair(2, 1), follow(PLENTY))
     await settled(reads)
-    ((relation,),) = await reads.relations.between([Check(UserId(1), users(2))])
+    ((relation,),) = await reads.reading.relations([Check(UserId(1), users(2))])
     assert relation.since == ahead.edge.since
     assert relation.back_since == behind.edge.since
     assert relation.kinds == FRIENDS
@@ -312,10 +296,10 @@ async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> Non
 async def test_relations_carry_what_their_first_user_says(reads: Reads) -> None:
     """Of whales too, whose followers are found from the other side."""
     await follows(reads.stores, (1, 2), *((other, 1) for other in range(2, 7)))
-    await reads.stores.edges.change(as_pair(1, 2), mute())
+    await reads.stores.writes.edges.change(as_pair(1, 2), mute())
     await settled(reads)
     for _ in range(2):  # cold, then warm
-        ((relation,), (turned,)) = await reads.relations.between(
+        ((relation,), (turned,)) = await reads.reading.relations(
             [Check(UserId(1), users(2)), Check(UserId(2), users(1))]
         )
         assert (relation.flags, turned.flags) == (Flags.MUTED, Flags.PLAIN)
@@ -325,7 +309,10 @@ async def test_a_hundred_clients_may_toggle_one_pair_at_once(reads: Reads) -> No
     rules = [follow(PLENTY) if turn % 2 else unfollow() for turn in range(100)]
     pairs = [as_pair(1, 2) if turn % 3 else as_pair(2, 1) for turn in range(100)]
     outcomes = await asyncio.gather(
-        *(reads.stores.edges.change(pair, rule) for pair, rule in zip(pairs, rules, strict=True))
+        *(
+            reads.stores.writes.edges.change(pair, rule)
+            for pair, rule in zip(pairs, rules, strict=True)
+        )
     )
     await settled(reads)
     made = sum(o.outcome is Outcome.FOLLOWED for o in outcomes)

@@ -173,7 +173,7 @@ async def test_a_live_relation_tells_when_the_end_of_a_mute_is_another(
         heard = [await socket.data()]
         for end in (*ends, None):
             until = None if end is None else Millis(int(end.timestamp() * 1000))
-            await stores.edges.change(as_pair(7, 1), mute(until))
+            await stores.writes.edges.change(as_pair(7, 1), mute(until))
             await drain_all(stores)
             heard.append(await socket.data())
     (first,), *told = [one["relationChanged"] for one in heard]

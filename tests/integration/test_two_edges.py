@@ -73,7 +73,7 @@ async def test_whatever_many_do_to_each_other_at_once_the_graph_is_whole(
     pairs = list(permutations((1, 2, 3, 4), 2))
     for _ in range(40):
         changes = [(chance.choice(pairs), chance.choice(rules)) for _ in range(50)]
-        await at_once(stores.postgres, changes)
+        await at_once(stores.servers.postgres, changes)
     await drain_all(stores)
     await assert_whole(storage_settings)
 
@@ -84,7 +84,7 @@ async def test_many_changes_at_once_never_break_the_pace(stores: Stores, turned:
     if turned:
         await follows(stores, *((other, 1) for other in others))
     rule = paced(remove_follower() if turned else follow(PLENTY), Pace(3_600_000_000, burst=7))
-    told = await at_once(stores.postgres, [((1, other), rule) for other in others])
+    told = await at_once(stores.servers.postgres, [((1, other), rule) for other in others])
     outcomes = [one.outcome for one in told]
     done = Outcome.FOLLOWER_REMOVED if turned else Outcome.FOLLOWED
     assert outcomes.count(done) == 7
@@ -94,13 +94,15 @@ async def test_many_changes_at_once_never_break_the_pace(stores: Stores, turned:
 async def test_an_edge_that_was_changed_meanwhile_takes_both_with_it(stores: Stores) -> None:
     """The one who blocks last blocks: nothing of the other's follow is left."""
     for _ in range(50):
-        told = await at_once(stores.postgres, [((1, 2), follow(PLENTY)), ((2, 1), block(PLENTY))])
+        told = await at_once(
+            stores.servers.postgres, [((1, 2), follow(PLENTY)), ((2, 1), block(PLENTY))]
+        )
         assert told[1].outcome is Outcome.BLOCKED
-        row = await stores.postgres.row(
+        row = await stores.servers.postgres.row(
             "SELECT kind FROM following WHERE from_user_id = 1 AND to_user_id = 2"
         )
         assert row is None or row["kind"] == 0
-        await at_once(stores.postgres, [((2, 1), unblock())])
+        await at_once(stores.servers.postgres, [((2, 1), unblock())])
 
 
 async def test_the_actor_waits_for_what_it_did_to_the_other_even_without_a_worker(
@@ -108,7 +110,7 @@ async def test_the_actor_waits_for_what_it_did_to_the_other_even_without_a_worke
 ) -> None:
     await follows(stores, (2, 1))
     await drain_all(stores)
-    await stores.edges.change(as_pair(1, 2), remove_follower())
-    row = await stores.postgres.row("SELECT follows FROM follower_count WHERE user_id = 1")
+    await stores.writes.edges.change(as_pair(1, 2), remove_follower())
+    row = await stores.servers.postgres.row("SELECT follows FROM follower_count WHERE user_id = 1")
     assert row is not None
     assert row["follows"] == 0

@@ -160,7 +160,7 @@ class Kith:
                 for world, first in zip(worlds, firsts, strict=True)
             ),
             *(
-                self.stores.accounts.set_privacy(UserId(first + person), change)
+                self.stores.writes.accounts.set_privacy(UserId(first + person), change)
                 for world, first in zip(worlds, firsts, strict=True)
                 for person, change in world.privacy.items()
             ),

@@ -31,6 +31,7 @@ from schema.context import Context
 from schema.errors import formatted
 from schema.freshness import token_of_accounts
 from schema.schema import schema
+from storage.ports import Consistency
 from storage.settings import StorageSettings
 from storage.stores import open_stores
 from tests.support.answer_comparison import Answer, by_graphql_core
@@ -128,8 +129,9 @@ class Comparison:
         """Of one request, to caches that are cold, warm, or not looked at."""
         if random.random() < 0.3:
             await self._stores.forget_everything()
-        stores = random.choice((self._stores, self._stores.fresh, self._stores.rows))
-        return Context(Scope(stores, viewer, LIMITS, is_service=is_service))
+        consistency = random.choice(list(Consistency))
+        scope = Scope(self._stores, viewer, LIMITS, is_service=is_service, consistency=consistency)
+        return Context(scope)
 
     async def _begun(
         self, answering: Answering, query: str, variables: Variables, context: Context

@@ -383,7 +383,7 @@ class Service(RuleBasedStateMachine):
     def drain_some_lanes(self, whose: list[int]) -> None:
         async def work() -> None:
             for lane in lanes_of(whose):
-                await self.world.stores.drain.lane(lane)
+                await self.world.stores.jobs.drain.lane(lane)
 
         self.world.run(work())
         lanes = lanes_of(whose)
@@ -393,14 +393,14 @@ class Service(RuleBasedStateMachine):
     def a_worker_dies_before_it_can_publish(self, whose: list[int]) -> None:
         async def work() -> None:
             for lane in lanes_of(whose):
-                await self.world.stores.outbox.apply(lane, 1000)
+                await self.world.stores.jobs.outbox.apply(lane, 1000)
 
         self.world.run(work())
 
     @rule(choice=st.data(), what=st.sampled_from(["everything", "leases", "some keys"]))
     def the_caches_lose(self, choice: st.DataObject, what: str) -> None:
         async def work() -> None:
-            redis = self.world.stores.redis
+            redis = self.world.stores.servers.redis
             if what == "everything":
                 await redis.pipe([("FLUSHDB",)])
                 return
@@ -687,7 +687,7 @@ def text(moment: State) -> str | None:
 
 
 async def stored_edge(stores: Stores, arrow: Arrow) -> Edge:
-    rows = await stores.postgres.fetch(
+    rows = await stores.servers.postgres.fetch(
         "SELECT kind, flags, since, version FROM following "
         f"WHERE from_user_id = {arrow.source} AND to_user_id = {arrow.target}"
     )
@@ -708,11 +708,11 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 async def empty(stores: Stores) -> None:
     """A graph without edges: cheaper than a new database for every example."""
     for table in TABLES:
-        await stores.postgres.fetch(f"DELETE FROM {table}")
-    await stores.postgres.fetch(ALL_HERE)  # not deleted: every process hears of it
-    await stores.broker.pipe([("FLUSHDB",)])
-    if stores.redis is not stores.broker:
-        await stores.caches.forget_everything()
+        await stores.servers.postgres.fetch(f"DELETE FROM {table}")
+    await stores.servers.postgres.fetch(ALL_HERE)  # not deleted: every process hears of it
+    await stores.servers.broker.pipe([("FLUSHDB",)])
+    if stores.servers.redis is not stores.servers.broker:
+        await stores.caches.updates.forget_everything()
 
 
 @contextmanager

@@ -36,7 +36,7 @@ async def edges(stores: Stores, said: Edges) -> None:
     """All of these edges, at once."""
     await asyncio.gather(
         *(
-            stores.edges.change(
+            stores.writes.edges.change(
                 as_pair(*ends), becomes(*(edge if isinstance(edge, tuple) else (edge,)))
             )
             for ends, edge in said.items()

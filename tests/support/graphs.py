@@ -15,13 +15,13 @@ PLENTY = 1_000_000
 async def follows(stores: Stores, *pairs: tuple[int, int]) -> None:
     """Each first user follows the second, one after the other."""
     for pair in pairs:
-        decision = await stores.edges.change(as_pair(*pair), follow(PLENTY))
+        decision = await stores.writes.edges.change(as_pair(*pair), follow(PLENTY))
         assert decision.outcome is Outcome.FOLLOWED
 
 
 async def unfollows(stores: Stores, *pairs: tuple[int, int]) -> None:
     for pair in pairs:
-        decision = await stores.edges.change(as_pair(*pair), unfollow())
+        decision = await stores.writes.edges.change(as_pair(*pair), unfollow())
         assert decision.outcome is Outcome.UNFOLLOWED
 
 
@@ -37,10 +37,10 @@ def noting(receipt_id: UUID) -> Note:
 
 async def drain_all(stores: Stores) -> None:
     """Everything that waits reaches the reverse side and the caches."""
-    for lane in await stores.outbox.dirty():
-        await stores.drain.lane(lane)
-    await stores.drain.aside(await stores.outbox.with_any_aside())
-    assert not await stores.outbox.dirty()
+    for lane in await stores.jobs.outbox.dirty():
+        await stores.jobs.drain.lane(lane)
+    await stores.jobs.drain.aside(await stores.jobs.outbox.with_any_aside())
+    assert not await stores.jobs.outbox.dirty()
 
 
 def as_pair(source: int, target: int) -> Pair:

@@ -159,7 +159,7 @@ async def live_gateway(
 
 async def has_feed(stores: Stores, user: int) -> bool:
     """Whether events are kept for a user: their first subscription has begun."""
-    return bool((await stores.redis.pipe([("EXISTS", f"kith:public:feed:{user}")]))[0])
+    return bool((await stores.servers.redis.pipe([("EXISTS", f"kith:public:feed:{user}")]))[0])
 
 
 async def parsed(lines: AsyncIterator[str]) -> AsyncIterator[tuple[str, Any]]:

@@ -73,11 +73,11 @@ async def say(gateway: Gateway, viewer: int | None, **said: Any) -> Any:
 async def protect(stores: Stores, *users: int) -> None:
     """These approve who follows them."""
     for user in users:
-        await stores.postgres.fetch(
+        await stores.servers.postgres.fetch(
             f"INSERT INTO account (user_id, protected) VALUES ({user}, true)"
         )
 
 
 async def put_away(stores: Stores, user: int) -> None:
     """This account is switched off."""
-    await stores.postgres.fetch(f"INSERT INTO account (user_id, state) VALUES ({user}, 1)")
+    await stores.servers.postgres.fetch(f"INSERT INTO account (user_id, state) VALUES ({user}, 1)")

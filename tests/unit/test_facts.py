@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from graph.account import DEFAULT
 from graph.counts import NO_COUNTS
 from graph.edge import UserId
+from graph.profile import Profile
 from resolvers.facts import ProfileLoader
-from storage.ports import Profile
 
 ONE, TWO = UserId(1), UserId(2)
 

@@ -1,13 +1,20 @@
-"""Columns of profiles that hold only the three public totals."""
+"""Profiles: a user's account settings and totals."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from graph.account import DEFAULT
+from graph.account import DEFAULT, Account
 from graph.column import LateColumn
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.page import ListKind
-from storage.ports import Profile
+
+
+class Profile(NamedTuple):
+    """A user's account settings and totals."""
+
+    account: Account
+    counts: Counts
 
 
 class PlainColumn(LateColumn[Profile]):

@@ -1,0 +1,58 @@
+"""Updates caches and subscriptions after changes of account settings."""
+
+from collections.abc import Awaitable, Callable
+
+from graph.account import PrivacyChange, Saved
+from graph.edge import UserId
+from graph.pace import Pace
+from graph.receipt import Request
+from storage.ports import Accounts
+from storage.redis.connection import Debt, Redis
+from storage.redis.events import RedisEvents
+from storage.redis.keys import Keys
+from storage.redis.leases import closed_while_written
+from storage.shielded_tasks import ShieldedTasks
+
+
+class AnnouncedAccounts:
+    """Implements `storage.ports.Accounts` around an inner store."""
+
+    def __init__(
+        self,
+        inner: Accounts,
+        redis: Redis,
+        keys: Keys,
+        events: RedisEvents,
+        shielded: ShieldedTasks,
+    ) -> None:
+        self._inner = inner
+        self._redis = redis
+        self._keys = keys
+        self._events = events
+        self._shielded = shielded
+
+    async def set_privacy(
+        self,
+        user: UserId,
+        change: PrivacyChange,
+        request: Request | None = None,
+        pace: Pace | None = None,
+    ) -> Saved:
+        return await self._told(user, lambda: self._inner.set_privacy(user, change, request, pace))
+
+    async def set_following_limit(
+        self, user: UserId, limit: int | None, request: Request | None = None
+    ) -> Saved:
+        return await self._told(user, lambda: self._inner.set_following_limit(user, limit, request))
+
+    async def _told(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
+        return await self._shielded.run(self._write(user, write))
+
+    async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
+        try:
+            async with closed_while_written(self._redis, [self._keys.profile(user)], Debt.ACCOUNTS):
+                return await write()
+        finally:
+            # A privacy change can change what other users may see, so their subscriptions must look
+            # again.
+            await self._events.ring([user])

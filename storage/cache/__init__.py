@@ -1,0 +1,1 @@
+"""The read-through cache: relations, lists and profiles."""

@@ -1,0 +1,67 @@
+"""The stores of a process, in groups by what one kind of caller needs.
+
+`storage.ports` declares the groups that requests use.
+"""
+
+from dataclasses import dataclass
+
+from storage.drain import Drain
+from storage.erasure import Erasure
+from storage.hot.memory import Memory
+from storage.ports import DocumentStore
+from storage.postgres.absent_follower_counts import AbsentFollowerCounts
+from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.erasures import Erasures
+from storage.postgres.mutes import PostgresMutes
+from storage.postgres.outbox import Outbox
+from storage.postgres.pool import Postgres
+from storage.queue import ArqErasures, ArqLanes
+from storage.redis.audit import CacheAudit
+from storage.redis.connection import Servers as RedisServers
+from storage.redis.events import RedisEvents
+from storage.redis.publish import RedisCaches
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """What workers do."""
+
+    outbox: Outbox
+    drain: Drain
+    mutes: PostgresMutes
+    absent_follower_counts: AbsentFollowerCounts
+    affinity: PostgresAffinity
+    erasure: Erasure
+    erasures: Erasures
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """Arq's queue and the event log."""
+
+    lanes: ArqLanes
+    erasures: ArqErasures
+    events: RedisEvents
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """The caches beside their reader."""
+
+    updates: RedisCaches
+    audit: CacheAudit
+    documents: DocumentStore
+    local: Memory | None
+    """The local cache of hot users; None if it is disabled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """The connections."""
+
+    postgres: Postgres
+    redis: RedisServers
+    """Of the caches."""
+    broker: RedisServers
+    """Of arq's queue, the event log and the change notifier. Equals `redis`, unless the caches have
+    servers of their own."""
