@@ -25,7 +25,7 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-long check format playground browser-test clients-test \
   identity-test example example-test example-install example-service example-service-test \
-  example-service-lock bench schema-lint lock sdl states clean
+  example-service-lock bench schema-lint lock sdl states rejections clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,7 +92,10 @@ example-service-test: $(READY) example-service ## Check the example service's ty
 	cd $(SERVICE) && .venv/bin/mypy
 	$(BIN)/pytest tests/acceptance/test_example_service.py tests/acceptance/test_example_service_client.py
 
-example-service-lock: $(READY) ## Resolve the example service's dependencies anew
+example-service-rejections: $(READY) ## Write the table of rejections into docs/errors.md
+	$(BIN)/python -m tests.support.rejections_table
+
+lock: $(READY) ## Resolve the example service's dependencies anew
 	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv
 	cd $(SERVICE) && $(abspath $(BIN))/python -m uv pip compile --quiet --universal --python-version 3.11 \
 	  --no-header --no-emit-index-url --generate-hashes requirements.in -o requirements.txt
@@ -139,6 +142,9 @@ sdl: $(READY) ## Print the contract into schema/schema.graphql
 
 states: $(READY) ## Draw the states and actions into docs/relationship-states.md
 	$(BIN)/python -m tests.support.relationship_states > docs/relationship-states.md
+
+rejections: $(READY) ## Write the table of rejections into docs/errors.md
+	$(BIN)/python -m tests.support.rejections_table
 
 lock: $(READY) ## Resolve the dependencies anew
 	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv

@@ -6,7 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLInterfaceType, GraphQLObjectType
+from graphql import (
+    GraphQLEnumType,
+    GraphQLInputObjectType,
+    GraphQLInterfaceType,
+    GraphQLObjectType,
+    build_schema,
+    find_breaking_changes,
+)
 
 from schema.schema import schema, sdl
 
@@ -42,6 +49,11 @@ def test_the_environment_is_read_in_one_place(file: Path) -> None:
 
 def test_the_printed_contract_is_the_contract() -> None:
     assert (ROOT / "schema" / "schema.graphql").read_text(encoding="utf-8") == sdl()
+
+
+def test_the_contract_breaks_nothing_that_is_released() -> None:
+    released = (ROOT / "schema" / "released.graphql").read_text(encoding="utf-8")
+    assert find_breaking_changes(build_schema(released), build_schema(sdl())) == []
 
 
 def test_everything_in_the_contract_is_described() -> None:
