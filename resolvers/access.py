@@ -154,7 +154,7 @@ _TOTALS: Mapping[AnyList, Callable[[Counts], int]] = {
     ListKind.FRIENDS: attrgetter("friends"),
     OwnListKind.FOLLOWING: lambda counts: counts.following + counts.whispers,
     OwnListKind.FOLLOWERS: lambda counts: counts.followers + counts.whispered,
-    OwnListKind.CLOSE_FOLLOWS: attrgetter("specials"),
+    OwnListKind.CLOSE_FOLLOWS: attrgetter("close_follows"),
     OwnListKind.MUTED: attrgetter("mutes"),
     OwnListKind.BLOCKED: attrgetter("blocks"),
     OwnListKind.OUTGOING_REQUESTS: attrgetter("outgoing_requests"),

@@ -55,11 +55,12 @@ def pages_of_overlaps(overlaps: Sequence[Overlap], window: Window) -> VisiblePag
 async def known_followers(scope: Scope, owners: Sequence[UserId]) -> list[Overlap]:
     """The followers of each owner whom the viewer follows, publicly or by a whisper.
 
-    Raises:
-        Unauthenticated: the request has no viewer.
+    Without a viewer there are none.
     """
-    viewer = scope.must_have_viewer()
-    return await _overlaps(scope, ListKind.FOLLOWERS, owners, viewer)
+    if scope.viewer is None:
+        accesses = await _accesses(scope, ListKind.FOLLOWERS, owners)
+        return [Overlap(access, ()) for access in accesses]
+    return await _overlaps(scope, ListKind.FOLLOWERS, owners, scope.viewer)
 
 
 async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId) -> list[Overlap]:
@@ -76,17 +77,11 @@ async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId
 async def filtered_followers(
     scope: Scope, owners: Sequence[UserId], window: Window, chosen: Filter
 ) -> VisiblePages:
-    """A window of each owner's followers that match the filter.
-
-    Raises:
-        Unauthenticated: the filter names the viewer, and the request has none.
-    """
-    if chosen.viewer_follows is not None:
-        scope.must_have_viewer()
+    """A window of each owner's followers that match the filter."""
     narrow = chosen.cut(window)
     if chosen.viewer_follows:
         return pages_of_overlaps(await known_followers(scope, owners), narrow)
-    unfollowed = chosen.viewer_follows is False
+    unfollowed = chosen.viewer_follows is False and scope.viewer is not None
     found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow, unfollowed=unfollowed)
     return found._replace(totals=[None] * len(owners))  # these count the unfiltered lists
 
