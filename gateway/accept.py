@@ -70,7 +70,7 @@ UNSTATED = Accepted(GRAPHQL_JSON, streams=True)
 
 
 def accepted_by(headers: Headers) -> Accepted:
-    """The media types that a request's Accept headers allow. Raises HttpRefusal 406."""
+    """The media types that a request's Accept headers allow. Raises HttpRejection 406."""
     return accepted(b",".join(headers.every(ACCEPT)))
 
 
@@ -78,7 +78,7 @@ def accepted_by(headers: Headers) -> Accepted:
 def accepted(accept: bytes | None) -> Accepted:
     """The media types that the value of an Accept header allows.
 
-    Raises HttpRefusal 406 for a value longer than HEADER_CHARS_MAX.
+    Raises HttpRejection 406 for a value longer than HEADER_CHARS_MAX.
     """
     if accept is None or not accept.strip(b" \t,"):
         return UNSTATED

@@ -117,7 +117,7 @@ class Authentication:
     def identify(self, headers: Headers) -> Identity:
         """The identity of these headers.
 
-        Raises HttpRefusal: 401 UNAUTHENTICATED for invalid credentials, 503
+        Raises HttpRejection: 401 UNAUTHENTICATED for invalid credentials, 503
         IDENTITY_PROVIDER_UNAVAILABLE if the token's key cannot be fetched at the moment.
         """
         credentials = headers.get(b"authorization")
@@ -147,7 +147,7 @@ class Authentication:
         return identity
 
     def _claims(self, token: str) -> Mapping[str, Any]:
-        """The claims of a valid token. Raises jwt.PyJWTError, and HttpRefusal 503."""
+        """The claims of a valid token. Raises jwt.PyJWTError, and HttpRejection 503."""
         algorithm, key_id = _header(token)
         candidates = self._keys.candidates(algorithm, key_id)
         for candidate in candidates:

@@ -11,7 +11,7 @@ _ONE_TOKEN = "Authorization must be one `Bearer` token."  # noqa: S105
 
 
 def token_in(credentials: bytes) -> str:
-    """The token of an Authorization header. Raises HttpRefusal 401."""
+    """The token of an Authorization header. Raises HttpRejection 401."""
     # Checked before decoding, and without truncating.
     if len(credentials) > TOKEN_CHARS_MAX + len("Bearer "):
         raise rejected(f"A token must have at most {TOKEN_CHARS_MAX} characters.")

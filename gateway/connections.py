@@ -118,7 +118,7 @@ class Connections:
 
     @contextlib.contextmanager
     def opened(self, transport: str, send: Send) -> Iterator[Connection]:
-        """Open a connection for the block. Raises HttpRefusal 503 above the limit."""
+        """Open a connection for the block. Raises HttpRejection 503 above the limit."""
         if self._stopped or len(self._open) >= self.limits.connections_max:
             message = "This server has too many open streams. Try again later."
             raise HttpRejection(503, "OVERLOADED", message, {"retry-after": "1"})

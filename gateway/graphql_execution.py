@@ -45,7 +45,7 @@ class EngineExecutor:
         self._begin = begin
 
     def prepared(self, request: GraphQLRequest) -> Operation:
-        """The operation of a request. Raises RequestRefused."""
+        """The operation of a request. Raises RequestRejected."""
         try:
             operation = self._engine.prepare(request.query, request.operation_name)
         except RequestError as rejected:
@@ -116,7 +116,7 @@ class EngineExecutor:
 
 
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
-    """The response to an executed operation. Raises RequestRefused if it failed earlier."""
+    """The response to an executed operation. Raises RequestRejected if it failed earlier."""
     if result.stage is not _EXECUTION:
         raise RequestRejected(_CODES[result.stage], result.errors)
     response: dict[str, Any] = {"data": result.data}

@@ -74,7 +74,7 @@ class GraphQLEndpoint:
     """The ASGI application behind /graphql.
 
     `context_of` creates the context of one operation from the request's headers, and may raise
-    HttpRefusal (401). `page` is served to browsers that open the address. `events` responds to
+    HttpRejection (401). `page` is served to browsers that open the address. `events` responds to
     subscriptions, and to clients that prefer event streams; without it both get 406.
     """
 
@@ -155,7 +155,7 @@ class GraphQLEndpoint:
         return None
 
     async def asked(self, scope: Scope, headers: Headers, receive: Receive) -> GraphQLRequest:
-        """Parse a request. Raises HttpRefusal, and ClientGone when the client disconnects."""
+        """Parse a request. Raises HttpRejection, and ClientGone when the client disconnects."""
         bytes_max, method = self._limits.body_bytes_max, scope["method"]
         if method == "POST":
             require_json(headers.get(b"content-type"))

@@ -51,7 +51,7 @@ class Executor(Protocol):
     """Runs operations."""
 
     def prepared(self, request: GraphQLRequest) -> Operation:
-        """The operation of a request, valid and of a known kind. Raises RequestRefused."""
+        """The operation of a request, valid and of a known kind. Raises RequestRejected."""
 
     def run(
         self, operation: Operation, request: GraphQLRequest, context: object
@@ -66,11 +66,11 @@ class Documents(Protocol):
     """Whether requests with a document and without an id can skip `found`."""
 
     async def found(self, request: GraphQLRequest) -> GraphQLRequest:
-        """The request with its document. Raises RequestRefused."""
+        """The request with its document. Raises RequestRejected."""
 
 
 def from_body(body: bytes) -> GraphQLRequest:
-    """The request in a POST's JSON body. Raises HttpRefusal 400 if it is invalid."""
+    """The request in a POST's JSON body. Raises HttpRejection 400 if it is invalid."""
     try:
         parameters = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -83,7 +83,7 @@ def from_body(body: bytes) -> GraphQLRequest:
 
 
 def from_query_string(query_string: bytes) -> GraphQLRequest:
-    """The request in a GET's parameters. Raises HttpRefusal 400 if it is invalid."""
+    """The request in a GET's parameters. Raises HttpRejection 400 if it is invalid."""
     try:
         pairs = parse_qsl(query_string.decode("ascii"), True, errors="strict", max_num_fields=20)
     except ValueError:
@@ -105,7 +105,7 @@ def _json_parameter(name: str, text: str) -> Any:
 
 
 def request_of(parameters: dict[str, Any], read_only: bool = False) -> GraphQLRequest:
-    """The request in these parameters. Raises HttpRefusal 400 if it is invalid."""
+    """The request in these parameters. Raises HttpRejection 400 if it is invalid."""
     query = parameters.get("query")
     if query is not None and not isinstance(query, str):
         raise _bad("`query` must be a string.")

@@ -15,7 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 from gateway.authentication import Identity
 from gateway.connections import GONE, Connection, Connections
 from gateway.graphql_request import GraphQLRequest, RequestRejected
-from gateway.graphql_streams import Streams, Told
+from gateway.graphql_streams import FormattedResult, Streams
 from gateway.headers import Headers
 from gateway.http_rejection import HttpRejection
 from gateway.media_types import EVENT_STREAM
@@ -27,7 +27,7 @@ _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-accel-buffering", b"no"),  # otherwise nginx buffers events
 ]
-Answers = AsyncGenerator[Told, None]
+Answers = AsyncGenerator[FormattedResult, None]
 _COMPLETE = b"event: complete\ndata: \n\n"
 _KEEP_ALIVE = b":\n\n"
 
@@ -79,7 +79,7 @@ class GraphQLEventStream:
                 async for answer in answers:
                     await connection.send(_next(answer))
         except RequestRejected as rejected:
-            await connection.send(_next({"errors": self._streams.told(rejected)}))
+            await connection.send(_next({"errors": self._streams.formatted_errors(rejected)}))
         await connection.send(_body(_COMPLETE))
 
     async def _keep_alive(self, connection: Connection) -> None:

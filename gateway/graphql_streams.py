@@ -17,7 +17,7 @@ from gateway.headers import NO_HEADERS, Headers
 _subscriptions = Gauge("kith_subscriptions", "Subscriptions that are being served.")
 _events = Counter("kith_events_sent", "Answers to subscriptions.")
 
-Told = dict[str, Any]
+FormattedResult = dict[str, Any]
 """A result or an error as JSON-compatible data: the payload that is sent."""
 
 
@@ -40,10 +40,10 @@ class Streams:
 
     async def answers(
         self, asked: GraphQLRequest, identity: Identity, headers: Headers = NO_HEADERS
-    ) -> AsyncGenerator[Told, None]:
+    ) -> AsyncGenerator[FormattedResult, None]:
         """Yield one result for a query or a mutation, and one for each event of a subscription.
 
-        Raises RequestRefused for a failure before execution; `told` formats its errors.
+        Raises RequestRejected for a failure before execution; `formatted_errors` formats its errors.
         """
         if asked.document_id is not None or not self._documents.takes_any:
             asked = await self._documents.found(asked)
@@ -62,11 +62,13 @@ class Streams:
                     yield response_of(result, self._format_error)
                     _events.inc()
 
-    def told(self, rejected: RequestRejected) -> list[Told]:
+    def formatted_errors(self, rejected: RequestRejected) -> list[FormattedResult]:
         """The formatted errors of a rejected request."""
         return [self._format_error(error) for error in rejected.errors]
 
-    async def _once(self, operation: Operation, asked: GraphQLRequest, context: object) -> Told:
+    async def _once(
+        self, operation: Operation, asked: GraphQLRequest, context: object
+    ) -> FormattedResult:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
         try:
             result = await self._executor.run(operation, asked, context, deadline)

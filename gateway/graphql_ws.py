@@ -28,7 +28,7 @@ from strawberry.types.unset import UNSET, UnsetType
 from gateway.authentication import Identity
 from gateway.connections import GONE, INTERNAL, Connection, Connections, Ending
 from gateway.graphql_request import GraphQLRequest, RequestRejected
-from gateway.graphql_streams import Streams, Told
+from gateway.graphql_streams import FormattedResult, Streams
 from gateway.headers import Headers, RawHeaders
 from gateway.http_rejection import HttpRejection
 from gateway.ws_messages import read_message
@@ -108,7 +108,10 @@ class _Handler(BaseGraphQLTransportWSHandler[Any, Any]):
 
     async def send_message(self, message: Message) -> None:
         if message["type"] == "error":
-            errors = [{"extensions": {"code": "OVERLOADED"}, **told} for told in message["payload"]]
+            errors = [
+                {"extensions": {"code": "OVERLOADED"}, **formatted}
+                for formatted in message["payload"]
+            ]
             message = cast("Message", {**message, "payload": errors})
         await super().send_message(message)
 
@@ -192,23 +195,23 @@ class _Session:
         try:
             async with aclosing(self._streams.answers(asked, self._identity)) as answers:
                 async for answer in answers:
-                    errors = [_ToldError(error) for error in answer.get("errors", ())]
+                    errors = [FormattedError(error) for error in answer.get("errors", ())]
                     yield ExecutionResult(answer["data"], list(errors) or None)
         except RequestRejected as rejected:
-            told = self._streams.told(rejected)
-            yield PreExecutionError(None, [_ToldError(error) for error in told])
+            formatted = self._streams.formatted_errors(rejected)
+            yield PreExecutionError(None, [FormattedError(error) for error in formatted])
 
 
-class _ToldError(GraphQLError):
+class FormattedError(GraphQLError):
     """An error that is already formatted."""
 
-    def __init__(self, told: Told) -> None:
-        super().__init__(told["message"])
-        self._told = told
+    def __init__(self, formatted: FormattedResult) -> None:
+        super().__init__(formatted["message"])
+        self._formatted = formatted
 
     @property
     def formatted(self) -> Any:
-        return self._told
+        return self._formatted
 
 
 def _ending(rejection: HttpRejection) -> Ending:

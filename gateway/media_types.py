@@ -20,7 +20,7 @@ def require_json(content_type: bytes | None) -> None:
     A page of another site can make a browser send a form, multipart or text/plain body without a
     preflight (a CORS "simple request"). Rejecting these prevents cross-site request forgery.
 
-    Raises HttpRefusal 415.
+    Raises HttpRejection 415.
     """
     name, _, parameters = (content_type or b"").decode("latin-1").partition(";")
     if name.strip().lower() != PLAIN_JSON:

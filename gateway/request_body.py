@@ -9,7 +9,7 @@ from gateway.http_rejection import ClientGone, HttpRejection
 async def read_body(receive: Receive, headers: Headers, bytes_max: int) -> bytes:
     """The whole body.
 
-    Raises HttpRefusal 413 as soon as more than `bytes_max` are announced or received (the
+    Raises HttpRejection 413 as soon as more than `bytes_max` are announced or received (the
     Content-Length may be wrong or missing), 415 for a compressed body, and ClientGone if the client
     disconnects first.
     """

@@ -1,6 +1,6 @@
 """Events: what happened to an edge, and which event type each of its ends may see.
 
-An event holds everything; `told` limits it to what one viewer may see: each end sees an event if it
+An event holds everything; `event_type_for` limits it to what one viewer may see: each end sees an event if it
 can see the edge. The target never sees a block or a flag, and sees a whisper only where whispers
 are shown to their targets. A blocked user sees a block as an ended follow, or not at all.
 """
@@ -54,7 +54,7 @@ class Event:
         return self.source, self.target
 
 
-def told(event: Event, viewer: UserId, *, whispers: bool = True) -> EventType | None:
+def event_type_for(event: Event, viewer: UserId, *, whispers: bool = True) -> EventType | None:
     """The type under which the viewer sees the event. None if the viewer must not see it.
 
     Without `whispers`, whispers are hidden from their targets.

@@ -45,7 +45,7 @@ def ask(scope: Scope, owners: Sequence[UserId]) -> "Future[None] | None":
     return scope.profiles.ask_alike([*owners, *askers(scope)])
 
 
-def told_totals(
+def totals_once_loaded(
     scope: Scope, kind: ListKind, owners: Sequence[UserId]
 ) -> Totals | Awaitable[Totals]:
     """The same as `totals`, after `ask`: without awaiting where nothing is hidden."""

@@ -7,7 +7,7 @@ from graph.account_state import AccountState, AccountStatus
 from graph.edge import UserId
 from graph.receipt import SERVICES, AlreadyNoted
 from resolvers import result
-from resolvers.repeats import keyed, told_before
+from resolvers.repeats import keyed, result_of_first
 from resolvers.scope import Scope
 
 
@@ -37,7 +37,7 @@ async def change_state(
     try:
         outcome = await scope.stores.writes.account_states.change(user, state, request)
     except AlreadyNoted:
-        first = await told_before(scope, request)
+        first = await result_of_first(scope, request)
         assert first is not None
         outcome = first.outcome
     finally:

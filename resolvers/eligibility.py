@@ -29,7 +29,7 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
     following = counts.following + counts.whispers + counts.outgoing_requests
 
     @cache  # most users of a screen have equal kinds and privacy
-    def told(kinds: int, privacy: Privacy) -> Eligibility:
+    def can_follow(kinds: int, privacy: Privacy) -> Eligibility:
         if kinds == SELF.kinds:
             return Eligibility.SELF
         before = _before(STRANGERS._replace(kinds=kinds), following, own, privacy)
@@ -37,7 +37,7 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
         return eligibility(before, limits.following_max, mutual=limits.mutual_approval)
 
     return [
-        told(relation.kinds, account.privacy)
+        can_follow(relation.kinds, account.privacy)
         for relation, account in zip(viewer_relations, accounts, strict=True)
     ]
 

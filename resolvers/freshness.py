@@ -41,10 +41,10 @@ async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
     """
     wait_s = scope.limits.freshness_wait_ms / 1000
     wanted = by_lane(moments)
-    told = not wanted or await scope.stores.changes.catch_up.reach(wanted, wait_s)
+    reached = not wanted or await scope.stores.changes.catch_up.reach(wanted, wait_s)
     scope.since = max((moment.at for moment in moments if not moment.lanes), default=None)
     # A cache that could not be updated may be reachable again soon, with outdated entries.
-    scope.read_from(Consistency.FRESH if told else Consistency.ROWS)
+    scope.read_from(Consistency.FRESH if reached else Consistency.ROWS)
 
 
 async def accounts_now(scope: Scope) -> Moment | None:

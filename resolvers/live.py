@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar
 from graph.cursor import checked_feed_cursor
 from graph.edge import Millis, Pair, UserId
 from graph.errors import Unavailable
-from graph.event import Event, EventType, told
+from graph.event import Event, EventType, event_type_for
 from graph.page import ListKind
 from graph.relation import Relation, mutes
 from resolvers import relations
@@ -77,7 +77,7 @@ def _heard(
     heard = [
         Heard(
             one.cursor,
-            told(one.event, viewer, whispers=not scope.limits.whispers_hidden),
+            event_type_for(one.event, viewer, whispers=not scope.limits.whispers_hidden),
             one.event,
         )
         for one in batch.events

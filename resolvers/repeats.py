@@ -20,19 +20,19 @@ async def once(
     scope: Scope, request: Request | None, save: Callable[[], Awaitable[T]]
 ) -> T | Receipt:
     """Call `save`, or return the receipt of the first request with the same key."""
-    first = await told_before(scope, request)
+    first = await result_of_first(scope, request)
     if first is None:
         try:
             return await save()
         except AlreadyNoted:  # two copies of the request run concurrently
-            first = await told_before(scope, request)
+            first = await result_of_first(scope, request)
         finally:
             scope.forget()
     assert first is not None
     return first
 
 
-async def told_before(scope: Scope, request: Request | None) -> Receipt | None:
+async def result_of_first(scope: Scope, request: Request | None) -> Receipt | None:
     """The receipt of the same request, or one with IDEMPOTENCY_KEY_REUSED. None: no receipt."""
     if request is None:
         return None

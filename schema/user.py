@@ -134,4 +134,6 @@ def _totals(
     users: Parents[UserRow], info: Info, kind: ListKind
 ) -> MaybeAwaitable[list[int | None]]:
     scope, owners = scope_of(info), list(users)
-    return deferred(access.ask(scope, owners), partial(access.told_totals, scope, kind, owners))
+    return deferred(
+        access.ask(scope, owners), partial(access.totals_once_loaded, scope, kind, owners)
+    )

@@ -160,8 +160,8 @@ class RedisEvents:
 
 def rung(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
     """A command that tells every process that these users have news."""
-    told = array("q", dict.fromkeys(users)).tobytes()
-    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, told)
+    entries = array("q", dict.fromkeys(users)).tobytes()
+    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, entries)
 
 
 def event_of(change: EdgeChange) -> Event:

@@ -11,7 +11,7 @@ from graph.account import PrivacyChange
 from graph.account_state import AccountState
 from graph.decision import Before, Decision, Outcome
 from graph.edge import Flags, Kind, Millis, UserId
-from graph.event import told
+from graph.event import event_type_for
 from graph.pace import Pace
 from graph.receipt import Request
 from graph.transitions import among_active, block, decline_request, end_mute, follow, mute
@@ -173,7 +173,7 @@ def heard_of(batch: FeedBatch, viewer: UserId) -> list[str]:
     return [
         f"{heard.name} {event.source} {event.target}"
         for event in events
-        if (heard := told(event, viewer))
+        if (heard := event_type_for(event, viewer))
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.event import Event, told
+from graph.event import Event, event_type_for
 from graph.lane import lane_of
 from storage.postgres import locks, migrate
 from storage.postgres.verify import verify
@@ -84,5 +84,5 @@ async def test_what_waits_for_a_worker_is_told_as_what_it_was(earlier: StorageSe
 
 
 def _said(event: Event) -> tuple[int, str | None]:
-    heard = told(event, SEVEN)
+    heard = event_type_for(event, SEVEN)
     return event.source, heard.name if heard else None

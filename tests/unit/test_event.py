@@ -8,7 +8,7 @@ import pytest
 
 from graph.decision import Before, Step
 from graph.edge import Flags, Kind, Millis, UserId, Version
-from graph.event import Event, EventType, told
+from graph.event import Event, EventType, event_type_for
 from graph.relation import relation_of
 from graph.visibility import seen_by_first
 from tests.support.relationship_states import ACTIONS, of_kind
@@ -51,7 +51,7 @@ def test_each_end_hears_of_the_edge_that_it_sees(
     before: Kind, after: Kind, actor: UserId, source_hears: str | None, target_hears: str | None
 ) -> None:
     happened = event(before, after, actor)
-    hears = [told(happened, viewer) for viewer in (SOURCE, TARGET)]
+    hears = [event_type_for(happened, viewer) for viewer in (SOURCE, TARGET)]
     assert [kind.name if kind else None for kind in hears] == [source_hears, target_hears]
 
 
@@ -60,7 +60,7 @@ def test_each_end_hears_of_the_edge_that_it_sees(
 def test_nobody_else_hears_anything(
     before: Kind, after: Kind, actor: UserId, whispers: bool
 ) -> None:
-    assert told(event(before, after, actor), THIRD, whispers=whispers) is None
+    assert event_type_for(event(before, after, actor), THIRD, whispers=whispers) is None
 
 
 @pytest.mark.parametrize(("before", "after", "actor"), CHANGES)
@@ -68,15 +68,15 @@ def test_a_block_sounds_like_nothing_to_the_blocked(
     before: Kind, after: Kind, actor: UserId
 ) -> None:
     was, became = (Kind.NONE if kind is Kind.BLOCK else kind for kind in (before, after))
-    heard = told(event(before, after, actor), TARGET)
-    assert heard == told(event(was, became, actor), TARGET)
+    heard = event_type_for(event(before, after, actor), TARGET)
+    assert heard == event_type_for(event(was, became, actor), TARGET)
     assert heard not in (EventType.BLOCKED, EventType.UNBLOCKED)
 
 
 @pytest.mark.parametrize("before", [Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST])
 def test_to_the_removed_a_block_sounds_like_a_removal(before: Kind) -> None:
     """A block ends the other's follow in a step of its own, which is that of a removal."""
-    removed = told(event(before, Kind.NONE, TARGET), SOURCE)
+    removed = event_type_for(event(before, Kind.NONE, TARGET), SOURCE)
     assert removed in (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED)
 
 
@@ -86,10 +86,10 @@ def test_a_hidden_whisper_sounds_like_nothing_to_its_target(
 ) -> None:
     happened = event(before, after, actor)
     was, became = (Kind.NONE if kind is Kind.WHISPER else kind for kind in (before, after))
-    expected = told(event(was, became, actor), TARGET)
+    expected = event_type_for(event(was, became, actor), TARGET)
     if before is Kind.REQUEST and after is Kind.WHISPER and actor == TARGET:
         expected = EventType.REQUEST_ACCEPTED  # by this very viewer
-    assert told(happened, TARGET, whispers=False) == expected
+    assert event_type_for(happened, TARGET, whispers=False) == expected
 
 
 @pytest.mark.parametrize(("before", "after", "actor"), CHANGES)
@@ -98,7 +98,7 @@ def test_a_change_that_is_seen_is_told(
     before: Kind, after: Kind, actor: UserId, viewer: UserId
 ) -> None:
     sees = [Kind.NONE if viewer == TARGET and k is Kind.BLOCK else k for k in (before, after)]
-    assert (told(event(before, after, actor), viewer) is None) == (sees[0] is sees[1])
+    assert (event_type_for(event(before, after, actor), viewer) is None) == (sees[0] is sees[1])
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -124,8 +124,8 @@ def test_of_a_note_nobody_hears_but_who_made_it(
     kind: Kind, before: Flags, after: Flags, hears: str | None
 ) -> None:
     noted = replace(event(kind, kind), flags_before=before, flags_after=after)
-    assert told(noted, SOURCE) is (EventType[hears] if hears else None)
-    assert told(noted, TARGET) is told(noted, THIRD) is None
+    assert event_type_for(noted, SOURCE) is (EventType[hears] if hears else None)
+    assert event_type_for(noted, TARGET) is event_type_for(noted, THIRD) is None
 
 
 @pytest.mark.parametrize("kind", Kind)
@@ -140,7 +140,9 @@ def test_a_note_is_told_as_what_it_has_become(kind: Kind) -> None:
         EventType.UNMUTED: lambda was, now: Flags.MUTED in was & ~now,
     }
     for was, now in product(map(Flags, range(16)), repeat=2):
-        heard = told(replace(event(kind, kind), flags_before=was, flags_after=now), SOURCE)
+        heard = event_type_for(
+            replace(event(kind, kind), flags_before=was, flags_after=now), SOURCE
+        )
         may_be = [what for what, says in tells.items() if says(was, now)]
         assert heard in may_be if heard else not may_be, (was, now)
 
@@ -162,7 +164,7 @@ def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(
         viewer: [
             heard
             for step in decision.steps
-            if (heard := told(event_of_step(step), viewer, whispers=whispers))
+            if (heard := event_type_for(event_of_step(step), viewer, whispers=whispers))
         ]
         for viewer in (SOURCE, TARGET)
     }
