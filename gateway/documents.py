@@ -34,8 +34,8 @@ class AutomaticDocuments:
     """Automatic persisted queries: a client sends a document once with its hash, then the hash.
 
     The process caches the most recently used documents; `store` holds them for all processes.
-    `check` raises RequestRejected for a document that must not be stored, because it does not parse,
-    is too large, or is invalid.
+    `check` raises RequestRejected for a document that must not be stored, because it does not
+    parse, is too large, or is invalid.
     """
 
     takes_any = True

@@ -43,7 +43,7 @@ class Streams:
     ) -> AsyncGenerator[FormattedResult, None]:
         """Yield one result for a query or a mutation, and one for each event of a subscription.
 
-        Raises RequestRejected for a failure before execution; `formatted_errors` formats its errors.
+        Raises RequestRejected for a failure before execution: see `formatted_errors`.
         """
         if asked.document_id is not None or not self._documents.takes_any:
             asked = await self._documents.found(asked)

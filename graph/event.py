@@ -1,8 +1,8 @@
 """Events: what happened to an edge, and which event type each of its ends may see.
 
-An event holds everything; `event_type_for` limits it to what one viewer may see: each end sees an event if it
-can see the edge. The target never sees a block or a flag, and sees a whisper only where whispers
-are shown to their targets. A blocked user sees a block as an ended follow, or not at all.
+An event holds everything; `event_type_for` limits it to what one viewer may see: each end sees an
+event if it can see the edge. The target never sees a block or a flag, and sees a whisper only where
+whispers are shown to their targets. A blocked user sees a block as an ended follow, or not at all.
 """
 
 from dataclasses import dataclass

@@ -160,8 +160,8 @@ class RedisEvents:
 
 def rung(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
     """A command that tells every process that these users have news."""
-    entries = array("q", dict.fromkeys(users)).tobytes()
-    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, entries)
+    ids = array("q", dict.fromkeys(users)).tobytes()
+    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, ids)
 
 
 def event_of(change: EdgeChange) -> Event:
