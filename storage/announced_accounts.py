@@ -6,11 +6,11 @@ from graph.account import PrivacyChange, Saved
 from graph.edge import UserId
 from graph.pace import Pace
 from graph.receipt import Request
+from storage.cache.lease import closed_while_written
 from storage.ports import Accounts
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.leases import closed_while_written
 from storage.shielded_tasks import ShieldedTasks
 
 

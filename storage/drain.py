@@ -15,9 +15,9 @@ from prometheus_client import Histogram
 
 from graph.edge import UserId
 from graph.lane import Lane, aside_of
+from storage.cache.updates import RedisCaches
 from storage.postgres.outbox import Applied, Outbox
 from storage.redis.events import RedisEvents
-from storage.redis.publish import RedisCaches
 
 BATCH = 1000
 """Changes in one transaction: enough to be efficient, few enough to take about 50 ms."""

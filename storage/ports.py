@@ -4,7 +4,7 @@ Every method takes a batch, returns a batch, and may raise `graph.errors.Unavail
 the user whose own writes must be visible immediately, even in an implementation that lags.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum, auto
@@ -336,14 +336,6 @@ class Absences(Protocol):
 
     def expire(self) -> None:
         """Make later calls read the state anew, because an account has become absent or active."""
-        ...
-
-
-class Pending(Protocol):
-    """Writes that have not reached the reverse side or the caches yet."""
-
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
-        """For each of `users`, the targets of their pending writes."""
         ...
 
 
