@@ -264,6 +264,10 @@ def pending_value(ids: Collection[UserId]) -> bytes:
     return b"." + b"".join(i.to_bytes(8, "big") for i in ids)
 
 
+NOTHING_PENDING = pending_value(())
+"""The value of a user without pending writes, as nearly all are."""
+
+
 def pending_in(value: bytes) -> Collection[UserId]:
     if len(value) == 1:
         return ()  # nearly always

@@ -37,9 +37,6 @@ meanwhile."""
 OWNERS_MAX = 4
 """Pages with profiles are not looked up for more owners: they are hardly ever all hot."""
 
-NOTHING_PENDING = codec.pending_value(())
-"""The cached value of a viewer without pending writes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -72,23 +69,46 @@ class LocalCache:
         for name, copies in self._all.items():
             self.invalidations.register(name, copies)
 
-    async def read(
-        self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]
-    ) -> list[Any] | None:
-        """The answers, or None if the copies lack a part or the viewer must not rely on them.
+    def held(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> list[Any] | None:
+        """The answers in the copies; None if a part is missing.
 
-        A partial answer would cost the round trips of both ways.
+        A partial answer would cost the round trips of both ways. Only beside pages, the profiles of
+        other users than the owners may be missing: `confirmed` reads them.
         """
-        count, found = self.invalidations.count, self._held(viewer, requests)
-        if found is None:
-            return None
+        found: list[Any] = []
+        owners: Sequence[UserId] | None = None
+        for request in requests:
+            answer: Any
+            if isinstance(request, RelationsOf):
+                answer = self._columns(request, viewer)
+            elif isinstance(request, PagesOf):
+                owners = request.owners
+                is_alone = len(requests) == 1
+                answer = self._pages(request) if is_alone or len(owners) <= OWNERS_MAX else None
+            elif isinstance(request, ProfilesOf):
+                answer = self._profiles.held(request.users)
+                needed = request.users if owners is None else owners
+                answer = answer if all(map(answer.__contains__, needed)) else None
+            else:
+                assert isinstance(request, AccountsOf)
+                answer = self._accounts(request.users)
+            if answer is None:
+                return None
+            found.append(answer)
+        return found
+
+    async def confirmed(
+        self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]], held: list[Any]
+    ) -> list[Any] | None:
+        """The answers, if the viewer may rely on the copies: at once, or after a round trip."""
+        found: list[Any] | None = held
         if _needs_confirmation(viewer, requests):
-            others = self._not_held(requests)
-            profiles = await self._confirmed(viewer, others)
+            count = self.invalidations.count
+            profiles = await self._confirm(viewer, self._not_held(requests))
             if profiles is None:
                 return None
-            if self.invalidations.count != count:  # drops what was invalidated meanwhile
-                found = self._held(viewer, requests)
+            if self.invalidations.count != count:
+                found = self.held(viewer, requests)  # without what was invalidated meanwhile
             found = None if found is None else _merged(requests, found, profiles)
         if found is not None:
             self._count_hits(requests)
@@ -137,31 +157,6 @@ class LocalCache:
         heads = {LISTS[kind]: copies for kind, copies in self._heads.items()}
         return {"rel": self._relations, "profile": self._profiles, **heads}
 
-    def _held(
-        self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]
-    ) -> list[Any] | None:
-        """The answers in the copies. Beside pages, profiles of other users than the owners may be
-        missing."""
-        found: list[Any] = []
-        owners: Sequence[UserId] | None = None
-        for request in requests:
-            if isinstance(request, RelationsOf):
-                answer: Any = self._columns(request, viewer)
-            elif isinstance(request, PagesOf):
-                answer = self._pages(request)
-                owners = request.owners
-            elif isinstance(request, ProfilesOf):
-                answer = self._profiles.held(request.users)
-                if not answer.keys() >= set(request.users if owners is None else owners):
-                    return None
-            else:
-                assert isinstance(request, AccountsOf)
-                answer = self._accounts(request.users)
-            if answer is None or (owners and len(requests) > 1 and len(owners) > OWNERS_MAX):
-                return None
-            found.append(answer)
-        return found
-
     def _columns(self, request: RelationsOf, viewer: UserId | None) -> list[RelationColumn] | None:
         known = [self._relations.known(check.user) for check in request.checks]
         if None in known or _involves(request, viewer):
@@ -198,7 +193,7 @@ class LocalCache:
             if self._profiles.known(user) is None
         ]
 
-    async def _confirmed(
+    async def _confirm(
         self, viewer: UserId | None, others: Sequence[UserId]
     ) -> Mapping[UserId, Profile] | None:
         """The cached profiles of `others`, or None while the viewer has pending writes."""
@@ -209,7 +204,7 @@ class LocalCache:
             own, *values = await self.redis.pipe([mark, *reads])
         except Unavailable:
             return None
-        if viewer is not None and own != NOTHING_PENDING:
+        if viewer is not None and own != codec.NOTHING_PENDING:
             return None
         return codec.profiles_held(others, values[0]) if others else {}
 

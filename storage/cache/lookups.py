@@ -69,7 +69,7 @@ class ValueLookup(Generic[V, A]):
         """Everybody's answers, for users whose values are too short."""
         return self.rows(users)
 
-    def answer(self, column: Sequence[Reply]) -> Mapping[UserId, A] | None:
+    def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, A] | None:
         """The whole answer, if all of it is cached."""
         raise NotImplementedError
 
@@ -79,7 +79,9 @@ class PageLookup(ValueLookup[Page, Page]):
 
     __slots__ = ("_request", "_sources", "_viewer")
 
-    def __init__(self, request: PagesOf, viewer: UserId | None, sources: Sources) -> None:
+    def __init__(
+        self, request: PagesOf, viewer: UserId | None, sources: Sources, is_alone: bool
+    ) -> None:
         self._request = request
         self._viewer = viewer
         self._sources = sources
@@ -115,10 +117,10 @@ class PageLookup(ValueLookup[Page, Page]):
 
         return {user: await self._sources.ranges.page(self.entry.key(user), window, read)}
 
-    def answer(self, column: Sequence[Reply]) -> Mapping[UserId, Page] | None:
-        if not all(column):
+    def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, Page] | None:
+        if not all(replies):
             return None
-        pages = pages_in(self._request.window, column)
+        pages = pages_in(self._request.window, replies)
         if None in pages:
             return None
         return dict(zip(self.users, pages, strict=True))  # type: ignore[arg-type]
@@ -128,7 +130,7 @@ class ProfileLookup(ValueLookup[Profile, Profile]):
     __slots__ = ("_is_alone", "_sources", "_viewer")
 
     def __init__(
-        self, request: ProfilesOf, viewer: UserId | None, sources: Sources, *, is_alone: bool
+        self, request: ProfilesOf, viewer: UserId | None, sources: Sources, is_alone: bool
     ) -> None:
         """`is_alone`: nothing else is read with it. Then it often is a long column."""
         self._viewer = viewer
@@ -147,7 +149,8 @@ class ProfileLookup(ValueLookup[Profile, Profile]):
     def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Profile]]:
         return self._sources.tables.profiles.of(users, self._viewer)
 
-    def answer(self, column: Sequence[Reply]) -> Mapping[UserId, Profile] | None:
+    def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, Profile] | None:
+        column = replies[0] if replies else ()
         if not all(column):
             return None
         users = self.users
@@ -166,7 +169,9 @@ class AccountLookup(ValueLookup[Profile, Account]):
 
     shows_own_writes = False
 
-    def __init__(self, request: AccountsOf, sources: Sources) -> None:
+    def __init__(
+        self, request: AccountsOf, viewer: UserId | None, sources: Sources, is_alone: bool
+    ) -> None:
         self._sources = sources
         self.users = request.users
         self.entry = sources.entries.profile
@@ -181,7 +186,8 @@ class AccountLookup(ValueLookup[Profile, Account]):
     def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Account]]:
         return self._sources.tables.accounts.of(users)
 
-    def answer(self, column: Sequence[Reply]) -> Mapping[UserId, Account] | None:
+    def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, Account] | None:
+        column = replies[0] if replies else ()
         if not all(column):
             return None
         return dict(zip(self.users, codec.accounts_in(column), strict=True))

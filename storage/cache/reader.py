@@ -7,8 +7,7 @@ in order, so both reads take one round trip; a cluster needs two.
 """
 
 import asyncio
-from collections.abc import Awaitable, Collection, Sequence
-from itertools import islice
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from graph.edge import UserId
@@ -34,7 +33,14 @@ from storage.redis.connection import PART, Redis
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
 
-Lookup: TypeAlias = "ValueLookup[Any, Any] | RelationLookup"
+Lookup: TypeAlias = ValueLookup[Any, Any] | RelationLookup
+
+_LOOKUPS: Mapping[type, Callable[[Any, UserId | None, Sources, bool], Lookup]] = {
+    RelationsOf: RelationLookup,
+    PagesOf: PageLookup,
+    ProfilesOf: ProfileLookup,
+    AccountsOf: AccountLookup,
+}
 
 
 class CountingRedis(Redis, Protocol):
@@ -71,71 +77,74 @@ class CacheReader:
     def failures(self) -> int:
         return self._redis.failures
 
-    async def read(
+    def read(
         self,
         viewer: UserId | None,
         *requests: ReadRequest[Any],
         consistency: Consistency = Consistency.CACHED,
-    ) -> Any:
-        found: Sequence[Any] | None = None
+    ) -> Awaitable[Any]:
         if consistency is Consistency.ROWS:
-            found = await self._rows(viewer, requests)
-        elif consistency is Consistency.CACHED and self._local is not None:
-            found = await self._local.read(viewer, requests)
-        if found is None:
-            found = await self._cached(viewer, requests)
-            if consistency is Consistency.CACHED and self._local is not None:
-                self._local.missed(viewer, requests)
-        return found[0] if len(requests) == 1 else tuple(found)
+            return self._rows(viewer, requests)
+        if consistency is Consistency.FRESH or self._local is None:
+            return self._cached(viewer, requests)
+        return self._local_first(self._local, viewer, requests)
 
-    async def _cached(
-        self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]
-    ) -> Sequence[Any]:
+    async def _local_first(
+        self, local: LocalCache, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]
+    ) -> Any:
+        held = local.held(viewer, requests)
+        if held is not None:
+            found = await local.confirmed(viewer, requests, held)
+            if found is not None:
+                return _unwrapped(found)
+        answer = await self._cached(viewer, requests)
+        local.missed(viewer, requests)
+        return answer
+
+    async def _cached(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> Any:
         """The answers, in one round trip if all of them are in Redis."""
         is_alone = len(requests) == 1
-        lookups = [self._lookup(viewer, request, is_alone=is_alone) for request in requests]
+        lookups: list[Lookup] = []
+        commands: list[Command] = []
+        shows_own_writes = False
+        for request in requests:
+            lookup = _LOOKUPS[type(request)](request, viewer, self._sources, is_alone)
+            lookups.append(lookup)
+            commands += lookup.commands
+            shows_own_writes |= lookup.shows_own_writes
+        own: Collection[UserId] = ()
+        replies: Sequence[Reply]
         try:
-            own, replies = await self._replies(viewer, lookups)
+            if viewer is None or not shows_own_writes or not commands:
+                replies = await self._redis.partly(commands)
+            else:
+                first = ("GET", self._sources.entries.pending.key(viewer))
+                pending, *replies = await self._redis.after(first, commands)
+                if pending != codec.NOTHING_PENDING:
+                    own, replies = await self._with_own_writes(viewer, pending, commands, replies)
         except Unavailable as error:
             if error.part != PART:
                 raise
             return await self._rows(viewer, requests)
-        if is_alone:
-            columns = [lookups[0].column(replies)]
-        else:
-            turns = iter(replies)
-            columns = [one.column(list(islice(turns, len(one.commands)))) for one in lookups]
-        found = [one.answer(column) for one, column in zip(lookups, columns, strict=True)]
-        for n, answer in enumerate(found):
-            if answer is None or (own and lookups[n].shows_own_writes):
-                return await self._completed(own, lookups, columns, found)
-        return found  # nearly always
+        found: list[Any] = []
+        is_complete, end = not own, 0
+        for lookup in lookups:
+            start, end = end, end + len(lookup.commands)
+            answer = lookup.answer(replies if is_alone else replies[start:end])
+            found.append(answer)
+            is_complete = is_complete and answer is not None
+        if not is_complete:
+            found = await self._completed(own, lookups, replies, found)
+        return found[0] if is_alone else tuple(found)
 
-    def _lookup(
-        self, viewer: UserId | None, request: ReadRequest[Any], *, is_alone: bool
-    ) -> Lookup:
-        if isinstance(request, RelationsOf):
-            return RelationLookup(request, self._sources.entries.relations)
-        if isinstance(request, PagesOf):
-            return PageLookup(request, viewer, self._sources)
-        if isinstance(request, ProfilesOf):
-            return ProfileLookup(request, viewer, self._sources, is_alone=is_alone)
-        assert isinstance(request, AccountsOf)
-        return AccountLookup(request, self._sources)
-
-    async def _replies(
-        self, viewer: UserId | None, lookups: Sequence[Lookup]
+    async def _with_own_writes(
+        self,
+        viewer: UserId,
+        pending: Reply,
+        commands: Sequence[Command],
+        replies: Sequence[Reply],
     ) -> tuple[Collection[UserId], Sequence[Reply]]:
         """The users about whom the caches must not answer this viewer, and the replies."""
-        commands: list[Command] = []
-        shows_own_writes = False
-        for lookup in lookups:
-            commands += lookup.commands
-            shows_own_writes |= lookup.shows_own_writes
-        if viewer is None or not commands or not shows_own_writes:
-            return (), await self._redis.partly(commands)
-        first = ("GET", self._sources.entries.pending.key(viewer))
-        pending, *replies = await self._redis.after(first, commands)
         if pending:
             return _around(viewer, codec.pending_in(pending)), replies
         own = _around(viewer, await self._filled(viewer))
@@ -147,31 +156,31 @@ class CacheReader:
         self,
         own: Collection[UserId],
         lookups: Sequence[Lookup],
-        columns: Sequence[Sequence[Reply]],
-        found: list[Any],
-    ) -> Sequence[Any]:
+        replies: Sequence[Reply],
+        found: Sequence[Any],
+    ) -> list[Any]:
         """The answers, completed by filling the caches and from the tables."""
         parts: dict[int, Part[Any, Any]] = {}
         hashes: dict[int, Awaitable[Any]] = {}
+        end = 0
         for n, lookup in enumerate(lookups):
+            start, end = end, end + len(lookup.commands)
             hidden: Collection[UserId] = own if lookup.shows_own_writes else ()
             if found[n] is not None and not hidden:
                 continue
             if isinstance(lookup, RelationLookup):
-                hashes[n] = self._hashes.complete(lookup, columns[n])
+                hashes[n] = self._hashes.complete(lookup, replies[start:end])
             else:
-                parts[n] = Part(lookup, columns[n], hidden)
+                parts[n] = Part(lookup, lookup.column(replies[start:end]), hidden)
         completed = await together(
             [*([self._fills.complete(list(parts.values()))] if parts else ()), *hashes.values()]
         )
-        found = [parts[n].answer if n in parts else answer for n, answer in enumerate(found)]
-        for n, columns_of_checks in zip(hashes, completed[-len(hashes) :], strict=False):
-            found[n] = columns_of_checks
-        return found
+        answers = [parts[n].answer if n in parts else answer for n, answer in enumerate(found)]
+        for n, columns in zip(hashes, completed[len(completed) - len(hashes) :], strict=True):
+            answers[n] = columns
+        return answers
 
-    async def _rows(
-        self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]
-    ) -> Sequence[Any]:
+    async def _rows(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> Any:
         """The answers from the tables."""
         tables = self._sources.tables
         reads: list[Awaitable[Any]] = []
@@ -186,7 +195,7 @@ class CacheReader:
             else:
                 assert isinstance(request, AccountsOf)
                 reads.append(tables.accounts.of(request.users))
-        return await together(reads)
+        return _unwrapped(await together(reads))
 
     async def _filled(self, viewer: UserId) -> Collection[UserId]:
         """The viewer's targets from the tables. Concurrent reads of one request share the read."""
@@ -206,3 +215,8 @@ def _around(viewer: UserId, targets: Collection[UserId]) -> Collection[UserId]:
     # Includes the viewer's own lists and counts: following back makes a friend before a worker
     # applies the edge.
     return {viewer, *targets} if targets else ()
+
+
+def _unwrapped(answers: Sequence[Any]) -> Any:
+    """One answer, or a tuple of several."""
+    return answers[0] if len(answers) == 1 else tuple(answers)

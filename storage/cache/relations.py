@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import NamedTuple
 
+from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.relation import Relation, RelationColumn, column_of
 from storage.cache import codec
 from storage.cache.entry import Entry
 from storage.cache.lease import Leases
+from storage.cache.lookups import Sources
 from storage.cache.tables import RelationRows
 from storage.ports import Check, RelationsOf
 from storage.postgres.relations import Neighbourhood
@@ -38,21 +40,21 @@ class RelationLookup:
 
     shows_own_writes = False
 
-    def __init__(self, request: RelationsOf, entry: Entry[Neighbourhood]) -> None:
+    def __init__(
+        self, request: RelationsOf, viewer: UserId | None, sources: Sources, is_alone: bool
+    ) -> None:
         self.checks = request.checks
-        self.commands = _reads(entry, request.checks)
-        self.markers: Sequence[bytes | None] = ()
+        self.commands = _reads(sources.entries.relations, request.checks)
+        self.markers: list[bytes | None] = []
 
-    def column(self, replies: Sequence[Reply]) -> Sequence[Reply]:
-        return replies
-
-    def answer(self, column: Sequence[Reply]) -> list[RelationColumn] | None:
+    def answer(self, replies: Sequence[Reply]) -> list[RelationColumn] | None:
         """The whole answer, if all of it is cached. Removes the markers from the replies."""
-        markers = self.markers = _markers(column)
-        for marker in markers:
-            if marker is None or marker[-1] != _BOTH:
-                return None
-        return list(map(codec.relations_in, column))
+        markers, is_whole = self.markers, True
+        for reply in replies:
+            marker = None if reply is UNAVAILABLE else reply.pop()
+            markers.append(marker)
+            is_whole = is_whole and marker is not None and marker[-1] == _BOTH
+        return list(map(codec.relations_in, replies)) if is_whole else None
 
 
 class RelationHashes:
@@ -148,12 +150,13 @@ class RelationHashes:
 
 def _reads(entry: Entry[Neighbourhood], checks: Sequence[Check]) -> list[Command]:
     prefix = entry.prefix
-    return [
-        Preformatted(("HMGET", f"{prefix}{user}}}", *texts, codec.MARKER))
-        if texts
-        else ("HMGET", f"{prefix}{user}}}", *others, codec.MARKER)
-        for user, others, texts in checks
-    ]
+    reads: list[Command] = []
+    for user, others, texts in checks:
+        if texts:
+            reads.append(Preformatted(("HMGET", f"{prefix}{user}}}", *texts, codec.MARKER)))
+        else:
+            reads.append(("HMGET", f"{prefix}{user}}}", *others, codec.MARKER))
+    return reads
 
 
 def _markers(replies: Sequence[Reply]) -> list[bytes | None]:

@@ -27,8 +27,7 @@ def pages_in(window: Window, values: Sequence[bytes]) -> list[Page | None]:
     """The window's pages in the replies. None: the cached head is too short."""
     size, backward = window.size, window.backward
     pages: list[Page | None] = []
-    for value in values:
-        entries, is_end = codec.entries_in(value)
+    for entries, is_end in map(codec.entries_in, values):
         if len(entries) > size:
             first = len(entries) - size if backward else 0
             pages.append(_page((entries[first : first + size], True)))
