@@ -118,10 +118,14 @@ class LocalCache:
         """Count requests that the copies have not answered. Redis holds their values now."""
         is_alone = len(requests) == 1
         for request in requests:
+            if isinstance(request, PagesOf) and not is_alone and len(request.owners) > OWNERS_MAX:
+                return
+        for request in requests:
             if isinstance(request, RelationsOf):
                 if not _involves(request, viewer):
                     self._relations.answered(0, [check.user for check in request.checks])
             elif isinstance(request, PagesOf):
+                # Heads help only with the profiles of their owners.
                 if is_alone or self._profiles.may_hold(request.owners):
                     self._heads[request.kind].answered(0, request.owners)
             elif isinstance(request, ProfilesOf | AccountsOf):
