@@ -52,7 +52,7 @@ def certificate(folder: Path) -> Path:
 async def tls_before(
     reach: Callable[[], Awaitable[Streams]], file: Path, port: int
 ) -> AsyncIterator[None]:
-    """Whoever comes to `port` with TLS talks to who is reached."""
+    """Forward TLS connections to `port` to the server."""
     carriers: set[asyncio.Task[None]] = set()
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -105,8 +105,8 @@ async def cluster_over_tls(cluster: Cluster, folder: Path) -> AsyncIterator[str]
     file, ports = certificate(folder), free_ports(len(cluster.servers))
 
     async def all_are_named_so() -> bool:
-        told = [await server.ask("CLUSTER", "SLOTS") for server in cluster.servers]
-        return all({part[2][1] for part in slots} == set(ports) for slots in told)
+        result = [await server.ask("CLUSTER", "SLOTS") for server in cluster.servers]
+        return all({part[2][1] for part in slots} == set(ports) for slots in result)
 
     async with AsyncExitStack() as listening:
         for server, port in zip(cluster.servers, ports, strict=True):
