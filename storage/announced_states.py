@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import Mapping, Sequence
 
 from graph.account_state import AccountState, AccountStatus
-from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import Unavailable
+from graph.outcome import Outcome
 from graph.receipt import Request
 from storage.cache.lease import closed_while_written, invalidate
 from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours

@@ -26,7 +26,7 @@ from storage.ports import AccountsOf, PagesOf, ProfilesOf, ReadRequest, Relation
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import LISTS, Keys
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.servers import is_plain
+from storage.redis.servers import is_cluster
 from storage.redis.wire import MANY, Command, Preformatted
 from storage.settings import StorageSettings
 
@@ -253,9 +253,9 @@ def _merged(
 
 
 def local_cache_of(settings: StorageSettings) -> LocalCache | None:
-    """A local cache, or None if it is disabled or there is no single connection for invalidations:
-    redis-py keeps a pool, and a cluster's servers report only their own keys."""
-    if settings.hot_ttl_ms and is_plain(settings.caches_at):
+    """A local cache, or None if it is disabled or the caches are in a cluster: its servers report
+    only their own keys, so no single connection receives all invalidations."""
+    if settings.hot_ttl_ms and not is_cluster(settings.caches_at):
         return LocalCache(settings)
     return None
 
