@@ -1,6 +1,7 @@
 """Updates caches and subscriptions after changes of account settings."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from graph.account import PrivacyChange, Saved
 from graph.edge import UserId
@@ -38,14 +39,13 @@ class AnnouncedAccounts:
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        return await self._told(user, lambda: self._inner.set_privacy(user, change, request, pace))
+        write = partial(self._inner.set_privacy, user, change, request, pace)
+        return await self._shielded.run(self._write(user, write))
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
-        return await self._told(user, lambda: self._inner.set_following_limit(user, limit, request))
-
-    async def _told(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
+        write = partial(self._inner.set_following_limit, user, limit, request)
         return await self._shielded.run(self._write(user, write))
 
     async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
@@ -55,4 +55,4 @@ class AnnouncedAccounts:
         finally:
             # A privacy change can change what other users may see, so their subscriptions must look
             # again.
-            await self._events.ring([user])
+            await self._events.notify([user])

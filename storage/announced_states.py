@@ -63,7 +63,7 @@ class AnnouncedStates:
         finally:
             # Also if nothing has changed: a repeated request may follow one that was cancelled
             # here.
-            await self._events.ring([user], ABSENCES)
+            await self._events.notify([user], ABSENCES)
             if state is AccountState.DELETED:
                 await self._erasures.wake([user])
             with contextlib.suppress(Unavailable):
@@ -75,4 +75,4 @@ class AnnouncedStates:
         for first in range(0, len(users), USERS):
             some = users[first : first + USERS]
             await invalidate(self._redis, self._keys.all_profiles(some), Debt.TOTALS)
-            await self._events.ring(some, ABSENCES)
+            await self._events.notify(some, ABSENCES)

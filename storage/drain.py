@@ -102,7 +102,7 @@ class Drain:
                 told, _ = _parted(found, await self._caches.applied(found.changes))
                 # The log has these events already. A subscriber they woke may have read a stale
                 # cache.
-                await self._events.ring(end for change in told.changes for end in change.pair)
+                await self._events.notify(end for change in told.changes for end in change.pair)
                 await self._settle(aside_of(lane), told)
             if is_last:
                 return

@@ -64,7 +64,7 @@ class Keys:
 
     @property
     def notifier(self) -> str:
-        return f"kith:{self.space}:bell"
+        return f"kith:{self.space}:notifier"
 
     def document(self, digest: str) -> str:
         """A persisted document, by the first 15 bits of its SHA-256. No cache either."""
