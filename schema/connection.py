@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TypeAlias
 
 import strawberry
 
@@ -18,12 +18,8 @@ from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
 from schema.freshness import ListFreshness, shown
+from schema.node import LazyUser
 from schema.rows import LIST, POSITION, ConnectionRow, EntryRow, UserRow
-
-if TYPE_CHECKING:
-    from schema.user import User
-
-LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
 EDGES = "The entries of this page with their cursors and dates, in order."
 

@@ -7,11 +7,10 @@ import strawberry
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 
-from schema.date_time import DATE_TIME
 from schema.federation import REPRESENTATION, Representation
 from schema.mutation import Mutation
 from schema.query import Query
-from schema.relation_mask import RELATION_MASK, RelationMask
+from schema.scalars import DATE_TIME, RELATION_MASK, RelationMask
 from schema.subscription import Subscription
 from schema.user import User
 from schema.user_errors import USER_ERRORS

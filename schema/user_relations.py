@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import repeat
-from typing import Annotated, cast
+from typing import Annotated
 
 import strawberry
 
 from engine import ColumnarRows, Parents, batched
+from graph.eligibility import Eligibility
 from graph.relation import followed, follows
 from graph.relation_mask import write_mask
 from resolvers import relations
@@ -16,8 +17,8 @@ from schema import arguments
 from schema.context import Info, scope_of
 from schema.eligibility import FollowEligibility
 from schema.relation import Relation
-from schema.relation_mask import RelationMask
 from schema.rows import RelationRow, UserRow, relation_rows
+from schema.scalars import RelationMask
 from storage.ports import Check
 
 Others = Annotated[
@@ -86,11 +87,11 @@ class Related:
         return [found.can_follow for found in await eligibilities(scope_of(info), list(users))]
 
     @batched(
+        graphql_type=FollowEligibility,
         description="The result that `followUser` by the viewer would have. It is computed from "
-        "cached data, so the actual result can differ."
+        "cached data, so the actual result can differ.",
     )
     async def viewer_follow_eligibility(
         users: Parents[UserRow], info: Info
-    ) -> list[FollowEligibility]:
-        found = await eligibilities(scope_of(info), list(users))
-        return cast("list[FollowEligibility]", [(eligibility,) for eligibility in found])
+    ) -> list[tuple[Eligibility]]:
+        return [(found,) for found in await eligibilities(scope_of(info), list(users))]
