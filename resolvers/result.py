@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from graph.counts import Limit
-from graph.decision import CHANGES, Outcome
 from graph.edge import Millis
 from graph.errors import BadInput
+from graph.outcome import CHANGES, Outcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import strawberry
 from strawberry.types.lazy_type import LazyType
 
 from engine import derived
-from graph.decision import Outcome
+from graph.outcome import Outcome
 from resolvers.result import Result
 from schema.rows import date
 

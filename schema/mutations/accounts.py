@@ -7,8 +7,8 @@ import strawberry
 
 import resolvers.result
 from graph.account_state import AccountState
-from graph.decision import Outcome
 from graph.errors import BadInput
+from graph.outcome import Outcome
 from resolvers import accounts
 from schema import arguments
 from schema.account import AccountRow, UserAccount

@@ -8,9 +8,9 @@ from typing import Annotated, cast
 import strawberry
 from strawberry import UNSET
 
-from graph.decision import REJECTIONS, Outcome
 from graph.edge import UserId
 from graph.errors import BadInput, KithError
+from graph.outcome import REJECTIONS, Outcome
 from graph.receipt import KeyReused
 from resolvers import actions, relationship
 from resolvers.actions import Action

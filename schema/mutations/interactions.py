@@ -10,9 +10,9 @@ import strawberry
 
 from graph import affinity
 from graph.affinity import Interaction
-from graph.decision import Outcome
 from graph.edge import Millis, Pair
 from graph.errors import BadInput
+from graph.outcome import Outcome
 from resolvers.interactions import Result, record_interactions
 from schema import arguments
 from schema.context import Info, scope_of

@@ -9,9 +9,9 @@ from strawberry import UNSET
 
 import resolvers.result
 from graph.consistency import joined, write_token
-from graph.decision import REJECTIONS, Outcome
 from graph.edge import Pair, UserId
 from graph.errors import BadInput
+from graph.outcome import REJECTIONS, Outcome
 from resolvers import relationship
 from resolvers.actions import Action
 from resolvers.relationship import Result

@@ -9,8 +9,8 @@ from strawberry import UNSET
 import resolvers.result
 from graph import visibility
 from graph.account import PrivacyChange
-from graph.decision import Outcome
 from graph.errors import BadInput
+from graph.outcome import Outcome
 from resolvers import settings
 from schema import arguments
 from schema.context import Info, scope_of

@@ -17,7 +17,6 @@ from graph.lane import lane_of
 from graph.page import ListKind, Window
 from storage import drain as draining
 from storage.ports import Check, PagesOf, ProfilesOf, RelationsOf
-from storage.redis import servers
 from storage.redis.cluster import ClusterRedis
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
@@ -218,11 +217,11 @@ async def test_a_server_that_is_back_gets_its_updates_among_those_that_wait_for_
         await stores.jobs.drain.lane(lane_of(STAR))
         await back.start()
 
-        async def they_are_told() -> bool:
+        async def caches_are_updated() -> bool:
             await sweep(stores)
             return await stores.jobs.outbox.unsettled(then) == set()
 
-        await until(they_are_told, "they are told")
+        await until(caches_are_updated, "the caches are updated")
         assert await stores.jobs.outbox.unsettled(first) == set(first)
 
 
@@ -261,19 +260,17 @@ async def test_who_finds_no_server_asks_the_tables(
 
 @pytest.fixture
 async def reached_cluster(
-    over: str, own_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    over: str, own_cluster: Cluster, tmp_path: Path
 ) -> AsyncIterator[Cluster]:
     """A cluster to take apart, with another way to it."""
     async with AsyncExitStack() as stack:
         if over == "TLS":
             reached = cluster_over_tls(own_cluster, tmp_path)
             own_cluster.address = await stack.enter_async_context(reached)
-        else:
-            monkeypatch.setattr(servers, "is_plain", lambda _: over == "one connection")
         yield own_cluster
 
 
-@pytest.mark.parametrize("over", ["one connection", "a pool", "TLS"])
+@pytest.mark.parametrize("over", ["TCP", "TLS"])
 async def test_a_slot_that_moves_is_followed(
     storage_settings: StorageSettings, reached_cluster: Cluster
 ) -> None:
@@ -338,7 +335,7 @@ async def test_a_client_without_cluster_mode_reads_the_tables(
 async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
     storage_settings: StorageSettings, own_cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As with a single server: reads that can do without it go on, and `/readyz` and the log report it."""
+    """As with a single server: reads go on without it, and `/readyz` and the log report it."""
     for server in own_cluster.servers:
         await server.ask("CONFIG", "SET", "requirepass", "right")
     wrong = own_cluster.url.replace("//", "//:wrong@")

@@ -4,8 +4,8 @@ import re
 
 from engine import ErrorCode
 from gateway.graphql_execution import _CODES
-from graph.decision import REJECTIONS
 from graph.errors import KithError
+from graph.outcome import REJECTIONS
 from schema.user_errors import USER_ERRORS
 from tests.support.documentation import rows
 from tests.support.rejections_table import PAGE, updated
