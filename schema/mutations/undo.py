@@ -5,8 +5,8 @@ from typing import Annotated
 
 import strawberry
 
-from graph.decision import Outcome
 from graph.errors import BadInput
+from graph.outcome import Outcome
 from resolvers import relationship
 from resolvers.relationship import Result
 from schema.context import Info, scope_of
