@@ -7,11 +7,11 @@ from typing import Annotated
 import strawberry
 
 from engine import ColumnarRows, Parents, batched
-from graph.eligibility import Eligibility
+from graph.outcome import CHANGES, Outcome
 from graph.relation import followed, follows
 from graph.relation_mask import write_mask
 from resolvers import relations
-from resolvers.eligibility import eligibilities
+from resolvers.eligibility import outcomes_of_following
 from resolvers.relations import of_viewer
 from schema import arguments
 from schema.context import Info, scope_of
@@ -84,7 +84,8 @@ class Related:
         description="Whether `followUser` by the viewer would follow this user or send a request."
     )
     async def viewer_can_follow(users: Parents[UserRow], info: Info) -> list[bool]:
-        return [found.can_follow for found in await eligibilities(scope_of(info), list(users))]
+        found = await outcomes_of_following(scope_of(info), list(users))
+        return [outcome in CHANGES for outcome in found]
 
     @batched(
         graphql_type=FollowEligibility,
@@ -93,5 +94,6 @@ class Related:
     )
     async def viewer_follow_eligibility(
         users: Parents[UserRow], info: Info
-    ) -> list[tuple[Eligibility]]:
-        return [(found,) for found in await eligibilities(scope_of(info), list(users))]
+    ) -> list[tuple[Outcome | None]]:
+        found = await outcomes_of_following(scope_of(info), list(users))
+        return [(outcome,) for outcome in found]
