@@ -12,6 +12,7 @@ from resolvers.limits import RemainingLimits, limits_of
 from resolvers.scope import Scope
 from resolvers.suggestions import suggestions_among
 from schema import arguments
+from schema.follow_request import requests_of
 from schema.node import (
     LIMITS_PREFIX,
     RELATION_PREFIX,
@@ -21,7 +22,6 @@ from schema.node import (
     VIEWER_PREFIX,
     parsed_id,
 )
-from schema.request import requests_of
 from schema.rows import RelationRow, RequestRow, UserRow, ViewerRow, relation_row
 from schema.settings import SettingsRow, settings_rows
 
@@ -64,7 +64,7 @@ def _user(argument: str, text: str) -> ItemOrError[UserId]:
     return BadInput(
         argument,
         f"accepts only a user id (a decimal number), or a prefix ({prefixes}) followed by user ids "
-        f'with colons between them, got "{arguments.shown(text)}".',
+        f'with colons between them, got "{arguments.shortened(text)}".',
     )
 
 

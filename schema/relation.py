@@ -160,14 +160,14 @@ _BACK_SINCE: Callable[[rules.Relation], Millis] = attrgetter("back_since")
 
 def _dates(
     rows: Iterable[RelationRow],
-    says: Callable[[int], bool],
+    has_date: Callable[[int], bool],
     since: Callable[[rules.Relation], Millis],
 ) -> list[datetime | None]:
-    """Return the date of each row for which `says` is true, else None."""
+    """Return the date of each row for which `has_date` is true, else None."""
     kinds, relations = column_of(rows, KINDS), list(column_of(rows, RELATION))
     found: list[datetime | None] = [None] * len(kinds)
     at = datetime.fromtimestamp  # not `date`, to save one call per row
     for place in compress(count(), kinds):  # skips strangers, whose kinds are 0: most rows
-        if says(kinds[place]) and (began := since(relations[place])):
+        if has_date(kinds[place]) and (began := since(relations[place])):
             found[place] = at(began / 1000, UTC)
     return found

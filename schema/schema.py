@@ -35,9 +35,9 @@ _ROOTS = """schema {
 }"""
 
 
-def built(extensions: Iterable[type[SchemaExtension]] = ()) -> strawberry.Schema:
+def build(extensions: Iterable[type[SchemaExtension]] = ()) -> strawberry.Schema:
     """Build the schema. Only Strawberry's own executor, not ours, runs `extensions`."""
-    made = strawberry.Schema(
+    schema = strawberry.Schema(
         query=Query,
         mutation=Mutation,
         subscription=Subscription,
@@ -51,11 +51,11 @@ def built(extensions: Iterable[type[SchemaExtension]] = ()) -> strawberry.Schema
         ),
         extensions=list(extensions),
     )
-    made._schema.description = DESCRIPTION  # Strawberry has no parameter for it
-    return made
+    schema._schema.description = DESCRIPTION  # Strawberry has no parameter for it
+    return schema
 
 
-schema = built()
+schema = build()
 
 
 def sdl() -> str:

@@ -9,7 +9,7 @@ import strawberry
 from graph.errors import BadInput
 from graph.relation import column_of
 from resolvers import live
-from resolvers.live import Heard
+from resolvers.live import LiveEvent
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.event import TYPES, RelationshipEvent, RelationshipEventType
@@ -47,11 +47,11 @@ class Subscription:
     )
     async def relationship_events(
         self, info: Info, types: Types = None, after: After = None
-    ) -> AsyncGenerator[Heard, None]:
+    ) -> AsyncGenerator[LiveEvent, None]:
         wanted = {TYPES[kind] for kind in types if kind in TYPES} if types else None
         async with aclosing(live.relationship_events(scope_of(info), wanted, after)) as events:
-            async for heard in events:
-                yield heard
+            async for event in events:
+                yield event
 
     @strawberry.subscription(
         graphql_type=list[Relation],

@@ -19,7 +19,7 @@ from schema import arguments
 from schema.arguments import Paging
 from schema.connection import PageInfo, entries
 from schema.context import Info, scope_of
-from schema.freshness import ListFreshness, shown
+from schema.freshness import ListFreshness, list_freshness
 from schema.node import SUGGESTION_PREFIX, LazyUser, Node
 from schema.rows import ConnectionRow, EntryRow, UserRow, ViewerRow
 
@@ -139,7 +139,7 @@ class FollowSuggestionConnection:
     )
     def freshness(rows: Parents[SuggestionPage], info: Info) -> list[ListFreshness | None]:
         followers = [ListOf(ListKind.FOLLOWERS, row.viewer) for row in rows]
-        return list(map(shown, freshness_of(scope_of(info), followers)))
+        return list(map(list_freshness, freshness_of(scope_of(info), followers)))
 
 
 async def suggestion_pages(

@@ -22,11 +22,11 @@ from schema.connection import (
     entries,
 )
 from schema.context import Info, scope_of
+from schema.follow_request import FollowRequest
 from schema.limits import RelationshipLimits
 from schema.node import VIEWER_PREFIX, Node
 from schema.order import Order
 from schema.paging import paged
-from schema.request import FollowRequest
 from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, ViewerRow, date
 from schema.settings import RelationshipSettings, SettingsRow, settings_rows
 from schema.suggestion import FollowSuggestionConnection, suggestion_pages
