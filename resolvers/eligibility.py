@@ -22,10 +22,10 @@ async def outcomes_of_following(scope: Scope, users: Sequence[UserId]) -> list[O
     viewer = scope.viewer
     if viewer is None:
         return [None] * len(users)
-    viewer_relations, (own, counts), accounts = await asyncio.gather(
-        scope.viewer_relations.load_many(users),
-        scope.profiles.load(viewer),
-        scope.accounts.load_many(users),
+    viewer_relations, ((own, counts),), accounts = await asyncio.gather(
+        scope.viewer_relations.get_many(users),
+        scope.profiles.get_many([viewer]),
+        scope.accounts.get_many(users),
     )
     following = counts.following + counts.whispers + counts.outgoing_requests
     rule = among_active(follow(scope.limits.following_max, mutual=scope.limits.mutual_approval))
