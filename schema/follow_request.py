@@ -36,7 +36,7 @@ class FollowRequest(Node):
     @batched(description="The message of the request. Null if it has none.")
     async def message(rows: Parents[RequestRow], info: Info) -> list[str | None]:
         pairs = [Pair(row.source, row.target) for row in rows]
-        notes = await scope_of(info).stores.reads.edge_notes.of(pairs)
+        notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs)
         return [note.message if note else None for note in map(notes.get, pairs)]
 
 

@@ -140,7 +140,7 @@ class Relation(Node):
     )
     async def muted_until(rows: Parents[RelationRow], info: Info) -> list[datetime | None]:
         pairs = [Pair(source, target) for source, target, kinds, _ in rows if rules.mutes(kinds)]
-        notes = await scope_of(info).stores.reads.edge_notes.of(pairs) if pairs else {}
+        notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs) if pairs else {}
         ends = {pair: note.muted_until for pair, note in notes.items()}
         found = (ends.get(Pair(source, target)) for source, target, *_ in rows)
         return [None if until is None else date(until) for until in found]

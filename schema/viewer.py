@@ -39,7 +39,7 @@ class MutedEdge(UserEdge):
     @batched(description="When the mute ends. Null if it has no end.")
     async def muted_until(rows: Parents[EntryRow], info: Info) -> list[datetime | None]:
         pairs = [Pair(list_of.owner, user) for (_, user), list_of in rows]
-        notes = await scope_of(info).stores.reads.edge_notes.of(pairs)
+        notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs)
         return [
             date(note.muted_until) if note and note.muted_until is not None else None
             for note in map(notes.get, pairs)
