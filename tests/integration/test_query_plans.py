@@ -6,14 +6,12 @@ that a prepared statement ends up with.
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from hashlib import md5
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -22,7 +20,7 @@ import pytest
 from graph.lane import ALL_ASIDE, ALL_LANES, LANES
 from graph.page import NEWEST, OLDEST
 from storage.postgres import sql
-from tests.conftest import POSTGRES
+from tests.support.databases import Databases
 
 QUERIES = Path(sql.__file__).parent / "queries"
 STATEMENTS = {
@@ -124,15 +122,12 @@ SELECT relname, coalesce(seq_scan, 0), coalesce(idx_tup_fetch, 0) FROM pg_stat_x
 
 
 @pytest.fixture(scope="module")
-def filled(template: str) -> Iterator[str]:
+def filled(databases: Databases) -> Iterator[str]:
     """A database with some 350,000 edges, for all tests here: none changes it."""
-    name = f"kith_plans_{os.getpid()}"
-    asyncio.run(_run(os.environ[POSTGRES], f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
-    url = urlunsplit(urlsplit(os.environ[POSTGRES])._replace(path=f"/{name}"))
-    asyncio.run(_run(url, FILL))
-    asyncio.run(_run(url, "VACUUM ANALYZE"))
-    yield url
-    asyncio.run(_run(os.environ[POSTGRES], f'DROP DATABASE "{name}" WITH (FORCE)'))
+    with databases.copy() as url:
+        asyncio.run(_run(url, FILL))
+        asyncio.run(_run(url, "VACUUM ANALYZE"))
+        yield url
 
 
 async def _run(url: str, script: str) -> None:

@@ -88,7 +88,7 @@ async def reads(implementation: str, settings: StorageSettings) -> AsyncIterator
 
 
 async def settled(reads: Reads) -> None:
-    """The drain's work, also where the caches cannot be told."""
+    """The drain's work, also where the caches are unavailable."""
     for lane in await reads.stores.jobs.outbox.dirty():
         applied = await reads.stores.jobs.outbox.apply(lane, 1000)
         with contextlib.suppress(Unavailable):

@@ -71,7 +71,7 @@ def since(edge: Edge, kinds: Collection[Kind]) -> State:
 @dataclass
 class Model:
     """Every edge with all that it has been since its lane was last drained; and who says what of
-    their lists, with all that they have said since the caches were last told.
+    their lists, with all their changes since the last update of the caches.
     """
 
     users: Collection[int]

@@ -130,7 +130,7 @@ def test_of_a_note_nobody_hears_but_who_made_it(
 
 @pytest.mark.parametrize("kind", Kind)
 def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
-    """Of several changes at once one is told, and never one that was not."""
+    """Of several changes at once one is an event, and never one that did not happen."""
     tells: dict[EventType, Callable[[Flags, Flags], bool]] = {
         EventType.FOLLOW_CHANGED: lambda was, now: Flags.CLOSE_FOLLOW in was ^ now,
         EventType.SUGGESTION_DISMISSED: lambda was, now: Flags.DISMISSED in now & ~was,
