@@ -12,11 +12,11 @@ import orjson
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from bench.pooled import PooledWire
 from bench.raw_answers import RawAnswers
 from bench.shapes import SHAPES
 from gateway.serve import LEAN, calm_collector
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.pooled import PooledWire
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
 

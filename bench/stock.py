@@ -21,12 +21,12 @@ from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.extensions import ParserCache, ValidationCache
 
+from bench.pooled import PooledWire
 from bench.raw import serve
 from graph.edge import UserId
 from resolvers.scope import Limits, Scope
 from schema.context import Context
 from schema.schema import built
-from storage.redis.pooled import PooledWire
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 

@@ -16,7 +16,6 @@ from storage.redis import packing
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys, beyond
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.pooled import PooledWire
 from storage.redis.scripts import CALL, FILL_VALUE, READ_WINDOW
 from storage.redis.wire import Command, WireError
 from storage.settings import StorageSettings
@@ -151,14 +150,12 @@ async def test_a_window_is_found_in_few_calls(
     assert sum(calls) - 1 <= calls_most, ran  # but for the reset
 
 
-@pytest.mark.parametrize("pooled", [False, True], ids=["one connection", "a pool"])
 async def test_a_server_that_lost_its_scripts_gets_them_again(
-    storage_settings: StorageSettings, tmp_path: Path, pooled: bool
+    tmp_path: Path,
 ) -> None:
     fill: Command = (CALL, FILL_VALUE, 3, "key", "lease", "closed", "token", "value", 60_000)
     async with own_valkey(tmp_path) as url:
-        settings = replace(storage_settings, redis_url=url, redis_timeout_s=5)
-        wire = PooledWire(settings) if pooled else MultiplexedWire(url, timeout_s=5)
+        wire = MultiplexedWire(url, timeout_s=5)
         for turn in range(3):
             await wire.send([("SET", "lease", "token"), ("DEL", "key")])
             assert await wire.send([("PING",), fill, ("GET", "key")]) == [b"PONG", 1, b"value"]
@@ -168,9 +165,8 @@ async def test_a_server_that_lost_its_scripts_gets_them_again(
             )
             assert before == [b"value"]
             assert forgot == [b"OK"]
-            if not pooled:
-                assert isinstance(rejected, WireError), turn
-                assert isinstance(after, WireError), turn
+            assert isinstance(rejected, WireError), turn
+            assert isinstance(after, WireError), turn
         await wire.close()
 
 

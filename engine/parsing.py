@@ -1,6 +1,8 @@
-"""Reading documents: parse, check limits, validate."""
+"""Parses documents, checks their size and validates them."""
 
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 
 from graphql import (
     ASTValidationRule,
@@ -24,15 +26,37 @@ from strawberry.schema import Schema
 from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
 from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
-from engine.cache import LruCache
-from engine.document import Document, Operation
-from engine.errors import ErrorCode, coded, located
-from engine.limits import excess, rejection
+from engine.document import root_arguments
+from engine.document_size import DocumentSize, limit_error, size_errors
+from engine.errors import ErrorCode, coded_error, locate_error
+from engine.plan import Operation
 from engine.result import RequestError, Stage
-from engine.roots import root_arguments
 from engine.settings import EngineSettings
-from engine.size import Measure
 from engine.variables import Variables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """A valid document."""
+
+    operations: Mapping[str | None, Operation]
+    """By name. None: the one to run if no name is given."""
+
+    def operation(self, name: str | None) -> Operation:
+        """The operation with this name.
+
+        Raises RequestError with graphql-core's message.
+        """
+        operation = self.operations.get(name)
+        if operation is not None:
+            return operation
+        if name is not None:
+            message = f"Unknown operation named '{name}'."
+        elif self.operations:
+            message = "Must provide operation name if query contains multiple operations."
+        else:
+            message = "Must provide an operation."
+        raise RequestError(Stage.OPERATION, [GraphQLError(message)])
 
 
 class OneOfRule(OneOfInputValidationRule):
@@ -54,27 +78,27 @@ _TOO_MUCH_WORK = (
 RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidationRule, OneOfRule)
 
 
-def read(text: str, schema: Schema, settings: EngineSettings) -> Document:
+def parse_document(text: str, schema: Schema, settings: EngineSettings) -> Document:
     """The parsed and validated document in `text`.
 
     Raises RequestError at stage PARSE, LIMITS or VALIDATION.
     """
     node = _parsed(text, settings)
-    measure = Measure(node, settings.schema_texts)
-    if too_large := excess(node, measure, settings):
+    size = DocumentSize(node, settings.schema_texts)
+    if too_large := size_errors(node, size, settings):
         raise RequestError(Stage.LIMITS, too_large)
-    if errors := _mistakes(node, schema, settings):
+    if errors := _validation_errors(node, schema, settings):
         if _is_too_much_work(errors, settings):
             raise RequestError(
-                Stage.LIMITS, [coded(_TOO_MUCH_WORK, ErrorCode.DOCUMENT_LIMIT_EXCEEDED)]
+                Stage.LIMITS, [coded_error(_TOO_MUCH_WORK, ErrorCode.DOCUMENT_LIMIT_EXCEEDED)]
             )
         raise RequestError(Stage.VALIDATION, errors)
-    return _document(node, measure, schema, settings)
+    return _document(node, size, schema, settings)
 
 
 def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
     if len(text) > settings.max_characters:
-        error = rejection(f"has {len(text)} characters", settings.max_characters)
+        error = limit_error(f"has {len(text)} characters", settings.max_characters)
         raise RequestError(Stage.LIMITS, [error])
     try:
         return parse(
@@ -84,11 +108,13 @@ def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
         raise RequestError(Stage.PARSE, [error]) from error
 
 
-def _mistakes(node: DocumentNode, schema: Schema, settings: EngineSettings) -> list[GraphQLError]:
+def _validation_errors(
+    node: DocumentNode, schema: Schema, settings: EngineSettings
+) -> list[GraphQLError]:
     try:
         return validate(schema._schema, node, RULES, settings.max_errors)
     except Exception as error:  # raised by a custom scalar for a literal
-        return [located(error)]
+        return [locate_error(error)]
 
 
 def _is_too_much_work(errors: list[GraphQLError], settings: EngineSettings) -> bool:
@@ -97,10 +123,7 @@ def _is_too_much_work(errors: list[GraphQLError], settings: EngineSettings) -> b
 
 
 def _document(
-    node: DocumentNode,
-    measure: Measure,
-    schema: Schema,
-    settings: EngineSettings,
+    node: DocumentNode, size: DocumentSize, schema: Schema, settings: EngineSettings
 ) -> Document:
     fragments = {
         definition.name.value: definition
@@ -108,28 +131,27 @@ def _document(
         if isinstance(definition, FragmentDefinitionNode)
     }
     operations: dict[str | None, Operation] = {}
-    switches = _switches(node)
+    condition_variables = _condition_variables(node)
     for definition in node.definitions:
         if isinstance(definition, OperationDefinitionNode):
             name = definition.name.value if definition.name else None
             variables = Variables(schema._schema, definition)
             operations[name] = Operation(
-                node,
-                fragments,
-                definition,
-                definition.operation,
-                variables,
-                tuple(variables.names & switches),
-                measure,
-                root_arguments(definition.selection_set, fragments),
-                LruCache(entries=settings.plans_per_operation),
+                document=node,
+                fragments=fragments,
+                node=definition,
+                kind=definition.operation,
+                variables=variables,
+                conditions=tuple(variables.names & condition_variables),
+                size=size,
+                root_arguments=root_arguments(definition.selection_set, fragments),
             )
     if len(operations) == 1:
         operations[None] = next(iter(operations.values()))
-    return Document(node, operations)
+    return Document(operations)
 
 
-def _switches(node: DocumentNode) -> set[str]:
+def _condition_variables(node: DocumentNode) -> set[str]:
     found: set[str] = set()
 
     class Directives(Visitor):

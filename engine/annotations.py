@@ -12,9 +12,9 @@ ItemOrError: TypeAlias = ItemT | Exception
 """An item, or the error of its parent's field: `list[ItemOrError[int]]`."""
 
 
-def without_errors(outcomes: Iterable[ItemOrError[ItemT]]) -> list[ItemT]:
+def without_errors(items: Iterable[ItemOrError[ItemT]]) -> list[ItemT]:
     """The items, in order, without the errors among them."""
-    return [item for item in outcomes if not isinstance(item, Exception)]
+    return [item for item in items if not isinstance(item, Exception)]
 
 
 ColumnT = TypeVar("ColumnT")
@@ -30,12 +30,12 @@ class ItemAnnotation(StrawberryAnnotation):
     """
 
     @property
-    def may_wait(self) -> bool:
+    def may_be_awaitable(self) -> bool:
         """Whether the annotation includes an awaitable."""
         return is_union(super().evaluate())
 
     def evaluate(self) -> Any:
-        column = at_once(super().evaluate())
+        column = column_type(super().evaluate())
         arguments = get_args(column)
         if len(arguments) != 1 or is_union(column):
             raise TypeError(
@@ -60,10 +60,10 @@ def without_exception(item: Any) -> Any:
     return Union[tuple(member for member in get_args(item) if member is not Exception)]  # noqa: UP007
 
 
-def at_once(column: Any) -> Any:
+def column_type(column: Any) -> Any:
     """The `Column` of `MaybeAwaitable[Column]`, or any other type unchanged.
 
-    >>> at_once(MaybeAwaitable[list[int]])
+    >>> column_type(MaybeAwaitable[list[int]])
     list[int]
     """
     if not is_union(column):

@@ -6,7 +6,7 @@ variable. Omitted, null and nested values take the slow path through full coerci
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from strawberry import ID
 from strawberry.schema import Schema
@@ -15,12 +15,10 @@ from strawberry.types.base import StrawberryList, StrawberryMaybe, StrawberryOpt
 from strawberry.types.enum import StrawberryEnumDefinition
 from strawberry.types.field import StrawberryField
 
-from engine.arguments import Arguments
-from engine.info import InfoOf
+from engine.arguments import FieldArguments
+from engine.info import InfoFactory
+from engine.run import Run
 from engine.variables import Values
-
-if TYPE_CHECKING:
-    from engine.run import Run
 
 Convert: TypeAlias = Callable[[Any], Any]
 
@@ -38,39 +36,39 @@ class Parameter(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Keywords:
+class KeywordArguments:
     """The keyword arguments of a Strawberry resolver, at one place in a document."""
 
-    arguments: Arguments
+    arguments: FieldArguments
     parameters: tuple[Parameter, ...]
     constants: dict[str, Any] | None
     """Plain constants by their Python names; None if any constant needs a conversion."""
-    given: tuple[tuple[str, str, Convert | None], ...]
+    variables: tuple[tuple[str, str, Convert | None], ...]
     """The arguments that are variables: Python name, variable, conversion if any."""
-    info: tuple[str, InfoOf] | None
+    info: tuple[str, InfoFactory] | None
     """The name of the resolver's `info` parameter and its factory, if it takes one."""
 
-    def of(self, run: "Run") -> dict[str, Any]:
+    def build(self, run: Run) -> dict[str, Any]:
         """A new dict of keyword arguments.
 
         Raises GraphQLError, or what converting an argument raises.
         """
         if self.constants is None:
-            keywords = self._by_the_book(run.values)
+            keywords = self._coerced_fully(run.values)
         else:
             keywords, coerced = self.constants.copy(), run.values.coerced
-            for python_name, variable, convert in self.given:
+            for python_name, variable, convert in self.variables:
                 value = coerced.get(variable)
                 if value is None:
-                    keywords = self._by_the_book(run.values)
+                    keywords = self._coerced_fully(run.values)
                     break
                 keywords[python_name] = value if convert is None else convert(value)
         if self.info is not None:
-            name, info_of = self.info
-            keywords[name] = info_of(run)
+            name, make_info = self.info
+            keywords[name] = make_info(run)
         return keywords
 
-    def _by_the_book(self, values: Values) -> dict[str, Any]:
+    def _coerced_fully(self, values: Values) -> dict[str, Any]:
         coerced = self.arguments.coerced(values)
         return {
             python_name: coerced[name] if convert is None else convert(coerced[name])
@@ -79,9 +77,12 @@ class Keywords:
         }
 
 
-def compiled_keywords(
-    field: StrawberryField, arguments: Arguments, info: tuple[str, InfoOf] | None, schema: Schema
-) -> Keywords:
+def compile_keywords(
+    field: StrawberryField,
+    arguments: FieldArguments,
+    make_info: InfoFactory,
+    schema: Schema,
+) -> KeywordArguments:
     """The keyword arguments of a field, with all lookups made that do not depend on a run."""
     name_of = schema.config.name_converter.from_argument
     parameters = tuple(
@@ -94,12 +95,18 @@ def compiled_keywords(
         for name, value in arguments.constants.items()
         if by_name[name].convert is None
     }
-    is_usual = not arguments.is_odd and len(plain) == len(arguments.constants)
-    given = tuple(
-        (by_name[bound.name].python_name, bound.variable, by_name[bound.name].convert)
-        for bound in arguments.bound
+    is_usual = not arguments.needs_graphql_core and len(plain) == len(arguments.constants)
+    variables = tuple(
+        (
+            by_name[argument.name].python_name,
+            argument.variable,
+            by_name[argument.name].convert,
+        )
+        for argument in arguments.variable_arguments
     )
-    return Keywords(arguments, parameters, plain if is_usual else None, given, info)
+    info_parameter = field.base_resolver.info_parameter if field.base_resolver else None
+    info = None if info_parameter is None else (info_parameter.name, make_info)
+    return KeywordArguments(arguments, parameters, plain if is_usual else None, variables, info)
 
 
 def _converter(argument: StrawberryArgument, schema: Schema) -> Convert | None:

@@ -18,11 +18,11 @@ from typing import Any, Protocol
 from aiodataloader import DataLoader
 from strawberry import Info
 
+from engine.awaiting import AwaitableCancelled
 from engine.columnar_rows import ColumnarRows, is_column
-from engine.waiting import WaitedInVain
 
 
-class Batch(Protocol):
+class BatchResolver(Protocol):
     """The resolver of a batched field."""
 
     async def batch(
@@ -30,11 +30,11 @@ class Batch(Protocol):
     ) -> Sequence[Any]: ...
 
 
-class Gathering:
+class ColumnBatch:
     """Resolves the columns of one loader, and counts the waiters."""
 
     def __init__(
-        self, resolver: Batch, arguments: Mapping[str, Any], close: Callable[[], object]
+        self, resolver: BatchResolver, arguments: Mapping[str, Any], close: Callable[[], object]
     ) -> None:
         self._resolver = resolver
         self._arguments = arguments
@@ -65,45 +65,47 @@ class Gathering:
         try:
             items = await self._resolver.batch(list(chain.from_iterable(columns)), self._arguments)
         except asyncio.CancelledError as error:
-            raise WaitedInVain from error
+            raise AwaitableCancelled from error
         finally:
             self._tasks.discard(task)
         rest = iter(items)
         return [[next(rest) for _ in column] for column in columns]
 
 
-class Gatherings:
-    """The open gatherings: one for each execution, resolver and set of arguments."""
+class BatchLoader:
+    """The open batches: one for each execution, resolver and set of arguments."""
 
     def __init__(self) -> None:
-        # The loader is stored beside the gathering: a reference from it would be a garbage cycle.
-        self._open: dict[Hashable, tuple[Gathering, DataLoader[Any, list[Any]]]] = {}
+        # The loader is stored beside the batch: a reference from it would be a garbage cycle.
+        self._open: dict[Hashable, tuple[ColumnBatch, DataLoader[Any, list[Any]]]] = {}
 
     async def load(
-        self, resolver: Batch, parents: Sequence[Any], arguments: Mapping[str, Any], info: Info[Any]
+        self,
+        resolver: BatchResolver,
+        parents: Sequence[Any],
+        arguments: Mapping[str, Any],
+        info: Info[Any],
     ) -> list[Any]:
         """The items of `parents`, batched with equal calls in this tick."""
         plain = {name: arg for name, arg in arguments.items() if not isinstance(arg, Info)}
-        # The one object that is new in every execution. The gathering keeps it alive.
+        # The one object that is new in every execution. The batch keeps it alive.
         execution = info._raw_info.variable_values
-        key = (id(execution), resolver, frozen(plain))
+        key = (id(execution), resolver, hashable(plain))
         if key not in self._open:
-            gathering = Gathering(resolver, arguments, lambda: self._open.pop(key, execution))
+            batch = ColumnBatch(resolver, arguments, lambda: self._open.pop(key, execution))
             # Columns are lists, which have no hash; the loader drops failed keys by cache key.
-            loader: DataLoader[Any, Any] = DataLoader(
-                gathering.resolve, cache=False, get_cache_key=id
-            )
-            self._open[key] = gathering, loader
-        gathering, loader = self._open[key]
-        return await gathering.wait(loader.load(parents))
+            loader: DataLoader[Any, Any] = DataLoader(batch.resolve, cache=False, get_cache_key=id)
+            self._open[key] = batch, loader
+        batch, loader = self._open[key]
+        return await batch.wait(loader.load(parents))
 
 
-_gatherings = Gatherings()
-load = _gatherings.load
+_loader = BatchLoader()
+load = _loader.load
 
 
-async def load_one(
-    resolver: Batch, parent: Any, info: Info[Any], arguments: Mapping[str, Any]
+async def load_item(
+    resolver: BatchResolver, parent: Any, info: Info[Any], arguments: Mapping[str, Any]
 ) -> Any:
     """The item of one parent, for an executor that resolves parent by parent."""
     (item,) = await load(resolver, [parent], arguments, info)
@@ -112,32 +114,30 @@ async def load_one(
     return item
 
 
-def one_for_each(parents: Sequence[Any], items: Any, name: str) -> list[Any] | ColumnarRows[Any]:
+def checked_column(parents: Sequence[Any], items: Any, name: str) -> list[Any] | ColumnarRows[Any]:
     """The items as a column. Raises TypeError unless there is one for each parent."""
     if isinstance(items, CoroutineType):
         items.close()
-        raise TypeError(
-            f"{name}() is neither async nor does it say that it returns MaybeAwaitable[…]."
-        )
+        raise TypeError(f"{name}() is neither async nor declared to return MaybeAwaitable[…].")
     column = items if is_column(items) else list(islice(items, len(parents) + 1))
     if len(column) != len(parents):
         raise TypeError(f"{name}() did not return one item for each parent.")
     return column
 
 
-def frozen(value: Any) -> Hashable:
+def hashable(value: Any) -> Hashable:
     """A hashable stand-in for a coerced argument; equal if the arguments are.
 
-    >>> frozen({"ids": ["1", "2"]}) == frozen({"ids": ["1", "2"]})
+    >>> hashable({"ids": ["1", "2"]}) == hashable({"ids": ["1", "2"]})
     True
-    >>> frozen(1) == frozen(True)
+    >>> hashable(1) == hashable(True)
     False
     """
     if isinstance(value, dict):
-        return (dict, frozenset((key, frozen(item)) for key, item in value.items()))
+        return (dict, frozenset((key, hashable(item)) for key, item in value.items()))
     if isinstance(value, (list, tuple)):
-        return (list, tuple(map(frozen, value)))
+        return (list, tuple(map(hashable, value)))
     if is_dataclass(value):
-        members = tuple(frozen(getattr(value, field.name)) for field in fields(value))
+        members = tuple(hashable(getattr(value, field.name)) for field in fields(value))
         return (type(value), members)
     return (type(value), value if isinstance(value, Hashable) else id(value))
