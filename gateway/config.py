@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from devstack.state import Running, State, find_running
 from gateway import settings
-from gateway.authentication_settings import AuthenticationSettings
+from gateway.authentication_settings import AcceptedTokens, AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
 from gateway.environment import ConfigurationError, read
@@ -219,11 +219,8 @@ def _authentication(environ: Environ, development: bool) -> AuthenticationSettin
         public_key_files=public_keys,
         jwks_file=keys.jwks_file,
         jwks_url=_jwks_url(keys),
-        audiences=claims.audiences,
-        issuers=claims.issuers,
-        leeway_s=claims.leeway_s,
+        accepted=AcceptedTokens(claims.audiences, claims.issuers, claims.leeway_s),
         claims=ClaimMapping(claims.user, claims.scope, claims.service_scope),
-        allow_x_viewer=development,
         development=development,
     )
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
+from gateway.authentication_settings import AcceptedTokens
 from gateway.browsers import BrowserSettings
 from gateway.config import Config, DocumentSettings, database_url, read_config, signing
 from gateway.environment import ConfigurationError, names, read
@@ -184,9 +185,7 @@ def test_how_tokens_are_checked_is_configured(tmp_path: Path) -> None:
         public_key_files=(Path("new.pem"), Path("old.pem")),
         jwks_file=Path("jwks.json"),
         jwks_url=JwksUrl("https://login.example/jwks", 60, 0),
-        audiences=("kith",),
-        issuers=("https://login.example", "https://old.example"),
-        leeway_s=0,
+        accepted=AcceptedTokens(("kith",), ("https://login.example", "https://old.example"), 0),
         claims=ClaimMapping("$.app.user", "roles", "back-end"),
     )
 
