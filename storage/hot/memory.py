@@ -41,14 +41,16 @@ class Memory:
     def __init__(self, settings: StorageSettings) -> None:
         keys, self.invalidations = Keys(settings.space), Invalidations()
         self.redis = GuardedRedis(
-            MultiplexedWire(settings.caches_at, settings.redis_timeout_s, self.invalidations),
-            PATIENCE * settings.redis_retry_after_s,
+            MultiplexedWire(
+                settings.caches_at, settings.connections.redis_timeout_s, self.invalidations
+            ),
+            PATIENCE * settings.connections.redis_retry_after_s,
         )
         self._viewers = Viewers(self.redis, keys, self.invalidations)
         self._relations: HotValues[Known] = HotValues(
-            relations_reader(self.redis, keys), _bounds(settings, settings.hot_bytes_max // 2)
+            relations_reader(self.redis, keys), _bounds(settings, settings.local.hot_bytes_max // 2)
         )
-        small = _bounds(settings, settings.hot_bytes_max // 2 // (1 + len(ListKind)))
+        small = _bounds(settings, settings.local.hot_bytes_max // 2 // (1 + len(ListKind)))
         self._profiles: HotValues[Profile] = HotValues(profiles_reader(self.redis, keys), small)
         self._heads: dict[ListKind, HotValues[Page]] = {
             kind: HotValues(heads_reader(self.redis, keys, kind), small) for kind in ListKind
@@ -105,12 +107,15 @@ class Memory:
 def opened_memory(settings: StorageSettings) -> Memory | None:
     """A local cache, or None if it is disabled or the caches are in a cluster: its servers report
     only their own keys, so no single connection receives all invalidations."""
-    if settings.hot_ttl_ms and not is_cluster(settings.caches_at):
+    if settings.local.hot_ttl_ms and not is_cluster(settings.caches_at):
         return Memory(settings)
     return None
 
 
 def _bounds(settings: StorageSettings, bytes_max: int) -> Bounds:
     return Bounds(
-        settings.hot_ttl_ms / 1000, settings.hot_often, settings.hot_entries_max, bytes_max
+        settings.local.hot_ttl_ms / 1000,
+        settings.local.hot_often,
+        settings.local.hot_entries_max,
+        bytes_max,
     )

@@ -152,7 +152,9 @@ async def bench(stores: Stores) -> Bench:
 @pytest.fixture
 async def small(storage_settings: StorageSettings) -> AsyncIterator[Bench]:
     """A bench where a user with more than three followers is a whale."""
-    async with open_stores(replace(storage_settings, relation_cache_max=3)) as stores:
+    async with open_stores(
+        replace(storage_settings, cache=replace(storage_settings.cache, relations_max=3))
+    ) as stores:
         yield Bench(stores, 3)
 
 
@@ -765,7 +767,11 @@ class Cuttable:
 async def cuttable(storage_settings: StorageSettings, tmp_path: Path) -> AsyncIterator[Cuttable]:
     async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
         settings = replace(
-            storage_settings, redis_url=url, redis_timeout_s=0.1, redis_retry_after_s=0.01
+            storage_settings,
+            redis_url=url,
+            connections=replace(
+                storage_settings.connections, redis_timeout_s=0.1, redis_retry_after_s=0.01
+            ),
         )
         async with open_stores(settings) as stores:
             yield Cuttable(stores, cable)
