@@ -92,7 +92,7 @@ CHANGES = frozenset(
     }
 )
 
-REFUSALS = frozenset(
+REJECTIONS = frozenset(
     {
         Outcome.CANNOT_FOLLOW_SELF,
         Outcome.CANNOT_DO_TO_SELF,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from uuid import UUID, uuid4
 
 from graph.consistency import Moment, moment_of
-from graph.decision import REFUSALS, Before, Decision, Outcome
+from graph.decision import REJECTIONS, Before, Decision, Outcome
 from graph.edge import Pair, UserId
 from graph.errors import KithError
 from graph.pace import paced
@@ -212,7 +212,7 @@ def _note(action: Action, target: UserId, receipt_id: UUID, *, keyed: bool) -> N
 
     def note(before: Before, decision: Decision) -> Receipt | None:
         taken = taken_by(before, decision) if action.takes and decision.steps else None
-        if decision.outcome in REFUSALS or not (taken or keyed):
+        if decision.outcome in REJECTIONS or not (taken or keyed):
             return None
         return Receipt(receipt_id, action.asked(target), decision.outcome, taken)
 
@@ -224,7 +224,7 @@ async def _kept(scope: Scope, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUI
 
 
 def _moment(pair: Pair, decision: Decision) -> Moment | None:
-    return None if decision.outcome in REFUSALS else moment_of(pair, decision.at)
+    return None if decision.outcome in REJECTIONS else moment_of(pair, decision.at)
 
 
 async def _seen(scope: Scope, target: UserId, decision: Decision) -> Relation:

@@ -46,7 +46,7 @@ REDIS = "KITH_TESTS_REDIS"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Workers of xdist inherit what whoever starts them has put into the environment."""
+    """Workers of xdist inherit the environment of the process that starts them."""
     if not hasattr(config, "workerinput") and not config.option.collectonly:
         _servers.start()
         os.environ[POSTGRES], os.environ[REDIS] = _servers.database_url, _servers.redis_url

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.account_state import HERE, AccountState, AccountStatus, Deletion, state_outcome
-from graph.decision import CHANGES, REFUSALS, Outcome
+from graph.decision import CHANGES, REJECTIONS, Outcome
 from graph.edge import Millis, UserId
 from graph.receipt import Request
 from storage.postgres import sql
@@ -41,7 +41,7 @@ class PostgresAccountStates:
             outcome = state_outcome(AccountState(row["state"]), state)
             if outcome in CHANGES:
                 await connection.fetch(_SQL.write_state, user, state)
-            if request is not None and outcome not in REFUSALS:
+            if request is not None and outcome not in REJECTIONS:
                 await write_receipt(connection, request, user, outcome, row["now"])
         return outcome
 

@@ -102,9 +102,9 @@ async def test_who_is_not_here_is_as_good_as_without_edges(
         assert [await seen(gateway, viewer, *others) for viewer in VIEWERS] == without
         for viewer, before in zip(VIEWERS, strangers, strict=True):
             now = await gateway.data(BETWEEN, viewer, ids=PEOPLE)
-            for told, earlier in zip(now["users"], before["users"], strict=True):
+            for result, earlier in zip(now["users"], before["users"], strict=True):
                 for name in ("relationWith", "relationMask", "viewerRelation"):
-                    assert told[name] == earlier[name]
+                    assert result[name] == earlier[name]
             its_own = now["users"][-1]["viewerFollowEligibility"]["code"]
             assert its_own == ("SIGN_IN" if viewer is None else "NOT_ALLOWED")
         assert await seen(gateway.as_service, None, *PEOPLE) == service, "services see everything"
@@ -147,19 +147,19 @@ async def test_what_a_viewer_has_noted_about_it_they_go_on_seeing(
         }
     }"""
     nobody, it = {"totalCount": 0, "nodes": []}, {"totalCount": 1, "nodes": [{"id": "9"}]}
-    told = {"state": "NONE", "following": False, "muted": True, "blocking": False}
+    result = {"state": "NONE", "following": False, "muted": True, "blocking": False}
     assert await gateway.data(query, 1) == {
-        "user": {"viewerRelation": told},
+        "user": {"viewerRelation": result},
         "viewer": {"mutedUsers": it, "blockedUsers": nobody},
     }
-    told = {"state": "NONE", "following": False, "muted": False, "blocking": True}
+    result = {"state": "NONE", "following": False, "muted": False, "blocking": True}
     assert await gateway.data(query, 2) == {
-        "user": {"viewerRelation": told},
+        "user": {"viewerRelation": result},
         "viewer": {"mutedUsers": nobody, "blockedUsers": it},
     }
 
 
-async def test_a_request_to_who_is_switched_off_is_refused_like_any(
+async def test_a_request_to_who_is_switched_off_is_rejected_like_any(
     gateway: Gateway, stores: Stores
 ) -> None:
     await stores.writes.accounts.set_privacy(UserId(GONE), PrivacyChange(protected=True))

@@ -33,12 +33,12 @@ async def outcomes(gateway: Gateway, user: int, *names: str) -> list[tuple[str, 
     return [(p["outcome"], p["changed"], p["account"]["state"]) for p in payloads]
 
 
-async def test_many_accounts_are_told_in_one_answer(gateway: Gateway) -> None:
+async def test_many_account_states_are_one_response(gateway: Gateway) -> None:
     await put(gateway, "deactivateAccount", 2)
     await put(gateway, "deleteAccount", 3)
     query = "query ($ids: [ID!]!) { accounts(ids: $ids) { state user { id } } }"
-    told = (await gateway.as_service.data(query, ids=["3", "1", "2", "3"]))["accounts"]
-    assert [(one["user"]["id"], one["state"]) for one in told] == [
+    result = (await gateway.as_service.data(query, ids=["3", "1", "2", "3"]))["accounts"]
+    assert [(one["user"]["id"], one["state"]) for one in result] == [
         ("3", "DELETED"),
         ("1", "ACTIVE"),
         ("2", "DEACTIVATED"),
@@ -131,7 +131,7 @@ async def test_a_repeat_switches_nothing_off_again(gateway: Gateway) -> None:
         assert payload["account"]["state"] == "ACTIVE"
 
 
-async def test_what_was_refused_may_be_asked_for_again_by_its_key(gateway: Gateway) -> None:
+async def test_what_was_rejected_may_be_asked_for_again_by_its_key(gateway: Gateway) -> None:
     await put(gateway, "deleteAccount", 1, idempotencyKey="gone")
     for user, outcome in ((1, "REJECTED"), (2, "DEACTIVATED")):
         payload = await put(gateway, "deactivateAccount", user, idempotencyKey="k")

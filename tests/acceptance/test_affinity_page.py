@@ -28,5 +28,5 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
 
 def test_the_page_tells_the_weights() -> None:
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \| (\d+) \|$", page("affinity"), re.MULTILINE)
-    told = {kind: int(weight) for kinds, weight in rows for kind in re.findall(r"\w+", kinds)}
-    assert told == {kind.value: weight for kind, weight in DEFAULT_WEIGHTS.items()}
+    result = {kind: int(weight) for kinds, weight in rows for kind in re.findall(r"\w+", kinds)}
+    assert result == {kind.value: weight for kind, weight in DEFAULT_WEIGHTS.items()}

@@ -224,15 +224,15 @@ def test_every_provider_of_the_page_is_tried() -> None:
 
 
 def test_the_settings_are_those_that_are_read() -> None:
-    told = {
+    result = {
         name.strip("`"): default.strip("`")
         for name, default, _ in rows("authentication", "variable")
     }
     source = (Path(__file__).parents[2] / "gateway" / "config.py").read_text(encoding="utf-8")
     read = set(re.findall(r'"(KITH_JW[A-Z_]+)"', source))
-    assert told.keys() - {"KITH_JWT_SECRET_FILE"} == read
+    assert result.keys() - {"KITH_JWT_SECRET_FILE"} == read
     settings, jwks = AuthenticationSettings(), JwksUrl("")
-    assert {name: default for name, default in told.items() if default} == {
+    assert {name: default for name, default in result.items() if default} == {
         "KITH_JWKS_REFRESH_S": str(jwks.refresh_s),
         "KITH_JWKS_WAIT_MS": str(jwks.wait_ms),
         "KITH_JWT_LEEWAY_S": str(settings.leeway_s),

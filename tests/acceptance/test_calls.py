@@ -15,8 +15,8 @@ from tests.support.graphs import drain_all, follows
 
 STAR, FAN, FANS = 1, 2, 25
 
-# A tenth above what is called today. Whoever makes a request cheaper lowers these;
-# whoever has to raise one says in the commit what is had for it.
+# A tenth above what is called today. A commit that makes a request cheaper lowers these;
+# a commit that raises one gives the reason.
 ONE_CHECK_MOST = 112
 A_PAGE_OF_20_MOST = 208
 

@@ -88,7 +88,7 @@ async def ran(program: Path, *arguments: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize("command", [("verify",), ("load", "edges.csv")])
-async def test_a_space_that_was_never_migrated_is_told_so(
+async def test_a_space_that_was_never_migrated_gets_an_error_that_says_so(
     storage_settings: StorageSettings, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     (tmp_path / "edges.csv").write_text("1,2\n")

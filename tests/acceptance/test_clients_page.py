@@ -42,9 +42,9 @@ async def test_every_example_answers_what_the_page_shows(gateway: Gateway) -> No
 
 
 def test_the_page_tells_the_codes_of_all_errors() -> None:
-    told = {code for codes, *_ in rows("clients", "code") for code in re.findall(r"\w+", codes)}
+    result = {code for codes, *_ in rows("clients", "code") for code in re.findall(r"\w+", codes)}
     ours = {error.code for error in _tree(KithError)}
-    assert told >= ours | set(ErrorCode) | set(_CODES.values())
+    assert result >= ours | set(ErrorCode) | set(_CODES.values())
 
 
 def _tree(error: type[KithError]) -> list[type[KithError]]:
@@ -54,8 +54,8 @@ def _tree(error: type[KithError]) -> list[type[KithError]]:
 def test_the_page_tells_the_limits() -> None:
     limits, engine = Limits(), EngineSettings()
     assert f"({limits.page_default} if nothing is said)" in page("clients")
-    told = [int(most.replace(",", "")) for _, most in rows("clients", "what")]
-    assert told == [
+    result = [int(most.replace(",", "")) for _, most in rows("clients", "what")]
+    assert result == [
         limits.page_max,
         limits.users_max,
         limits.relations_max,

@@ -61,7 +61,7 @@ async def test_friends_are_read_from_either_end_and_in_either_direction(gateway:
 
 
 @pytest.mark.usefixtures("graph")
-async def test_of_nobody_else_is_it_told(gateway: Gateway) -> None:
+async def test_the_states_of_other_accounts_are_hidden(gateway: Gateway) -> None:
     answer = await gateway.answer(CLOSEST, 1, ids=["2", "1", "3"])
     assert answer["data"]["users"][0] is None
     assert [error["extensions"] for error in answer["errors"]] == [
@@ -71,7 +71,7 @@ async def test_of_nobody_else_is_it_told(gateway: Gateway) -> None:
 
 
 @pytest.mark.usefixtures("graph")
-async def test_a_service_is_told_it_only_for_a_user(gateway: Gateway) -> None:
+async def test_a_service_gets_closest_friends_only_for_a_user(gateway: Gateway) -> None:
     for asked in (gateway, gateway.as_service):
         error = await asked.error(CLOSEST, ids=["1"])
         assert error["extensions"] == {"code": "UNAUTHENTICATED"}

@@ -91,7 +91,7 @@ async def test_unfollowing_takes_it_back(gateway: Gateway) -> None:
         ("", "INVALID_INPUT"),
     ],
 )
-async def test_what_cannot_be_followed_is_refused_with_a_reason(
+async def test_what_cannot_be_followed_is_rejected_with_a_reason(
     gateway: Gateway, target: str, code: str
 ) -> None:
     payload = (await gateway.data(FOLLOW, viewer=1, id=target))["followUser"]
@@ -101,7 +101,9 @@ async def test_what_cannot_be_followed_is_refused_with_a_reason(
     assert error["message"]
 
 
-async def test_the_following_limit_is_told_and_kept(storage_settings: StorageSettings) -> None:
+async def test_the_following_limit_is_in_the_contract_and_holds(
+    storage_settings: StorageSettings,
+) -> None:
     async with running_gateway(storage_settings, Limits(following_max=2)) as gateway:
         for target in ("2", "3"):
             await gateway.data(FOLLOW, viewer=1, id=target)

@@ -95,7 +95,7 @@ PAGE, COUNT = "followers(first: 3) { nodes { id } }", "followerCount"
 
 @pytest.mark.usefixtures("circle")
 @pytest.mark.parametrize("fields", [PAGE, f"{PAGE} {COUNT}", f"{COUNT} {PAGE}"])
-async def test_a_cold_page_reads_its_owner_once_whoever_asks_for_them_besides(
+async def test_a_cold_page_reads_its_owner_once_for_all_fields(
     gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch, fields: str
 ) -> None:
     waits, wait = [], Leases.wait

@@ -268,7 +268,9 @@ async def test_a_killed_child_comes_back_and_no_write_is_lost(state: State, vict
         answer = await dev.ask(query, ids=ids)
         found = [relation["following"] for relation in answer["data"]["user"]["relationWith"]]
         assert not [
-            user for user, told, kept in zip(ids, acknowledged, found, strict=True) if told > kept
+            user
+            for user, result, kept in zip(ids, acknowledged, found, strict=True)
+            if result > kept
         ]
         await until(lambda: _verified(state))
 

@@ -26,7 +26,7 @@ query ($id: ID!) { user(id: $id) {
 
 @dataclass(frozen=True)
 class Wish:
-    """What A is told of B when they think of following them."""
+    """The eligibility that A sees when they think of following B."""
 
     edges: Edges
     code: str

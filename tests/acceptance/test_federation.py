@@ -91,10 +91,10 @@ async def test_a_router_may_ask_for_all_users_of_an_answer_at_once(gateway: Gate
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "representations"}
 
 
-async def test_a_router_is_told_the_contract_with_its_keys(gateway: Gateway) -> None:
-    told = (await gateway.data("{ _service { sdl } }"))["_service"]["sdl"]
-    assert told == subgraph(schema)
-    first, *definitions = parse(told).definitions
+async def test_a_router_reads_the_contract_with_its_keys(gateway: Gateway) -> None:
+    result = (await gateway.data("{ _service { sdl } }"))["_service"]["sdl"]
+    assert result == subgraph(schema)
+    first, *definitions = parse(result).definitions
     assert "federation/v2.0" in print_ast(first)
     marked = {
         one.name.value: [print_ast(mark) for mark in one.directives or ()]
@@ -102,7 +102,7 @@ async def test_a_router_is_told_the_contract_with_its_keys(gateway: Gateway) -> 
         if isinstance(one, ObjectTypeDefinitionNode) and one.directives
     }
     assert marked == {"User": ['@key(fields: "id")'], "PageInfo": ["@shareable"]}
-    types = build_schema(FEDERATION + told)
+    types = build_schema(FEDERATION + result)
     assert types.query_type is not None
     assert not [name for name in types.query_type.fields if name.startswith("_")]
     # Others have these for objects of their own, and two subgraphs cannot share them.
@@ -121,7 +121,9 @@ async def test_a_router_is_told_the_contract_with_its_keys(gateway: Gateway) -> 
         "{ _service {" + " ".join(f"a{n}: sdl" for n in range(6)) + "} }",
     ],
 )
-async def test_the_contract_is_told_a_few_times_an_operation(gateway: Gateway, query: str) -> None:
+async def test_the_contract_is_printed_at_most_a_few_times_an_operation(
+    gateway: Gateway, query: str
+) -> None:
     error = await gateway.error(query)
     assert error["extensions"] == {"code": "DOCUMENT_LIMIT_EXCEEDED"}
     assert "requests the schema 6 times; at most 5 are allowed" in error["message"]

@@ -5,7 +5,7 @@ Everything is done and asked over HTTP. A row is a user's page as a viewer finds
 * `following`, `followers`, `friends`: the list, whose total and whose count must agree; or why it
   is not to be opened: hidden (by its owner), locked (protected), blocked (by the viewer)
 * `known`: `followersYouKnow`
-* `other`: what A is told to be to B, or B to A, by `relationWith` and `relationMask` both
+* `other`: the relation of A to B, or of B to A, by `relationWith` and `relationMask` both
 * `tie`: what the viewer is to the user, by `viewerRelation`
 * `button`: `viewerFollowEligibility`
 

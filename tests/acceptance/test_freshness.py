@@ -138,10 +138,10 @@ async def test_it_holds_for_all_fields_of_the_request(gateway: Gateway, other: G
     for fan, last in enumerate(fields.values(), 20):
         token = await token_of(gateway, fan, "followUser", STAR)
         query = f'query ($t: String) {{ star: user(id: "1") {{ followerCount }} {last} }}'
-        told = (await other.as_service.data(query, READER, t=token))["star"]
-        assert told["followerCount"] == fan - 19, last
+        result = (await other.as_service.data(query, READER, t=token))["star"]
+        assert result["followerCount"] == fan - 19, last
         literal = query.replace("($t: String)", "").replace("$t", f'"{token}"')
-        assert (await other.as_service.data(literal, READER))["star"] == told
+        assert (await other.as_service.data(literal, READER))["star"] == result
 
 
 async def test_several_tokens_hold_together(gateway: Gateway, other: Gateway) -> None:
@@ -151,27 +151,27 @@ async def test_several_tokens_hold_together(gateway: Gateway, other: Gateway) ->
         f'u{star}: user(id: "{star}", atLeastAsFresh: "{token}") {{ followerCount }}'
         for star, token in zip(stars, tokens, strict=True)
     ]
-    told = await other.data(f"{{ {' '.join(asked)} }}", READER)
-    assert [user["followerCount"] for user in told.values()] == [1, 1, 1, 1]
+    result = await other.data(f"{{ {' '.join(asked)} }}", READER)
+    assert [user["followerCount"] for user in result.values()] == [1, 1, 1, 1]
 
 
 async def test_many_changes_give_one_token(gateway: Gateway, other: Gateway) -> None:
     query = """mutation ($changes: [RelationshipChangeInput!]!) {
         changeRelationships(input: {changes: $changes}) { consistencyToken } }"""
     changes = [{"action": "FOLLOW", "userId": str(user)} for user in range(101, 151)]
-    refused = [{"action": "FOLLOW", "userId": str(FAN)}, {"action": "FOLLOW", "userId": "nobody"}]
-    told = await gateway.data(query, FAN, changes=[*changes[:-2], *refused])
-    token = told["changeRelationships"]["consistencyToken"]
+    rejected = [{"action": "FOLLOW", "userId": str(FAN)}, {"action": "FOLLOW", "userId": "nobody"}]
+    result = await gateway.data(query, FAN, changes=[*changes[:-2], *rejected])
+    token = result["changeRelationships"]["consistencyToken"]
     assert len(token) == 20
     ids = [change["userId"] for change in changes[:-2]]
     counted = "query ($ids: [ID!]!, $t: String) { users(ids: $ids, atLeastAsFresh: $t) {"
     answer = await other.data(f"{counted} followerCount }} }}", READER, ids=ids, t=token)
     assert {user["followerCount"] for user in answer["users"]} == {1}
-    nothing = await gateway.data(query, FAN, changes=refused)
+    nothing = await gateway.data(query, FAN, changes=rejected)
     assert nothing["changeRelationships"]["consistencyToken"] is None
 
 
-async def test_whoever_repeats_a_change_gets_a_token_that_covers_it(
+async def test_a_repeated_change_gets_a_token_that_covers_it(
     gateway: Gateway, other: Gateway
 ) -> None:
     await changed(gateway, FAN, "followUser", STAR)
@@ -190,11 +190,11 @@ async def test_what_was_undone_has_a_token_too(gateway: Gateway, other: Gateway)
     undo_token = (await gateway.data(query, FAN))["unfollowUser"]["undoToken"]
     query = """mutation ($t: String!) {
         undoRelationshipChange(input: {undoToken: $t}) { outcome consistencyToken } }"""
-    told = (await gateway.data(query, FAN, t=undo_token))["undoRelationshipChange"]
-    assert told["outcome"] == "RESTORED"
-    assert await followers(other, token=told["consistencyToken"]) == [str(FAN)]
-    told = (await gateway.data(query, FAN, t="nothing"))["undoRelationshipChange"]
-    assert told["consistencyToken"] is None
+    result = (await gateway.data(query, FAN, t=undo_token))["undoRelationshipChange"]
+    assert result["outcome"] == "RESTORED"
+    assert await followers(other, token=result["consistencyToken"]) == [str(FAN)]
+    result = (await gateway.data(query, FAN, t="nothing"))["undoRelationshipChange"]
+    assert result["consistencyToken"] is None
 
 
 async def test_a_change_of_both_edges_arrives_on_both_sides(
@@ -361,10 +361,10 @@ async def test_without_redis_the_rows_answer(
         assert await followers(two, token=token) == [str(FAN)]
         token = await token_of(one, 3, "followUser", STAR)
         assert await followers(two, token=token) == ["3", str(FAN)]
-    assert await stores.jobs.outbox.dirty(), "the caches are still to be told"
+    assert await stores.jobs.outbox.dirty(), "the cache updates are still pending"
 
 
-async def test_what_a_gateway_could_not_tell_the_caches_is_told_by_the_reader(
+async def test_a_reader_updates_the_caches_that_a_gateway_could_not_update(
     storage_settings: StorageSettings, other: Gateway
 ) -> None:
     assert await followers(other) == []
@@ -373,12 +373,12 @@ async def test_what_a_gateway_could_not_tell_the_caches_is_told_by_the_reader(
         token = await token_of(alone, FAN, "followUser", STAR)
     query = """query ($t: String) { user(id: "2", atLeastAsFresh: $t) {
         followingCount following { nodes { id } } } }"""
-    told = await other.data(query, READER, t=token)
-    assert told["user"] == {"followingCount": 1, "following": {"nodes": [{"id": "1"}]}}
+    result = await other.data(query, READER, t=token)
+    assert result["user"] == {"followingCount": 1, "following": {"nodes": [{"id": "1"}]}}
     assert await followers(other) == [str(FAN)]
 
 
-async def test_a_cache_that_could_not_be_told_does_not_answer_when_it_is_back(
+async def test_a_cache_that_missed_an_update_does_not_answer_when_it_is_back(
     storage_settings: StorageSettings,
     gateway: Gateway,
     tmp_path: Path,
@@ -389,9 +389,9 @@ async def test_a_cache_that_could_not_be_told_does_not_answer_when_it_is_back(
     async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
 
         async def mended(*given: Any) -> bool:
-            told = await to_reach(*given)
+            result = await to_reach(*given)
             await cable.mend()
-            return told
+            return result
 
         settings = replace(storage_settings, redis_url=url, redis_retry_after_s=0)
         async with running_gateway(settings, PATIENT) as reader:
@@ -400,7 +400,7 @@ async def test_a_cache_that_could_not_be_told_does_not_answer_when_it_is_back(
             await cable.cut()
             monkeypatch.setattr(CatchUp, "reach", mended)
             assert await followers(reader, token=token) == [str(FAN)]
-            assert await followers(reader) == [], "it is back, and was not told yet"
+            assert await followers(reader) == [], "it is back, without the update yet"
             assert await followers(reader, token=token) == [str(FAN)]
             assert await followers(reader) == [str(FAN)], "the second reader could tell it"
 
@@ -524,9 +524,7 @@ async def test_a_token_tells_nothing_of_what_was_changed(gateway: Gateway, store
     assert times == sorted(times)
 
 
-async def test_whoever_is_blocked_learns_nothing_from_tokens(
-    gateway: Gateway, stores: Stores
-) -> None:
+async def test_a_blocked_user_learns_nothing_from_tokens(gateway: Gateway, stores: Stores) -> None:
     """A refused change has none, whatever the reason; and one that finds itself done says when it
     was asked, not when the other one did it.
     """
@@ -564,7 +562,7 @@ query ($ids: [ID!]!) {{
 LAGGING = {"followers", "friends", "followersYouKnow", "incomingFollowRequests", "suggestions"}
 
 
-def told_of(answer: dict[str, Any], user: int) -> dict[str, Any]:
+def result_of(answer: dict[str, Any], user: int) -> dict[str, Any]:
     """The freshness of each list, by its name: of a user, and the viewer's own."""
     lists = {**answer["users"][user], **answer["viewer"]}
     return {name: shown["freshness"] for name, shown in lists.items()}
@@ -573,37 +571,37 @@ def told_of(answer: dict[str, Any], user: int) -> dict[str, Any]:
 async def test_every_list_tells_how_fresh_it_is(gateway: Gateway, stores: Stores) -> None:
     before = datetime.now(UTC)
     answer = await gateway.data(LISTS, STAR, ids=["1"])
-    for told in told_of(answer, 0).values():
-        assert told["lagMs"] == 0
-        assert told["degraded"] is False
-        assert abs(datetime.fromisoformat(told["asOf"]) - before) < timedelta(minutes=1)
+    for result in result_of(answer, 0).values():
+        assert result["lagMs"] == 0
+        assert result["degraded"] is False
+        assert abs(datetime.fromisoformat(result["asOf"]) - before) < timedelta(minutes=1)
     await follows(stores, (FAN, STAR))
     waits_since = (await stores.jobs.outbox.watermarks([lane_of(STAR)])).oldest[lane_of(STAR)]
     assert waits_since is not None
     answer = await gateway.data(LISTS, STAR, ids=["1"])
-    for name, told in told_of(answer, 0).items():
-        as_of = _micros(datetime.fromisoformat(told["asOf"]))
+    for name, result in result_of(answer, 0).items():
+        as_of = _micros(datetime.fromisoformat(result["asOf"]))
         if name in LAGGING:
             assert as_of == waits_since // 1000 * 1000, name
-            assert told["lagMs"] > 0
+            assert result["lagMs"] > 0
         else:
             assert as_of > waits_since, name
-            assert told["lagMs"] == 0
+            assert result["lagMs"] == 0
     await drain_all(stores)
     answer = await gateway.data(LISTS, STAR, ids=["1"])
-    assert {told["lagMs"] for told in told_of(answer, 0).values()} == {0}
+    assert {result["lagMs"] for result in result_of(answer, 0).values()} == {0}
 
 
 async def test_an_answer_without_redis_says_so(storage_settings: StorageSettings) -> None:
     query = f'{{ user(id: "1") {{ followers {{ {FRESHNESS} }} }} }}'
     nowhere = replace(storage_settings, redis_url="unix:///nowhere.sock")
     async with running_gateway(nowhere, PATIENT) as alone:
-        told = (await alone.data(query, READER))["user"]["followers"]["freshness"]
-        assert told["degraded"] is True
+        result = (await alone.data(query, READER))["user"]["followers"]["freshness"]
+        assert result["degraded"] is True
         token = await token_of(alone, FAN, "followUser", STAR)
         fresh = query.replace('"1"', f'"1", atLeastAsFresh: "{token}"')
-        told = (await alone.data(fresh, READER))["user"]["followers"]["freshness"]
-        assert told["degraded"] is True
+        result = (await alone.data(fresh, READER))["user"]["followers"]["freshness"]
+        assert result["degraded"] is True
 
 
 async def test_where_freshness_cannot_be_looked_up_the_rest_is_answered(
@@ -621,5 +619,5 @@ async def test_where_freshness_cannot_be_looked_up_the_rest_is_answered(
         (error,) = answer["errors"]
         assert error["extensions"] == {"code": "UNAVAILABLE", "part": "PostgreSQL"}
         assert error["path"] == ["user", "followers", "freshness"]
-        refused = await reader.error(FOLLOWERS, id="1", token=SOME)
-        assert refused["extensions"]["code"] == "UNAVAILABLE"
+        rejected = await reader.error(FOLLOWERS, id="1", token=SOME)
+        assert rejected["extensions"]["code"] == "UNAVAILABLE"

@@ -57,11 +57,11 @@ def test_the_page_names_every_header() -> None:
 
 
 def test_the_pages_name_every_code() -> None:
-    told = {code.strip("`") for code, *_ in rows("persisted-operations", "code")}
+    result = {code.strip("`") for code, *_ in rows("persisted-operations", "code")}
     written = set(CODE.findall(inspect.getsource(documents)))
-    assert told == written | {"BAD_REQUEST"}
-    refused = {code.strip("`") for code, *_ in rows("browsers", "refused with 403 and")}
-    assert refused == set(re.findall(r'"([A-Z_]+_NOT_ALLOWED)"', inspect.getsource(CrossOrigin)))
+    assert result == written | {"BAD_REQUEST"}
+    rejected = {code.strip("`") for code, *_ in rows("browsers", "refused with 403 and")}
+    assert rejected == set(re.findall(r'"([A-Z_]+_NOT_ALLOWED)"', inspect.getsource(CrossOrigin)))
     listed = page("clients")
-    for code in told | refused:
+    for code in result | rejected:
         assert f"`{code}`" in listed

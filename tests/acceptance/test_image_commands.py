@@ -75,7 +75,7 @@ def test_migrating_again_changes_nothing(stack: Stack) -> None:
     ],
     ids=["without a key", "without the key's file", "with the development secret"],
 )
-def test_a_gateway_refuses_to_start(
+def test_a_gateway_rejects_to_start(
     stack: Stack, changes: Mapping[str, str | None], sentence: str
 ) -> None:
     gateway = stack.start("gateway-1", free_ports(1)[0], changes)

@@ -87,7 +87,7 @@ async def test_nobody_else_may_record(gateway: Gateway, stores: Stores, viewer: 
         ([interaction(1, 2)] * 501, "interactions"),
     ],
 )
-async def test_a_batch_with_bad_input_is_refused_as_a_whole(
+async def test_a_batch_with_bad_input_is_rejected_as_a_whole(
     gateway: Gateway, stores: Stores, given: list[dict[str, Any]], argument: str
 ) -> None:
     payload = (await gateway.as_service.data(RECORD, interactions=given))["recordInteractions"]
@@ -138,9 +138,9 @@ async def test_a_key_is_of_one_batch(
 ) -> None:
     await record_with(gateway, "k", interaction(1, 2))
     before = await stores.jobs.affinity.closest(UserId(1))
-    refused = await record_with(gateway, "k", *other)
-    assert (refused["outcome"], refused["recorded"]) == ("REJECTED", 0)
-    assert refused["userErrors"] == [
+    rejected = await record_with(gateway, "k", *other)
+    assert (rejected["outcome"], rejected["recorded"]) == ("REJECTED", 0)
+    assert rejected["userErrors"] == [
         {
             "__typename": "IdempotencyKeyReused",
             "code": "IDEMPOTENCY_KEY_REUSED",
@@ -155,11 +155,11 @@ async def test_services_share_their_keys_with_all_they_do(gateway: Gateway) -> N
     await record_with(gateway, "k", interaction(1, 2))
     limit = """mutation { setFollowingLimit(input: {userId: "1", limit: 5, idempotencyKey: "k"}) {
         outcome userErrors { code } } }"""
-    told = (await gateway.as_service.data(limit))["setFollowingLimit"]
-    assert told == {"outcome": "REJECTED", "userErrors": [{"code": "IDEMPOTENCY_KEY_REUSED"}]}
+    result = (await gateway.as_service.data(limit))["setFollowingLimit"]
+    assert result == {"outcome": "REJECTED", "userErrors": [{"code": "IDEMPOTENCY_KEY_REUSED"}]}
 
 
-async def test_what_is_no_key_is_refused(gateway: Gateway, stores: Stores) -> None:
+async def test_what_is_no_key_is_rejected(gateway: Gateway, stores: Stores) -> None:
     for key in ("", "x" * 65):
         given = [interaction(1, 2)]
         data = await gateway.as_service.data(RECORD, interactions=given, key=key)

@@ -242,7 +242,7 @@ async def test_the_two_orders_are_each_others_reverse_and_share_no_cursor(
     assert f"does not belong to this {kind} list" in error["message"]
 
 
-async def test_a_user_who_is_asked_for_twice_is_told_of_twice(
+async def test_a_user_who_is_requested_twice_is_in_the_response_twice(
     gateway: Gateway, stores: Stores
 ) -> None:
     """Also while no cache knows any list of theirs."""

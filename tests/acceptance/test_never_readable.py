@@ -1,7 +1,7 @@
 """No field of the contract tells how close anybody is: closeness only orders suggestions.
 
 The questions ask everything that the schema can answer, as the schema itself lists it: a field that
-is added tomorrow is asked too, or the test says what it needs to be told for that.
+is added tomorrow is asked too, or the test fails and names what it needs for that.
 """
 
 from collections.abc import Iterator
@@ -97,7 +97,7 @@ QUESTIONS = [f"{{ {part} }}" for part in questions(TYPES.query_type) if part]
 
 
 async def everything(gateway: Gateway, viewer: int | None) -> list[Any]:
-    """What is told to a service for the viewer: as much as to them, and a little more."""
+    """What a service sees for the viewer: as much as they see, and a little more."""
     return [await gateway.as_service.data(question, viewer) for question in QUESTIONS]
 
 

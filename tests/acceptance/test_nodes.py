@@ -238,7 +238,7 @@ async def test_one_fragment_serves_all_changes_of_a_relationship(gateway: Gatewa
     }
 
 
-async def test_many_changes_say_what_became_of_all(gateway: Gateway) -> None:
+async def test_many_changes_report_the_result_of_each(gateway: Gateway) -> None:
     query = """mutation ($changes: [RelationshipChangeInput!]!) {
         changeRelationships(input: {changes: $changes}) { outcome changed } }"""
     follow = {"action": "FOLLOW", "userId": "2"}

@@ -121,10 +121,10 @@ async def test_a_relation_tells_its_owner_alone_when_its_mute_ends(
     end = {"muted": True, "mutedUntil": "2033-05-18T03:33:20+00:00"}
     no_end = {"muted": True, "mutedUntil": None}
     nothing = {"muted": False, "mutedUntil": None}
-    told = [user["relationWith"] for user in (await gateway.data(query, 1))["users"]]
-    assert told == [[nothing, end, no_end, nothing], *[[nothing] * 4] * 3]
-    told = [user["relationWith"] for user in (await gateway.as_service.data(query))["users"]]
-    assert told[0] == [nothing, end, no_end, nothing]
+    result = [user["relationWith"] for user in (await gateway.data(query, 1))["users"]]
+    assert result == [[nothing, end, no_end, nothing], *[[nothing] * 4] * 3]
+    result = [user["relationWith"] for user in (await gateway.as_service.data(query))["users"]]
+    assert result[0] == [nothing, end, no_end, nothing]
     for viewer in (None, 2, 3, 4):
         for user in (await gateway.data(query, viewer))["users"]:
             assert user["relationWith"] == [nothing] * 4
@@ -187,7 +187,7 @@ async def test_a_cancelled_request_is_gone_at_once_for_who_asked(
 @pytest.mark.parametrize(
     "text", ["request:1", "request:1:2:3", "request:0:1", "request:1:", "request:x:y", "foo:1"]
 )
-async def test_what_is_no_requests_id_is_refused(gateway: Gateway, text: str) -> None:
+async def test_what_is_no_requests_id_is_rejected(gateway: Gateway, text: str) -> None:
     error = await gateway.error(NODE, 1, id=text)
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "id"}
     assert f'user ids with colons between them, got "{text}".' in error["message"]

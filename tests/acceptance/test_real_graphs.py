@@ -65,9 +65,9 @@ async def counts_are_true(gateway: Gateway, users: list[int], truth: Any) -> Non
     for start in range(0, len(users), 100):
         asked = users[start : start + 100]
         answer = await gateway.data(PROFILES, ids=[str(user) for user in asked])
-        for user, told in zip(asked, answer["users"], strict=True):
+        for user, result in zip(asked, answer["users"], strict=True):
             known = oracle("user")(user, truth)
-            assert (told["followingCount"], told["followerCount"], told["friendCount"]) == (
+            assert (result["followingCount"], result["followerCount"], result["friendCount"]) == (
                 known["following"],
                 known["followers"],
                 known["friends"],
@@ -78,31 +78,31 @@ async def list_is_true(
     gateway: Gateway, user: int, field: str, dates: dict[int, int | None]
 ) -> None:
     """Everybody in the list once, newest first, ties by id; and as many as it says."""
-    told: list[int] = []
+    result: list[int] = []
     after = None
     while True:
         answer = await gateway.data(PAGE.replace("FIELD", field), id=str(user), after=after)
         page = answer["user"][field]
         assert page["totalCount"] == len(dates)
-        told += [int(node["id"]) for node in page["nodes"]]
+        result += [int(node["id"]) for node in page["nodes"]]
         if not page["pageInfo"]["hasNextPage"]:
             break
         after = page["pageInfo"]["endCursor"]
     if None in dates.values():
-        assert sorted(told) == sorted(dates)  # loaded without dates: they share the load's
+        assert sorted(result) == sorted(dates)  # loaded without dates: they share the load's
     else:
-        assert told == sorted(dates, key=lambda other: (dates[other], other), reverse=True)
+        assert result == sorted(dates, key=lambda other: (dates[other], other), reverse=True)
 
 
 async def relation_is_true(gateway: Gateway, a: int, b: int, truth: Any) -> None:
     known = oracle("pair")(a, b, truth)
     answer = await gateway.data(RELATION, id=str(a), others=[str(b)])
-    (told,) = answer["user"]["relationWith"]
-    assert told["state"] == STATES[known["relation"]]
+    (result,) = answer["user"]["relationWith"]
+    assert result["state"] == STATES[known["relation"]]
     if a != b:
-        assert told["following"] == known["a_follows_b"]
-        assert told["followedBy"] == known["b_follows_a"]
-        assert (told["followedAt"] is None) == (not known["a_follows_b"])
+        assert result["following"] == known["a_follows_b"]
+        assert result["followedBy"] == known["b_follows_a"]
+        assert (result["followedAt"] is None) == (not known["a_follows_b"])
 
 
 def _later(one: int | None, other: int | None) -> int | None:

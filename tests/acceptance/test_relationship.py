@@ -52,7 +52,7 @@ async def test_a_payload_tells_everything(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "mutation", "told", "again"),
+    ("first", "mutation", "result", "again"),
     [
         ([], "followUser", ("FOLLOWED", "FOLLOWING"), "ALREADY_FOLLOWING"),
         (["followUser"], "unfollowUser", ("UNFOLLOWED", "NONE"), "NOT_FOLLOWING"),
@@ -64,18 +64,18 @@ async def test_a_payload_tells_everything(gateway: Gateway) -> None:
     ],
 )
 async def test_what_is_so_already_is_no_change(
-    gateway: Gateway, first: list[str], mutation: str, told: tuple[str, str], again: str
+    gateway: Gateway, first: list[str], mutation: str, result: tuple[str, str], again: str
 ) -> None:
     for before in first:
         await change(gateway, 1, before, 2)
-    assert await outcome(gateway, 1, mutation, 2) == told
+    assert await outcome(gateway, 1, mutation, 2) == result
     repeated = await change(gateway, 1, mutation, 2)
     assert (repeated["outcome"], repeated["changed"]) == (again, False)
-    assert repeated["relation"]["state"] == told[1]
+    assert repeated["relation"]["state"] == result[1]
 
 
 @pytest.mark.parametrize(
-    ("mutation", "told"),
+    ("mutation", "result"),
     [
         ("unfollowUser", "NOT_FOLLOWING"),
         ("updateFollow", "NOT_FOLLOWING"),
@@ -89,10 +89,10 @@ async def test_what_is_so_already_is_no_change(
 )
 @pytest.mark.parametrize("target", [1, 2], ids=["oneself", "a stranger"])
 async def test_what_is_not_there_does_not_end(
-    gateway: Gateway, mutation: str, told: str, target: int
+    gateway: Gateway, mutation: str, result: str, target: int
 ) -> None:
     payload = await change(gateway, 1, mutation, target)
-    assert (payload["outcome"], payload["changed"], payload["userErrors"]) == (told, False, [])
+    assert (payload["outcome"], payload["changed"], payload["userErrors"]) == (result, False, [])
 
 
 async def test_a_follow_becomes_a_whisper_and_back_with_its_date(gateway: Gateway) -> None:
@@ -110,8 +110,8 @@ async def test_a_follow_becomes_a_whisper_and_back_with_its_date(gateway: Gatewa
 
 async def test_a_whisper_makes_no_friends(gateway: Gateway, stores: Stores) -> None:
     await follows(stores, (2, 1))
-    told = await outcome(gateway, 1, "followUser", 2, visibility="WHISPER", closeFollow=True)
-    assert told == ("FOLLOWED", "FOLLOWING")
+    result = await outcome(gateway, 1, "followUser", 2, visibility="WHISPER", closeFollow=True)
+    assert result == ("FOLLOWED", "FOLLOWING")
 
 
 async def test_a_follower_is_removed_at_once(gateway: Gateway, stores: Stores) -> None:
@@ -164,22 +164,22 @@ async def test_an_accepted_request_is_a_follow_at_once(gateway: Gateway, stores:
 
 
 @pytest.mark.parametrize(
-    ("viewer", "mutation", "other", "told"),
+    ("viewer", "mutation", "other", "result"),
     [
         (2, "declineFollowRequest", 1, "REQUEST_DECLINED"),
         (1, "cancelFollowRequest", 2, "REQUEST_CANCELLED"),
     ],
 )
 async def test_a_request_can_end_from_either_side(
-    gateway: Gateway, stores: Stores, viewer: int, mutation: str, other: int, told: str
+    gateway: Gateway, stores: Stores, viewer: int, mutation: str, other: int, result: str
 ) -> None:
     await protect(stores, 2)
     await change(gateway, 1, "followUser", 2)
-    assert await outcome(gateway, viewer, mutation, other) == (told, "NONE")
+    assert await outcome(gateway, viewer, mutation, other) == (result, "NONE")
     assert (await outcome(gateway, 2, "acceptFollowRequest", 1))[0] == "NO_REQUEST"
 
 
-async def test_whoever_blocks_must_end_that_first(gateway: Gateway) -> None:
+async def test_a_blocker_must_unblock_first(gateway: Gateway) -> None:
     await change(gateway, 1, "blockUser", 2)
     payload = await change(gateway, 1, "followUser", 2)
     (error,) = payload["userErrors"]
@@ -203,7 +203,7 @@ async def test_a_limit_tells_itself_and_how_many_there_are(
             await change(gateway, 1, "unfollowUser", 2)
 
 
-async def test_whoever_is_too_fast_is_told_when_to_try_again(
+async def test_a_user_above_the_rate_limit_learns_when_to_try_again(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     await follows(stores, (2, 1), (3, 1), (4, 1))
@@ -246,14 +246,14 @@ async def test_a_block_looks_like_an_account_that_is_not_here(
     await change(gateway, 2, "blockUser", 1)
     await put_away(stores, 3)
 
-    async def told(mutation: str, target: int) -> Any:
+    async def result(mutation: str, target: int) -> Any:
         payload = await change(gateway, 1, mutation, target)
         assert payload.pop("user") == {"id": str(target)}
         assert (payload.pop("undoToken") is None) == (mutation != "blockUser")
         return payload, await own(gateway, 1)
 
     for mutation in ALL:
-        assert await told(mutation, 2) == await told(mutation, 3), mutation
+        assert await result(mutation, 2) == await result(mutation, 3), mutation
     (error,) = (await change(gateway, 1, "followUser", 2))["userErrors"]
     assert (error["code"], "block" in error["message"]) == ("NOT_ALLOWED", False)
 
@@ -263,9 +263,9 @@ async def test_a_result_holds_no_block_of_the_others(gateway: Gateway, stores: S
     await change(gateway, 2, "blockUser", 1)
     scope = Scope(stores, UserId(1), Limits())
     for _ in range(2):
-        told = await relationship.change(scope, UserId(2), actions.mute(None), "k")
-        assert told.relation is not None
-        assert (told.relation.back_kind, told.relation.flags) == (Kind.NONE, Flags.MUTED)
+        result = await relationship.change(scope, UserId(2), actions.mute(None), "k")
+        assert result.relation is not None
+        assert (result.relation.back_kind, result.relation.flags) == (Kind.NONE, Flags.MUTED)
 
 
 @pytest.mark.parametrize("mutation", ["blockUser", "muteUser", "dismissSuggestion", "followUser"])
@@ -291,7 +291,7 @@ async def test_nobody_does_it_to_themselves(gateway: Gateway, mutation: str) -> 
         ("undoRelationshipChange", {"undoToken": "", "idempotencyKey": ""}, "idempotencyKey"),
     ],
 )
-async def test_bad_input_is_refused_by_name(
+async def test_bad_input_is_rejected_by_name(
     gateway: Gateway, mutation: str, given: dict[str, Any], field: str
 ) -> None:
     user = {} if mutation == "undoRelationshipChange" else {"userId": "2"}
@@ -326,7 +326,7 @@ async def test_where_all_follows_are_mutual_accepting_makes_friends(
         assert (await own(gateway, 2))[0] == [[], [], []]
 
 
-async def test_the_last_moment_of_all_can_be_told(gateway: Gateway) -> None:
+async def test_the_last_moment_of_all_can_be_formatted(gateway: Gateway) -> None:
     until = "9999-12-31T23:59:59.999Z"
     assert await outcome(gateway, 1, "muteUser", 2, until=until) == ("MUTED", "NONE")
     muted = "{ viewer { mutedUsers { edges { mutedUntil } } } }"
@@ -341,11 +341,11 @@ async def test_where_all_follows_are_mutual_everybody_is_protected(
         viewerFollowEligibility { code } following { access } followingCount
     } viewer { relationshipSettings { protected } } }"""
     async with running_gateway(storage_settings, Limits(mutual_approval=True)) as gateway:
-        told = await gateway.data(query, 1)
-        assert told["user"]["viewerFollowEligibility"] == {"code": "APPROVAL_NEEDED"}
-        assert told["user"]["following"] == {"access": "PROTECTED"}
-        assert told["user"]["followingCount"] is None
-        assert told["viewer"]["relationshipSettings"] == {"protected": True}
+        result = await gateway.data(query, 1)
+        assert result["user"]["viewerFollowEligibility"] == {"code": "APPROVAL_NEEDED"}
+        assert result["user"]["following"] == {"access": "PROTECTED"}
+        assert result["user"]["followingCount"] is None
+        assert result["viewer"]["relationshipSettings"] == {"protected": True}
         said = await say(gateway, 1, protected=False)
         assert said["settings"]["protected"]
 
@@ -357,8 +357,8 @@ async def test_where_all_follows_are_mutual_to_ask_back_is_to_accept(
     async with running_gateway(storage_settings, Limits(mutual_approval=True)) as gateway:
         await change(gateway, 1, "followUser", 2)
         await drain_all(stores)
-        told = await gateway.data(query, 2)
-        assert told["user"]["viewerFollowEligibility"] == {"code": "ALLOWED"}
+        result = await gateway.data(query, 2)
+        assert result["user"]["viewerFollowEligibility"] == {"code": "ALLOWED"}
         assert await outcome(gateway, 2, "followUser", 1) == ("FOLLOWED", "FRIENDS")
         assert (await own(gateway, 2))[0] == [["1"], ["1"], ["1"]]
         token = (await change(gateway, 1, "unfollowUser", 2))["undoToken"]

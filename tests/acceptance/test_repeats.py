@@ -43,14 +43,14 @@ async def test_a_repeat_does_nothing_and_tells_how_things_stand_now(gateway: Gat
 
 async def test_what_changed_nothing_is_not_done_later_either(gateway: Gateway) -> None:
     await change(gateway, 1, "followUser", 2)
-    told = await outcome(gateway, 1, "followUser", 2, idempotencyKey="k")
-    assert told == ("ALREADY_FOLLOWING", "FOLLOWING")
+    result = await outcome(gateway, 1, "followUser", 2, idempotencyKey="k")
+    assert result == ("ALREADY_FOLLOWING", "FOLLOWING")
     await change(gateway, 1, "unfollowUser", 2)
-    told = await outcome(gateway, 1, "followUser", 2, idempotencyKey="k")
-    assert told == ("ALREADY_FOLLOWING", "NONE")
+    result = await outcome(gateway, 1, "followUser", 2, idempotencyKey="k")
+    assert result == ("ALREADY_FOLLOWING", "NONE")
 
 
-async def test_what_was_refused_may_be_asked_for_again(gateway: Gateway) -> None:
+async def test_what_was_rejected_may_be_asked_for_again(gateway: Gateway) -> None:
     await change(gateway, 2, "blockUser", 1)
     assert (await outcome(gateway, 1, "followUser", 2, idempotencyKey="k"))[0] == "REJECTED"
     await change(gateway, 2, "unblockUser", 1)
@@ -173,7 +173,7 @@ async def test_of_many_changes_none_is_made_if_the_key_was_used_for_another(
     assert [one for one, _ in now] == ["UNFOLLOWED", "UNFOLLOWED", "NOT_FOLLOWING"]
 
 
-async def test_too_many_changes_are_refused_as_a_whole(gateway: Gateway, stores: Stores) -> None:
+async def test_too_many_changes_are_rejected_as_a_whole(gateway: Gateway, stores: Stores) -> None:
     payload = await change_many(gateway, 1, *[("FOLLOW", target) for target in range(2, 53)])
     assert payload["changes"] == []
     assert [error["field"] for error in payload["userErrors"]] == [["input", "changes"]]
@@ -187,11 +187,17 @@ async def test_keys_are_paced_even_where_nothing_changes(
 ) -> None:
     limits = Limits(pace=Pace(interval_us=60_000_000, burst=3))
     async with running_gateway(storage_settings, limits) as gateway:
-        told = [
+        result = [
             (await outcome(gateway, 1, "followUser", 2, idempotencyKey=key))[0]
             for key in ("a", "b", "c", "d", "c")
         ]
-        assert told == ["FOLLOWED", "ALREADY_FOLLOWING", "ALREADY_FOLLOWING", "REJECTED", told[2]]
+        assert result == [
+            "FOLLOWED",
+            "ALREADY_FOLLOWING",
+            "ALREADY_FOLLOWING",
+            "REJECTED",
+            result[2],
+        ]
     row = await stores.servers.postgres.row("SELECT count(*) FROM receipt")
     assert row is not None
     assert row["count"] == 3

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from storage.settings import StorageSettings
-from tests.support.serve_process import DEADLINE_S, Serve, asked, refused, serving
+from tests.support.serve_process import DEADLINE_S, Serve, asked, rejected, serving
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.skipif(not Path("/proc").exists(), reason="looks for processes in /proc")
@@ -181,7 +181,7 @@ async def test_the_metrics_of_one_process_have_no_label_for_it(
 
 async def test_a_wrong_setting_is_said_once(storage_settings: StorageSettings, path: Path) -> None:
     arguments = ("--workers", "3", "--uds", str(path))
-    code, lines = await refused(storage_settings, *arguments, KITH_POOL_MAX="0")
+    code, lines = await rejected(storage_settings, *arguments, KITH_POOL_MAX="0")
     assert code == 2
     assert lines == ["kith: KITH_POOL_MAX is '0'; it must be a whole number, 1 to 100."]
 
@@ -210,7 +210,7 @@ async def test_a_socket_that_is_in_use_is_not_taken_over(
     storage_settings: StorageSettings, path: Path
 ) -> None:
     async with serving(storage_settings, path) as serve:
-        code, lines = await refused(storage_settings, "--uds", str(path))
+        code, lines = await rejected(storage_settings, "--uds", str(path))
         assert code == 2
         assert lines == [f"kith: --uds: another process listens on {path}. Stop it first."]
         assert await serve.is_ready()
@@ -231,27 +231,27 @@ async def test_a_socket_that_is_in_use_is_not_taken_over(
         (("--host", "no-such-host.invalid"), "cannot listen on no-such-host.invalid:8000: "),
     ],
 )
-async def test_an_address_that_cannot_be_had_is_refused_in_a_sentence(
+async def test_an_address_that_cannot_be_had_is_rejected_in_a_sentence(
     storage_settings: StorageSettings, tmp_path: Path, arguments: tuple[str, ...], sentence: str
 ) -> None:
     file = tmp_path / "file"
     file.write_text("precious")
     names = {"file": str(file), "folder": str(tmp_path)}
-    code, lines = await refused(storage_settings, *(text.format(**names) for text in arguments))
+    code, lines = await rejected(storage_settings, *(text.format(**names) for text in arguments))
     assert code == 2
     (line,) = lines
     assert sentence.format(**names) in line
     assert file.read_text() == "precious"
 
 
-async def test_a_port_that_is_in_use_is_refused_in_a_sentence(
+async def test_a_port_that_is_in_use_is_rejected_in_a_sentence(
     storage_settings: StorageSettings,
 ) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        code, lines = await refused(storage_settings, "--port", str(port), "--workers", "2")
+        code, lines = await rejected(storage_settings, "--port", str(port), "--workers", "2")
     assert code == 2
     (line,) = lines
     assert f"cannot listen on 127.0.0.1:{port}: Address already in use." in line
@@ -276,7 +276,7 @@ async def test_a_wrong_setting_is_one_json_line_where_json_is_wanted(
     storage_settings: StorageSettings, path: Path
 ) -> None:
     arguments = ("--uds", str(path), "--log-format", "json", "--workers", "2")
-    code, lines = await refused(storage_settings, *arguments, KITH_POOL_MAX="0")
+    code, lines = await rejected(storage_settings, *arguments, KITH_POOL_MAX="0")
     assert code == 2
     (line,) = lines
     record = json.loads(line)

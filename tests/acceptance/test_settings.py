@@ -52,18 +52,18 @@ async def limit(gateway: Gateway, viewer: int | None = None, **said: Any) -> dic
     return payload
 
 
-Told = tuple[str, bool, list[str]]
+Result = tuple[str, bool, list[str]]
 
 
-def told(payload: dict[str, Any]) -> Told:
-    """What became of it, in short."""
+def result(payload: dict[str, Any]) -> Result:
+    """The result, in short."""
     codes = [error["code"] for error in payload["userErrors"]]
     return payload["outcome"], payload["changed"], codes
 
 
-UPDATED: Told = ("UPDATED", True, [])
-UNCHANGED: Told = ("UNCHANGED", False, [])
-REUSED: Told = ("REJECTED", False, ["IDEMPOTENCY_KEY_REUSED"])
+UPDATED: Result = ("UPDATED", True, [])
+UNCHANGED: Result = ("UNCHANGED", False, [])
+REUSED: Result = ("REJECTED", False, ["IDEMPOTENCY_KEY_REUSED"])
 
 
 async def read(gateway: Gateway, viewer: int = 1) -> Any:
@@ -91,7 +91,7 @@ async def test_settings_hold_at_once_through_any_gateway(
         await update(other, protected=False, followingAudience="ONLY_ME")
         assert await read(gateway) == {**now, "protected": False, "followingAudience": "ONLY_ME"}
         again = await update(other, protected=False)
-        assert told(again) == told(await update(other)) == UNCHANGED
+        assert result(again) == result(await update(other)) == UNCHANGED
         assert again["settings"] == await read(gateway)
 
 
@@ -139,13 +139,13 @@ async def test_turning_protection_off_accepts_nobody(gateway: Gateway, stores: S
 
 async def test_only_who_is_deleted_says_nothing_any_more(gateway: Gateway, stores: Stores) -> None:
     await stores.writes.account_states.change(UserId(1), AccountState.DEACTIVATED)
-    assert told(await update(gateway, protected=True)) == UPDATED
-    assert told(await limit(gateway, userId="1", limit=5)) == UPDATED
+    assert result(await update(gateway, protected=True)) == UPDATED
+    assert result(await limit(gateway, userId="1", limit=5)) == UPDATED
     await stores.writes.account_states.change(UserId(1), AccountState.DELETED)
     payload = await update(gateway, protected=False, idempotencyKey="k")
-    assert told(payload) == ("REJECTED", False, ["ACCOUNT_NOT_ACTIVE"])
+    assert result(payload) == ("REJECTED", False, ["ACCOUNT_NOT_ACTIVE"])
     payload = await limit(gateway, userId="1", limit=6, idempotencyKey="k")
-    assert told(payload) == ("REJECTED", False, ["ACCOUNT_DELETED"])
+    assert result(payload) == ("REJECTED", False, ["ACCOUNT_DELETED"])
     assert (await read(gateway))["protected"]
 
 
@@ -169,8 +169,8 @@ async def test_services_set_limits(gateway: Gateway) -> None:
     assert (await read(gateway))["followingLimit"] == 0
     (error,) = (await gateway.data(FOLLOW, 1))["followUser"]["userErrors"]
     assert error["code"] == "FOLLOWING_LIMIT_REACHED"
-    assert told(await limit(gateway, userId="1", limit=0)) == UNCHANGED
-    assert told(await limit(gateway, 5, userId="1", limit=None)) == UPDATED
+    assert result(await limit(gateway, userId="1", limit=0)) == UNCHANGED
+    assert result(await limit(gateway, 5, userId="1", limit=None)) == UPDATED
     assert (await read(gateway))["followingLimit"] == 1000
     assert (await gateway.data(FOLLOW, 1))["followUser"]["userErrors"] == []
 
@@ -194,7 +194,7 @@ async def test_what_is_wrong_with_a_limit_is_named(
     gateway: Gateway, field: str, given: Any
 ) -> None:
     payload = await limit(gateway, **given)
-    assert told(payload) == ("REJECTED", False, ["INVALID_INPUT"])
+    assert result(payload) == ("REJECTED", False, ["INVALID_INPUT"])
     assert [error["field"] for error in payload["userErrors"]] == [["input", field]]
     assert (payload["user"], payload["settings"]) == (None, None)
     assert (await read(gateway))["followingLimit"] == 1000
@@ -202,55 +202,55 @@ async def test_what_is_wrong_with_a_limit_is_named(
 
 async def test_a_wrong_key_is_named_and_nothing_is_changed(gateway: Gateway) -> None:
     payload = await update(gateway, protected=True, idempotencyKey="x" * 65)
-    assert told(payload) == ("REJECTED", False, ["INVALID_INPUT"])
+    assert result(payload) == ("REJECTED", False, ["INVALID_INPUT"])
     assert [error["field"] for error in payload["userErrors"]] == [["input", "idempotencyKey"]]
     assert payload["settings"] == await read(gateway) == DEFAULTS
 
 
 async def test_a_repeat_does_not_overwrite_a_later_change(gateway: Gateway) -> None:
     said: dict[str, Any] = {"protected": True, "idempotencyKey": "k"}
-    assert told(await update(gateway, **said)) == UPDATED
-    assert told(await update(gateway, protected=False)) == UPDATED
+    assert result(await update(gateway, **said)) == UPDATED
+    assert result(await update(gateway, protected=False)) == UPDATED
     again = await update(gateway, **said)
-    assert told(again) == UPDATED, "as it was answered first"
+    assert result(again) == UPDATED, "as it was answered first"
     assert again["settings"] == await read(gateway) == DEFAULTS, "as things stand now"
 
     said = {"userId": "1", "limit": 5, "idempotencyKey": "k"}
-    assert told(await limit(gateway, **said)) == UPDATED
-    assert told(await limit(gateway, userId="1", limit=6)) == UPDATED
+    assert result(await limit(gateway, **said)) == UPDATED
+    assert result(await limit(gateway, userId="1", limit=6)) == UPDATED
     again = await limit(gateway, **said)
-    assert (told(again), again["settings"]) == (UPDATED, {"followingLimit": 6})
+    assert (result(again), again["settings"]) == (UPDATED, {"followingLimit": 6})
 
 
 async def test_what_changed_nothing_is_not_done_later_either(gateway: Gateway) -> None:
     said: dict[str, Any] = {"protected": False, "idempotencyKey": "k"}
-    assert told(await update(gateway, **said)) == UNCHANGED
+    assert result(await update(gateway, **said)) == UNCHANGED
     await update(gateway, protected=True)
-    assert told(await update(gateway, **said)) == UNCHANGED
+    assert result(await update(gateway, **said)) == UNCHANGED
     assert (await read(gateway))["protected"]
 
 
 async def test_a_key_is_of_one_request(gateway: Gateway) -> None:
     await update(gateway, protected=True, idempotencyKey="k")
     payload = await update(gateway, protected=True, followingAudience="FRIENDS", idempotencyKey="k")
-    assert told(payload) == REUSED
+    assert result(payload) == REUSED
     (error,) = payload["userErrors"]
     assert error["__typename"] == "IdempotencyKeyReused"
     assert error["field"] == ["input", "idempotencyKey"]
     assert payload["settings"] == await read(gateway) == DEFAULTS | {"protected": True}
     for mutation, given in (("followUser", {"userId": "2"}), ("undoRelationshipChange", TOKEN)):
-        assert told(await change(gateway, 1, mutation, **given, idempotencyKey="k")) == REUSED
+        assert result(await change(gateway, 1, mutation, **given, idempotencyKey="k")) == REUSED
     await change(gateway, 1, "followUser", 2, idempotencyKey="other")
-    assert told(await update(gateway, protected=False, idempotencyKey="other")) == REUSED
-    assert told(await update(gateway, 2, protected=False, idempotencyKey="k")) == UNCHANGED
+    assert result(await update(gateway, protected=False, idempotencyKey="other")) == REUSED
+    assert result(await update(gateway, 2, protected=False, idempotencyKey="k")) == UNCHANGED
 
 
 async def test_services_share_their_keys_with_nobody(gateway: Gateway) -> None:
     await update(gateway, protected=True, idempotencyKey="k")
-    assert told(await limit(gateway, userId="1", limit=5, idempotencyKey="k")) == UPDATED
+    assert result(await limit(gateway, userId="1", limit=5, idempotencyKey="k")) == UPDATED
     for user, most in (("1", 6), ("2", 5)):
         payload = await limit(gateway, 9, userId=user, limit=most, idempotencyKey="k")
-        assert told(payload) == REUSED
+        assert result(payload) == REUSED
         assert payload["user"] == {"id": user}
     assert (await read(gateway))["followingLimit"] == 5
 
@@ -260,14 +260,14 @@ async def test_repeats_that_arrive_at_once_are_one(gateway: Gateway) -> None:
         *(update(gateway, protected=True, idempotencyKey="k") for _ in range(12))
     )
     assert all(payload == payloads[0] for payload in payloads)
-    assert told(payloads[0]) == UPDATED
+    assert result(payloads[0]) == UPDATED
     payloads = await asyncio.gather(
         *(
             update(gateway, followingAudience=audience, idempotencyKey="other")
             for audience in ("FOLLOWERS", "FRIENDS", "ONLY_ME")
         )
     )
-    assert sorted(map(told, payloads)) == [REUSED, REUSED, UPDATED]
+    assert sorted(map(result, payloads)) == [REUSED, REUSED, UPDATED]
 
 
 async def test_settings_are_changed_at_the_pace_of_everything_else(
@@ -276,9 +276,9 @@ async def test_settings_are_changed_at_the_pace_of_everything_else(
     limits = Limits(pace=Pace(interval_us=60_000_000, burst=2))
     async with running_gateway(storage_settings, limits) as gateway:
         assert (await change(gateway, 1, "followUser", 2))["outcome"] == "FOLLOWED"
-        assert told(await update(gateway, protected=True, idempotencyKey="k")) == UPDATED
-        refused = ("REJECTED", False, ["RATE_LIMITED"])
-        assert told(await update(gateway, protected=False)) == refused
-        assert told(await update(gateway, protected=True, idempotencyKey="new")) == refused
-        assert told(await update(gateway, protected=True, idempotencyKey="k")) == UPDATED
-        assert told(await limit(gateway, userId="1", limit=5)) == UPDATED, "it is the service's"
+        assert result(await update(gateway, protected=True, idempotencyKey="k")) == UPDATED
+        rejected = ("REJECTED", False, ["RATE_LIMITED"])
+        assert result(await update(gateway, protected=False)) == rejected
+        assert result(await update(gateway, protected=True, idempotencyKey="new")) == rejected
+        assert result(await update(gateway, protected=True, idempotencyKey="k")) == UPDATED
+        assert result(await limit(gateway, userId="1", limit=5)) == UPDATED, "it is the service's"

@@ -270,7 +270,7 @@ async def test_a_page_has_a_bound(gateway: Gateway, first: int) -> None:
 
 
 @pytest.mark.usefixtures("graph")
-async def test_known_followers_are_told_as_far_as_asked(gateway: Gateway) -> None:
+async def test_known_followers_are_listed_as_far_as_requested(gateway: Gateway) -> None:
     query = """query ($first: Int!) { viewer { suggestions(first: 2) { nodes {
         knownFollowers(first: $first) { id } knownFollowerCount } } } }"""
     nodes = (await gateway.data(query, 1, first=1))["viewer"]["suggestions"]["nodes"]

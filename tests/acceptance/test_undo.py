@@ -1,4 +1,4 @@
-"""What was taken is given back: to whoever took it, for a while, and only if nothing is newer."""
+"""An undo restores what a change removed: for its actor, for a while, and only if nothing is newer."""
 
 import asyncio
 from dataclasses import replace
@@ -173,23 +173,23 @@ SECRETS = {
 
 @pytest.mark.parametrize("secret", SECRETS.values(), ids=SECRETS)
 @pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])
-async def test_what_the_other_did_unseen_is_told_by_no_undo(
+async def test_no_undo_reveals_what_the_other_user_did_unseen(
     gateway: Gateway, stores: Stores, mutation: str, secret: list[str]
 ) -> None:
     """And a mute of theirs stays."""
     both = [(1, 2), (3, 4)] if mutation != "removeFollower" else []  # else a block is seen by it
     await follows(stores, (2, 1), (4, 3), *both)
-    told = []
+    result = []
     for viewer, target in ((1, 2), (3, 4)):
         token = (await change(gateway, viewer, mutation, target))["undoToken"]
         for act in secret if viewer == 1 else []:
             await change(gateway, target, act, viewer)
         payload = await undo(gateway, viewer, token)
-        told.append((payload["outcome"], payload["relation"]["state"]))
+        result.append((payload["outcome"], payload["relation"]["state"]))
     if "blockUser" in secret and mutation == "unfollowUser":
-        assert told == [("RESTORED", "FOLLOWING"), ("RESTORED", "FRIENDS")]  # a follow has ended
+        assert result == [("RESTORED", "FOLLOWING"), ("RESTORED", "FRIENDS")]  # a follow has ended
     else:
-        assert told[0] == told[1] == ("RESTORED", "FRIENDS" if both else "FOLLOWED_BY")
+        assert result[0] == result[1] == ("RESTORED", "FRIENDS" if both else "FOLLOWED_BY")
     if secret == ["muteUser"]:
         assert (await outcome(gateway, 2, "muteUser", 1))[0] == "ALREADY_MUTED"
 
@@ -239,17 +239,17 @@ async def test_an_undo_that_fails_has_neither_given_back_nor_spent(
     assert reason(await undo(gateway, 2, token)) == "OVERTAKEN"
 
 
-async def test_of_many_undos_at_once_one_gives_back_and_its_repeats_are_told_so(
+async def test_of_many_undos_at_once_one_restores_and_its_repeats_report_that(
     gateway: Gateway,
 ) -> None:
     for given, restored in (({}, 1), ({"idempotencyKey": "k"}, 10)):
         token = await left(gateway)
-        told = await asyncio.gather(*(undo(gateway, 1, token, **given) for _ in range(10)))
-        assert sorted(one["outcome"] for one in told).count("RESTORED") == restored
+        result = await asyncio.gather(*(undo(gateway, 1, token, **given) for _ in range(10)))
+        assert sorted(one["outcome"] for one in result).count("RESTORED") == restored
         await change(gateway, 1, "unfollowUser", 2)
 
 
-async def test_an_undo_asks_whoever_protected_themselves_since(gateway: Gateway) -> None:
+async def test_an_undo_sends_a_request_to_an_account_protected_since(gateway: Gateway) -> None:
     token = await left(gateway)
     await say(gateway, 2, protected=True)
     assert (await undo(gateway, 1, token))["relation"]["state"] == "NONE"
@@ -267,7 +267,7 @@ async def test_a_whisper_that_is_hidden_is_answered_as_a_full_limit(
 ) -> None:
     limits = Limits(following_max=1, whispers_hidden=True)
     async with running_gateway(storage_settings, limits) as gateway:
-        told = []
+        result = []
         for viewer, other, later in (
             (1, 2, {"target": 1, "visibility": "WHISPER"}),
             (3, 4, {"target": 5}),
@@ -279,8 +279,8 @@ async def test_a_whisper_that_is_hidden_is_answered_as_a_full_limit(
             assert (await change(gateway, other, "followUser", **later))["outcome"] == "FOLLOWED"
             payload = await undo(gateway, viewer, token)
             assert (payload.pop("user")["id"], reason(payload)) == (str(other), "OVERTAKEN")
-            told.append((payload["relation"], payload["userErrors"]))
-        assert told[0] == told[1]
+            result.append((payload["relation"], payload["userErrors"]))
+        assert result[0] == result[1]
 
 
 async def test_an_undo_lifts_the_other_over_no_limit(storage_settings: StorageSettings) -> None:
@@ -292,16 +292,16 @@ async def test_an_undo_lifts_the_other_over_no_limit(storage_settings: StorageSe
         assert (payload["outcome"], payload["relation"]["state"]) == ("RESTORED", "NONE")
 
 
-async def test_a_block_and_an_account_that_is_gone_are_told_alike(
+async def test_a_block_and_an_absent_account_look_the_same(
     gateway: Gateway, stores: Stores
 ) -> None:
     blocked, gone = await left(gateway, 1, 2), await left(gateway, 1, 3)
     await change(gateway, 2, "blockUser", 1)
     await put_away(stores, 3)
-    told = [await undo(gateway, 1, token) for token in (blocked, gone)]
-    assert [payload.pop("user")["id"] for payload in told] == ["2", "3"]
-    assert told[0] == told[1]
-    assert [error["code"] for error in told[0]["userErrors"]] == ["NOT_ALLOWED"]
+    result = [await undo(gateway, 1, token) for token in (blocked, gone)]
+    assert [payload.pop("user")["id"] for payload in result] == ["2", "3"]
+    assert result[0] == result[1]
+    assert [error["code"] for error in result[0]["userErrors"]] == ["NOT_ALLOWED"]
 
 
 @pytest.mark.parametrize("mutation", ["unfollowUser", "blockUser", "removeFollower"])
@@ -314,13 +314,13 @@ async def test_nothing_is_given_back_of_an_account_that_is_not_here(
     async with running_gateway(replace(storage_settings, absent_age_ms=0)) as gateway:
         token = (await change(gateway, 1, mutation, 2))["undoToken"]
         await stores.writes.account_states.change(UserId(2), state)
-        refused = await undo(gateway, 1, token)
-        assert [error["code"] for error in refused["userErrors"]] == ["NOT_ALLOWED"]
-        assert refused["relation"]["state"] == "NONE"
+        rejected = await undo(gateway, 1, token)
+        assert [error["code"] for error in rejected["userErrors"]] == ["NOT_ALLOWED"]
+        assert rejected["relation"]["state"] == "NONE"
         await stores.writes.account_states.change(UserId(2), AccountState.ACTIVE)
         again = await undo(gateway, 1, token)
     if state is AccountState.DELETED:
-        assert again["userErrors"] == refused["userErrors"], "for good"
+        assert again["userErrors"] == rejected["userErrors"], "for good"
     else:
         assert (again["outcome"], again["relation"]["state"]) == ("RESTORED", "FRIENDS")
 

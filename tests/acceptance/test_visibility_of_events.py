@@ -115,10 +115,10 @@ async def test_the_blocked_see_relation_and_counts_as_if_they_were_strangers(
         seen = (await relation.data())["relationChanged"]
         assert seen == [{"state": "NONE", "blocking": False, "muted": False}]
         # The end of the follow and the block arrive one after the other, in either order.
-        told = [await counted(counts)]
-        while told[-1] != (None, None):
-            told.append(await counted(counts))
-        assert set(told) <= {(1, 0), (None, None)}
+        result = [await counted(counts)]
+        while result[-1] != (None, None):
+            result.append(await counted(counts))
+        assert set(result) <= {(1, 0), (None, None)}
         assert await counted(others) == (1, 0)
 
 
@@ -164,7 +164,7 @@ async def test_a_request_is_between_two(live: LiveGateway, stores: Stores) -> No
         await marked(live, stores, third)
 
 
-async def test_a_mute_is_heard_by_whoever_mutes(live: LiveGateway, stores: Stores) -> None:
+async def test_a_mute_is_an_event_for_the_user_who_mutes(live: LiveGateway, stores: Stores) -> None:
     async with ears(live, stores, ANNA, BEN) as (anna, ben):
         await done(live, stores, ANNA, "muteUser", BEN)
         await done(live, stores, ANNA, "muteUser", BEN, ', until: "2999-01-01T00:00:00Z"')

@@ -65,8 +65,8 @@ def _cells(privacy: Privacy) -> list[str]:
 
 
 def test_the_page_tells_all_codes_of_a_button() -> None:
-    told = {code: can for code, can, _ in rows("privacy", "code")}
-    assert told == {code.value: str(code.can_follow).lower() for code in Eligibility}
+    result = {code: can for code, can, _ in rows("privacy", "code")}
+    assert result == {code.value: str(code.can_follow).lower() for code in Eligibility}
 
 
 def test_the_page_tells_every_bit() -> None:

@@ -63,7 +63,7 @@ VIEWERS = {
 OTHERS = ("third", "nobody", "service for C")
 
 
-async def told(gateway: Gateway, asker: Asker, source: int, target: int) -> set[str]:
+async def result(gateway: Gateway, asker: Asker, source: int, target: int) -> set[str]:
     """What is said of two users: the same by every field, and by the mask."""
     asked = asker.through(gateway)
     data = await asked.data(RELATIONS, asker.viewer, **{"from": str(source), "to": str(target)})
@@ -84,7 +84,7 @@ TURNED = {
 
 
 def turned(said: set[str]) -> set[str]:
-    """The same two users, told from the other side."""
+    """The same two users, from the other side."""
     return {TURNED[name] for name in said if name in TURNED}
 
 
@@ -94,10 +94,10 @@ def words(*names: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Case:
-    """Edges between A and B, and what each asker is told from A's side, and from B's."""
+    """Edges between A and B, and what each viewer sees from A's side, and from B's."""
 
     edges: Edges
-    told: dict[str, tuple[str, str]]
+    result: dict[str, tuple[str, str]]
     privacy: PrivacyChange | None = None
     """Of A and B both."""
 
@@ -192,7 +192,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-async def test_everybody_is_told_what_they_may_know(
+async def test_every_viewer_sees_the_relations_that_they_may_see(
     name: str, stores: Stores, storage_settings: StorageSettings
 ) -> None:
     case = CASES[name]
@@ -201,10 +201,10 @@ async def test_everybody_is_told_what_they_may_know(
     for user in (A, B) if case.privacy else ():
         await stores.writes.accounts.set_privacy(UserId(user), case.privacy or PrivacyChange())
     async with running_gateway(storage_settings) as gateway:
-        for asker, (ahead, behind) in case.told.items():
-            whole = await told(gateway, VIEWERS[asker], A, B)
+        for asker, (ahead, behind) in case.result.items():
+            whole = await result(gateway, VIEWERS[asker], A, B)
             assert whole == words(ahead), asker
-            back = await told(gateway, VIEWERS[asker], B, A)
+            back = await result(gateway, VIEWERS[asker], B, A)
             assert back == words(behind), asker
             assert turned(whole) == {word for word in back if word in TURNED}, asker
 
@@ -229,7 +229,7 @@ async def test_only_services_ask_about_pairs(gateway: Gateway) -> None:
     assert await gateway.as_service.data(PAIRS, pairs=[]) == {"relationsBetween": []}
 
 
-async def test_too_many_pairs_are_refused(gateway: Gateway) -> None:
+async def test_too_many_pairs_are_rejected(gateway: Gateway) -> None:
     pairs = [{"from": "1", "to": "2"}] * 501
     error = await gateway.as_service.error(PAIRS, pairs=pairs)
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "pairs"}

@@ -184,7 +184,7 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
     assert report.clean, report.drifts
 
 
-async def test_a_worker_stops_when_it_is_told_to(worker: Worker, stores: Stores) -> None:
+async def test_a_worker_stops_at_a_signal(worker: Worker, stores: Stores) -> None:
     await follows(stores, (1, 2))
     await until(lambda: nothing_waits(stores))
     assert await worker.end(signal.SIGTERM) == 0

@@ -155,7 +155,7 @@ async def test_a_column_is_read_from_the_tables_as_far_as_servers_are_away(
 async def test_changes_of_a_dead_servers_users_hold_up_nobody(
     storage_settings: StorageSettings, own_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor is anything lost, whoever dies meanwhile, and however much it is."""
+    """Nothing is lost, whichever server dies meanwhile, and however much it is."""
     monkeypatch.setattr(draining, "BATCH", 4)
     home = homes(own_cluster)
     gone = next(one for one in own_cluster.servers if one is not home[STAR])
@@ -170,18 +170,20 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
         await unfollows(stores, *((user, STAR) for user in theirs), (other, STAR))
         await stores.jobs.drain.lane(lane)
         totals = await stores.reads.reader.read(None, ProfilesOf([STAR]))
-        assert totals[STAR].counts.followers == len(left), "applied, and told who can be"
+        assert totals[STAR].counts.followers == len(left), (
+            "applied, and sent to the available servers"
+        )
         assert await followers(stores, EVERYBODY) == left
         assert await stores.jobs.outbox.dirty() == {}
         assert (await stores.jobs.outbox.backlog()).waiting == len(theirs)
-        told = await stores.changes.catch_up.reach(
+        result = await stores.changes.catch_up.reach(
             {lane: (await stores.jobs.outbox.watermarks()).now}, 5
         )
-        assert not told, "no cache may be believed that could come back as it was"
+        assert not result, "no cache may be believed that could come back as it was"
         await sweep(stores)
         assert (await stores.jobs.outbox.backlog()).waiting == len(theirs)
         remembered = await stores.servers.redis.partly([("EXISTS", KEYS.profile(STAR))])
-        assert remembered == [1], "who has heard of it is not told again"
+        assert remembered == [1], "a server that has the update does not get it again"
 
     async with open_stores(at(own_cluster, storage_settings)) as stores:  # what owed is no more
         gone.go_on()
@@ -192,7 +194,7 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
             return not (await stores.jobs.outbox.backlog()).waiting
 
         assert await followers(stores, theirs), "it holds what it held, nearly"
-        await until(nothing_waits, "all is told")
+        await until(nothing_waits, "all updates are sent")
         with Asked(stores) as asked:
             assert await followers(stores, theirs) == set()
         assert not asked
@@ -201,7 +203,7 @@ async def test_changes_of_a_dead_servers_users_hold_up_nobody(
         )
 
 
-async def test_who_is_back_is_told_among_all_that_waits_for_others(
+async def test_a_server_that_is_back_gets_its_updates_among_those_that_wait_for_others(
     storage_settings: StorageSettings, own_cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(draining, "BATCH", 2)
@@ -249,7 +251,7 @@ async def test_who_finds_no_server_asks_the_tables(
                 return False
             return True
 
-        await until(answers, "the caches can be told")
+        await until(answers, "the caches can be updated")
         page = await stores.reads.reader.read(
             EVERYBODY[0], PagesOf(ListKind.FOLLOWERS, [STAR], Window(50))
         )
@@ -321,7 +323,7 @@ async def test_leases_are_kept_by_who_is_sent_after_a_slot(
         assert await leases.take(keys) == {}
 
 
-async def test_who_was_not_told_that_it_is_a_cluster_asks_the_tables(
+async def test_a_client_without_cluster_mode_reads_the_tables(
     storage_settings: StorageSettings, cluster: Cluster
 ) -> None:
     url = cluster.url.replace("+cluster", "")
@@ -333,7 +335,7 @@ async def test_who_was_not_told_that_it_is_a_cluster_asks_the_tables(
 async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
     storage_settings: StorageSettings, own_cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As with a single server: whoever can do without goes on, and `/readyz` and the log tell."""
+    """As with a single server: reads that can do without it go on, and `/readyz` and the log report it."""
     for server in own_cluster.servers:
         await server.ask("CONFIG", "SET", "requirepass", "right")
     wrong = own_cluster.url.replace("//", "//:wrong@")

@@ -96,7 +96,7 @@ async def test_a_path_too_long_for_a_socket_gets_a_short_one(state: State) -> No
     assert not sockets.exists()
 
 
-async def test_a_second_start_is_told_who_runs_already(state: State) -> None:
+async def test_a_second_start_names_the_process_that_runs_already(state: State) -> None:
     async with devstack_run(state) as run:
         running = find_running(state)
         assert running is not None
@@ -115,7 +115,7 @@ async def test_sigterm_ends_the_servers_and_exits_with_zero(state: State) -> Non
     assert not processes_of(state)
 
 
-async def test_data_of_a_version_that_is_not_installed_is_refused(state: State) -> None:
+async def test_data_of_a_version_that_is_not_installed_is_rejected(state: State) -> None:
     data = state.folder / "postgres"
     data.mkdir(parents=True)
     (data / "PG_VERSION").write_text("14\n")

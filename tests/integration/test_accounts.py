@@ -117,7 +117,7 @@ async def test_a_receipt_is_written_with_its_change_or_neither_is(
     assert await accounts.of([ONE]) == {ONE: CLOSED}
 
 
-async def test_who_changes_too_much_too_fast_is_told_when_to_go_on(
+async def test_a_user_who_changes_settings_too_fast_learns_when_to_go_on(
     accounts: Both, stores: Stores
 ) -> None:
     pace = Pace(interval_us=60_000_000, burst=2)
@@ -127,9 +127,9 @@ async def test_who_changes_too_much_too_fast_is_told_when_to_go_on(
     assert unchanged == [Saved(Outcome.UNCHANGED, CLOSED)] * 3, "which costs nothing"
     await accounts.set_privacy(ONE, opened, pace=pace)
     for asked, change in ((None, PROTECTED), (request, PROTECTED), (request, opened)):
-        refused = await accounts.set_privacy(ONE, change, asked, pace)
-        assert (refused.outcome, refused.account) == (Outcome.RATE_LIMITED, DEFAULT)
-        assert refused.retry_at is not None
+        rejected = await accounts.set_privacy(ONE, change, asked, pace)
+        assert (rejected.outcome, rejected.account) == (Outcome.RATE_LIMITED, DEFAULT)
+        assert rejected.retry_at is not None
     assert await accounts.of([ONE]) == {ONE: DEFAULT}
     assert await stores.writes.receipts.of(ONE, [request.id]) == {}
 
@@ -176,7 +176,7 @@ def test_nearly_everybodys_profile_is_short_and_their_account_one_object() -> No
 
 
 class Stop:
-    """Whoever is done stops here, unanswered, until they are let go."""
+    """A finished write stops here, unanswered, until it is released."""
 
     def __init__(self) -> None:
         self.done, self.go = asyncio.Event(), asyncio.Event()

@@ -62,9 +62,11 @@ async def test_the_bench_counts_what_is_left_to_graphql_core(
         assert await fallbacks(gateway) == before + 2
 
 
-@pytest.mark.parametrize(("fallen", "writes", "told"), [(0, False, 0), (3, False, 1), (3, True, 0)])
+@pytest.mark.parametrize(
+    ("fallen", "writes", "exit_code"), [(0, False, 0), (3, False, 1), (3, True, 0)]
+)
 def test_a_read_that_is_left_to_graphql_core_fails_the_bench(
-    fallen: int, writes: bool, told: int
+    fallen: int, writes: bool, exit_code: int
 ) -> None:
     outcome = Outcome("shape", "Shape", 0, writes, fallbacks=fallen)
-    assert len(left_to_graphql_core([outcome])) == told
+    assert len(left_to_graphql_core([outcome])) == exit_code

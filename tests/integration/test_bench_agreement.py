@@ -30,14 +30,14 @@ def answering(name: str, answer: bytes) -> Iterator[ServerProcess]:
     class Always(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def _told(self) -> None:
+        def _reported(self) -> None:
             self.rfile.read(int(self.headers["content-length"] or 0))
             self.send_response(200)
             self.send_header("content-length", str(len(answer)))
             self.end_headers()
             self.wfile.write(answer)
 
-        do_GET = do_POST = _told  # noqa: N815 - http.server's names
+        do_GET = do_POST = _reported  # noqa: N815 - http.server's names
 
         def log_message(self, *args: Any, **kwargs: Any) -> None:
             return

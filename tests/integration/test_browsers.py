@@ -97,7 +97,7 @@ async def test_empty_elements_of_the_list_of_headers_are_ignored(
         (APP, "POST", "content-type," * 800 + "content-type", "HEADER_NOT_ALLOWED"),
     ],
 )
-async def test_a_wrong_preflight_is_refused_with_a_code(
+async def test_a_wrong_preflight_is_rejected_with_a_code(
     storage_settings: StorageSettings, origin: str, method: str, headers: str | None, expected: str
 ) -> None:
     production = BrowserSettings(SETTINGS.origins)
@@ -242,9 +242,9 @@ async def test_the_same_origins_may_open_web_sockets(
                 await socket.subscribe("{ __typename }")
                 assert await socket.data() == {"__typename": "Query"}
             return
-        with pytest.raises(InvalidStatus) as refused:
+        with pytest.raises(InvalidStatus) as rejected:
             await live.raw_socket(origins=sent).__aenter__()
-    response = refused.value.response
+    response = rejected.value.response
     assert response.status_code == 403
     assert b'"ORIGIN_NOT_ALLOWED"' in (response.body or b"")
 

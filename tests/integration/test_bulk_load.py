@@ -220,7 +220,7 @@ async def test_a_reverse_row_that_nobody_wanted_does_not_stop_a_load(
     await assert_whole(storage_settings)
 
 
-async def test_a_bad_line_is_passed_over_and_told(
+async def test_a_bad_line_is_skipped_and_reported(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     (tmp_path / "edges.csv").write_text("1,2\n3,3\n4,5\nx\n")
@@ -232,7 +232,7 @@ async def test_a_bad_line_is_passed_over_and_told(
     )
 
 
-async def test_a_file_with_a_bad_line_can_be_refused_before_anything_changes(
+async def test_a_file_with_a_bad_line_can_be_rejected_before_anything_changes(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     path = tmp_path / "edges.csv"
@@ -255,19 +255,19 @@ async def test_a_file_with_other_columns_is_no_file_of_edges(
 
 
 @pytest.mark.usefixtures("small_segments")
-async def test_progress_ends_with_everything_told(
+async def test_progress_ends_with_the_whole_file(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    told: list[Progress] = []
+    result: list[Progress] = []
 
     async def hear(progress: Progress) -> None:
-        told.append(progress)
+        result.append(progress)
 
     path = write_edges(tmp_path / "edges.csv", ring(400, 6))
     await bulk_load(storage_settings, path, on_progress=hear)
-    assert told == sorted(told, key=lambda progress: progress.loaded)
-    assert len(told) > 10
-    assert told[-1] == Progress(False, 2401, path.stat().st_size, path.stat().st_size, 2400, 0, 0)
+    assert result == sorted(result, key=lambda progress: progress.loaded)
+    assert len(result) > 10
+    assert result[-1] == Progress(False, 2401, path.stat().st_size, path.stat().st_size, 2400, 0, 0)
 
 
 async def test_one_load_of_a_space_runs_at_a_time(

@@ -55,7 +55,7 @@ ONE, TWO = users(1, 2)
 
 
 class Gate:
-    """Whoever comes through waits until it is opened."""
+    """Calls wait until it is opened."""
 
     def __init__(self) -> None:
         self._reached = asyncio.Event()
@@ -150,7 +150,7 @@ async def bench(stores: Stores) -> Bench:
 
 @pytest.fixture
 async def small(storage_settings: StorageSettings) -> AsyncIterator[Bench]:
-    """A bench where whoever has more than three followers is a whale."""
+    """A bench where a user with more than three followers is a whale."""
     async with open_stores(replace(storage_settings, relation_cache_max=3)) as stores:
         yield Bench(stores, 3)
 
@@ -199,7 +199,9 @@ async def test_a_relation_fill_that_a_drain_overtook_is_thrown_away(bench: Bench
     await tables.gate.reached()
     await drain_all(bench.stores)
     tables.gate.open()
-    assert await old == [(0, 1)], "whoever lost the lease reads again, and so reads what is new"
+    assert await old == [(0, 1)], (
+        "a reader that lost the lease reads again, and so reads what is new"
+    )
     assert await state(relations, 2, 1) == [(0, 1)]
 
 
@@ -226,7 +228,7 @@ async def test_a_list_fill_that_a_change_overtook_is_thrown_away(
 
 @pytest.mark.parametrize("backward", [False, True], ids=["onward", "backward"])
 @pytest.mark.parametrize("overtaken", [False, True], ids=["remembered", "overtaken"])
-async def test_a_stretch_does_not_outlive_a_follower_in_it(
+async def test_a_cached_range_does_not_outlive_a_follower_in_it(
     bench: Bench, overtaken: bool, backward: bool
 ) -> None:
     await follows(bench.stores, *((fan, 1) for fan in range(2, 20)))
@@ -247,7 +249,7 @@ async def test_a_stretch_does_not_outlive_a_follower_in_it(
     seen = asyncio.create_task(lists.pages(ListKind.FOLLOWERS, [ONE], window, UserId(5)))
     if tables.gate is not None:
         tables.gate.open()
-    assert 5 not in ids_of((await seen)[ONE].entries), "whoever has left sees it at once"
+    assert 5 not in ids_of((await seen)[ONE].entries), "the user who unfollowed sees it at once"
     await drain_all(bench.stores)
     await old
     for asked in (Window(2), window):  # the head is there again when a stretch is looked for
@@ -283,8 +285,8 @@ def cached_lists(
 ) -> CachedLists:
     redis = redis or bench.stores.servers.redis
     own = own_writes(bench, pending, redis)
-    stretches = RangeCache(redis, bench.leases, 500)
-    return CachedLists(tables, own, stretches, KEYS, TTL_S, most)
+    ranges = RangeCache(redis, bench.leases, 500)
+    return CachedLists(tables, own, ranges, KEYS, TTL_S, most)
 
 
 def cached_counts(
@@ -505,12 +507,12 @@ class GatedCaches:
     def __init__(self, stores: Stores) -> None:
         self._caches = stores.caches.updates
         self.gate = Gate()
-        self.told = asyncio.Event()
+        self.result = asyncio.Event()
 
     async def written(self, pair: Pair, decision: Decision) -> None:
         await self.gate.through()
         await self._caches.written(pair, decision)
-        self.told.set()
+        self.result.set()
 
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         raise NotImplementedError
@@ -531,7 +533,7 @@ async def test_a_writer_who_hangs_up_after_the_commit_leaves_no_old_caches(bench
         await writer
     caches.gate.open()
     async with asyncio.timeout(DEADLINE_S):
-        await caches.told.wait()
+        await caches.result.wait()
     assert await state(relations, 1, 2) == [(1, 0)]
     assert tables.fills == 1
 
@@ -617,7 +619,7 @@ async def test_many_who_miss_at_once_cost_one_fill(bench: Bench) -> None:
     assert bench.stores.servers.postgres.statements - before == 1
 
 
-async def test_whoever_waits_in_vain_reads_the_tables_and_fills_nothing(bench: Bench) -> None:
+async def test_a_reader_that_waits_in_vain_reads_the_tables_and_fills_nothing(bench: Bench) -> None:
     await follows(bench.stores, (1, 2))
     holder, held = bench.relations()
     held.gate = Gate()

@@ -52,7 +52,9 @@ async def test_many_at_once_share_the_few_there_are(storage_settings: StorageSet
     await postgres.close()
 
 
-async def test_whoever_finds_none_free_is_told_so(narrow: Postgres, postgres: Postgres) -> None:
+async def test_a_caller_that_finds_no_free_connection_gets_an_error(
+    narrow: Postgres, postgres: Postgres
+) -> None:
     holder = asyncio.create_task(narrow.fetch(FOREVER))
     await running(postgres, FOREVER)
     with pytest.raises(Overloaded):
@@ -62,7 +64,7 @@ async def test_whoever_finds_none_free_is_told_so(narrow: Postgres, postgres: Po
     assert await backend(narrow)
 
 
-async def test_a_refused_statement_leaves_the_connection_as_it_was(narrow: Postgres) -> None:
+async def test_a_rejected_statement_leaves_the_connection_as_it_was(narrow: Postgres) -> None:
     before = await backend(narrow)
     with pytest.raises(asyncpg.DivisionByZeroError):
         await narrow.fetch("SELECT 1 / $1::integer", 0)

@@ -287,13 +287,13 @@ async def test_caches_that_are_away_hold_up_neither_lanes_nor_events(
         await follows(alone, *((fan, star) for fan in fans))
         await drain_all(alone)
         assert await seen_by_others(alone, star, UserId(3000)) == arrived
-        told = (await alone.broker.events.after(star, cursor, 99)).events
-        assert [one.event.source for one in told] == [*fans]
+        result = (await alone.broker.events.after(star, cursor, 99)).events
+        assert [one.event.source for one in result] == [*fans]
         assert (await alone.jobs.outbox.backlog()).waiting == len(fans)
     assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
     await sweep(stores)
     assert await seen_by_others(stores, star, UserId(3000)) == arrived
-    assert (await stores.broker.events.after(star, told[-1].cursor, 99)).events == []
+    assert (await stores.broker.events.after(star, result[-1].cursor, 99)).events == []
     await assert_settled(stores)
 
 

@@ -140,7 +140,7 @@ async def test_what_a_deleted_account_said_is_kept_by_nobody(
     assert [row["messages"] for row in kept] == [None] * 4 + [[None, "And me!"]]
 
 
-TOLD: dict[int, list[str]] = {
+RESULT_FIELDS: dict[int, list[str]] = {
     1: ["UNFOLLOWED 1 50", "UNFOLLOWED 50 1", "UNMUTED 1 50"],
     2: ["UNFOLLOWED 2 50", "UNFOLLOWED 50 2"],
     3: ["REQUEST_CANCELLED 50 3"],
@@ -157,18 +157,18 @@ TOLD: dict[int, list[str]] = {
 async def test_each_end_hears_of_an_erasure_what_it_saw(stores: Stores, at_once: Erasure) -> None:
     await edges(stores, AROUND)
     await drain_all(stores)
-    opened = {user: await stores.broker.events.open(UserId(user)) for user in TOLD}
+    opened = {user: await stores.broker.events.open(UserId(user)) for user in RESULT_FIELDS}
     await delete(stores)
     await turns(stores, at_once)
     await drain_all(stores)
     for user, cursor in opened.items():
         batch = await stores.broker.events.after(UserId(user), cursor, 20)
         assert not batch.lost
-        assert sorted(heard_of(batch, UserId(user))) == TOLD[user]
+        assert sorted(heard_of(batch, UserId(user))) == RESULT_FIELDS[user]
 
 
 def heard_of(batch: FeedBatch, viewer: UserId) -> list[str]:
-    """What a viewer is told of some events, in three words each, whoever else tells it again."""
+    """What a viewer sees of some events, in three words each."""
     events = {one.event.id: one.event for one in batch.events}.values()
     return [
         f"{heard.name} {event.source} {event.target}"
@@ -255,7 +255,7 @@ async def test_a_follower_whose_lane_lags_is_not_missed(stores: Stores, at_once:
 
 
 async def test_what_was_decided_before_is_not_written_after(stores: Stores) -> None:
-    """Whoever has read the account as it was, and writes when it is deleted, decides anew."""
+    """A write that has read the account before its deletion decides again."""
     await delete(stores)
     asked = 0
 
@@ -302,7 +302,7 @@ async def test_a_timed_mute_of_a_deleted_account_does_not_stop_the_clock(stores:
     assert not await stores.jobs.mutes.over(10)
 
 
-async def test_drift_is_left_to_a_repair_and_told(
+async def test_drift_is_reported_and_left_to_a_repair(
     stores: Stores, storage_settings: StorageSettings, at_once: Erasure
 ) -> None:
     await stores.servers.postgres.fetch("INSERT INTO follower VALUES ($1, 1, 1, 1, 1)", GONE)

@@ -147,7 +147,7 @@ async def test_how_far_back_the_log_reaches_is_measured(gateway: Gateway, stores
     assert 3_600 <= float(age) < 7_200
 
 
-async def test_nothing_is_kept_for_whoever_never_listened(stores: Stores) -> None:
+async def test_no_feed_is_stored_for_a_user_who_never_subscribed(stores: Stores) -> None:
     await follows(stores, (1, 7))
     await drain_all(stores)
     assert (await stores.servers.redis.pipe([("EXISTS", "kith:public:feed:7")])) == [0]
@@ -159,9 +159,9 @@ async def test_a_feed_is_kept_from_its_opening_on_for_a_limited_time(stores: Sto
     await follows(stores, (1, 7), (7, 2))
     await drain_all(stores)
     batch = await stores.broker.events.after(SEVEN, cursor, 10)
-    told = {one.event for one in batch.events}
-    assert {event.ends for event in told} == {(1, 7), (7, 2)}
-    assert told == {*await log(stores), *await log(stores, UserId(2))}, "the same as in the log"
+    result = {one.event for one in batch.events}
+    assert {event.ends for event in result} == {(1, 7), (7, 2)}
+    assert result == {*await log(stores), *await log(stores, UserId(2))}, "the same as in the log"
     assert not batch.more
     assert not batch.lost
     (lives_s,) = await stores.servers.redis.pipe([("TTL", "kith:public:feed:7")])
@@ -183,7 +183,9 @@ async def test_a_feed_is_read_in_batches_without_a_gap(stores: Stores) -> None:
     assert heard == list(range(1000, 1025))
 
 
-async def test_whoever_lags_behind_a_trimmed_feed_is_told_so(scant: Stores) -> None:
+async def test_a_subscriber_behind_a_trimmed_feed_learns_that_events_were_lost(
+    scant: Stores,
+) -> None:
     cursor = await scant.broker.events.open(SEVEN)
     await scant.broker.events.publish(LANE, await some_changes(scant, 400), 0)
     batch = await scant.broker.events.after(SEVEN, cursor, 10)
@@ -193,7 +195,7 @@ async def test_whoever_lags_behind_a_trimmed_feed_is_told_so(scant: Stores) -> N
 
 
 async def test_every_command_names_one_key_and_the_bell_is_last(stores: Stores) -> None:
-    """So each finds its own node of a cluster, and whoever is woken finds what there is."""
+    """So each finds its own node of a cluster, and a woken subscriber finds what there is."""
     sent = Recorder(stores)
     events = RedisEvents(sent, stores.broker.events._keys, stores.broker.events._kept)
     await events.open(SEVEN)

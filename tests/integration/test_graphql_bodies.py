@@ -83,7 +83,9 @@ async def test_variables_that_nest_too_deep_are_bad_input(client: httpx.AsyncCli
     assert code_of(response) == "BAD_USER_INPUT"
 
 
-async def test_a_batch_is_told_that_batches_are_not_supported(client: httpx.AsyncClient) -> None:
+async def test_a_batch_gets_the_error_that_batches_are_not_supported(
+    client: httpx.AsyncClient,
+) -> None:
     response = await client.post("/graphql", json=[{"query": "{ who }"}])
     assert "batches are not supported" in response.json()["errors"][0]["message"]
 

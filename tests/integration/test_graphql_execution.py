@@ -33,7 +33,7 @@ def test_the_cache_is_bounded_by_characters_too() -> None:
     assert engine.prepare("query A { who }") is not first
 
 
-def test_a_refused_document_takes_no_place_in_the_cache() -> None:
+def test_a_rejected_document_takes_no_place_in_the_cache() -> None:
     engine = Engine(schema, EngineSettings(cached_documents=1))
     good = engine.prepare("{ who }")
     with pytest.raises(RequestError):
@@ -41,7 +41,7 @@ def test_a_refused_document_takes_no_place_in_the_cache() -> None:
     assert engine.prepare("{ who }") is good
 
 
-def test_a_schema_with_extensions_is_refused_rather_than_half_run() -> None:
+def test_a_schema_with_extensions_is_rejected_rather_than_half_run() -> None:
     extended = strawberry.Schema(Query, extensions=[SchemaExtension])
     with pytest.raises(ValueError, match="neither schema extensions"):
         Engine(extended)

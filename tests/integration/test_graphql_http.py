@@ -124,7 +124,7 @@ async def test_a_field_error_is_200_even_when_it_leaves_no_data(
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])
-async def test_other_methods_are_told_which_are_allowed(
+async def test_other_methods_get_the_list_of_allowed_ones(
     client: httpx.AsyncClient, method: str
 ) -> None:
     response = await client.request(method, "/graphql")
@@ -145,7 +145,7 @@ async def test_a_get_takes_its_parameters_from_the_address(client: httpx.AsyncCl
 
 
 @pytest.mark.parametrize("accept", [GRAPHQL_JSON, PLAIN_JSON])
-async def test_a_get_refuses_mutations(client: httpx.AsyncClient, accept: str) -> None:
+async def test_a_get_rejects_mutations(client: httpx.AsyncClient, accept: str) -> None:
     parameters = {"query": "query A { who } mutation B { follow }", "operationName": "B"}
     response = await client.get("/graphql", params=parameters, headers={"accept": accept})
     assert response.status_code == 405
@@ -186,7 +186,7 @@ async def test_a_browser_without_a_page_is_answered_like_any_caller(
     assert response.json() == {"data": {"who": "None"}}
 
 
-async def test_a_refusal_of_the_context_is_answered_with_its_status_and_headers() -> None:
+async def test_a_rejection_by_the_context_is_answered_with_its_status_and_headers() -> None:
     def nobody(_: Headers) -> object:
         raise HttpRejection(401, "UNAUTHENTICATED", "No.", {"www-authenticate": "Bearer"})
 

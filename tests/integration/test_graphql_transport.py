@@ -74,7 +74,7 @@ async def test_a_large_body_of_unknown_length_is_too_large(url: str) -> None:
 
 
 @pytest.mark.parametrize("length", ["1048577", "9" * 19, "0" * 50 + "9" * 19])
-def test_an_announced_length_is_refused_before_the_body_arrives(url: str, length: str) -> None:
+def test_an_announced_length_is_rejected_before_the_body_arrives(url: str, length: str) -> None:
     with connected(url) as connection:
         connection.sendall(head(f"Content-Length: {length}"))
         assert " 413 " in answer(connection)
@@ -157,7 +157,7 @@ def test_a_closed_connection_ends_the_work_under_uvicorn() -> None:
         wait_until(lambda: context.cancelled == ["forever"])
 
 
-async def test_more_requests_than_the_bound_are_told_to_come_back() -> None:
+async def test_more_requests_than_the_bound_get_retry_after() -> None:
     context = Context()
     app = limited(HttpLimits(concurrent_max=1, request_deadline_ms=60_000), context)
     transport = httpx.ASGITransport(app)

@@ -85,7 +85,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("document", HOSTILE.values(), ids=list(HOSTILE))
-async def test_a_hostile_document_is_refused_in_bounded_time(document: str) -> None:
+async def test_a_hostile_document_is_rejected_in_bounded_time(document: str) -> None:
     transport = httpx.ASGITransport(endpoint())
     async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
         began = time.perf_counter()
@@ -104,7 +104,7 @@ async def test_a_hostile_document_is_refused_in_bounded_time(document: str) -> N
     }
 
 
-def test_a_document_that_is_too_much_work_to_validate_is_told_so() -> None:
+def test_a_document_that_is_too_much_work_to_validate_gets_an_error() -> None:
     engine = Engine(schema)
     for document, stage, said in (
         (HOSTILE["many equal fields in fragments"], Stage.LIMITS, "too often to be validated"),

@@ -50,7 +50,7 @@ class Remembering:
     reading: Reading
 
     async def everything(self, user: UserId, viewer: UserId | None = None) -> list[Any]:
-        """All that is told of one user."""
+        """All that a response holds of one user."""
         pages = [
             (await self.reading.pages(kind, [user], Window(5), viewer))[user] for kind in ListKind
         ]
@@ -154,7 +154,7 @@ async def test_a_viewer_pays_one_round_trip_for_what_is_remembered(reader: Remem
     assert (after[0] - before[0], after[1] - before[1]) == (0, 1)
 
 
-async def test_a_hot_users_page_is_told_from_memory_to_those_who_are_not_hot(
+async def test_a_hot_users_page_comes_from_memory_for_viewers_who_are_not_hot(
     reader: Remembering,
 ) -> None:
     await follows(reader.stores, (2, 1), (3, 1))
@@ -218,7 +218,7 @@ async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
 
 @pytest.mark.parametrize("news", ["late", "lost"])
 @pytest.mark.parametrize("viewer", [None, THREE])
-async def test_nobody_is_told_that_an_account_is_open_once_it_is_not(
+async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
     reader: Remembering, viewer: UserId | None, news: str
 ) -> None:
     """It was hidden through another gateway."""
@@ -253,9 +253,9 @@ async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering)
     stores = replace(reader.stores, reads=reads)
     scope = Scope(stores, ONE, Limits())
     for checks in ([ahead], [alone], [ahead, alone, Check(THREE, [TWO, ONE])]):
-        told = await between(scope, checks)
+        result = await between(scope, checks)
         kinds = {
-            check.user: relations[-1].kinds for check, relations in zip(checks, told, strict=True)
+            check.user: relations[-1].kinds for check, relations in zip(checks, result, strict=True)
         }
         assert kinds == {user: {ONE: 1, TWO: 1 << 4, THREE: 0}[user] for user in kinds}
     assert (await scope.viewer_relations.load(TWO)).kinds == 1
@@ -275,10 +275,10 @@ async def test_others_see_a_write_as_soon_as_its_news_is_there(reader: Rememberi
     await reader.memory.caught_up()
     assert reader.memory.invalidations.heard > 0
     for user, counts in ((ONE, Counts(1, 0, 0)), (TWO, Counts(0, 1, 0))):
-        told = await reader.everything(user)
+        result = await reader.everything(user)
         await reader.memory.copied()
-        assert told[3] == counts
-        assert await reader.everything(user) == told
+        assert result[3] == counts
+        assert await reader.everything(user) == result
     await unfollows(reader.stores, (1, 2))
     await drain_all(reader.stores)
     await reader.memory.caught_up()
@@ -309,14 +309,14 @@ async def test_a_lost_connection_ends_all_memory_at_once(reader: Remembering) ->
     await until(lambda: _is(reader.entries == 0))
     hits = reader.hits
     await follows(reader.stores, (1, 2))
-    told = await reader.everything(ONE)
-    assert (told[3], reader.hits) == (Counts(1, 0, 0), hits)
+    result = await reader.everything(ONE)
+    assert (result[3], reader.hits) == (Counts(1, 0, 0), hits)
     await reader.memory.copied()
     assert reader.entries == 0
     await reader.cable.mend()
     await reader.warm(ONE)
     hits = reader.hits
-    assert await reader.everything(ONE) == told
+    assert await reader.everything(ONE) == result
     assert (reader.hits, reader.entries) == (hits + 5, 5)
 
 
@@ -352,9 +352,9 @@ async def test_a_whale_is_never_believed(storage_settings: StorageSettings, tmp_
             await drain_all(stores)
             await reader.memory.caught_up()
             for _ in range(2):
-                (told,) = await reader.reading.relations([Check(ONE, users(*fans))])
+                (result,) = await reader.reading.relations([Check(ONE, users(*fans))])
                 await reader.memory.copied()
-                assert [bool(relation.kinds) for relation in told] == [
+                assert [bool(relation.kinds) for relation in result] == [
                     index < grown for index in range(len(fans))
                 ]
         figures = reader.memory.figures()["rel"]
@@ -409,7 +409,7 @@ CHANGE = """mutation ($id: ID!) { change: %s(input: { userId: $id }) {
 async def test_a_viewer_sees_own_writes_through_any_gateway_whatever_it_remembers(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    """The screen of whoever has just written is that of a gateway without memory, every time."""
+    """A user who has just written gets the response of a gateway without a local cache, every time."""
     remembers = hot(storage_settings)
     async with AsyncExitStack() as stack:
         one, two, plain = [

@@ -112,7 +112,7 @@ async def test_every_window_of_a_short_list_is_what_the_tables_say(
     ]:
         assert await page_of(lists, window) == cut(whole, window), window
     if held >= len(whole):
-        assert not tables.asked, "whoever holds the whole list asks nobody"
+        assert not tables.asked, "a cache of the whole list reads no table"
 
 
 async def test_windows_inside_the_head_ask_no_table(shelf: Shelf) -> None:
@@ -157,7 +157,7 @@ async def test_a_page_reads_no_more_of_a_whales_head_than_it_shows(
 
 @pytest.mark.parametrize("size", [1, 3, 20])
 @pytest.mark.parametrize("backward", [False, True], ids=["onward", "backward"])
-async def test_a_walk_beyond_the_head_asks_the_tables_once_a_stretch(
+async def test_a_walk_beyond_the_head_reads_the_tables_once_a_range(
     shelf: Shelf, backward: bool, size: int
 ) -> None:
     whole = entries(200)
@@ -181,7 +181,7 @@ async def test_a_walk_beyond_the_head_asks_the_tables_once_a_stretch(
     assert len(tables.asked) <= -(-180 // sure)
 
 
-async def test_stretches_are_few_and_end(shelf: Shelf) -> None:
+async def test_cached_ranges_are_few_and_expire(shelf: Shelf) -> None:
     whole = entries(2000)
     lists = shelf.lists(Tables(whole), stretch=10)
     await shelf.hold(Page(tuple(whole[:20]), more=True))
@@ -194,7 +194,7 @@ async def test_stretches_are_few_and_end(shelf: Shelf) -> None:
 
 
 @pytest.mark.parametrize("backward", [False, True], ids=["onward", "backward"])
-async def test_an_audit_finds_a_stretch_that_is_wrong(shelf: Shelf, backward: bool) -> None:
+async def test_an_audit_finds_a_wrong_cached_range(shelf: Shelf, backward: bool) -> None:
     stores = shelf.stores
     await follows(stores, *((fan, OWNER) for fan in range(2, 20)))
     await drain_all(stores)

@@ -51,7 +51,7 @@ def change(source: int, *, follows: bool, now: int, was: int = 0) -> str:
         {lane_of(SEVEN)}::smallint)"""
 
 
-async def test_what_waits_for_a_worker_is_told_as_what_it_was(earlier: StorageSettings) -> None:
+async def test_rows_that_wait_for_a_worker_keep_their_event_types(earlier: StorageSettings) -> None:
     await execute(
         earlier,
         change(1, follows=True, now=10),

@@ -36,7 +36,7 @@ async def ask(gateway: Gateway, body: Any, **headers: str) -> httpx.Response:
     return await gateway.http.post("/graphql", json=body, headers={"x-viewer": "1", **headers})
 
 
-def refused(response: httpx.Response, status: int, code: str) -> str:
+def rejected(response: httpx.Response, status: int, code: str) -> str:
     """The message of the only error, whose status and code are these."""
     (error,) = response.json()["errors"]
     assert (response.status_code, error["extensions"]["code"]) == (status, code)
@@ -56,7 +56,7 @@ async def test_a_document_is_sent_once_and_then_known_by_its_hash(
 ) -> None:
     for _ in range(2):
         response = await ask(gateway, persisted(WHO), accept=accept)
-        message = refused(response, 200, "PERSISTED_QUERY_NOT_FOUND")
+        message = rejected(response, 200, "PERSISTED_QUERY_NOT_FOUND")
         assert message == "PersistedQueryNotFound"
     for sent in (True, False, True, False):
         response = await ask(gateway, persisted(WHO, sent=sent), accept=accept)
@@ -73,7 +73,7 @@ async def test_it_is_known_to_every_gateway_and_read_once(
             await stores.servers.redis.pipe([("FLUSHDB",)])
         assert "data" in (await ask(other, persisted(WHO))).json()
     async with running_gateway(storage_settings) as third:
-        refused(await ask(third, persisted(WHO)), 200, "PERSISTED_QUERY_NOT_FOUND")
+        rejected(await ask(third, persisted(WHO)), 200, "PERSISTED_QUERY_NOT_FOUND")
 
 
 async def test_without_redis_each_gateway_knows_what_it_was_sent(
@@ -81,7 +81,7 @@ async def test_without_redis_each_gateway_knows_what_it_was_sent(
 ) -> None:
     away = replace(storage_settings, redis_url=f"unix://{tmp_path}/no.sock")
     async with running_gateway(away) as gateway:
-        refused(await ask(gateway, persisted(WHO)), 200, "PERSISTED_QUERY_NOT_FOUND")
+        rejected(await ask(gateway, persisted(WHO)), 200, "PERSISTED_QUERY_NOT_FOUND")
         for sent in (True, False):
             response = await ask(gateway, persisted(WHO, sent=sent))
             assert response.json() == {"data": {"viewer": {"user": {"id": "1"}}}}
@@ -110,7 +110,7 @@ async def test_a_get_asks_by_hash_and_never_writes(gateway: Gateway) -> None:
 
     assert (await get(WHO)).json() == {"data": {"viewer": {"user": {"id": "1"}}}}
     assert (await get(WHO, query=WHO)).status_code == 200
-    refused(await get(follow), 405, "METHOD_NOT_ALLOWED")
+    rejected(await get(follow), 405, "METHOD_NOT_ALLOWED")
     by_id = await gateway.http.get("/graphql", params={"documentId": f"sha256:{digest(WHO)}"})
     assert by_id.json() == {"data": {"viewer": None}}
 
@@ -125,7 +125,7 @@ async def test_the_hash_may_be_the_id_of_a_request_without_a_query(
     assert "data" in (await ask(gateway, known)).json()
     for unknown in ("7" * 32, "profile-v1", "sha256:" + "0" * 64):
         response = await ask(gateway, {name: unknown})
-        refused(response, 200, "PERSISTED_QUERY_NOT_FOUND")
+        rejected(response, 200, "PERSISTED_QUERY_NOT_FOUND")
     beside_a_document = {name: 7, "query": WHO}
     assert "data" in (await ask(gateway, beside_a_document)).json()
 
@@ -137,7 +137,7 @@ async def test_the_hash_may_be_the_id_of_a_request_without_a_query(
         ("{ __typename }", "PERSISTED_QUERY_MISMATCH"),
     ],
 )
-async def test_a_hash_of_another_document_is_refused(
+async def test_a_hash_of_another_document_is_rejected(
     gateway: Gateway, wrong: str, code: str
 ) -> None:
     for known in (False, True):
@@ -145,7 +145,7 @@ async def test_a_hash_of_another_document_is_refused(
             await ask(gateway, persisted(WHO, sent=True))
         for accept in (GRAPHQL_JSON, "application/json"):
             response = await ask(gateway, {**persisted(WHO), "query": wrong}, accept=accept)
-            refused(response, 400, code)
+            rejected(response, 400, code)
     assert "data" in (await ask(gateway, persisted(WHO))).json()
 
 
@@ -166,13 +166,13 @@ async def test_a_hash_of_another_document_is_refused(
 async def test_a_malformed_extension_is_a_bad_request(gateway: Gateway, extension: Any) -> None:
     for query in ({}, {"query": WHO}):
         body = {"extensions": {"persistedQuery": extension}, **query}
-        refused(await ask(gateway, body), 400, "BAD_REQUEST")
+        rejected(await ask(gateway, body), 400, "BAD_REQUEST")
 
 
 @pytest.mark.parametrize("name", ["documentId", "doc_id", "id"])
 @pytest.mark.parametrize("wrong", [7, [], {}, "x" * 257, ""])
 async def test_a_malformed_id_is_a_bad_request(gateway: Gateway, name: str, wrong: Any) -> None:
-    refused(await ask(gateway, {name: wrong}), 400, "BAD_REQUEST")
+    rejected(await ask(gateway, {name: wrong}), 400, "BAD_REQUEST")
 
 
 @pytest.mark.parametrize(
@@ -186,8 +186,8 @@ async def test_a_malformed_id_is_a_bad_request(gateway: Gateway, name: str, wron
 async def test_what_cannot_be_run_is_not_kept(
     gateway: Gateway, stores: Stores, document: str, code: str
 ) -> None:
-    refused(await ask(gateway, persisted(document, sent=True)), 400, code)
-    refused(await ask(gateway, persisted(document)), 200, "PERSISTED_QUERY_NOT_FOUND")
+    rejected(await ask(gateway, persisted(document, sent=True)), 400, code)
+    rejected(await ask(gateway, persisted(document)), 200, "PERSISTED_QUERY_NOT_FOUND")
     assert await stores.caches.documents.get(digest(document)) is None
 
 
@@ -223,7 +223,7 @@ async def test_where_they_are_switched_off_clients_stop_asking(
     async with running_gateway(storage_settings, documents=settings) as gateway:
         for body in (persisted(WHO), persisted(WHO, sent=True), {"documentId": "x"}):
             response = await ask(gateway, body)
-            message = refused(response, 200, "PERSISTED_QUERY_NOT_SUPPORTED")
+            message = rejected(response, 200, "PERSISTED_QUERY_NOT_SUPPORTED")
             assert message == "PersistedQueryNotSupported"
         assert "data" in (await ask(gateway, {"query": WHO})).json()
 

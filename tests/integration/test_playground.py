@@ -93,7 +93,7 @@ async def test_a_browser_that_posts_sees_data(browser: httpx.AsyncClient) -> Non
     assert response.json() == {"data": {"who": "None"}}
 
 
-async def test_a_browser_that_accepts_too_much_is_refused_like_any_caller(
+async def test_a_browser_that_accepts_too_much_is_rejected_like_any_caller(
     browser: httpx.AsyncClient,
 ) -> None:
     browser.headers["accept"] = BROWSER + ",a" * 1_000

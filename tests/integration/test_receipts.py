@@ -71,26 +71,26 @@ async def test_a_second_receipt_of_one_id_takes_its_change_with_it(stores: Store
 
 async def test_of_many_changes_with_one_receipt_at_once_one_is_made(stores: Stores) -> None:
     receipt_id = uuid4()
-    told = await asyncio.gather(
+    result = await asyncio.gather(
         *(
             stores.writes.edges.change(as_pair(1, other), follow(PLENTY), noting(receipt_id))
             for other in (*range(2, 22), *[30] * 10)
         ),
         return_exceptions=True,
     )
-    assert sum(isinstance(one, Decision) for one in told) == 1
-    assert sum(isinstance(one, AlreadyNoted) for one in told) == 29
+    assert sum(isinstance(one, Decision) for one in result) == 1
+    assert sum(isinstance(one, AlreadyNoted) for one in result) == 29
     assert await receipts(stores) == (await stores.jobs.outbox.backlog()).waiting == 1
 
 
 async def test_a_change_that_came_too_late_leaves_no_receipt(stores: Stores) -> None:
-    told = await asyncio.gather(
+    result = await asyncio.gather(
         *(
             stores.writes.edges.change(as_pair(1, other), follow(3), _only_changes(uuid4()))
             for other in range(2, 32)
         )
     )
-    assert sum(one.outcome is Outcome.FOLLOWED for one in told) == 3
+    assert sum(one.outcome is Outcome.FOLLOWED for one in result) == 3
     assert await receipts(stores) == 3
 
 
@@ -116,9 +116,9 @@ async def test_a_receipt_is_spent_once_with_the_change_or_neither_is(stores: Sto
             await stores.writes.edges.change(as_pair(1, 2), rule, no_receipt, receipt_id)
         ).outcome
 
-    told = await asyncio.gather(*(undone() for _ in range(10)), return_exceptions=True)
-    assert told.count(Outcome.RESTORED) == 1
-    assert {type(one) for one in told if one is not Outcome.RESTORED} <= {Outcome, AlreadySpent}
+    result = await asyncio.gather(*(undone() for _ in range(10)), return_exceptions=True)
+    assert result.count(Outcome.RESTORED) == 1
+    assert {type(one) for one in result if one is not Outcome.RESTORED} <= {Outcome, AlreadySpent}
     spent = (await stores.writes.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
     assert spent is not None
     assert (spent.version, spent.back_message) == (-1, None)

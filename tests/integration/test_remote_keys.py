@@ -54,7 +54,7 @@ async def provider() -> AsyncIterator[Provider]:
         yield started
 
 
-async def refusal(authentication: Authentication, headers: Headers) -> tuple[int, str]:
+async def rejection(authentication: Authentication, headers: Headers) -> tuple[int, str]:
     with pytest.raises(HttpRejection) as caught:
         await authentication.authenticate(headers)
     return caught.value.status, caught.value.code
@@ -93,7 +93,7 @@ async def test_an_unknown_key_is_fetched_once_for_all_who_wait(provider: Provide
 async def test_a_flood_of_unknown_keys_costs_one_fetch(provider: Provider) -> None:
     async with authenticating(provider) as authentication:
         for number in range(20):
-            assert await refusal(authentication, token(TWO, f"random {number}")) == UNKNOWN
+            assert await rejection(authentication, token(TWO, f"random {number}")) == UNKNOWN
         assert provider.requests == 2
 
 
@@ -103,7 +103,7 @@ async def test_a_withdrawn_key_checks_no_token_any_more(provider: Provider) -> N
         assert authentication.identify(old) == Identity(42)
         provider.serve_keys(jwk(TWO, kid="two"))
         assert await authentication.authenticate(token(TWO, "two")) == Identity(42)
-        assert await refusal(authentication, old) == UNKNOWN, "held as valid before"
+        assert await rejection(authentication, old) == UNKNOWN, "held as valid before"
 
 
 async def test_keys_are_refreshed_in_the_background(provider: Provider) -> None:
@@ -165,7 +165,7 @@ async def test_the_last_good_keys_stay_when_the_url_gives_none(
     settings = {"fetch_deadline_ms": deadline_ms, "wait_ms": 20_000}
     async with authenticating(provider, **settings) as authentication:
         break_it(provider)
-        assert await refusal(authentication, token(TWO, "two")) == UNAVAILABLE
+        assert await rejection(authentication, token(TWO, "two")) == UNAVAILABLE
         assert provider.requests == 2
         assert authentication.identify(token(ONE, "one")) == Identity(42)
         probes = authentication.probes()
@@ -183,7 +183,7 @@ async def test_a_start_without_keys_waits_for_the_provider_in_the_background(
     deadline_ms = 100 if break_it is hanging else 20_000
     settings = {"fetch_deadline_ms": deadline_ms, "wait_ms": 0, "refresh_s": 0.05}
     async with authenticating(provider, **settings) as authentication:
-        assert await refusal(authentication, token(ONE, "one")) == UNAVAILABLE
+        assert await rejection(authentication, token(ONE, "one")) == UNAVAILABLE
         assert authentication.identify(Headers(())) == Identity()
         with pytest.raises(Unavailable, match="KITH_JWKS_URL: "):
             await authentication.probes()["identity_keys"]()
@@ -199,13 +199,13 @@ async def test_a_provider_that_is_not_there_holds_up_no_start() -> None:
     async with identity_provider() as gone:
         pass
     async with authenticating(gone) as authentication:
-        assert await refusal(authentication, token(ONE, "one")) == UNAVAILABLE
+        assert await rejection(authentication, token(ONE, "one")) == UNAVAILABLE
 
 
 async def test_a_request_waits_no_longer_than_it_may(provider: Provider) -> None:
     async with authenticating(provider, wait_ms=10) as authentication:
         provider.hangs.clear()
-        assert await refusal(authentication, token(TWO, "two")) == UNAVAILABLE
+        assert await rejection(authentication, token(TWO, "two")) == UNAVAILABLE
         await authentication.probes()["identity_provider"]()  # nothing failed: it is still asked
         assert authentication.identify(token(ONE, "one")) == Identity(42)
 
@@ -217,7 +217,7 @@ async def test_only_so_many_requests_wait(
     async with authenticating(provider) as authentication:
         provider.hangs.clear()
         waiting = [
-            asyncio.create_task(refusal(authentication, token(TWO, "two", jti=str(number))))
+            asyncio.create_task(rejection(authentication, token(TWO, "two", jti=str(number))))
             for number in range(5)
         ]
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -250,7 +250,7 @@ async def test_a_token_of_another_algorithm_causes_no_fetch(
 ) -> None:
     async with authenticating(provider) as authentication:
         forged = _with_header({"alg": algorithm, "kid": "unknown"})
-        assert await refusal(authentication, forged) == UNKNOWN
+        assert await rejection(authentication, forged) == UNKNOWN
         assert provider.requests == 1
 
 
@@ -272,7 +272,7 @@ async def test_one_broken_key_does_not_take_the_others_with_it(provider: Provide
     async with authenticating(provider) as authentication:
         assert authentication.identify(token(curve, "curve")) == Identity(42)
         for key, key_id in ((TWO, "weak"), (TWO, None), (ONE, "encryption")):
-            assert await refusal(authentication, token(key, key_id)) == UNKNOWN
+            assert await rejection(authentication, token(key, key_id)) == UNKNOWN
 
 
 async def test_a_certificate_must_be_trusted(
@@ -287,7 +287,7 @@ async def test_a_certificate_must_be_trusted(
     async with tls_before(reach, file, port):
         url = f"https://{where.hostname}:{port}/jwks"
         async with authenticating(provider, url=url) as authentication:
-            assert await refusal(authentication, token(ONE, "one")) == UNAVAILABLE
+            assert await rejection(authentication, token(ONE, "one")) == UNAVAILABLE
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
         async with authenticating(provider, url=url) as authentication:
             assert authentication.identify(token(ONE, "one")) == Identity(42)

@@ -31,7 +31,7 @@ DEADLINE_S = 20
 
 @dataclass(frozen=True)
 class Held:
-    """What a server has of a list: its head, and stretches of it."""
+    """What a server has of a list: its head, and ranges of it."""
 
     head: Page
     stretches: Sequence[tuple[Window, Page]]
@@ -100,8 +100,8 @@ async def wire(tmp_path: Path) -> AsyncIterator[MultiplexedWire]:
 
 
 @pytest.mark.parametrize("held", [0, 1, 130, 500, 700])
-@pytest.mark.parametrize("stretches", [0, 1, 6])
-async def test_a_window_is_told_right_and_wherever_it_is_held(
+@pytest.mark.parametrize("ranges", [0, 1, 6])
+async def test_a_cached_window_is_right_and_found(
     wire: MultiplexedWire, held: int, stretches: int
 ) -> None:
     chance = Random(f"{held} {stretches}")
@@ -113,16 +113,16 @@ async def test_a_window_is_told_right_and_wherever_it_is_held(
     windows = [drawn(whole, [0, 1, 7, 20, 150], chance) for _ in range(WINDOWS)]
     setup = known.commands()
     replies = (await wire.send([*setup, *map(read, windows)]))[len(setup) :]
-    told = 0
+    result = 0
     for window, reply in zip(windows, replies, strict=True):
         found, is_end = packing.entries_in(reply)
         if is_end or len(found) > window.size:
             one_more = window._replace(size=window.size + 1)
             assert found == cut(whole, one_more).entries, window
-            told += 1
+            result += 1
         else:
             assert not known.can_tell(window), window
-    assert told >= sum(map(known.can_tell, windows))
+    assert result >= sum(map(known.can_tell, windows))
 
 
 async def test_a_list_that_is_not_held_is_none(wire: MultiplexedWire) -> None:
@@ -150,7 +150,7 @@ async def test_a_window_is_found_in_few_calls(
     assert sum(calls) - 1 <= calls_most, ran  # but for the reset
 
 
-async def test_a_server_that_forgets_its_scripts_is_told_them_again(
+async def test_a_server_that_lost_its_scripts_gets_them_again(
     tmp_path: Path,
 ) -> None:
     fill: Command = (CALL, FILL_VALUE, 3, "key", "lease", "closed", "token", "value", 60_000)
@@ -159,13 +159,13 @@ async def test_a_server_that_forgets_its_scripts_is_told_them_again(
         for turn in range(3):
             await wire.send([("SET", "lease", "token"), ("DEL", "key")])
             assert await wire.send([("PING",), fill, ("GET", "key")]) == [b"PONG", 1, b"value"]
-            before, forgot, refused, after = await asyncio.gather(
+            before, forgot, rejected, after = await asyncio.gather(
                 *(wire.send(c) for c in ([("GET", "key")], [("SCRIPT", "FLUSH")], [fill], [fill])),
                 return_exceptions=True,
             )
             assert before == [b"value"]
             assert forgot == [b"OK"]
-            assert isinstance(refused, WireError), turn
+            assert isinstance(rejected, WireError), turn
             assert isinstance(after, WireError), turn
         await wire.close()
 
@@ -190,7 +190,7 @@ async def drained(stores: Stores) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_whoever_reads_and_writes_meanwhile_notices_nothing(
+async def test_concurrent_readers_and_writers_notice_nothing(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     users = [UserId(user) for user in range(1, 5)]

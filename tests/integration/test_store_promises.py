@@ -31,7 +31,7 @@ class Reads:
     reading: Reading
 
     async def known(self) -> None:
-        """Whoever remembers has heard of every change."""
+        """The local caches have seen every change."""
         if self.stores.caches.local is not None:
             with contextlib.suppress(Unavailable):
                 await self.stores.caches.local.caught_up()
@@ -141,7 +141,7 @@ async def test_users_without_edges_have_nothing(reads: Reads) -> None:
     assert await reads.reading.relations([Check(UserId(7), users(8, 9))]) == [[STRANGERS] * 2]
 
 
-async def test_all_reads_agree_once_a_write_has_settled(reads: Reads) -> None:
+async def test_all_reads_agree_after_a_write_was_acknowledged_by_the_drain(reads: Reads) -> None:
     await everything(reads, 1, 2, 3)
     await follows(reads.stores, (1, 2), (2, 1), (3, 1), (3, 2), (1, 4))
     await settled(reads)

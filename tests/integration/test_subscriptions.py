@@ -112,7 +112,7 @@ async def test_a_cursor_that_is_not_kept_gives_a_resync_and_then_what_follows(
 
 
 @pytest.mark.parametrize("cursor", ["", "x", "1-", f"{2**64}-0", "1-1 "])
-async def test_what_is_no_cursor_is_refused(live: LiveGateway, cursor: str) -> None:
+async def test_what_is_no_cursor_is_rejected(live: LiveGateway, cursor: str) -> None:
     async with live.socket(viewer=7) as socket:
         await socket.subscribe(EVENTS, after=cursor)
         error = await only_error(socket)
@@ -134,7 +134,7 @@ async def test_live_relations_begin_with_all_and_go_on_with_changes(
 
 
 @pytest.mark.parametrize("how", ["load", "repair"])
-async def test_whoever_listens_asks_anew_after_what_nobody_listed(
+async def test_subscribers_read_again_after_a_change_without_a_list_of_users(
     live: LiveGateway, storage_settings: StorageSettings, stores: Stores, tmp_path: Path, how: str
 ) -> None:
     config = Config(storage_settings, DEVELOPMENT, Limits())
@@ -157,7 +157,7 @@ async def test_whoever_listens_asks_anew_after_what_nobody_listed(
                 "DELETE FROM outbox",  # as if a drain had lost it
             )
             assert await verify.run(config, repair=True, examples=1) == 1
-        heard = {name: told for _ in range(3) for name, told in (await socket.data()).items()}
+        heard = {name: result for _ in range(3) for name, result in (await socket.data()).items()}
     assert heard["countsChanged"]["followerCount"] == 2
     assert states(heard) == {"2": "FOLLOWED_BY"}
     assert heard["relationshipEvents"]["type"] == "RESYNC"
@@ -176,10 +176,10 @@ async def test_a_live_relation_tells_when_the_end_of_a_mute_is_another(
             await stores.writes.edges.change(as_pair(7, 1), mute(until))
             await drain_all(stores)
             heard.append(await socket.data())
-    (first,), *told = [one["relationChanged"] for one in heard]
+    (first,), *result = [one["relationChanged"] for one in heard]
     assert first == {"muted": False, "mutedUntil": None}
-    assert [one["muted"] for (one,) in told] == [True] * 4
-    read = [one["mutedUntil"] and datetime.fromisoformat(one["mutedUntil"]) for (one,) in told]
+    assert [one["muted"] for (one,) in result] == [True] * 4
+    read = [one["mutedUntil"] and datetime.fromisoformat(one["mutedUntil"]) for (one,) in result]
     assert read == [*ends, None]
 
 
@@ -191,7 +191,7 @@ async def test_live_relations_are_of_one_to_a_hundred_users(live: LiveGateway, m
     assert error["extensions"] == {"code": "BAD_USER_INPUT", "argument": "ids"}
 
 
-async def test_live_counts_are_told_to_anybody_and_end_right(
+async def test_live_counts_reach_all_subscribers_and_end_right(
     live: LiveGateway, stores: Stores
 ) -> None:
     async with live.socket() as socket:
@@ -199,15 +199,17 @@ async def test_live_counts_are_told_to_anybody_and_end_right(
         assert (await socket.data())["countsChanged"]["followerCount"] == 0
         for follower in range(100, 120):
             await settled(stores, (follower, 7))
-        told = [(await socket.data())["countsChanged"]]
-        while told[-1]["followerCount"] != 20:
-            told.append((await socket.data())["countsChanged"])
-    counts = [user["followerCount"] for user in told]
+        result = [(await socket.data())["countsChanged"]]
+        while result[-1]["followerCount"] != 20:
+            result.append((await socket.data())["countsChanged"])
+    counts = [user["followerCount"] for user in result]
     assert counts == sorted(counts)
-    assert max(map(counts.count, counts)) <= 2, "what is told may be newer than what it is told for"
+    assert max(map(counts.count, counts)) <= 2, (
+        "a count may be newer than the change that triggered it"
+    )
 
 
-async def test_news_that_change_no_count_are_not_told(live: LiveGateway, stores: Stores) -> None:
+async def test_changes_without_a_new_count_are_not_sent(live: LiveGateway, stores: Stores) -> None:
     async with live.socket() as socket, live.socket(viewer=7) as witness:
         await socket.subscribe(COUNTS)
         await socket.data()
@@ -225,7 +227,7 @@ async def test_news_that_change_no_count_are_not_told(live: LiveGateway, stores:
 async def test_counts_that_never_stand_still_are_coalesced(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    """What changes while the subscriber pauses is told as one change: the first, then the last."""
+    """Changes while the subscriber pauses are one change: the first, then the last."""
     limits = replace(Limits(), counts_every_s=0.5)
     async with live_gateway(storage_settings, limits=limits) as live, live.socket() as socket:
         await socket.subscribe(COUNTS)
@@ -352,7 +354,7 @@ async def test_nothing_is_answered_before_the_first_message(live: LiveGateway) -
         assert (await socket.closed())[0] == 4401
 
 
-async def test_whoever_never_says_the_first_message_is_sent_away(
+async def test_a_socket_that_never_sends_the_first_message_is_closed(
     storage_settings: StorageSettings,
 ) -> None:
     limits = StreamLimits(init_deadline_ms=20)
@@ -384,9 +386,9 @@ async def test_a_socket_has_so_many_subscriptions_and_a_process_so_many_clients(
         await socket.subscribe(COUNTS)
         await socket.data()
         await socket.subscribe(COUNTS, id="2")
-        refused = await socket.receive()
-        assert (refused["id"], refused["type"]) == ("2", "error")
-        assert [error["extensions"]["code"] for error in refused["payload"]] == ["OVERLOADED"]
+        rejected = await socket.receive()
+        assert (rejected["id"], rejected["type"]) == ("2", "error")
+        assert [error["extensions"]["code"] for error in rejected["payload"]] == ["OVERLOADED"]
         async with live.raw_socket() as raw:
             assert (await Socket(raw).closed())[0] == 1013
         async with httpx.AsyncClient() as client:
@@ -421,8 +423,8 @@ async def test_an_event_stream_carries_a_subscription(live: LiveGateway, stores:
 
 async def test_an_event_stream_of_a_query_is_complete(live: LiveGateway) -> None:
     async with live.events("{ user(id: 7) { id } }") as events:
-        told = [event async for event in events]
-    assert told == [("next", {"data": {"user": {"id": "7"}}}), ("complete", None)]
+        result = [event async for event in events]
+    assert result == [("next", {"data": {"user": {"id": "7"}}}), ("complete", None)]
     async with live.events("{ nothing }") as events:
         ((name, answer), last) = [event async for event in events]
     assert (name, last) == ("next", ("complete", None))
@@ -491,10 +493,10 @@ async def test_an_event_stream_by_get_reads_and_never_writes(live: LiveGateway) 
     async with httpx.AsyncClient(headers=headers) as client:
         read = await client.get(live.http, params={"query": "{ viewer { user { id } } }"})
         written = await client.get(live.http, params={"query": FOLLOW})
-        refused = await client.get(live.http, headers={"authorization": "Bearer x"})
+        rejected = await client.get(live.http, headers={"authorization": "Bearer x"})
     assert read.text.startswith('event: next\ndata: {"data":{"viewer":{"user":{"id":"1"}}}}\n\n')
     assert "METHOD_NOT_ALLOWED" in written.text
-    assert refused.status_code in (400, 401)
+    assert rejected.status_code in (400, 401)
 
 
 async def test_a_silent_stream_shows_that_it_lives(storage_settings: StorageSettings) -> None:
@@ -563,5 +565,5 @@ async def test_a_token_holds_on_every_transport(live: LiveGateway) -> None:
 async def test_an_event_tells_how_fresh_it_is(live: LiveGateway) -> None:
     async with live.socket() as socket:
         await socket.subscribe(HOW_FRESH)
-        told = (await socket.data())["countsChanged"]
-        assert told == {"followers": {"freshness": {"degraded": False}}}
+        result = (await socket.data())["countsChanged"]
+        assert result == {"followers": {"freshness": {"degraded": False}}}

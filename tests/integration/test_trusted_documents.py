@@ -13,7 +13,7 @@ from gateway.config import Config, DocumentSettings
 from gateway.trusted_documents import read_trusted_documents
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
-from tests.integration.test_persisted_documents import digest, persisted, refused
+from tests.integration.test_persisted_documents import digest, persisted, rejected
 from tests.support.gateway import DEVELOPMENT, Gateway, running_gateway
 from tests.support.live_gateway import live_gateway
 
@@ -83,14 +83,14 @@ async def test_nothing_else_is_answered(
         for document in STRANGERS:
             for body in ({"query": document}, persisted(document, sent=True)):
                 response = await ask(gateway, body, accept=accept)
-                refused(response, 400, "TRUSTED_DOCUMENT_REQUIRED")
+                rejected(response, 400, "TRUSTED_DOCUMENT_REQUIRED")
             response = await ask(gateway, persisted(document), accept=accept)
-            assert refused(response, 200, "PERSISTED_QUERY_NOT_FOUND") == "PersistedQueryNotFound"
+            assert rejected(response, 200, "PERSISTED_QUERY_NOT_FOUND") == "PersistedQueryNotFound"
             response = await gateway.http.get("/graphql", params={"query": document})
-            refused(response, 400, "TRUSTED_DOCUMENT_REQUIRED")
+            rejected(response, 400, "TRUSTED_DOCUMENT_REQUIRED")
         response = await ask(gateway, {**persisted(COUNTS), "query": WHO})
-        refused(response, 400, "PERSISTED_QUERY_MISMATCH")
-        refused(await gateway.as_service.http.post("/graphql", json={}), 400, "BAD_REQUEST")
+        rejected(response, 400, "PERSISTED_QUERY_MISMATCH")
+        rejected(await gateway.as_service.http.post("/graphql", json={}), 400, "BAD_REQUEST")
 
 
 async def test_streams_and_sockets_run_trusted_documents_only(

@@ -84,8 +84,8 @@ async def test_many_changes_at_once_never_break_the_pace(stores: Stores, turned:
     if turned:
         await follows(stores, *((other, 1) for other in others))
     rule = paced(remove_follower() if turned else follow(PLENTY), Pace(3_600_000_000, burst=7))
-    told = await at_once(stores.servers.postgres, [((1, other), rule) for other in others])
-    outcomes = [one.outcome for one in told]
+    result = await at_once(stores.servers.postgres, [((1, other), rule) for other in others])
+    outcomes = [one.outcome for one in result]
     done = Outcome.FOLLOWER_REMOVED if turned else Outcome.FOLLOWED
     assert outcomes.count(done) == 7
     assert outcomes.count(Outcome.RATE_LIMITED) == 33
@@ -94,10 +94,10 @@ async def test_many_changes_at_once_never_break_the_pace(stores: Stores, turned:
 async def test_an_edge_that_was_changed_meanwhile_takes_both_with_it(stores: Stores) -> None:
     """The one who blocks last blocks: nothing of the other's follow is left."""
     for _ in range(50):
-        told = await at_once(
+        result = await at_once(
             stores.servers.postgres, [((1, 2), follow(PLENTY)), ((2, 1), block(PLENTY))]
         )
-        assert told[1].outcome is Outcome.BLOCKED
+        assert result[1].outcome is Outcome.BLOCKED
         row = await stores.servers.postgres.row(
             "SELECT kind FROM following WHERE from_user_id = 1 AND to_user_id = 2"
         )

@@ -1,4 +1,4 @@
-"""Every kind of drift is found, told and mended; what is only on its way is none."""
+"""Every kind of drift is found, reported and repaired; pending changes are no drift."""
 
 import asyncio
 import random
@@ -75,16 +75,16 @@ def pair(source: int, target: int) -> Pair:
 @pytest.mark.usefixtures("small_parts")
 async def test_a_whole_graph_is_clean_and_everything_was_looked_at(whole: StorageSettings) -> None:
     ((rows,),) = await fetch(whole, "SELECT count(*) FROM following")
-    told: list[VerifyProgress] = []
+    result: list[VerifyProgress] = []
 
     async def hear(progress: VerifyProgress) -> None:
-        told.append(progress)
+        result.append(progress)
 
     report = await verify(whole, on_progress=hear)
     assert report.clean
     assert (report.forward_rows, report.reverse_rows, report.users) == (rows, rows, len(COUNTED))
-    assert told[-1] == VerifyProgress(rows, rows, len(COUNTED), 0)
-    assert len(told) > 2 * rows / 7
+    assert result[-1] == VerifyProgress(rows, rows, len(COUNTED), 0)
+    assert len(result) > 2 * rows / 7
 
 
 async def test_an_empty_graph_is_clean(storage_settings: StorageSettings) -> None:
@@ -251,7 +251,7 @@ EDGE = "WHERE to_user_id = 2 AND from_user_id = 3"
         ),
     ],
 )
-async def test_a_drift_is_found_told_and_mended(
+async def test_a_drift_is_found_reported_and_repaired(
     whole: StorageSettings, kind: DriftKind, planted: str, example: str
 ) -> None:
     await execute(whole, planted)
@@ -267,7 +267,7 @@ async def test_a_drift_is_found_told_and_mended(
     await assert_whole(whole)
 
 
-async def test_an_edge_that_nobody_could_have_written_is_told_and_left(
+async def test_an_impossible_edge_is_reported_and_left(
     whole: StorageSettings,
 ) -> None:
     constraints = await fetch(

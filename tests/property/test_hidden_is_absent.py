@@ -147,7 +147,7 @@ class Kith:
     """One graph, in which every world has users of its own."""
 
     stores: Stores
-    doors: Mapping[bool, Gateway]
+    gateways: Mapping[bool, Gateway]
     """By whether whispers are hidden."""
     numbers: "itertools.count[int]"
 
@@ -168,11 +168,11 @@ class Kith:
         await drain_all(self.stores)
         return [range(first, first + len(PEOPLE)) for first in firsts]
 
-    async def told(
+    async def result(
         self, users: Sequence[int], viewer: int | None, *, whispers_hidden: bool
     ) -> list[dict[str, Any]]:
-        """Everything that the viewer is told of everybody, but for the dates themselves."""
-        asker, door = None if viewer is None else users[viewer], self.doors[whispers_hidden]
+        """Everything that the viewer sees of everybody, except the dates themselves."""
+        asker, door = None if viewer is None else users[viewer], self.gateways[whispers_hidden]
         data = await door.data(
             EVERYTHING,
             asker,
@@ -181,25 +181,25 @@ class Kith:
             signedIn=viewer is not None,
             **{f"with{person}": str(user) for person, user in enumerate(users)},
         )
-        told = [_placed(user, users) for user in data["users"]]
+        result = [_placed(user, users) for user in data["users"]]
         for (one, _), request in zip(ENDS, data["requests"], strict=True):
-            told[one].setdefault("requests", []).append(request)
+            result[one].setdefault("requests", []).append(request)
         if viewer is not None:
             whom = (await door.data(SUGGESTIONS, asker))["viewer"]["suggestions"]["nodes"]
-            told[viewer]["suggestions"] = _unordered(whom, users)
-        return told
+            result[viewer]["suggestions"] = _unordered(whom, users)
+        return result
 
 
 def _moved(world: Mapping[Ends, Said], first: int) -> dict[Ends, Said]:
     return {(first + one, first + other): edge for (one, other), edge in world.items()}
 
 
-def _placed(told: Any, users: Sequence[int]) -> Any:
+def _placed(result: Any, users: Sequence[int]) -> Any:
     """The same, without dates, and lists by place: their order is one of dates."""
-    if isinstance(told, list):
-        return [_placed(one, users) for one in told]
-    if not isinstance(told, dict):
-        return told
+    if isinstance(result, list):
+        return [_placed(one, users) for one in result]
+    if not isinstance(result, dict):
+        return result
     dates = {"followedAt", "followedByAt", "friendsSince", "requestedAt", "requestedByAt"}
     dates |= {"blockedAt", "mutedUntil"}
     return {
@@ -208,7 +208,7 @@ def _placed(told: Any, users: Sequence[int]) -> Any:
         else value is not None
         if name in dates
         else _placed(value, users)
-        for name, value in told.items()
+        for name, value in result.items()
     }
 
 
@@ -232,13 +232,13 @@ def _unordered(suggestions: Any, users: Sequence[int]) -> list[tuple[object, ...
 @pytest.fixture
 async def kith(stores: Stores, storage_settings: StorageSettings) -> AsyncIterator[Kith]:
     async with AsyncExitStack() as stack:
-        doors = {
+        gateways = {
             hidden: await stack.enter_async_context(
                 running_gateway(storage_settings, Limits(following_max=3, whispers_hidden=hidden))
             )
             for hidden in (True, False)
         }
-        yield Kith(stores, doors, itertools.count())
+        yield Kith(stores, gateways, itertools.count())
 
 
 @dataclass(frozen=True)
@@ -282,7 +282,7 @@ async def test_a_hidden_edge_is_as_good_as_none(kith: Kith, case: Twins) -> None
     kinds = sorted(world.kind(*case.ends).name for world in case.worlds)
     event(f"{kinds}, {'to the viewer' if case.viewer == case.ends[1] else 'to another'}")
     first, second = [
-        await kith.told(users, case.viewer, whispers_hidden=case.whispers_hidden)
+        await kith.result(users, case.viewer, whispers_hidden=case.whispers_hidden)
         for users in await kith.made(*case.worlds)
     ]
     assert first == second
@@ -294,7 +294,7 @@ async def test_a_hidden_edge_is_as_good_as_none(kith: Kith, case: Twins) -> None
     ends=st.sampled_from(ENDS),
     whispers_hidden=st.booleans(),
 )
-async def test_who_is_blocked_is_told_by_no_relation_of_theirs(
+async def test_no_relation_reveals_a_block(
     kith: Kith, base: World, ends: Ends, whispers_hidden: bool
 ) -> None:
     """But `NOT_ALLOWED` says that something is in the way, and the blocker's lists are closed."""
@@ -305,15 +305,15 @@ async def test_who_is_blocked_is_told_by_no_relation_of_theirs(
         replace(base, edges={**base.edges, ends: (kind, Flags.PLAIN)})
         for kind in (Kind.NONE, Kind.BLOCK)
     )
-    told = [
-        await kith.told(users, viewer, whispers_hidden=whispers_hidden)
+    result = [
+        await kith.result(users, viewer, whispers_hidden=whispers_hidden)
         for users in await kith.made(free, blocked)
     ]
     for name in ("relationWith", "relationMask"):
-        assert told[0][viewer][name] == told[1][viewer][name]
-    assert told[0][blocker]["relationWith"][viewer] == told[1][blocker]["relationWith"][viewer]
+        assert result[0][viewer][name] == result[1][viewer][name]
+    assert result[0][blocker]["relationWith"][viewer] == result[1][blocker]["relationWith"][viewer]
     for name in ("viewerRelation", "viewerIsFollowing", "isFollowingViewer"):
-        assert [user[name] for user in told[0]] == [user[name] for user in told[1]]
-    nothing = told[1][blocker]["relationWith"]
+        assert [user[name] for user in result[0]] == [user[name] for user in result[1]]
+    nothing = result[1][blocker]["relationWith"]
     others = [person for person in PEOPLE if person not in ends]
     assert all(nothing[other]["state"] == "NONE" for other in others)

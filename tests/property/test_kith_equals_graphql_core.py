@@ -1,4 +1,4 @@
-"""The engine answers like graphql-core over Kith's own schema, whoever asks and whatever is cached.
+"""The engine answers like graphql-core over Kith's own schema, for every viewer and cache state.
 
 Operations are drawn for the sample graph, in which every state stands between user 1 and somebody.
 `pytest -m long` draws fifty times as many, others each time.
@@ -109,7 +109,7 @@ class Comparison:
         note(f"{for_whom} with {variables}: {query}")
 
         async def by_core(context: Context) -> Answer:
-            return await by_graphql_core(schema, query, variables, context, told=formatted)
+            return await by_graphql_core(schema, query, variables, context, payload=formatted)
 
         async def by_engine(context: Context) -> Answer:
             result = await self._engine.execute(query=query, variables=variables, context=context)

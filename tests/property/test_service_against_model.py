@@ -27,7 +27,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from graph.decision import CHANGES, REFUSALS, Decision, Outcome
+from graph.decision import CHANGES, REJECTIONS, Decision, Outcome
 from graph.edge import FOLLOWS, MAX_USER_ID, NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
 from graph.lane import Lane, lane_of
 from graph.transitions import Taken
@@ -205,13 +205,13 @@ class World:
 
     runner: asyncio.Runner
     stores: Stores
-    doors: tuple[Door, ...]
+    gateways: tuple[Door, ...]
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
 
 
-doors = st.sampled_from(["usual", "small caches", "no Redis"]).map(
+gateways = st.sampled_from(["usual", "small caches", "no Redis"]).map(
     ["usual", "small caches", "no Redis"].index
 )
 
@@ -220,7 +220,7 @@ doors = st.sampled_from(["usual", "small caches", "no Redis"]).map(
 class Question:
     """Who asks where about whom."""
 
-    door: int
+    entry: int
     viewer: Viewer
     ids: Sequence[int] = USERS
     others: Sequence[int] = USERS
@@ -266,12 +266,12 @@ class Service(RuleBasedStateMachine):
 
     @rule(
         changes=st.lists(
-            st.tuples(doors, arrows, st.sampled_from(FOLLOWING)),
+            st.tuples(gateways, arrows, st.sampled_from(FOLLOWING)),
             min_size=1,
             max_size=4,
             unique_by=lambda change: change[1].source,
         ),
-        readers=st.lists(st.tuples(doors, viewers), max_size=2),
+        readers=st.lists(st.tuples(gateways, viewers), max_size=2),
     )
     def follow(
         self, changes: list[tuple[int, Arrow, str]], readers: list[tuple[int, Viewer]]
@@ -284,27 +284,27 @@ class Service(RuleBasedStateMachine):
                 *(self._read(Question(*reader)) for reader in readers),
             )
         )
-        for (door, arrow, _), decision, payload in zip(changes, decided, payloads, strict=False):
+        for (entry, arrow, _), decision, payload in zip(changes, decided, payloads, strict=False):
             check_outcome(payload, decision)
-            self._became(door, arrow, decision.edge)
+            self._became(entry, arrow, decision.edge)
 
     @rule(
-        door=doors,
+        entry=gateways,
         arrow=arrows,
         name=st.sampled_from([*ACTIONS, *OFTEN]),
-        readers=st.lists(st.tuples(doors, viewers), max_size=2),
+        readers=st.lists(st.tuples(gateways, viewers), max_size=2),
     )
-    def act(self, door: int, arrow: Arrow, name: str, readers: list[tuple[int, Viewer]]) -> None:
+    def act(self, entry: int, arrow: Arrow, name: str, readers: list[tuple[int, Viewer]]) -> None:
         """What touches either edge of a pair, or both; others read meanwhile."""
         action = ACTIONS[name][2]
         before, decision = self.model.before(arrow), self.model.decided(arrow, action.rule)
         payload, *_ = self.world.run(
             together(
-                self._write(door, arrow, name),
+                self._write(entry, arrow, name),
                 *(self._read(Question(*reader)) for reader in readers),
             )
         )
-        self._told(door, arrow, payload, decision)
+        self._reported(entry, arrow, payload, decision)
         assert bool(payload["undoToken"]) == bool(action.takes and decision.steps)
         if payload["undoToken"]:
             edge, back = self.model.now(arrow), self.model.now(arrow.turned)
@@ -313,39 +313,39 @@ class Service(RuleBasedStateMachine):
             self.undos = [*self.undos[-2:], Undo(payload["undoToken"], arrow, taken)]
 
     @precondition(lambda self: bool(self.undos))
-    @rule(door=doors, which=st.integers(0, 2), viewer=st.none() | users)
-    def undo(self, door: int, which: int, viewer: int | None) -> None:
-        """By whoever did it, or by somebody else, who cannot."""
+    @rule(entry=gateways, which=st.integers(0, 2), viewer=st.none() | users)
+    def undo(self, entry: int, which: int, viewer: int | None) -> None:
+        """By the user who did it, or by somebody else, who cannot."""
         undo = self.undos[which % len(self.undos)]
-        gateway = self.world.doors[door].gateway
+        gateway = self.world.gateways[entry].gateway
         asker = viewer or undo.arrow.source
         answer = relationships.change(
             gateway, asker, "undoRelationshipChange", undoToken=undo.token
         )
         if asker != undo.arrow.source:
-            refused = self.world.run(answer)
-            assert (refused["outcome"], refused["relation"]) == ("REJECTED", None)
+            rejected = self.world.run(answer)
+            assert (rejected["outcome"], rejected["relation"]) == ("REJECTED", None)
             return
         action = actions.undo(LIMITS, uuid4(), undo.taken)
         decision = self.model.decided(undo.arrow, action.rule)
-        self._told(door, undo.arrow, self.world.run(answer), decision)
+        self._reported(entry, undo.arrow, self.world.run(answer), decision)
         if decision.outcome is Outcome.RESTORED:  # that token gives nothing back any more
             spent = replace(undo, taken=replace(undo.taken, version=Version(-1)))
             self.undos = [spent if one is undo else one for one in self.undos]
 
     @rule(
-        door=doors,
+        entry=gateways,
         user=users,
         privacy=st.builds(Privacy, st.booleans(), audiences, audiences),
     )
-    def say_who_may_look(self, door: int, user: int, privacy: Privacy) -> None:
+    def say_who_may_look(self, entry: int, user: int, privacy: Privacy) -> None:
         said = {
             "protected": privacy.protected,
             "followingAudience": privacy.following.name,
             "followersAudience": privacy.followers.name,
         }
         data = self.world.run(
-            self.world.doors[door].gateway.data(
+            self.world.gateways[entry].gateway.data(
                 SETTINGS,
                 user,
                 protected=privacy.protected,
@@ -354,23 +354,23 @@ class Service(RuleBasedStateMachine):
             )
         )
         assert data["updateRelationshipSettings"]["settings"] == said
-        self._said(door, user, replace(privacy, present=self.model.is_here(user)))
+        self._said(entry, user, replace(privacy, present=self.model.is_here(user)))
 
-    @rule(door=doors, user=users, here=st.sampled_from([True, True, False]))
-    def come_or_go(self, door: int, user: int, here: bool) -> None:
+    @rule(entry=gateways, user=users, here=st.sampled_from([True, True, False]))
+    def come_or_go(self, entry: int, user: int, here: bool) -> None:
         """A service switches an account off, or on again."""
         was = self.model.is_here(user)
         name, done, already = STATES_OF_ACCOUNTS[here]
         query = f'mutation {{ payload: {name}(input: {{ userId: "{user}" }}) {{ outcome }} }}'
-        gateway = self.world.doors[door].gateway.as_service
+        gateway = self.world.gateways[entry].gateway.as_service
         outcome = self.world.run(gateway.data(query))["payload"]["outcome"]
         assert outcome == (already if was == here else done)
         if was != here:
-            self._said(door, user, replace(self.model.privacy[user][-1], present=here))
+            self._said(entry, user, replace(self.model.privacy[user][-1], present=here))
             if self.walk:
                 self.walk.must.pop(user, None)
 
-    @rule(question=st.builds(Question, doors, viewers, some_users, some_users))
+    @rule(question=st.builds(Question, gateways, viewers, some_users, some_users))
     def look(self, question: Question) -> None:
         self._compare(question)
 
@@ -423,12 +423,12 @@ class Service(RuleBasedStateMachine):
         self.walk = Walk(kind, owner, viewer, backward, must)
 
     @precondition(lambda self: self.walk is not None)
-    @rule(door=doors, size=st.integers(1, 3))
-    def walk_on(self, door: int, size: int) -> None:
+    @rule(entry=gateways, size=st.integers(1, 3))
+    def walk_on(self, entry: int, size: int) -> None:
         """One page more, through whichever gateway."""
         walk = self.walk
         assert walk is not None
-        self.world.run(self._turn_page(walk, door, size))
+        self.world.run(self._turn_page(walk, entry, size))
         if walk.ended:
             self.walk = None
             stayed = [(since, user) for since, user in walk.seen if user in walk.must]
@@ -438,13 +438,13 @@ class Service(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.drain_everything()
-        for door in range(len(self.world.doors)):
+        for entry in range(len(self.world.gateways)):
             for viewer in (None, SERVICE, *USERS[:2]):
-                self._compare(Question(door, viewer))
+                self._compare(Question(entry, viewer))
 
     def _compare(self, question: Question) -> None:
         viewer = question.viewer
-        onlooker = Onlooker(self.model, viewer, self.world.doors[question.door].cached)
+        onlooker = Onlooker(self.model, viewer, self.world.gateways[question.entry].cached)
         answer = self.world.run(self._read(question))
         for user, shown in zip(question.ids, answer["users"], strict=True):
             assert shown["id"] == str(user)
@@ -461,22 +461,22 @@ class Service(RuleBasedStateMachine):
         if viewer:
             compare_own_lists(onlooker, answer["viewer"])
 
-    def _said(self, door: int, user: int, privacy: Privacy) -> None:
-        self.model.say(user, privacy, told=self.world.doors[door].cached)
+    def _said(self, entry: int, user: int, privacy: Privacy) -> None:
+        self.model.say(user, privacy, result=self.world.gateways[entry].cached)
         if self.walk and user in (self.walk.owner, self.walk.viewer):
             self.walk.must.clear()
 
-    def _told(self, door: int, arrow: Arrow, payload: Any, decision: Decision) -> None:
+    def _reported(self, entry: int, arrow: Arrow, payload: Any, decision: Decision) -> None:
         """The answer is right; what the other's edge has become has arrived, and so has a block."""
         check_outcome(payload, decision)
-        self._became(door, arrow, decision.edge)
-        self._became(door, arrow.turned, decision.back)
+        self._became(entry, arrow, decision.edge)
+        self._became(entry, arrow.turned, decision.back)
         edge, back = self.model.now(arrow), self.model.now(arrow.turned)
-        told = (payload["relation"]["followedAt"], payload["relation"]["followedByAt"])
+        result = (payload["relation"]["followedAt"], payload["relation"]["followedByAt"])
         is_here = self.model.is_here(arrow.target)
         dates = (followed_at(edge), followed_at(back)) if is_here else (None, None)
-        assert tuple(map(moment, told)) == dates
-        if self.world.doors[door].cached:
+        assert tuple(map(moment, result)) == dates
+        if self.world.gateways[entry].cached:
             arrived = lanes_of(
                 [
                     arrow.source if step.turned else arrow.target
@@ -486,16 +486,16 @@ class Service(RuleBasedStateMachine):
             )
             self.model.settle([user for user in USERS if lane_of(UserId(user)) in arrived])
 
-    def _became(self, door: int, arrow: Arrow, edge: Edge) -> None:
+    def _became(self, entry: int, arrow: Arrow, edge: Edge) -> None:
         """An edge is what a rule has said, in the database and in the model."""
         former = self.model.now(arrow)
         stored = self.world.run(stored_edge(self.world.stores, arrow))
-        self.model.become(arrow, edge, stored, told=self.world.doors[door].cached)
+        self.model.become(arrow, edge, stored, result=self.world.gateways[entry].cached)
         if stored != former:
             self._moved(arrow, Kind.BLOCK in (stored.kind, former.kind))
 
     async def _read(self, question: Question) -> Any:
-        gateway, viewer = self._asked(question.door, question.viewer)
+        gateway, viewer = self._asked(question.entry, question.viewer)
         return await gateway.data(
             EVERYTHING,
             viewer,
@@ -504,19 +504,19 @@ class Service(RuleBasedStateMachine):
             signedIn=viewer is not None,
         )
 
-    async def _write(self, door: int, arrow: Arrow, name: str) -> Any:
+    async def _write(self, entry: int, arrow: Arrow, name: str) -> Any:
         mutation, given, _ = ACTIONS[name]
-        gateway = self.world.doors[door].gateway
+        gateway = self.world.gateways[entry].gateway
         return await relationships.change(gateway, arrow.source, mutation, arrow.target, **given)
 
-    def _asked(self, door: int, viewer: Viewer) -> tuple[Gateway, int | None]:
-        gateway = self.world.doors[door].gateway
+    def _asked(self, entry: int, viewer: Viewer) -> tuple[Gateway, int | None]:
+        gateway = self.world.gateways[entry].gateway
         return (gateway.as_service, None) if viewer == SERVICE else (gateway, viewer)
 
-    async def _turn_page(self, walk: Walk, door: int, size: int) -> None:
+    async def _turn_page(self, walk: Walk, entry: int, size: int) -> None:
         date = "friendsSince" if walk.kind == "friends" else "followedAt"
         ends = ("last", "before") if walk.backward else ("first", "after")
-        gateway, viewer = self._asked(door, walk.viewer)
+        gateway, viewer = self._asked(entry, walk.viewer)
         page = (
             await gateway.data(
                 PAGE % (walk.kind, date),
@@ -552,11 +552,11 @@ class Service(RuleBasedStateMachine):
 
 def check_outcome(payload: Any, decision: Decision) -> None:
     """The outcome is what the rule says, or the reason why not."""
-    refused = decision.outcome in REFUSALS
-    assert payload["outcome"] == ("REJECTED" if refused else decision.outcome.name)
+    rejected = decision.outcome in REJECTIONS
+    assert payload["outcome"] == ("REJECTED" if rejected else decision.outcome.name)
     assert payload["changed"] == (decision.outcome in CHANGES)
     codes = [error["code"] for error in payload["userErrors"]]
-    assert codes == ([decision.outcome.name] if refused else [])
+    assert codes == ([decision.outcome.name] if rejected else [])
 
 
 def compare_list(onlooker: Onlooker, kind: str, user: int, page: Any, total: int | None) -> None:
@@ -611,13 +611,13 @@ def compare_own_lists(onlooker: Onlooker, shown: Any) -> None:
 
 def compare_relation(onlooker: Onlooker, user: int, other: int, shown: Any) -> None:
     assert (shown["from"]["id"], shown["to"]["id"]) == (str(user), str(other))
-    told = {name: value for name, value in shown.items() if name not in ("from", "to")}
+    result = {name: value for name, value in shown.items() if name not in ("from", "to")}
     if user == other:
-        assert told.pop("state") == "SELF"
-        assert not any(told.values())
+        assert result.pop("state") == "SELF"
+        assert not any(result.values())
         return
     faces = [face(edge, back) for edge, back in onlooker.relation(user, other)]
-    assert told in faces, (user, other, told, faces)
+    assert result in faces, (user, other, result, faces)
 
 
 def face(edge: Edge, back: Edge) -> dict[str, Any]:

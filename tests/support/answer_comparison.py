@@ -4,9 +4,9 @@ Data must be equal in any case. Where no resolver waits, the errors must be equa
 with message, path, locations and extensions.
 
 Where resolvers wait, the order is that of arrival, so it is not compared; and when several failures
-make the same parent null, it is open which of them is told (the first to arrive ends the others).
+make the same parent null, either may be reported (the first to arrive ends the others).
 So errors are grouped by the place that they made null: an error that nulls only its own field must
-be told by both alike; for a place nulled from below, both must tell at least one error of below.
+be reported by both alike; for a place nulled from below, both must report at least one of its errors.
 """
 
 from collections import defaultdict
@@ -20,7 +20,7 @@ from strawberry.execution import optimized_is_awaitable
 from strawberry.schema.schema import StrawberryGraphQLCoreExecutionContext, validate_document
 
 Place: TypeAlias = tuple[str | int, ...]
-Told: TypeAlias = Callable[[GraphQLError], Mapping[str, Any]]
+Result: TypeAlias = Callable[[GraphQLError], Mapping[str, Any]]
 
 
 def _as_specified(error: GraphQLError) -> Mapping[str, Any]:
@@ -28,13 +28,13 @@ def _as_specified(error: GraphQLError) -> Mapping[str, Any]:
 
 
 class Answer:
-    """Data and errors, as a client sees them, whom `told` says what of an error."""
+    """Data and errors, as a client sees them, whom `payload` says what of an error."""
 
     def __init__(
-        self, data: Any, errors: Sequence[GraphQLError] | None, told: Told = _as_specified
+        self, data: Any, errors: Sequence[GraphQLError] | None, payload: Result = _as_specified
     ) -> None:
         self.data = orjson.loads(orjson.dumps(data))
-        self.errors = [orjson.loads(orjson.dumps(told(error))) for error in errors or ()]
+        self.errors = [orjson.loads(orjson.dumps(payload(error))) for error in errors or ()]
 
     def assert_equals(self, other: "Answer", *, in_order: bool) -> None:
         assert self.data == other.data
@@ -70,15 +70,15 @@ async def by_graphql_core(
     variables: dict[str, Any],
     context: Any = None,
     root: Any = None,
-    told: Told = _as_specified,
+    payload: Result = _as_specified,
 ) -> Answer:
     """What graphql-core answers, with Strawberry's executor and none of the engine's code."""
     try:
         document = parse(query)
     except GraphQLError as error:
-        return Answer(None, [error], told)
+        return Answer(None, [error], payload)
     if errors := validate_document(schema._schema, document, tuple(specified_rules)):
-        return Answer(None, errors, told)
+        return Answer(None, errors, payload)
     result: Any = execute(
         schema._schema,
         document,
@@ -89,4 +89,4 @@ async def by_graphql_core(
     )
     if optimized_is_awaitable(result):
         result = await result
-    return Answer(result.data, result.errors, told)
+    return Answer(result.data, result.errors, payload)

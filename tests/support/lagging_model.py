@@ -1,6 +1,6 @@
 """A social graph in plain Python, and what each onlooker may see of it while workers lag.
 
-Knows nothing of storage, of GraphQL or of hypothesis. What an action does, and to whom a list is
+Independent of storage, GraphQL and hypothesis. What an action does, and to whom a list is
 open, it asks of `graph`, whose tables are tested by themselves: here it is about what becomes of
 that in tables, caches, pages and totals.
 """
@@ -77,7 +77,7 @@ class Model:
     users: Collection[int]
     edges: dict[Arrow, list[Edge]] = field(init=False)
     privacy: dict[int, list[Privacy]] = field(default_factory=lambda: defaultdict(lambda: [OPEN]))
-    untold: set[Arrow] = field(default_factory=set)
+    pending: set[Arrow] = field(default_factory=set)
     """Changed by a gateway that could not reach the caches, and not drained since."""
 
     def __post_init__(self) -> None:
@@ -112,29 +112,29 @@ class Model:
     def decided(self, arrow: Arrow, rule: Rule) -> Decision:
         return among_active(rule)(self.before(arrow))
 
-    def become(self, arrow: Arrow, told_by_rule: Edge, stored: Edge, *, told: bool) -> None:
+    def become(self, arrow: Arrow, expected: Edge, stored: Edge, *, result: bool) -> None:
         """The edge is what the database says; and that is what the rule has said."""
         former = self.now(arrow)
-        if told_by_rule == former:
+        if expected == former:
             assert stored == former
             return
         assert stored.version > former.version
-        dated = told_by_rule.since if told_by_rule.since != NOW else stored.since
-        assert stored == replace(told_by_rule, since=dated, version=stored.version)
+        dated = expected.since if expected.since != NOW else stored.since
+        assert stored == replace(expected, since=dated, version=stored.version)
         self.edges[arrow].append(stored)
-        if not told:
-            self.untold.add(arrow)
+        if not result:
+            self.pending.add(arrow)
 
-    def say(self, user: int, privacy: Privacy, *, told: bool) -> None:
+    def say(self, user: int, privacy: Privacy, *, result: bool) -> None:
         """Of their lists; or, of the account, whether it is here."""
-        self.privacy[user] = [privacy] if told else [*self.privacy[user], privacy]
+        self.privacy[user] = [privacy] if result else [*self.privacy[user], privacy]
 
     def settle(self, targets: Collection[int]) -> None:
         """All changes towards `targets` have reached the reverse side and the caches."""
         for arrow in self.edges:
             if arrow.target in targets:
                 self.edges[arrow] = [self.now(arrow)]
-                self.untold.discard(arrow)
+                self.pending.discard(arrow)
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Onlooker:
     def ahead(self, arrow: Arrow) -> list[Edge]:
         """How an edge may look from its source's side: as it is."""
         were = self.model.edges[arrow]
-        return were if self.cached and arrow in self.model.untold else were[-1:]
+        return were if self.cached and arrow in self.model.pending else were[-1:]
 
     def behind(self, arrow: Arrow) -> list[Edge]:
         """How it may look from its target's side: as it is, once drained."""

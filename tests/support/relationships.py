@@ -14,7 +14,7 @@ userErrors {
   ... on CannotUndo { reason }
 }
 """
-TOLD = (
+RESULT_FIELDS = (
     f"outcome changed relation {{ state followedAt followedByAt }} user {{ id }} undoToken {ERRORS}"
 )
 
@@ -39,14 +39,14 @@ async def change(
         given["userId"] = str(target)
     kind = mutation[0].upper() + mutation[1:]
     query = f"""mutation ($input: {kind}Input!) {{ payload: {mutation}(input: $input) {{
-        {TOLD} clientMutationId viewer {{ user {{ id }} }} }} }}"""
+        {RESULT_FIELDS} clientMutationId viewer {{ user {{ id }} }} }} }}"""
     return (await gateway.data(query, viewer, input=given))["payload"]
 
 
 async def outcome(
     gateway: Gateway, viewer: int, mutation: str, target: int, **given: Any
 ) -> tuple[str, str]:
-    """What became of it, and in one word how the two stand to each other then."""
+    """The result, and in one word the relation of the two afterwards."""
     payload = await change(gateway, viewer, mutation, target, **given)
     return payload["outcome"], payload["relation"]["state"]
 
@@ -55,7 +55,7 @@ async def change_many(gateway: Gateway, viewer: int, *changes: Any, key: str | N
     """The payload of many changes, each an action, whom to do it to, and how."""
     query = f"""mutation ($input: ChangeRelationshipsInput!) {{
         payload: changeRelationships(input: $input) {{
-            changes {{ {TOLD} }} {ERRORS} viewer {{ user {{ id }} }} }} }}"""
+            changes {{ {RESULT_FIELDS} }} {ERRORS} viewer {{ user {{ id }} }} }} }}"""
     given = [
         {"action": action, "userId": str(target), **(how[0] if how else {})}
         for action, target, *how in changes

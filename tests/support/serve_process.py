@@ -116,7 +116,7 @@ async def serving(
         await reading
 
 
-async def refused(
+async def rejected(
     settings: StorageSettings, *arguments: str, **changes: str
 ) -> tuple[int, list[str]]:
     """The exit code of a command that does not start, and what it says."""

@@ -1,4 +1,4 @@
-"""The real servers of a test run: started once, by whoever runs the tests, for all workers."""
+"""The real servers of a test run: started once, for all workers."""
 
 import os
 import signal

@@ -76,7 +76,7 @@ class Query:
         raise RuntimeError("password=hunter2")
 
     @strawberry.field
-    async def refused(self) -> str | None:
+    async def rejected(self) -> str | None:
         raise BadInput("first", "must be at most 100.")
 
     @strawberry.field

@@ -117,8 +117,8 @@ async def cluster_over_tls(cluster: Cluster, folder: Path) -> AsyncIterator[str]
     file, ports = certificate(folder), free_ports(len(cluster.servers))
 
     async def all_are_named_so() -> bool:
-        told = [await server.ask("CLUSTER", "SLOTS") for server in cluster.servers]
-        return all({part[2][1] for part in slots} == set(ports) for slots in told)
+        result = [await server.ask("CLUSTER", "SLOTS") for server in cluster.servers]
+        return all({part[2][1] for part in slots} == set(ports) for slots in result)
 
     async with AsyncExitStack() as listening:
         for server, port in zip(cluster.servers, ports, strict=True):

@@ -1,4 +1,4 @@
-"""A Valkey of a test's own: a flush of any database is told to all who listen to a server."""
+"""A Valkey of a test's own: a flush of any database invalidates all clients of a server."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -20,7 +20,7 @@ from tests.support.waiting import until
 SLOTS = 16_384
 SIZE = 3
 PORTS = range(10_000, 20_000)
-"""A cluster talks on a port 10,000 up: both are below those of whoever asks for none of his own."""
+"""A cluster talks on a port 10,000 up: both are below the ephemeral ports."""
 
 
 @dataclass
@@ -64,8 +64,8 @@ class ClusterServer:
 
     async def is_ready(self) -> bool:
         """Whether it serves its slots and knows who serves the others."""
-        told = str(await self.ask("CLUSTER", "INFO")).split()
-        return {"cluster_state:ok", f"cluster_slots_ok:{SLOTS}"} <= set(told)
+        result = str(await self.ask("CLUSTER", "INFO")).split()
+        return {"cluster_state:ok", f"cluster_slots_ok:{SLOTS}"} <= set(result)
 
     async def _answers(self) -> bool:
         try:

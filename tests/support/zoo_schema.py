@@ -206,7 +206,7 @@ class Pair:
 
 @strawberry.type
 class Stone:
-    """Its rows are told by a rule of its own, one by one."""
+    """Its rows are recognised by a rule of its own, one by one."""
 
     label: str
 

@@ -119,11 +119,11 @@ def test_a_browser_that_opens_a_page_says_so(accept: str, expected: bool) -> Non
     assert accepted(accept.encode()).page is expected
 
 
-def test_a_header_of_ten_kilobytes_is_refused() -> None:
+def test_a_header_of_ten_kilobytes_is_rejected() -> None:
     for entry in (b"application/json,", b'"', b"a/b;", b" ", b"*/*;q=0.1,"):
-        with pytest.raises(HttpRejection, match="at most 1000 characters, got 10240") as refused:
+        with pytest.raises(HttpRejection, match="at most 1000 characters, got 10240") as rejected:
             accepted((entry * 10_240)[: 10_240 - 3] + b"*/*")
-        assert (refused.value.status, refused.value.code) == (406, "NOT_ACCEPTABLE")
+        assert (rejected.value.status, rejected.value.code) == (406, "NOT_ACCEPTABLE")
 
 
 def test_the_longest_header_is_read() -> None:

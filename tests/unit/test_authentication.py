@@ -42,7 +42,7 @@ def with_secret(**changes: Any) -> Authentication:
     return Authentication(AuthenticationSettings(secrets=(SECRET,), **changes))
 
 
-def refusal(authentication: Authentication, headers: Headers) -> HttpRejection:
+def rejection(authentication: Authentication, headers: Headers) -> HttpRejection:
     with pytest.raises(HttpRejection) as caught:
         authentication.identify(headers)
     assert caught.value.status == 401
@@ -101,8 +101,8 @@ def test_a_scope_that_only_contains_the_word_is_no_service() -> None:
         "9" * 5_000,
     ],
 )
-def test_a_subject_that_is_no_user_id_is_refused(sub: str) -> None:
-    refusal(with_secret(), bearer(signed(claims(sub=sub))))
+def test_a_subject_that_is_no_user_id_is_rejected(sub: str) -> None:
+    rejection(with_secret(), bearer(signed(claims(sub=sub))))
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_a_subject_that_is_no_user_id_is_refused(sub: str) -> None:
         "not yet valid",
     ],
 )
-def test_claims_that_do_not_hold_are_refused(payload: dict[str, Any]) -> None:
-    refusal(with_secret(), bearer(signed(payload)))
+def test_claims_that_do_not_hold_are_rejected(payload: dict[str, Any]) -> None:
+    rejection(with_secret(), bearer(signed(payload)))
 
 
 @pytest.mark.parametrize("sub", [1, 2**63 - 1])
@@ -160,7 +160,7 @@ def test_any_of_several_secrets_signs_tokens() -> None:
     authentication = Authentication(AuthenticationSettings(secrets=(new, old)))
     for secret in (new, old):
         assert authentication.identify(bearer(signed(claims(), secret))) == Identity(42)
-    refusal(authentication, bearer(signed(claims(), "another secret of thirty-two bytes!")))
+    rejection(authentication, bearer(signed(claims(), "another secret of thirty-two bytes!")))
 
 
 def test_a_longer_hash_needs_a_longer_secret() -> None:
@@ -170,7 +170,7 @@ def test_a_longer_hash_needs_a_longer_secret() -> None:
             settings = AuthenticationSettings(secrets=(secret,))
             token = bearer(_hmac_token(secret, algorithm))
             if length < least:
-                assert "its algorithm must be" in refusal(Authentication(settings), token).message
+                assert "its algorithm must be" in rejection(Authentication(settings), token).message
             else:
                 assert Authentication(settings).identify(token) == Identity(42)
 
@@ -186,12 +186,12 @@ def test_how_much_clocks_may_differ_is_set(leeway_s: int) -> None:
     now = int(time.time())
     token = bearer(signed(claims(exp=now + 1 - leeway_s)))
     assert authentication.identify(token).expires_at == now + 1
-    refusal(authentication, bearer(signed(claims(exp=now - leeway_s - 1))))
+    rejection(authentication, bearer(signed(claims(exp=now - leeway_s - 1))))
 
 
-def test_a_token_with_an_unknown_critical_header_is_refused() -> None:
+def test_a_token_with_an_unknown_critical_header_is_rejected() -> None:
     token = jwt.encode(claims(), SECRET, headers={"crit": ["x"], "x": 1})
-    assert "critical" in refusal(with_secret(), bearer(token)).message
+    assert "critical" in rejection(with_secret(), bearer(token)).message
 
 
 def test_clocks_may_differ_by_half_a_minute() -> None:
@@ -228,7 +228,7 @@ def test_clocks_may_differ_by_half_a_minute() -> None:
     ],
 )
 def test_a_token_that_does_not_hold_is_never_anonymous(token: str) -> None:
-    refusal(with_secret(), Headers([(b"authorization", b"Bearer " + token.encode())]))
+    rejection(with_secret(), Headers([(b"authorization", b"Bearer " + token.encode())]))
 
 
 @pytest.mark.parametrize("authorization", ["", "Basic eDp5", "Bearer", "Token x"])
@@ -253,7 +253,7 @@ def test_two_authorization_headers_are_a_bad_request() -> None:
 def test_the_longest_token_is_read_and_nothing_of_a_longer_one() -> None:
     token = signed(claims())
     padded = Headers([(b"authorization", b"Bearer " + token.encode() + b" " * 17_000 + b"x")])
-    assert "at most 16384 characters" in refusal(with_secret(), padded).message
+    assert "at most 16384 characters" in rejection(with_secret(), padded).message
     overhead = len(signed(claims(padding="")))
     longest = signed(claims(padding="x" * ((TOKEN_CHARS_MAX - overhead) * 3 // 4 - 3)))
     assert TOKEN_CHARS_MAX - 10 < len(longest) <= TOKEN_CHARS_MAX
@@ -269,7 +269,7 @@ def test_audience_and_issuer_are_checked_where_they_are_set() -> None:
         claims(aud="kith", iss="x"),
         claims(),
     ):
-        refusal(authentication, bearer(signed(wrong)))
+        rejection(authentication, bearer(signed(wrong)))
 
 
 def test_an_audience_is_of_no_interest_where_none_is_set() -> None:
@@ -280,7 +280,7 @@ def test_the_viewer_header_counts_only_where_it_is_allowed() -> None:
     headers = sent({"x-viewer": "42"})
     assert with_secret().identify(headers) == ANONYMOUS
     assert with_secret(allow_x_viewer=True).identify(headers) == Identity(42)
-    refusal(with_secret(allow_x_viewer=True), sent({"x-viewer": "me"}))
+    rejection(with_secret(allow_x_viewer=True), sent({"x-viewer": "me"}))
 
 
 def test_a_token_outranks_the_viewer_header() -> None:
@@ -343,7 +343,7 @@ def test_a_token_is_verified_anew_once_it_has_expired(
 def test_a_token_that_does_not_hold_is_never_remembered(verified: list[str]) -> None:
     authentication, forged = with_secret(), signed(claims(), "another secret of thirty-two bytes!")
     for _ in range(2):
-        refusal(authentication, bearer(forged))
+        rejection(authentication, bearer(forged))
     assert verified == [forged, forged]
 
 

@@ -46,15 +46,15 @@ def saved(folder: Path, *names: str) -> Path:
 
 
 def test_the_page_of_capacity_is_up_to_date() -> None:
-    told = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
-    assert told == page(), "run python -m bench.capacity_page > docs/capacity.md"
+    result = (ROOT / "docs" / "capacity.md").read_text(encoding="utf-8")
+    assert result == page(), "run python -m bench.capacity_page > docs/capacity.md"
 
 
 def test_capacity_asks_for_no_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(capacity, "RESULTS", tmp_path / "results")
-    told = CliRunner().invoke(capacity.app, [])
-    assert told.exit_code == 0
-    assert "machines" in told.output
+    result = CliRunner().invoke(capacity.app, [])
+    assert result.exit_code == 0
+    assert "machines" in result.output
     assert (tmp_path / "results" / "capacity.json").exists()
 
 
@@ -76,7 +76,7 @@ def test_the_file_in_git_is_what_taking_over_writes(tmp_path: Path) -> None:
     assert found["reads"]["cpu_us"].keys() == kept["reads"]["cpu_us"].keys()
 
 
-def test_a_result_that_is_missing_is_told_with_its_command(tmp_path: Path) -> None:
+def test_a_missing_result_is_reported_with_its_command(tmp_path: Path) -> None:
     folder = saved(tmp_path, "reads")
     assert taken([Part.READS], folder).keys() == {"reads"}
     with pytest.raises(Unmeasured, match=r"writes.json is missing: run `python -m bench.writes`"):

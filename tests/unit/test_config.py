@@ -1,4 +1,4 @@
-"""What a process is told from outside: read once, and refused in a sentence where it is wrong."""
+"""The settings of a process: read once, and rejected with a sentence where they are wrong."""
 
 from pathlib import Path
 
@@ -119,7 +119,7 @@ def test_a_wrong_number_stops_the_start_with_its_name(name: str, value: str) -> 
         read_config(NOWHERE, "public", environ={**SERVERS, name: value})
 
 
-def test_memory_is_told_in_milliseconds_and_megabytes() -> None:
+def test_local_cache_settings_are_in_milliseconds_and_megabytes() -> None:
     environ = {**SERVERS, "KITH_HOT_TTL_MS": "0", "KITH_HOT_MB": "3"}
     storage = read_config(NOWHERE, "public", environ=environ).storage
     assert (storage.hot_ttl_ms, storage.hot_bytes_max) == (0, 3_000_000)

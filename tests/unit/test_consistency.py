@@ -91,14 +91,14 @@ def test_each_lane_has_to_come_as_far_as_the_latest_of_its_moments() -> None:
 def test_what_is_no_token_is_named(token: str) -> None:
     with pytest.raises(
         BadToken, match="`atLeastAsFresh` is not a valid consistency token"
-    ) as refused:
+    ) as rejected:
         read_tokens("atLeastAsFresh", [write_token(SOME), token])
-    assert refused.value.argument == "atLeastAsFresh"
-    assert len(str(refused.value)) < 200
+    assert rejected.value.argument == "atLeastAsFresh"
+    assert len(str(rejected.value)) < 200
 
 
 @given(place=st.integers(0, LENGTH - 1), letter=st.sampled_from("ABab019-_"))
-def test_a_bent_token_is_refused(place: int, letter: str) -> None:
+def test_a_bent_token_is_rejected(place: int, letter: str) -> None:
     token = write_token(SOME)
     bent = token[:place] + letter + token[place + 1 :]
     if bent == token:

@@ -67,7 +67,7 @@ def test_the_ends_of_all_ranges_are_positions_too(since: int, user: int) -> None
 
 
 @given(position=positions, kind=kinds, owner=user_ids)
-def test_a_cursor_of_another_list_is_refused(
+def test_a_cursor_of_another_list_is_rejected(
     position: Position, kind: ListKind, owner: UserId
 ) -> None:
     assume((kind, owner) != (ListKind.FOLLOWING, OWNER))
@@ -84,7 +84,7 @@ def test_no_bit_of_a_cursor_can_be_turned(position: Position, where: int, bit: i
 
 
 @pytest.mark.parametrize("version", [0, VERSION + 1, 255])
-def test_a_cursor_of_another_version_is_refused(version: int) -> None:
+def test_a_cursor_of_another_version_is_rejected(version: int) -> None:
     assert read(forged(VERSION, *HERE)) == HERE
     with pytest.raises(BadCursor, match="is not a valid cursor"):
         read(forged(version, *HERE))
@@ -93,7 +93,7 @@ def test_a_cursor_of_another_version_is_refused(version: int) -> None:
 @pytest.mark.parametrize(
     ("since", "user"), [(-1, 7), (MAX_SINCE + 1, 7), (5, 0), (5, -7), (-(2**63), 2**63 - 1)]
 )
-def test_a_position_that_no_edge_can_have_is_refused(since: int, user: int) -> None:
+def test_a_position_that_no_edge_can_have_is_rejected(since: int, user: int) -> None:
     with pytest.raises(BadCursor, match="has an invalid position"):
         read(forged(VERSION, since, user))
 
@@ -105,13 +105,13 @@ def test_no_text_but_a_cursor_is_one(text: str) -> None:
 
 
 @pytest.mark.parametrize("cut", [slice(1, None), slice(None, -1), slice(0, 0)])
-def test_a_part_of_a_cursor_is_refused(cut: slice) -> None:
+def test_a_part_of_a_cursor_is_rejected(cut: slice) -> None:
     with pytest.raises(BadCursor, match="is not a valid cursor"):
         read(written(HERE)[cut])
 
 
 @pytest.mark.parametrize("stranger", [" ", "\n", "=", "!", "é", "\0"])
-def test_characters_that_a_decoder_would_skip_are_refused(stranger: str) -> None:
+def test_characters_that_a_decoder_would_skip_are_rejected(stranger: str) -> None:
     cursor = written(HERE)
     with pytest.raises(BadCursor):
         read(cursor + stranger)

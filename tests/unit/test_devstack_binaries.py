@@ -33,7 +33,9 @@ async def test_without_the_wheel_the_system_is_searched(tmp_path: Path) -> None:
     assert printed == "PATH"
 
 
-async def test_a_machine_without_valkey_is_told_what_to_install(tmp_path: Path) -> None:
+async def test_a_machine_without_valkey_gets_an_error_that_names_the_package(
+    tmp_path: Path,
+) -> None:
     code = "asyncio.run(find_valkey(None))"
     printed = await ask(tmp_path, code, {**os.environ, "PATH": "/nowhere"})
     assert "Kith needs Valkey or Redis 7 or newer and found none." in printed

@@ -71,7 +71,7 @@ def test_a_state_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         pass
 
 
-def test_an_overgrown_log_is_put_aside(state: State) -> None:
+def test_an_overgrown_log_is_rotated(state: State) -> None:
     with state.held():
         log = state.log("postgres")
         os.truncate(os.open(log, os.O_CREAT | os.O_WRONLY), 11 * 1024 * 1024)

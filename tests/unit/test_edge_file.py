@@ -82,7 +82,7 @@ def test_a_good_line_is_taken_as_it_stands(tmp_path: Path, content: bytes, rows:
         (b"\xff\xfe,2,3", "from_user_id is not an integer: '��'"),
     ],
 )
-def test_a_bad_line_is_told_by_its_number_and_reason(
+def test_a_bad_line_is_reported_with_its_number_and_reason(
     tmp_path: Path, line: bytes, reason: str
 ) -> None:
     batch = read(written(tmp_path, HEADER + b"1,2,3\n" + line + b"\n4,5,6\n"))
@@ -93,12 +93,12 @@ def test_a_bad_line_is_told_by_its_number_and_reason(
 @pytest.mark.parametrize(
     "first", [b"to_user_id,from_user_id", b"1;2", b"a,b", b"1", b"1,2,3,4", b"x,2"]
 )
-def test_a_file_with_other_columns_is_refused(tmp_path: Path, first: bytes) -> None:
+def test_a_file_with_other_columns_is_rejected(tmp_path: Path, first: bytes) -> None:
     with pytest.raises(BadInput, match="must begin with from_user_id"):
         EdgeFile(written(tmp_path, first + b"\n1,2\n"))
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is not a file"):
         EdgeFile(tmp_path / "nowhere.csv")
 

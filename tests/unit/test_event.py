@@ -1,4 +1,4 @@
-"""What of an event is told to whom: every kind before and after, every actor, every viewer."""
+"""Which event types a viewer sees: every kind before and after, every actor, every viewer."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -94,7 +94,7 @@ def test_a_hidden_whisper_sounds_like_nothing_to_its_target(
 
 @pytest.mark.parametrize(("before", "after", "actor"), CHANGES)
 @pytest.mark.parametrize("viewer", [SOURCE, TARGET])
-def test_a_change_that_is_seen_is_told(
+def test_a_visible_change_is_an_event(
     before: Kind, after: Kind, actor: UserId, viewer: UserId
 ) -> None:
     sees = [Kind.NONE if viewer == TARGET and k is Kind.BLOCK else k for k in (before, after)]
@@ -129,7 +129,7 @@ def test_of_a_note_nobody_hears_but_who_made_it(
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_a_note_is_told_as_what_it_has_become(kind: Kind) -> None:
+def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
     """Of several changes at once one is told, and never one that was not."""
     tells: dict[EventType, Callable[[Flags, Flags], bool]] = {
         EventType.FOLLOW_CHANGED: lambda was, now: Flags.CLOSE_FOLLOW in was ^ now,
@@ -156,7 +156,7 @@ STATES = list(product(Kind, Kind))
 def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(
     action: str, kind: Kind, back_kind: Kind, whispers: bool
 ) -> None:
-    """Whoever hears something could see it, and whoever could see it hears something."""
+    """A viewer gets an event if and only if they could see the edge."""
     rule, protected = ACTIONS[action]
     before = Before(of_kind(kind), of_kind(back_kind), 1, 5, protected=protected)
     decision = rule(before)

@@ -21,7 +21,7 @@ def test_so_it_is_of_lists(kind: ListKind) -> None:
     assert [parsed(key) for key in keys] == [(kind.name.lower(), user) for user in USERS]
 
 
-def test_stretches_have_a_name_of_their_own_and_their_lease_has_none() -> None:
+def test_range_keys_have_a_name_of_their_own_and_their_leases_have_none() -> None:
     key = beyond(KEYS.entries(ListKind.FOLLOWERS, USERS[1]))
     assert parsed(key) == ("followers:beyond", 42)
     assert parsed(lease(key)) is None

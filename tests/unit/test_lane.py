@@ -15,7 +15,7 @@ def test_a_lane_is_one_of_all(user: UserId) -> None:
 
 
 def test_a_users_lane_is_the_same_in_every_release() -> None:
-    # Rows that wait in an outbox carry their lane: whoever changes this loses their order.
+    # Rows that wait in an outbox carry their lane: a change of this loses their order.
     ids = (1, 2, 3, 1000, 2**32, MAX_USER_ID)
     assert [lane_of(UserId(user)) for user in ids] == [4, 7, 6, 1, 1, 2]
 

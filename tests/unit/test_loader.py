@@ -156,7 +156,7 @@ async def test_a_batch_that_answers_too_little_fails_and_is_not_remembered() -> 
     assert await loader.load_many([1, 2]) == ["1", "2"]
 
 
-async def test_a_batch_runs_in_the_context_of_whoever_asked_first() -> None:
+async def test_a_batch_runs_in_the_context_of_the_first_caller() -> None:
     """A trap that stays open: a batch must read no context variable."""
     seen: list[str] = []
 

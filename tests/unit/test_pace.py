@@ -27,10 +27,10 @@ def test_a_burst_is_allowed_and_then_one_an_interval() -> None:
         decision = rule(before)
         assert decision.outcome is Outcome.FOLLOWED
         before = written(before, decision)
-    refused = rule(before)
-    assert (refused.outcome, refused.steps) == (Outcome.RATE_LIMITED, ())
-    assert refused.relation == STRANGER.relation
-    assert refused.retry_at == NOW // 1000 + 1001  # whole milliseconds, never too early
+    rejected = rule(before)
+    assert (rejected.outcome, rejected.steps) == (Outcome.RATE_LIMITED, ())
+    assert rejected.relation == STRANGER.relation
+    assert rejected.retry_at == NOW // 1000 + 1001  # whole milliseconds, never too early
     assert rule(replace(before, now=NOW + 1_000_000)).outcome is Outcome.FOLLOWED
 
 

@@ -24,7 +24,7 @@ def test_a_key_names_one_receipt() -> None:
     assert keyed_id("a") == keyed_id("a") != keyed_id("b")
 
 
-def test_what_is_asked_for_is_told_apart() -> None:
+def test_different_requests_have_different_digests() -> None:
     said = ["follow", 2, Kind.FOLLOW, "12", ("1", "2"), None, False]
     assert len({digest("x", one) for one in said}) == len(said)
     assert digest("a", "b") != digest("ab") != digest("a, b")

@@ -28,7 +28,7 @@ def test_the_bits_of_kinds_and_flags() -> None:
     )
     assert marks_of(kinds_of(request, request)) == Mark.REQUESTED | Mark.REQUESTED_BY
     assert marks_of(kinds_of(block, Kind.NONE, Flags.MUTED)) == Mark.BLOCKING | Mark.MUTED
-    assert marks_of(kinds_of(Kind.NONE, block)) == Mark(0), "nobody is told who blocks them"
+    assert marks_of(kinds_of(Kind.NONE, block)) == Mark(0), "no user learns who blocks them"
     assert marks_of(kinds_of(whisper, Kind.NONE, Flags.CLOSE_FOLLOW)) == (
         Mark.FOLLOWING | Mark.WHISPERING | Mark.CLOSE_FOLLOW
     )

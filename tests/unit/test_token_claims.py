@@ -32,7 +32,7 @@ def test_a_path_names_a_claim(text: str, names: list[str]) -> None:
     "text",
     ["", "$", "$.", "$..a", "$.a.", "$.a[0]", "$.*", '$["a', '$[""]', "$a", "a.b", "x" * 501],
 )
-def test_what_is_no_path_is_refused_with_what_one_looks_like(text: str) -> None:
+def test_what_is_no_path_is_rejected_with_what_one_looks_like(text: str) -> None:
     with pytest.raises(ValueError, match=r"must have 1 to|must look like|in two ways"):
         parse_claim_path(text)
 
@@ -47,7 +47,7 @@ def test_what_is_no_path_is_refused_with_what_one_looks_like(text: str) -> None:
         ({"scope": "a.b"}, "KITH_JWT_SCOPE_CLAIM is"),
     ],
 )
-def test_a_mapping_that_cannot_be_right_is_refused(changes: dict[str, str], sentence: str) -> None:
+def test_a_mapping_that_cannot_be_right_is_rejected(changes: dict[str, str], sentence: str) -> None:
     with pytest.raises(ValueError, match=sentence):
         ClaimMapping(**changes).check()
 

@@ -36,7 +36,7 @@ THEN = Millis(5_000)
 PLENTY = 1_000
 
 LETTERS = dict(zip("-FWRB", Kind, strict=True))
-REFUSALS = {
+REJECTIONS = {
     "af": Outcome.ALREADY_FOLLOWING,
     "ar": Outcome.ALREADY_REQUESTED,
     "nf": Outcome.NOT_FOLLOWING,
@@ -325,13 +325,13 @@ def test_the_table_of_rules(name: str, kind: Kind, back_kind: Kind, cell: str) -
     rule, outcome, protected, _ = TABLES[name]
     before = Before(edge(kind), edge(back_kind), following=1, now=NOW, protected=protected)
     decision = rule(before)
-    refusal = REFUSALS.get(cell)
-    after = (kind, back_kind) if refusal else (LETTERS[cell[0]], LETTERS[cell[1]])
+    rejection = REJECTIONS.get(cell)
+    after = (kind, back_kind) if rejection else (LETTERS[cell[0]], LETTERS[cell[1]])
     if cell == "FF" and outcome is Outcome.REQUESTED:
         outcome = Outcome.FOLLOWED  # by asking back
-    assert decision.outcome is (refusal or outcome)
+    assert decision.outcome is (rejection or outcome)
     assert (decision.relation.kind, decision.relation.back_kind) == after
-    assert bool(decision.steps) is (refusal is None)
+    assert bool(decision.steps) is (rejection is None)
 
 
 _before = st.builds(
@@ -489,8 +489,8 @@ def test_an_undo_tells_of_a_hidden_whisper_what_it_tells_of_a_full_limit(
     whispering = _turned(_after(whispering, follow(PLENTY, Kind.WHISPER)(whispering)))
     assert whispering.back.kind is Kind.WHISPER
     for now in (whispering, replace(after, back_following=5)):
-        told = undo(PLENTY, taken, whispers=False)(now)
-        assert (told.outcome, told.steps) == (Outcome.CANNOT_UNDO, ())
+        result = undo(PLENTY, taken, whispers=False)(now)
+        assert (result.outcome, result.steps) == (Outcome.CANNOT_UNDO, ())
 
 
 def test_an_undo_after_a_block_is_answered_as_a_follow() -> None:
@@ -592,9 +592,9 @@ def test_a_request_that_needs_no_approval_any_more_is_granted_by_asking_again() 
 @pytest.mark.parametrize(("own", "most"), [(None, 3), (5, 5), (0, 0)])
 def test_the_limit_is_the_last_follow_that_is_allowed(own: int | None, most: int) -> None:
     before = Before(NO_EDGE, NO_EDGE, following=most, now=NOW, following_limit=own)
-    refused = follow(3)(before)
-    assert refused.outcome is Outcome.FOLLOWING_LIMIT_REACHED
-    assert refused.limit == (most, most)
+    rejected = follow(3)(before)
+    assert rejected.outcome is Outcome.FOLLOWING_LIMIT_REACHED
+    assert rejected.limit == (most, most)
     if most:
         assert follow(3)(replace(before, following=most - 1)).steps
 
@@ -602,22 +602,22 @@ def test_the_limit_is_the_last_follow_that_is_allowed(own: int | None, most: int
 def test_who_returns_an_accepted_friendship_is_held_to_the_limit_too() -> None:
     before = Before(NO_EDGE, edge(Kind.REQUEST), following=3, now=NOW, protected=True)
     assert accept_request(3)(before).steps
-    refused = accept_request(3, mutual=True)(before)
-    assert refused.outcome is Outcome.FOLLOWING_LIMIT_REACHED
+    rejected = accept_request(3, mutual=True)(before)
+    assert rejected.outcome is Outcome.FOLLOWING_LIMIT_REACHED
 
 
 def test_blocks_have_a_limit_of_their_own() -> None:
-    refused = block(3)(Before(NO_EDGE, NO_EDGE, 0, NOW, blocks=3))
-    assert (refused.outcome, refused.limit) == (Outcome.BLOCK_LIMIT_REACHED, (3, 3))
+    rejected = block(3)(Before(NO_EDGE, NO_EDGE, 0, NOW, blocks=3))
+    assert (rejected.outcome, rejected.limit) == (Outcome.BLOCK_LIMIT_REACHED, (3, 3))
 
 
 def test_what_there_was_with_an_account_that_is_not_here_looks_as_if_it_had_never_been() -> None:
     for kind, back_kind in product(Kind, Kind):
         gone = Before(edge(kind), edge(back_kind), 1, NOW, present=False)
-        told = Outcome.UNBLOCK_FIRST if kind is Kind.BLOCK else Outcome.NOT_ALLOWED
+        result = Outcome.UNBLOCK_FIRST if kind is Kind.BLOCK else Outcome.NOT_ALLOWED
         for rule in (follow(3), follow(3, Kind.WHISPER)):
             for protected in (True, False):
-                assert rule(replace(gone, protected=protected)).outcome is told
+                assert rule(replace(gone, protected=protected)).outcome is result
         assert update_follow(close_follow=True)(gone).outcome is Outcome.NOT_FOLLOWING
         assert accept_request(3)(gone).outcome is Outcome.NO_REQUEST
 
@@ -681,8 +681,8 @@ def test_an_undo_is_held_to_the_following_limit(ended: Rule) -> None:
     done = ended(before)
     taken = taken_by(before, done)
     full = replace(_after(before, done), following=3)
-    refused = undo(3, taken)(full)
-    assert (refused.outcome, refused.limit) == (Outcome.FOLLOWING_LIMIT_REACHED, (3, 3))
+    rejected = undo(3, taken)(full)
+    assert (rejected.outcome, rejected.limit) == (Outcome.FOLLOWING_LIMIT_REACHED, (3, 3))
     undone = undo(3, taken)(replace(full, following=2))
     assert undone.outcome is Outcome.RESTORED
     assert undone.guards.following_below == 3

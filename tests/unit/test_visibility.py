@@ -154,7 +154,7 @@ def test_a_look_at_the_kinds_tells_whether_anything_is_hidden(
 
 
 @pytest.mark.parametrize(("audience", "viewer"), every(Audience, ViewerRole))
-def test_a_door_is_open_where_the_list_may_be_opened(
+def test_list_access_is_true_where_the_list_may_be_opened(
     audience: Audience, viewer: ViewerRole
 ) -> None:
     privacy = Privacy(following=audience)

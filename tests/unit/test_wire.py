@@ -1,4 +1,4 @@
-"""Commands look the same whoever packs them."""
+"""Both packers encode commands alike."""
 
 import hiredis
 import pytest

@@ -117,7 +117,7 @@ async def test_a_client_comes_back_to_a_server_that_was_started_again(
         await listening.__aexit__(None, None, None)
 
 
-async def test_graphql_sse_is_refused_its_single_connection_mode(
+async def test_graphql_sse_is_rejected_its_single_connection_mode(
     workspace: Path, live: LiveGateway
 ) -> None:
     about = given(live, [7], way="sse-single", viewer="7", query=COUNTS, count=1)

@@ -127,7 +127,7 @@ def test_arguments_that_mean_the_same_are_equal() -> None:
     assert frozen([1, 2]) != frozen([2, 1])
 
 
-async def test_whoever_asks_between_two_ticks_of_the_loader_is_answered_too() -> None:
+async def test_a_load_between_two_ticks_of_the_loader_is_answered_too() -> None:
     gatherings, resolver = Gatherings(), Doubling()
     resolver.may_go.set()
     tasks = []

@@ -11,7 +11,7 @@ from tests.support import misbehaving_schema as odd
 from tests.support.tree_schema import Calls, answer, schema
 
 
-async def test_an_answer_of_too_many_rows_is_refused_while_it_grows() -> None:
+async def test_an_answer_of_too_many_rows_is_rejected_while_it_grows() -> None:
     calls: Calls = []
     query = "{ tree { branches(count: 40) { branches(count: 40) { size } } } }"
     response = await answer(query, EngineSettings(max_rows=100), context=calls)
@@ -20,7 +20,7 @@ async def test_an_answer_of_too_many_rows_is_refused_while_it_grows() -> None:
     assert ("size", 1600) not in calls
 
 
-async def test_an_answer_of_too_many_errors_is_refused() -> None:
+async def test_an_answer_of_too_many_errors_is_rejected() -> None:
     engine = Engine(odd.schema, EngineSettings(max_rows=100))
     for aliases, codes in ((4, [None] * 8), (5, ["COST_LIMIT_EXCEEDED"])):
         fields = " ".join(f"a{n}: endless" for n in range(aliases))
@@ -92,7 +92,7 @@ async def test_a_deadline_that_is_over_leaves_nothing_unawaited(query: str) -> N
     gc.collect()
 
 
-async def test_a_fragment_bomb_is_refused_by_its_written_out_size() -> None:
+async def test_a_fragment_bomb_is_rejected_by_its_written_out_size() -> None:
     layers = [
         f"fragment F{n} on Tree {{ a: branches {{ ...F{n + 1} }} b: branches {{ ...F{n + 1} }} }}"
         for n in range(15)

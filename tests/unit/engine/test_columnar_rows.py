@@ -9,7 +9,7 @@ ROWS: ColumnarRows[tuple[str, int]] = ColumnarRows(["a", "b", "c"], (1, 2, 3))
 LIST = [("a", 1), ("b", 2), ("c", 3)]
 
 
-def test_rows_are_tuples_to_whoever_goes_through_them() -> None:
+def test_rows_are_tuples_to_every_iterator() -> None:
     assert list(ROWS) == LIST
     assert [ROWS[0], ROWS[-1]] == [LIST[0], LIST[-1]]
     assert list(ROWS[1:]) == LIST[1:]
@@ -23,7 +23,7 @@ def test_a_place_is_read_of_rows_however_they_are_kept() -> None:
     assert list(column_of(ROWS, 1)) == list(column_of(LIST, 1)) == [1, 2, 3]
 
 
-def test_columns_of_unlike_lengths_are_refused_where_they_are_put_together() -> None:
+def test_columns_of_unlike_lengths_are_rejected_where_they_are_put_together() -> None:
     with pytest.raises(ValueError, match="equally long"):
         ColumnarRows([1, 2], [1])
 

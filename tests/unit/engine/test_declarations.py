@@ -129,7 +129,7 @@ async def test_a_resolver_may_know_its_items_at_once_or_soon() -> None:
 @pytest.mark.parametrize(
     "field", ["pages(perSheet: 0)", "tooShort", "soonTooShort", "soonTooShort(sold: true)"]
 )
-async def test_failures_are_told_alike(field: str) -> None:
+async def test_failures_are_reported_alike(field: str) -> None:
     query = f'{{ books(titles: ["Emma"]) {{ {field} }} }}'
     expected = await SCHEMA.execute(query)
     result = await Engine(SCHEMA).execute(query=query)

@@ -147,7 +147,7 @@ async def test_who_is_cancelled_waits_no_longer() -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_whoever_waits_beside_the_engine_takes_nobody_along() -> None:
+async def test_a_cancelled_waiter_outside_the_engine_cancels_nobody_else() -> None:
     future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def wait() -> list[int]:

@@ -41,7 +41,7 @@ async def test_any_value_in_place_of_a_row_is_answered_alike(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["error", "stop", "group", "number", "class"])
-async def test_whatever_is_raised_is_told_alike(name: str) -> None:
+async def test_every_exception_is_reported_alike(name: str) -> None:
     await assert_alike(f'{{ raises(of: "{name}") }}')
     await assert_alike(f'{{ raisesLater(of: "{name}") raises(of: "{name}") }}', in_order=False)
 

@@ -83,7 +83,7 @@ async def test_utc_datetimes_are_left_to_orjson() -> None:
     assert plain["data"]["now"] == "2024-05-17T12:00:00.000120+00:00"
 
 
-def test_a_schema_with_extensions_is_refused() -> None:
+def test_a_schema_with_extensions_is_rejected() -> None:
     with pytest.raises(ValueError, match="extensions"):
         Engine(strawberry.Schema(Query, extensions=[lambda: QueryDepthLimiter(3)]))
 

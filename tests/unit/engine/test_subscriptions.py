@@ -118,10 +118,10 @@ async def test_a_source_that_breaks_is_the_last_answer(engine: Engine) -> None:
 
 
 async def test_variables_are_checked_before_anything_is_listened_to(engine: Engine) -> None:
-    (refused,) = await results(
+    (rejected,) = await results(
         engine, "subscription ($n: Int!) { ticks(count: $n) { number } }", n="x"
     )
-    assert refused.stage is Stage.VARIABLES
+    assert rejected.stage is Stage.VARIABLES
 
 
 async def test_an_event_has_a_deadline_and_a_bound_and_the_next_is_answered(engine: Engine) -> None:
@@ -148,7 +148,7 @@ async def test_a_source_that_fails_oddly_is_the_last_answer_too(
     assert [[error.message for error in answer.errors] for answer in answers] == messages
 
 
-async def test_whoever_leaves_closes_the_source(engine: Engine) -> None:
+async def test_a_subscriber_that_leaves_closes_the_source(engine: Engine) -> None:
     closed.clear()
     async with aclosing(subscribed(engine, "subscription { ticks(count: 9) { number } }")) as ticks:
         await anext(ticks)

@@ -1,4 +1,4 @@
-"""Memory of hot users: whoever is asked for often is found; nothing ever outgrows its bounds."""
+"""The local cache of hot users: it finds users who are requested often, and keeps its bounds."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ steps = st.lists(st.tuples(users, st.sampled_from([0.0, 0.0, 0.1, 3.0])), max_si
 
 
 @given(steps, st.integers(1, 5), st.integers(1, 8))
-def test_only_whoever_is_asked_for_often_is_hot(
+def test_only_users_who_are_requested_often_are_hot(
     asked: list[tuple[UserId, float]], often: int, users_max: int
 ) -> None:
     clock = Clock()
@@ -46,7 +46,7 @@ def test_only_whoever_is_asked_for_often_is_hot(
 
 
 @given(steps, st.integers(1, 5), st.integers(1, 30), st.integers(0, 120))
-def test_whoever_is_asked_for_twice_as_often_in_any_window_is_found(
+def test_a_user_who_is_requested_twice_as_often_in_any_window_is_found(
     asked: list[tuple[UserId, float]], often: int, users_max: int, start: int
 ) -> None:
     clock = Clock()
