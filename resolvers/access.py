@@ -148,7 +148,7 @@ _TOTALS: Mapping[ListKind | OwnListKind, Callable[[Counts], int]] = {
     ListKind.FRIENDS: attrgetter("friends"),
     OwnListKind.FOLLOWING: lambda counts: counts.following + counts.whispers,
     OwnListKind.FOLLOWERS: lambda counts: counts.followers + counts.whispered,
-    OwnListKind.CLOSE_FOLLOWS: lambda counts: counts.specials,
+    OwnListKind.CLOSE_FOLLOWS: lambda counts: counts.close_follows,
     OwnListKind.MUTED: lambda counts: counts.mutes,
     OwnListKind.BLOCKED: lambda counts: counts.blocks,
     OwnListKind.OUTGOING_REQUESTS: lambda counts: counts.outgoing_requests,

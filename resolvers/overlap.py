@@ -55,11 +55,12 @@ def opened(overlaps: Sequence[Overlap], window: Window) -> Opened:
 async def known_followers(scope: Scope, owners: Sequence[UserId]) -> list[Overlap]:
     """The followers of each owner whom the viewer follows, publicly or by a whisper.
 
-    Raises:
-        Unauthenticated: the request has no viewer.
+    Without a viewer there are none.
     """
-    viewer = scope.must_have_viewer()
-    return await _overlaps(scope, ListKind.FOLLOWERS, owners, viewer)
+    if scope.viewer is None:
+        accesses = await _accesses(scope, ListKind.FOLLOWERS, owners)
+        return [Overlap(access, ()) for access in accesses]
+    return await _overlaps(scope, ListKind.FOLLOWERS, owners, scope.viewer)
 
 
 async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId) -> list[Overlap]:
@@ -78,12 +79,12 @@ async def filtered_followers(
 ) -> Opened:
     """A window of each owner's followers that match the filter."""
     narrow = chosen.cut(window)
-    if chosen.viewer_follows is None:
+    viewer = scope.viewer
+    if chosen.viewer_follows is None or (viewer is None and not chosen.viewer_follows):
         found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow)
         return found._replace(totals=[None] * len(owners))  # these count the unfiltered lists
-    if chosen.viewer_follows:
+    if chosen.viewer_follows or viewer is None:
         return opened(await known_followers(scope, owners), narrow)
-    viewer = scope.must_have_viewer()
     accesses, (_, counts) = await asyncio.gather(
         _accesses(scope, ListKind.FOLLOWERS, owners), scope.profiles.load(viewer)
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from graph.account import Account
 from graph.affinity import DEFAULT_SCALE, Scale
-from graph.decision import Before
+from graph.decision import PairState
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
 from graph.pace import Pace
@@ -76,9 +76,9 @@ class Limits:
             return account
         return replace(account, privacy=replace(account.privacy, protected=True))
 
-    def before(self, before: Before) -> Before:
+    def applied_to(self, state: PairState) -> PairState:
         """The input of a rule as it applies here."""
-        return replace(before, protected=True) if self.mutual_approval else before
+        return replace(state, protected=True) if self.mutual_approval else state
 
 
 class Arrival(NamedTuple):

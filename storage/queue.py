@@ -135,7 +135,7 @@ class ArqLanes:
                 await self._redis.pipe([enqueue(self._space, lanes)])
             except Unavailable:
                 if not self._failed:  # log once for each outage
-                    log.warning("lanes are not woken; the sweep will find them")
+                    log.warning("cannot enqueue lanes; the sweep will find them")
                 self._failed = True
             else:
                 self._failed = False
@@ -155,7 +155,7 @@ class ArqErasures:
         try:
             await self._redis.pipe([_enqueue(self._space, ERASE, jobs)])
         except Unavailable:
-            log.warning("erasures were not queued; the sweep will find them")
+            log.warning("cannot enqueue erasures; the sweep will find them")
 
 
 def enqueue(space: str, lanes: Iterable[Lane]) -> Command:

@@ -1,4 +1,4 @@
-"""An undo restores what a change removed: for its actor, for a while, and only if nothing is newer."""
+"""An undo restores what a change removed: for its actor, for a while, if nothing is newer."""
 
 import asyncio
 from dataclasses import replace

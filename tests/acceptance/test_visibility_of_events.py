@@ -263,6 +263,6 @@ async def subscribed(socket: Socket, query: str, user: int) -> None:
 
 
 async def counted(socket: Socket) -> tuple[Any, Any]:
-    """The next counts that are told."""
+    """The next counts that are sent."""
     user = (await socket.data())["countsChanged"]
     return user["followerCount"], user["followingCount"]

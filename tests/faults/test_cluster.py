@@ -217,11 +217,11 @@ async def test_a_server_that_is_back_gets_its_updates_among_those_that_wait_for_
         await stores.jobs.drain.lane(lane_of(STAR))
         await back.start()
 
-        async def they_are_told() -> bool:
+        async def caches_are_updated() -> bool:
             await sweep(stores)
             return await stores.jobs.outbox.unsettled(then) == set()
 
-        await until(they_are_told, "they are told")
+        await until(caches_are_updated, "the caches are updated")
         assert await stores.jobs.outbox.unsettled(first) == set(first)
 
 
@@ -335,7 +335,7 @@ async def test_a_client_without_cluster_mode_reads_the_tables(
 async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
     storage_settings: StorageSettings, own_cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As with a single server: reads that can do without it go on, and `/readyz` and the log report it."""
+    """As with a single server: reads go on without it, and `/readyz` and the log report it."""
     for server in own_cluster.servers:
         await server.ask("CONFIG", "SET", "requirepass", "right")
     wrong = own_cluster.url.replace("//", "//:wrong@")

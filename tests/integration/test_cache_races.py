@@ -12,9 +12,10 @@ import pytest
 from graph.account import PrivacyChange
 from graph.account_state import AccountState
 from graph.counts import NO_COUNTS, Counts
-from graph.decision import Decision, Outcome
+from graph.decision import Decision
 from graph.edge import Pair, UserId
 from graph.errors import Unavailable
+from graph.outcome import Outcome
 from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from graph.relation import RelationColumn

@@ -409,7 +409,7 @@ CHANGE = """mutation ($id: ID!) { change: %s(input: { userId: $id }) {
 async def test_a_viewer_sees_own_writes_through_any_gateway_whatever_it_remembers(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
-    """A user who has just written gets the response of a gateway without a local cache, every time."""
+    """After a write, a user gets the response of a gateway without a local cache, every time."""
     remembers = hot(storage_settings)
     async with AsyncExitStack() as stack:
         one, two, plain = [

@@ -34,10 +34,10 @@ class Held:
     """What a server has of a list: its head, and ranges of it."""
 
     head: Page
-    stretches: Sequence[tuple[Window, Page]]
+    ranges: Sequence[tuple[Window, Page]]
 
     def commands(self) -> list[Command]:
-        values = [packing.page_range(window, page) for window, page in self.stretches]
+        values = [packing.page_range(window, page) for window, page in self.ranges]
         return [
             ("DEL", beyond(KEY)),
             ("SET", KEY, packing.page_value(self.head)),
@@ -45,14 +45,14 @@ class Held:
         ]
 
     def can_tell(self, window: Window) -> bool:
-        """Whether the head, or that stretch which begins next to the window, is enough."""
+        """Whether the head, or that range which begins next to the window, is enough."""
         if window.after <= window.before:
             return False  # the wrong way round: nobody need tell that nothing is in there
         entries = self.head.entries
         ends = not self.head.more or (bool(entries) and entries[-1] <= window.before)
         if ends or (not window.backward and len(window.inside(entries)) > window.size):
             return True
-        held = [packing.page_range(asked, page) for asked, page in self.stretches]
+        held = [packing.page_range(asked, page) for asked, page in self.ranges]
         if window.backward:
             # Their old ends come first, and of those that reach to the window's the newest counts.
             near = [s for s in held if s[:1] == b"<" and packing.stretch_in(s)[1] <= window.before]
@@ -102,11 +102,11 @@ async def wire(tmp_path: Path) -> AsyncIterator[MultiplexedWire]:
 @pytest.mark.parametrize("held", [0, 1, 130, 500, 700])
 @pytest.mark.parametrize("ranges", [0, 1, 6])
 async def test_a_cached_window_is_right_and_found(
-    wire: MultiplexedWire, held: int, stretches: int
+    wire: MultiplexedWire, held: int, ranges: int
 ) -> None:
-    chance = Random(f"{held} {stretches}")
+    chance = Random(f"{held} {ranges}")
     whole = entries(700)
-    asked = [drawn(whole, [10, 150, 400], chance) for _ in range(stretches)]
+    asked = [drawn(whole, [10, 150, 400], chance) for _ in range(ranges)]
     known = Held(
         Page(tuple(whole[:held]), more=held < len(whole)), [(w, cut(whole, w)) for w in asked]
     )

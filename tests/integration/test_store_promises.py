@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from graph.counts import NO_COUNTS, Counts
-from graph.decision import Outcome
 from graph.edge import Flags, UserId
 from graph.errors import Unavailable
+from graph.outcome import Outcome
 from graph.page import ListKind, Position, Window
 from graph.relation import FRIENDS, STRANGERS, RelationColumn
 from graph.relation import follows as follows_now
@@ -88,7 +88,7 @@ async def reads(implementation: str, settings: StorageSettings) -> AsyncIterator
 
 
 async def settled(reads: Reads) -> None:
-    """The drain's work, also where the caches cannot be told."""
+    """The drain's work, also where the caches are unavailable."""
     for lane in await reads.stores.jobs.outbox.dirty():
         applied = await reads.stores.jobs.outbox.apply(lane, 1000)
         with contextlib.suppress(Unavailable):

@@ -6,7 +6,7 @@ with message, path, locations and extensions.
 Where resolvers wait, the order is that of arrival, so it is not compared; and when several failures
 make the same parent null, either may be reported (the first to arrive ends the others).
 So errors are grouped by the place that they made null: an error that nulls only its own field must
-be reported by both alike; for a place nulled from below, both must report at least one of its errors.
+be reported by both alike; for a place nulled from below, both must report one of its errors.
 """
 
 from collections import defaultdict

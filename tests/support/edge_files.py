@@ -46,7 +46,7 @@ async def follows_of(settings: StorageSettings) -> list[Edge]:
 
 
 async def drain_reverse(outbox: Outbox) -> None:
-    """Every change reaches the reverse rows and the counts; no cache is told."""
+    """Every change reaches the reverse rows and the counts; no cache is updated."""
     for lane in range(LANES):
         while (applied := await outbox.apply(Lane(lane), 1000)).ids:
             await outbox.acknowledge(Lane(lane), applied.ids)

@@ -117,7 +117,7 @@ def environment(service: str) -> dict[str, str]:
 
 
 def own(file: Path) -> None:
-    """In its container a secret is the reader's own. The readers here are the user who runs this."""
+    """In its container a secret is the reader's own. The reader here is the user who runs this."""
     os.chown(file, os.geteuid(), os.getegid())
 
 

@@ -109,7 +109,7 @@ def _fields(places: Collection[tuple[str, str]]) -> list[GraphQLField]:
 def _leaves(on: GraphQLObjectType) -> str:
     """Everything of a type that has neither arguments nor fields; of a list also what is in it.
 
-    Chosen one by one, hardly any of a relation's dates would be there to be told.
+    Chosen one by one, hardly any relation would have dates.
     """
     leaves = [
         name

@@ -21,7 +21,7 @@ class Unsayable(Exception):
 
 
 class ClosedProxy:
-    """Like a proxy of something that is gone: even its class cannot be told."""
+    """Like a proxy of something that is gone: even its class is unknown."""
 
     @property
     def __class__(self) -> Any:
