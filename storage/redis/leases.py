@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from graph.errors import Unavailable
-from storage.redis.connection import Debt, Redis
+from storage.redis.connection import KeyKind, Redis
 from storage.redis.keys import closing, lease
 from storage.redis.scripts import CALL, CLOSE
 from storage.redis.wire import FORGET, MANY, UNAVAILABLE, Command
@@ -81,8 +81,8 @@ def forget(keys: Iterable[str]) -> list[Command]:
     return [(FORGET, lease(key), key) for key in keys]
 
 
-async def forget_or_owe(
-    redis: Redis, keys: Collection[str], debt: Debt, *, closed_by: str | None = None
+async def forget_or_add_pending(
+    redis: Redis, keys: Collection[str], kind: KeyKind, *, closed_by: str | None = None
 ) -> None:
     """Delete stale values. If a server is unavailable, record pending invalidations instead.
 
@@ -96,7 +96,7 @@ async def forget_or_owe(
             key for key, reply in zip(keys, replies, strict=False) if reply is UNAVAILABLE
         ]
     if unavailable:
-        redis.owe([*unavailable, *map(lease, unavailable)], debt)
+        redis.add_pending([*unavailable, *map(lease, unavailable)], kind)
 
 
 CLOSED_MS = 10_000
@@ -106,7 +106,7 @@ filled."""
 
 @asynccontextmanager
 async def closed_while_written(
-    redis: Redis, keys: Collection[str], debt: Debt
+    redis: Redis, keys: Collection[str], kind: KeyKind
 ) -> AsyncIterator[None]:
     """Keep these keys closed during the block, and delete their values at its end.
 
@@ -118,4 +118,4 @@ async def closed_while_written(
     try:
         yield
     finally:
-        await forget_or_owe(redis, keys, debt, closed_by=by)
+        await forget_or_add_pending(redis, keys, kind, closed_by=by)
