@@ -6,18 +6,14 @@ the caches on the other servers still answer.
 """
 
 import asyncio
-import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
-from typing import Any
 from urllib.parse import urlsplit, urlunsplit
-
-from redis.crc import key_slot
 
 from graph.errors import Unavailable
 from storage.redis.connection import PART, GuardedRedis, KeyKind, PendingInvalidations
 from storage.redis.scripts import CALL
+from storage.redis.slot_map import SEED, SlotMap
 from storage.redis.wire import (
     UNAVAILABLE,
     Command,
@@ -28,10 +24,6 @@ from storage.redis.wire import (
     rejoined,
     singly,
 )
-
-log = logging.getLogger(__name__)
-
-_SEED, _ANY = "the configured address", "any server"
 
 Ask = Callable[[GuardedRedis, Sequence[Command]], Awaitable[list[Reply]]]
 
@@ -49,18 +41,14 @@ class ClusterRedis:
         self._wire_to = wire_to
         self._timeout_s = timeout_s
         self._retry_after_s = retry_after_s
-        self._slot_map: dict[int, str] = {}
-        """The slot map: the address of each slot's server. Empty until it has been read."""
         self._servers: dict[str, GuardedRedis] = {}
         self._seed = wire_to(url)
-        """A connection to the seed, the configured address. It is one of the servers asked for the
-        slot map."""
+        """A connection to the configured address. It is one of the servers asked for the slots."""
+        self._slots = SlotMap(
+            self._url.hostname, self._wires, self._on_new_slots, timeout_s, retry_after_s
+        )
         self._unmapped = PendingInvalidations()
         """Pending invalidations of keys in unmapped slots."""
-        self._refreshing: asyncio.Task[None] | None = None
-        self._next_refresh = 0.0
-        self._silent: set[str] = set()
-        """Servers that did not answer the last request for the slot map."""
         self._closed_round_trips = self._failures = 0
 
     @property
@@ -111,7 +99,7 @@ class ClusterRedis:
             server for server, answer in zip(servers, answers, strict=True) if answer is None
         }
         if len(answered) < len(servers):
-            self._begin_refresh()
+            self._slots.begin_refresh()
         return lambda key: self._server_of(key) in answered
 
     async def ping(self) -> None:
@@ -121,10 +109,7 @@ class ClusterRedis:
             raise self._unavailable() from error
 
     async def close(self) -> None:
-        if self._refreshing is not None:
-            self._refreshing.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._refreshing
+        await self._slots.close()
         await self._seed.close()
         for server in self._servers.values():
             await server.close()
@@ -136,7 +121,7 @@ class ClusterRedis:
         missing."""
         if not commands:
             return []
-        await self._ensure_slot_map()
+        await self._ensure_slots()
         replies = await self._dispatch(singly(commands), self._send_to)
         if is_whole and UNAVAILABLE in replies:
             raise Unavailable(PART)
@@ -167,7 +152,7 @@ class ClusterRedis:
                 replies[turn] = reply
         if has_unmapped:
             self._failures += 1
-            self._begin_refresh()
+            self._slots.begin_refresh()
         return replies
 
     async def _send_to(self, server: GuardedRedis, commands: Sequence[Command]) -> list[Reply]:
@@ -176,10 +161,10 @@ class ClusterRedis:
         try:
             return await server.pipe(commands)
         except Misplaced:
-            await self._refreshed()
+            await self._slots.refreshed()
             return await self._dispatch(commands, self._send_one_by_one)
         except Unavailable:
-            self._begin_refresh()
+            self._slots.begin_refresh()
             raise
 
     async def _send_one_by_one(
@@ -205,71 +190,29 @@ class ClusterRedis:
                 raise
             asking: list[Command] = [("ASKING",)] if rejected.is_moving else []
             host, _, port = rejected.at.rpartition(":")
-            elsewhere = self._server(self._address(host, port))
+            elsewhere = self._server(self._slots.address(host, port))
             *_, reply = await elsewhere.wire.send([*asking, command])
         return reply
 
-    async def _ensure_slot_map(self) -> None:
+    async def _ensure_slots(self) -> None:
         """Return once the slot map is known. Raises Unavailable."""
-        if not self._slot_map:
-            await self._refreshed()
-            if not self._slot_map:
+        if not self._slots.is_known:
+            await self._slots.refreshed()
+            if not self._slots.is_known:
                 raise self._unavailable()
 
-    async def _refreshed(self) -> None:
-        """Wait for a read of the slot map: the current one, a recent one, or a new one."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._timeout_s):
-                await asyncio.shield(self._begin_refresh())
+    def _wires(self) -> dict[str, Wire]:
+        return {SEED: self._seed, **{at: server.wire for at, server in self._servers.items()}}
 
-    def _begin_refresh(self) -> asyncio.Task[None]:
-        if self._refreshing is None or (
-            self._refreshing.done() and time.monotonic() >= self._next_refresh
-        ):
-            self._refreshing = asyncio.create_task(self._refresh())
-        return self._refreshing
-
-    async def _refresh(self) -> None:
-        """Read the slot map from the first server that has one."""
-        try:
-            wires = {at: server.wire for at, server in self._servers.items()}
-            for at, wire in {_SEED: self._seed, **wires}.items():
-                try:
-                    (ranges,) = await wire.send([("CLUSTER", "SLOTS")])
-                    self._silent -= {at, _ANY}
-                    if ranges:  # a replacement that is empty does not know the cluster
-                        return await self._adopt(self._slot_map_in(ranges))
-                except Exception as error:  # another server may answer
-                    self._warn_of(at, error)
-            self._warn_of(_ANY, "no server knows")
-        finally:
-            self._next_refresh = time.monotonic() + self._retry_after_s
-
-    def _warn_of(self, at: str, reason: object) -> None:
-        """Log once for each outage."""
-        if at not in self._silent:
-            log.warning("cannot read the cluster's slots from %s: %s", at, reason)
-        self._silent.add(at)
-
-    def _slot_map_in(self, ranges: Sequence[Sequence[Any]]) -> dict[int, str]:
-        """The slot map in a server's reply to CLUSTER SLOTS."""
-        slot_map: dict[int, str] = {}
-        for first, last, (host, port, *_), *_ in ranges:
-            slot_map |= dict.fromkeys(range(first, last + 1), self._address(host, port))
-        return slot_map
-
-    async def _adopt(self, slot_map: dict[int, str]) -> None:
-        """Adopt a slot map: move pending invalidations to the keys' new servers, and close unused
-        servers."""
-        if slot_map == self._slot_map:
-            return
+    async def _on_new_slots(self) -> None:
+        """Move pending invalidations to the keys' new servers, and close unused servers."""
         pending = [
             self._unmapped.take_all(),
             *(server.take_pending() for server in self._servers.values()),
         ]
-        self._slot_map = slot_map
-        self._silent &= {_SEED, *slot_map.values()}
-        gone = [self._servers.pop(address) for address in self._servers.keys() - slot_map.values()]
+        gone = [
+            self._servers.pop(address) for address in self._servers.keys() - self._slots.addresses
+        ]
         for by_kind in pending:
             for kind, keys in by_kind.items():
                 self.add_pending(keys, kind)
@@ -279,11 +222,11 @@ class ClusterRedis:
             await server.close()
 
     async def _all(self) -> list[GuardedRedis]:
-        await self._ensure_slot_map()
-        return [self._server(address) for address in dict.fromkeys(self._slot_map.values())]
+        await self._ensure_slots()
+        return list(map(self._server, self._slots.addresses))
 
     def _server_of(self, key: str | bytes | int) -> GuardedRedis | None:
-        address = self._slot_map.get(key_slot(key if isinstance(key, bytes) else str(key).encode()))
+        address = self._slots.address_of(key)
         return self._server(address) if address else None
 
     def _server(self, address: str) -> GuardedRedis:
@@ -294,13 +237,6 @@ class ClusterRedis:
                 self._wire_to(url), self._retry_after_s, is_one_of_many=True
             )
         return self._servers[address]
-
-    def _address(self, host: bytes | str | None, port: int | str) -> str:
-        """The address in a server's reply. A server that does not know its host has the seed's."""
-        named = host.decode() if isinstance(host, bytes) else host
-        if named in (None, "", "?"):
-            named = self._url.hostname
-        return f"[{named}]:{port}" if ":" in str(named).strip("[]") else f"{named}:{port}"
 
     def _unavailable(self) -> Unavailable:
         self._failures += 1
