@@ -1,8 +1,8 @@
-"""How many functions one request calls, beside raw: what is compared from commit to commit.
+"""Counts the functions that one request calls, in Kith and in `bench.raw`.
 
 python -m bench.calls [--shape states-1] [--top 30]
 
-No server and no load: both applications are asked in this process, one request at a time.
+Both applications run in this process, and get one request at a time.
 """
 
 import asyncio
@@ -53,9 +53,11 @@ class Counted:
 @app.command()
 def main(
     shape: Annotated[list[str] | None, typer.Option(help="Shapes, by name.")] = None,
-    top: Annotated[int, typer.Option(help="Show so many of Kith's functions a shape.", min=0)] = 0,
+    top: Annotated[
+        int, typer.Option(help="Kith's most called functions to show per shape.", min=0)
+    ] = 0,
     users: Annotated[int, typer.Option(help="Users of the graph.")] = SMALL,
-    state: Annotated[Path, typer.Option(help="The bench's own folder.")] = Path(".kith-bench"),
+    state: Annotated[Path, typer.Option(help="The state folder.")] = Path(".kith-bench"),
 ) -> None:
     """Count the calls of a request."""
     try:
@@ -81,7 +83,7 @@ async def _run(shapes: Sequence[Shape], users: int, state: Path) -> list[Counted
         people = await population(running.database_url, space_of(graph))
         config = _config(running, space_of(graph))
         await caches.fill(config.storage, people)
-        # The loop of a gateway: asyncio's own is in Python, and would be counted.
+        # uvloop, as in a gateway: the calls of asyncio's own loop, in Python, would be counted.
         return await asyncio.to_thread(uvloop.run, _counted(shapes, people, config))
 
 
@@ -133,13 +135,13 @@ async def _applications(config: Config) -> AsyncIterator[dict[str, ASGIApp]]:
 
 
 def _config(running: Services, space: str) -> Config:
-    """Without what depends on the time: who is hot, and how old is what is known of who is gone."""
-    told = {
+    """A configuration without effects of time: no local cache, and absent accounts read once."""
+    environ = {
         "DATABASE_URL": running.database_url,
         "REDIS_URL": running.redis_url,
         "KITH_HOT_TTL_MS": "0",
     }
-    config = read_config(running.folder, space, development=True, environ=told)
+    config = read_config(running.folder, space, development=True, environ=environ)
     return replace(config, storage=replace(config.storage, absent_age_ms=AN_HOUR_MS))
 
 

@@ -1,7 +1,7 @@
-"""How many functions a request calls, counted by the interpreter itself. Knows no server.
+"""Counts the functions that a request calls, with the interpreter's profiling hook.
 
-A coroutine that is resumed counts as called again: so it costs. What is called depends on the code,
-and hardly on how busy the machine is: a request that it holds up gets a timer of its own.
+Resuming a coroutine counts as a call, because it costs as much. The count depends on the code, and
+hardly on the load of the machine: a delayed request starts one more timer.
 """
 
 import sys
@@ -24,12 +24,12 @@ LIBRARIES = ("site-packages/", f"python{sys.version_info.major}.{sys.version_inf
 
 
 class NoAnswer(Exception):
-    """A request was refused, or answered with errors; the text is what was answered."""
+    """A request was rejected or answered with errors. The text is the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls a request, by the functions that are called: ours and other Python, and C."""
+    """Calls per request by function: ours, other Python and C."""
 
     python: Mapping[str, float]
     c: Mapping[str, float]
@@ -43,7 +43,7 @@ class Calls:
         return sum(self.c.values())
 
     def most_called(self, count: int) -> list[tuple[str, float]]:
-        """The functions in Python that are called most, and how often."""
+        """The most called Python functions, with their calls."""
         return sorted(self.python.items(), key=itemgetter(1), reverse=True)[:count]
 
 
@@ -69,7 +69,7 @@ async def send_all(app: ASGIApp, questions: Sequence[Question]) -> None:
 
 
 class _Tally:
-    """A profiler that counts, and leaves this file out."""
+    """A profiler that counts calls, except those of this file."""
 
     def __init__(self) -> None:
         self._python: Counter[CodeType] = Counter()
@@ -101,7 +101,7 @@ async def _ask(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> None:
 
 
 class _Answer:
-    """The server's side of one request: its body goes in, the answer comes out."""
+    """The ASGI callables of one request: they deliver its body and collect the answer."""
 
     def __init__(self, asked: bytes) -> None:
         self._asked: bytes | None = asked
@@ -111,7 +111,7 @@ class _Answer:
     async def receive(self) -> Message:
         body, self._asked = self._asked, None
         if body is None:
-            await Event().wait()  # nobody hangs up
+            await Event().wait()  # the client does not disconnect
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Message) -> None:

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from graph.decision import Outcome
 from graph.edge import Millis
+from graph.outcome import Outcome
 from graph.visibility import OPEN, Audience, Privacy
 
 

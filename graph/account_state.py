@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-from graph.decision import Outcome
 from graph.edge import Millis
+from graph.outcome import Outcome
 
 
 class AccountState(IntEnum):

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple, cast
 
-from graph.edge import FOLLOWS, Edge, Flags, Kind
-
 
 class Counts(NamedTuple):
     """The totals of one user's lists. Only the user may see the ones after `friends`."""
@@ -20,7 +18,7 @@ class Counts(NamedTuple):
     blocks: int = 0
     blocked: int = 0
     """How many users block this user. Never shown."""
-    specials: int = 0
+    close_follows: int = 0
     mutes: int = 0
     absent: "Counts | None" = None
     """How many of each belong to deactivated or deleted accounts. None: none of them."""
@@ -52,32 +50,3 @@ class Limit(NamedTuple):
     def remaining(self) -> int:
         """How many more edges are allowed: 0 also where a limit was lowered below `current`."""
         return max(0, self.limit - self.current)
-
-
-class Tally(NamedTuple):
-    """What one edge adds to its owner's counts."""
-
-    follows: int
-    whispers: int
-    requests: int
-    blocks: int
-    specials: int
-    mutes: int
-
-
-def tally(edge: Edge) -> Tally:
-    """What this edge counts as: each number is 0 or 1."""
-    return Tally(
-        edge.kind is Kind.FOLLOW,
-        edge.kind is Kind.WHISPER,
-        edge.kind is Kind.REQUEST,
-        edge.kind is Kind.BLOCK,
-        edge.kind in FOLLOWS and Flags.CLOSE_FOLLOW in edge.flags,
-        Flags.MUTED in edge.flags,
-    )
-
-
-def counted(former: Edge, edge: Edge) -> Tally:
-    """The change of a user's counts when `former` becomes `edge`: each number is -1, 0 or 1."""
-    pairs = zip(tally(former), tally(edge), strict=True)
-    return Tally(*(after - before for before, after in pairs))

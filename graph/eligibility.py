@@ -2,7 +2,8 @@
 
 from enum import Enum
 
-from graph.decision import Before, Outcome
+from graph.decision import PairState
+from graph.outcome import Outcome
 from graph.transitions import among_active, follow
 
 
@@ -38,6 +39,6 @@ _BY_OUTCOME = {
 }
 
 
-def eligibility(before: Before, limit: int, *, mutual: bool = False) -> Eligibility:
-    """The expected result for the actor of `before`, who may follow `limit` users."""
-    return _BY_OUTCOME[among_active(follow(limit, mutual=mutual))(before).outcome]
+def eligibility(state: PairState, limit: int, *, mutual: bool = False) -> Eligibility:
+    """The expected result for the actor of `state`, who may follow `limit` users."""
+    return _BY_OUTCOME[among_active(follow(limit, mutual=mutual))(state).outcome]

@@ -7,8 +7,9 @@ theoretical arrival time `paced_until`, so no counter has to be reset or expired
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from graph.decision import Before, Decision, Outcome, Rule
+from graph.decision import Decision, PairState, Rule
 from graph.edge import Millis
+from graph.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +57,15 @@ def paced(rule: Rule, pace: Pace, *, noted: bool = False) -> Rule:
     A decision without steps costs nothing, unless `noted` says that it writes a receipt.
     """
 
-    def decide(before: Before) -> Decision:
-        decision = rule(before)
+    def decide(state: PairState) -> Decision:
+        decision = rule(state)
         if not (decision.steps or noted):
             return decision
-        later = retry_at(pace, before.now, before.paced_until)
+        later = retry_at(pace, state.now, state.paced_until)
         if later is not None:
-            return Decision(Outcome.RATE_LIMITED, (), before.edge, before.back, retry_at=later)
-        most = _most(pace, before.now)
-        guards = replace(decision.guards, pace_us=pace.interval_us, paced_most=most)
-        return replace(decision, guards=guards)
+            return Decision(Outcome.RATE_LIMITED, (), state.edge, state.reverse, retry_at=later)
+        most = _most(pace, state.now)
+        conditions = replace(decision.conditions, pace_us=pace.interval_us, paced_most=most)
+        return replace(decision, conditions=conditions)
 
     return decide

@@ -4,18 +4,32 @@ A receipt lets a repeated request return the first result, and an undo restore w
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 from uuid import UUID
 
-from graph.decision import Before, Decision, Outcome
-from graph.edge import UserId
-from graph.transitions import Taken
+from graph.edge import Edge, UserId, Version
+from graph.outcome import Outcome
 
 TOKEN_LENGTH = 22
 """16 bytes in base64, without padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndoRecord:
+    """What an undo needs: the edges before an action, and their versions after it."""
+
+    version: Version
+    reverse_version: Version
+    edge: Edge
+    reverse: Edge
+    protected: bool = False
+    """Whether the other user was protected at that time."""
+    message: str | None = None
+    """The message of the actor's request."""
+    other_message: str | None = None
+    """The message of the other user's request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +37,11 @@ class Receipt:
     """One stored result. The id is unique for its actor."""
 
     id: UUID
-    asked: bytes
-    """A digest of the request."""
+    digest: bytes
+    """Of the request: see `digest_of`."""
     outcome: Outcome
-    taken: Taken | None = None
-    """What an undo can restore, if anything."""
+    undo: UndoRecord | None = None
+    """What an undo restores, if anything."""
     recorded: int = 0
     """The number of recorded interactions."""
 
@@ -41,11 +55,11 @@ class Request(NamedTuple):
 
     actor: UserId
     id: UUID
-    asked: bytes
+    digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredReceipt:
     """A receipt that was read back."""
 
     receipt: Receipt
@@ -54,11 +68,11 @@ class Kept:
     age_us: int
 
 
-class AlreadyNoted(Exception):
+class ReceiptExists(Exception):
     """The actor already has a receipt with this id. Nothing was changed."""
 
 
-class AlreadySpent(Exception):
+class ReceiptConsumed(Exception):
     """The receipt was consumed concurrently. Nothing was changed."""
 
 
@@ -66,22 +80,14 @@ class KeyReused(Exception):
     """The actor has used the key before with another input. Nothing was changed."""
 
 
-Note = Callable[[Before, Decision], Receipt | None]
-"""A pure function that returns the receipt to write with a decision, if any."""
-
-
-def no_receipt(_: Before, __: Decision) -> None:
-    """Write no receipt, as for most changes."""
-
-
 def keyed_id(key: str) -> UUID:
     """The id of the receipt for an idempotency key."""
     return UUID(bytes=sha256(key.encode()).digest()[:16])
 
 
-def digest(*said: object) -> bytes:
+def digest_of(*request: object) -> bytes:
     """A digest of a request. Requests are the same if their digests are equal."""
-    return sha256(repr(said).encode()).digest()[:16]
+    return sha256(repr(request).encode()).digest()[:16]
 
 
 def undo_token(receipt_id: UUID) -> str:

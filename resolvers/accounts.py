@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from graph.account_state import AccountState, AccountStatus
 from graph.edge import UserId
-from graph.receipt import SERVICES, AlreadyNoted
+from graph.receipt import SERVICES, ReceiptExists
 from resolvers import result
-from resolvers.repeats import keyed, result_of_first
+from resolvers.repeats import request_of, result_of_first
 from resolvers.scope import Scope
 
 
@@ -31,12 +31,12 @@ async def change_state(
         Unavailable: PostgreSQL is. The change may or may not be applied; repeating it is safe.
     """
     scope.must_be_service()
-    request = keyed(SERVICES, idempotency_key, "changeState", user, state.name)
+    request = request_of(SERVICES, idempotency_key, "changeState", user, state.name)
     # Always call the store, even for a repeated key: it publishes again what an interrupted first
     # request did not.
     try:
         outcome = await scope.stores.writes.account_states.change(user, state, request)
-    except AlreadyNoted:
+    except ReceiptExists:
         first = await result_of_first(scope, request)
         assert first is not None
         outcome = first.outcome

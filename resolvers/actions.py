@@ -1,14 +1,16 @@
 """The actions of a viewer on another user, with the limits of this gateway."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from uuid import UUID
+from dataclasses import dataclass, replace
+from uuid import UUID, uuid4
 
 from graph import transitions
-from graph.decision import Outcome, Rule
+from graph.decision import Decision, PairState, Rule
 from graph.edge import Kind, Millis, UserId
-from graph.receipt import digest, undo_token
-from graph.transitions import Taken
+from graph.outcome import REJECTIONS, Outcome
+from graph.receipt import Receipt, UndoRecord, digest_of, undo_token
+from graph.undo import undo as undo_rule
+from graph.undo import undo_record
 from resolvers.scope import Limits
 
 UNDO = "undo"
@@ -22,15 +24,31 @@ class Action:
     rule: Rule
     to_self: Outcome
     """The outcome if the target is the actor."""
-    said: tuple[Hashable, ...] = ()
-    """The arguments of the action. Two actions are the same if names and arguments are."""
-    takes: bool = False
+    arguments: tuple[Hashable, ...] = ()
+    """Two actions are the same if their names and arguments are."""
+    can_undo: bool = False
     """Whether an undo can restore what the action ends."""
-    spends: UUID | None = None
+    consumes: UUID | None = None
     """The actor's receipt that an undo consumes."""
 
-    def asked(self, target: UserId) -> bytes:
-        return digest(self.name, target, *self.said)
+    def digest(self, target: UserId) -> bytes:
+        """A digest of the request to apply the action to `target`."""
+        return digest_of(self.name, target, *self.arguments)
+
+    def with_receipt(
+        self, target: UserId, key: UUID | None, state: PairState, decision: Decision
+    ) -> Decision:
+        """The decision with the receipt to write: for changes that can be undone, and for requests
+        with a `key`. A rejection has none, because the same request may succeed later.
+        """
+        record = undo_record(state, decision) if self.can_undo and decision.steps else None
+        consumes = self.consumes if decision.steps else None
+        if decision.outcome in REJECTIONS or not (record or key or consumes):
+            return decision
+        receipt = None
+        if record or key:
+            receipt = Receipt(key or uuid4(), self.digest(target), decision.outcome, record)
+        return replace(decision, receipt=receipt, consumes=consumes)
 
 
 def follow(
@@ -51,7 +69,7 @@ def follow(
 def unfollow(limits: Limits) -> Action:
     """End the follow; if all follows are mutual, both directions."""
     rule = transitions.unfollow(mutual=limits.mutual_approval)
-    return Action("unfollow", rule, Outcome.NOT_FOLLOWING, takes=True)
+    return Action("unfollow", rule, Outcome.NOT_FOLLOWING, can_undo=True)
 
 
 def update_follow(kind: Kind | None, close_follow: bool | None) -> Action:
@@ -65,13 +83,13 @@ def remove_follower(limits: Limits) -> Action:
     rule = transitions.remove_follower(
         whispers=not limits.whispers_hidden, mutual=limits.mutual_approval
     )
-    return Action("removeFollower", rule, Outcome.NOT_FOLLOWED, takes=True)
+    return Action("removeFollower", rule, Outcome.NOT_FOLLOWED, can_undo=True)
 
 
 def block(limits: Limits) -> Action:
     """Block the target and end all follows and requests between the two."""
     rule = transitions.block(limits.blocks_max)
-    return Action("block", rule, Outcome.CANNOT_DO_TO_SELF, takes=True)
+    return Action("block", rule, Outcome.CANNOT_DO_TO_SELF, can_undo=True)
 
 
 def unblock() -> Action:
@@ -99,12 +117,14 @@ def accept_request(limits: Limits) -> Action:
 
 def decline_request() -> Action:
     """Decline a request."""
-    return Action("declineRequest", transitions.decline_request(), Outcome.NO_REQUEST, takes=True)
+    return Action(
+        "declineRequest", transitions.decline_request(), Outcome.NO_REQUEST, can_undo=True
+    )
 
 
 def cancel_request() -> Action:
     """Cancel the actor's own request."""
-    return Action("cancelRequest", transitions.cancel_request(), Outcome.NO_REQUEST, takes=True)
+    return Action("cancelRequest", transitions.cancel_request(), Outcome.NO_REQUEST, can_undo=True)
 
 
 def dismiss() -> Action:
@@ -112,8 +132,8 @@ def dismiss() -> Action:
     return Action("dismiss", transitions.dismiss(), Outcome.CANNOT_DO_TO_SELF)
 
 
-def undo(limits: Limits, receipt_id: UUID, taken: Taken) -> Action:
+def undo(limits: Limits, receipt_id: UUID, record: UndoRecord) -> Action:
     """Restore, once, what the change of a receipt ended."""
-    rule = transitions.undo(limits.following_max, taken, whispers=not limits.whispers_hidden)
+    rule = undo_rule(limits.following_max, record, whispers=not limits.whispers_hidden)
     token = undo_token(receipt_id)
-    return Action(UNDO, rule, Outcome.CANNOT_UNDO, (token,), spends=receipt_id)
+    return Action(UNDO, rule, Outcome.CANNOT_UNDO, (token,), consumes=receipt_id)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from graph.account import Account
-from graph.decision import Before
+from graph.decision import PairState
 from graph.edge import Edge, UserId, Version
 from graph.eligibility import Eligibility, eligibility
 from graph.relation import SELF, STRANGERS, Relation
@@ -21,10 +21,10 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
     viewer = scope.viewer
     if viewer is None:
         return [Eligibility.SIGN_IN] * len(users)
-    viewer_relations, (own, counts), accounts = await asyncio.gather(
-        scope.viewer_relations.load_many(users),
-        scope.profiles.load(viewer),
-        scope.accounts.load_many(users),
+    viewer_relations, ((own, counts),), accounts = await asyncio.gather(
+        scope.viewer_relations.get_many(users),
+        scope.profiles.get_many([viewer]),
+        scope.accounts.get_many(users),
     )
     following = counts.following + counts.whispers + counts.outgoing_requests
 
@@ -32,9 +32,9 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
     def can_follow(kinds: int, privacy: Privacy) -> Eligibility:
         if kinds == SELF.kinds:
             return Eligibility.SELF
-        before = _before(STRANGERS._replace(kinds=kinds), following, own, privacy)
+        state = _state(STRANGERS._replace(kinds=kinds), following, own, privacy)
         limits = scope.limits
-        return eligibility(before, limits.following_max, mutual=limits.mutual_approval)
+        return eligibility(state, limits.following_max, mutual=limits.mutual_approval)
 
     return [
         can_follow(relation.kinds, account.privacy)
@@ -42,12 +42,12 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
     ]
 
 
-def _before(relation: Relation, following: int, own: Account, other: Privacy) -> Before:
+def _state(relation: Relation, following: int, own: Account, other: Privacy) -> PairState:
     """The input of the rule, without versions and dates: the result does not depend on them."""
     unversioned = Version(0)
-    return Before(
+    return PairState(
         edge=Edge(relation.kind, relation.flags, relation.since, unversioned),
-        back=Edge(relation.back_kind, relation.turned.flags, relation.back_since, unversioned),
+        reverse=Edge(relation.back_kind, relation.turned.flags, relation.back_since, unversioned),
         following=following,
         now=0,
         following_limit=own.following_limit,

@@ -4,11 +4,11 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from graph.affinity import Interaction, combined
-from graph.decision import Outcome
 from graph.edge import Pair
+from graph.outcome import Outcome
 from graph.receipt import SERVICES, Receipt
 from resolvers import result
-from resolvers.repeats import keyed, once
+from resolvers.repeats import once, request_of
 from resolvers.scope import Scope
 
 
@@ -40,7 +40,7 @@ async def record_interactions(
         Unavailable: PostgreSQL is. With a key, repeating the request is safe.
     """
     scope.must_be_service()
-    request = keyed(SERVICES, idempotency_key, "recordInteractions", said)
+    request = request_of(SERVICES, idempotency_key, "recordInteractions", said)
     ranks = combined(scope.scale, interactions)
     affinity = scope.stores.writes.affinities
 

@@ -4,27 +4,26 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from graph.consistency import Moment, moment_of
-from graph.decision import REJECTIONS, Before, Decision, Outcome
+from graph.decision import Decision, PairState
 from graph.edge import Pair, UserId
 from graph.errors import KithError
+from graph.outcome import REJECTIONS, Outcome
 from graph.pace import paced
 from graph.receipt import (
-    AlreadyNoted,
-    AlreadySpent,
-    Kept,
     KeyReused,
-    Note,
     Receipt,
-    digest,
+    ReceiptConsumed,
+    ReceiptExists,
+    digest_of,
     keyed_id,
     read_undo_token,
     undo_token,
 )
-from graph.relation import SELF, Relation, column_of
-from graph.transitions import among_active, taken_by
+from graph.relation import SELF, Relation
+from graph.transitions import among_active
 from resolvers import actions, result, visibility
 from resolvers.actions import Action
 from resolvers.scope import Scope
@@ -50,7 +49,7 @@ class Result(result.Result):
     relation: Relation | None = None
     undo_token: str | None = None
     moment: Moment | None = None
-    """The moment of the change, or of finding it already made. None: it was rejected."""
+    """When the change was made, or found to be made already. None: it was rejected."""
 
 
 async def change(
@@ -69,15 +68,15 @@ async def change(
         return Result(action.to_self, target, SELF)
     pair = Pair(actor, target)
     if idempotency_key is None:
-        return await _done(scope, pair, action, uuid4(), keyed=False)
-    receipt_id = keyed_id(idempotency_key)
-    kept = await _kept(scope, actor, [receipt_id])
-    if receipt_id not in kept:
+        return await _write(scope, pair, action, None)
+    key = keyed_id(idempotency_key)
+    stored = await scope.stores.writes.receipts.get_many(actor, [key])
+    if key not in stored:
         try:
-            return await _done(scope, pair, action, receipt_id, keyed=True)
-        except AlreadyNoted:  # two copies of the request run concurrently
-            kept = await _kept(scope, actor, [receipt_id])
-    return await _told_again(scope, pair, kept[receipt_id].receipt, action.asked(target))
+            return await _write(scope, pair, action, key)
+        except ReceiptExists:  # two copies of the request run concurrently
+            stored = await scope.stores.writes.receipts.get_many(actor, [key])
+    return await _repeated(scope, pair, stored[key].receipt, action.digest(target))
 
 
 async def change_many(
@@ -118,10 +117,10 @@ async def _must_be_same(
 ) -> None:
     """Raise KeyReused if the key was used with any other change."""
     ids = {place: keyed_id(_placed(key, place)) for place in changes}
-    kept = await _kept(scope, actor, list(ids.values()))
+    stored = await scope.stores.writes.receipts.get_many(actor, list(ids.values()))
     for place, (target, action) in changes.items():
-        found = kept.get(ids[place])
-        if found is not None and found.receipt.asked != action.asked(target):
+        found = stored.get(ids[place])
+        if found is not None and found.receipt.digest != action.digest(target):
             raise KeyReused
 
 
@@ -134,99 +133,71 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
     """Undo a change of the viewer's. Raises as `change` does."""
     actor = scope.must_have_viewer()
     named = read_undo_token(token)
-    keyed = None if idempotency_key is None else keyed_id(idempotency_key)
-    kept = await _kept(scope, actor, [one for one in (named, keyed) if one is not None])
-    if keyed is not None and (first := kept.get(keyed)) is not None:
-        asked = digest(actions.UNDO, first.other, token)
-        return await _told_again(scope, Pair(actor, first.other), first.receipt, asked)
-    found = kept.get(named) if named else None
-    if named is None or found is None or found.receipt.taken is None:
+    key = None if idempotency_key is None else keyed_id(idempotency_key)
+    stored = await scope.stores.writes.receipts.get_many(
+        actor, [one for one in (named, key) if one is not None]
+    )
+    if key is not None and (first := stored.get(key)) is not None:
+        digest = digest_of(actions.UNDO, first.other, token)
+        return await _repeated(scope, Pair(actor, first.other), first.receipt, digest)
+    found = stored.get(named) if named else None
+    if named is None or found is None or found.receipt.undo is None:
         return Result(Outcome.UNDO_UNKNOWN)
-    if found.age_us > scope.limits.undo_s * 1_000_000:
-        return await _told(scope, Pair(actor, found.other), Outcome.UNDO_EXPIRED)
-    action = actions.undo(scope.limits, named, found.receipt.taken)
     pair = Pair(actor, found.other)
+    if found.age_us > scope.limits.undo_s * 1_000_000:
+        return await _present(scope, pair, Outcome.UNDO_EXPIRED)
+    action = actions.undo(scope.limits, named, found.receipt.undo)
     try:
         result = await change(scope, found.other, action, idempotency_key)
-    except AlreadySpent:
-        result = await _told(scope, pair, Outcome.CANNOT_UNDO)
-    if keyed is None or result.outcome is not Outcome.CANNOT_UNDO:
+    except ReceiptConsumed:
+        result = await _present(scope, pair, Outcome.CANNOT_UNDO)
+    if key is None or result.outcome is not Outcome.CANNOT_UNDO:
         return result
-    first = (await _kept(scope, actor, [keyed])).get(keyed)
+    first = (await scope.stores.writes.receipts.get_many(actor, [key])).get(key)
     if first is None:
         return result
-    return await _told_again(scope, pair, first.receipt, action.asked(found.other))
+    return await _repeated(scope, pair, first.receipt, action.digest(found.other))
 
 
-async def _done(
-    scope: Scope, pair: Pair, action: Action, receipt_id: UUID, *, keyed: bool
-) -> Result:
-    note = _note(action, pair.target, receipt_id, keyed=keyed)
-    rule = paced(among_active(action.rule), scope.limits.pace, noted=keyed)
-    here = scope.limits.before
-    decision = await scope.stores.writes.edges.change(
-        pair,
-        lambda before: rule(here(before)),
-        lambda before, decided: note(here(before), decided),
-        action.spends,
-    )
+async def _write(scope: Scope, pair: Pair, action: Action, key: UUID | None) -> Result:
+    """Decide the action and write the decision, with a receipt under `key` if there is one."""
+    limits = scope.limits
+    rule = paced(among_active(action.rule), limits.pace, noted=key is not None)
+
+    def decide(state: PairState) -> Decision:
+        state = limits.applied_to(state)
+        return action.with_receipt(pair.target, key, state, rule(state))
+
+    decision = await scope.stores.writes.edges.change(pair, decide)
     scope.forget()
+    receipt = decision.receipt
     return Result(
         decision.outcome,
         pair.target,
-        await _seen(scope, pair.target, decision),
-        undo_token(receipt_id) if action.takes and decision.steps else None,
-        _moment(pair, decision),
+        visibility.own_relation(scope, await scope.absent(), pair.target, decision.relation),
+        undo_token(receipt.id) if receipt is not None and receipt.undo is not None else None,
+        _moment(pair, decision.outcome, decision.at),
         limit=decision.limit,
         retry_at=decision.retry_at,
     )
 
 
-async def _told_again(scope: Scope, pair: Pair, first: Receipt, asked: bytes) -> Result:
+async def _repeated(scope: Scope, pair: Pair, first: Receipt, digest: bytes) -> Result:
     """The first result of a repeated request, or IDEMPOTENCY_KEY_REUSED for a different one."""
-    if first.asked != asked:
-        return await _told(scope, pair, Outcome.IDEMPOTENCY_KEY_REUSED)
-    return await _told(scope, pair, first.outcome, undo_token(first.id) if first.taken else None)
+    if first.digest != digest:
+        return await _present(scope, pair, Outcome.IDEMPOTENCY_KEY_REUSED)
+    return await _present(scope, pair, first.outcome, undo_token(first.id) if first.undo else None)
 
 
-async def _told(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = None) -> Result:
+async def _present(scope: Scope, pair: Pair, outcome: Outcome, token: str | None = None) -> Result:
     """A result with a known outcome and the present relation."""
     if pair.source == pair.target:  # the key was used for an action on oneself
         return Result(outcome, pair.target, SELF)
-    now = await scope.stores.writes.edges.change(
-        pair, lambda b: Decision(outcome, (), b.edge, b.back)
-    )
-    return Result(
-        outcome,
-        pair.target,
-        await _seen(scope, pair.target, now),
-        token,
-        moment=_moment(pair, now),
-    )
+    state = await scope.stores.writes.edges.read(pair)
+    relation = visibility.own_relation(scope, await scope.absent(), pair.target, state.relation)
+    moment = _moment(pair, outcome, state.read_at)
+    return Result(outcome, pair.target, relation, token, moment)
 
 
-def _note(action: Action, target: UserId, receipt_id: UUID, *, keyed: bool) -> Note:
-    """Write a receipt for changes that can be undone, and for requests with a key. A rejected
-    change has none, because the same request may succeed later.
-    """
-
-    def note(before: Before, decision: Decision) -> Receipt | None:
-        taken = taken_by(before, decision) if action.takes and decision.steps else None
-        if decision.outcome in REJECTIONS or not (taken or keyed):
-            return None
-        return Receipt(receipt_id, action.asked(target), decision.outcome, taken)
-
-    return note
-
-
-async def _kept(scope: Scope, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
-    return await scope.stores.writes.receipts.of(actor, ids)
-
-
-def _moment(pair: Pair, decision: Decision) -> Moment | None:
-    return None if decision.outcome in REJECTIONS else moment_of(pair, decision.at)
-
-
-async def _seen(scope: Scope, target: UserId, decision: Decision) -> Relation:
-    (seen,) = visibility.own(scope, await scope.absent(), [target], column_of([decision.relation]))
-    return seen
+def _moment(pair: Pair, outcome: Outcome, at: int) -> Moment | None:
+    return None if outcome in REJECTIONS else moment_of(pair, at)

@@ -3,17 +3,17 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from graph.decision import Outcome
 from graph.edge import UserId
-from graph.receipt import AlreadyNoted, Receipt, Request, digest, keyed_id
+from graph.outcome import Outcome
+from graph.receipt import Receipt, ReceiptExists, Request, digest_of, keyed_id
 from resolvers.scope import Scope
 
 T = TypeVar("T")
 
 
-def keyed(actor: UserId, key: str | None, *said: object) -> Request | None:
-    """The request of `actor` with a key, or None without one."""
-    return None if key is None else Request(actor, keyed_id(key), digest(*said))
+def request_of(actor: UserId, key: str | None, *fields: object) -> Request | None:
+    """The request of `actor` with a key, or None without one. `fields`: its name and input."""
+    return None if key is None else Request(actor, keyed_id(key), digest_of(*fields))
 
 
 async def once(
@@ -24,7 +24,7 @@ async def once(
     if first is None:
         try:
             return await save()
-        except AlreadyNoted:  # two copies of the request run concurrently
+        except ReceiptExists:  # two copies of the request run concurrently
             first = await result_of_first(scope, request)
         finally:
             scope.forget()
@@ -36,9 +36,11 @@ async def result_of_first(scope: Scope, request: Request | None) -> Receipt | No
     """The receipt of the same request, or one with IDEMPOTENCY_KEY_REUSED. None: no receipt."""
     if request is None:
         return None
-    kept = (await scope.stores.writes.receipts.of(request.actor, [request.id])).get(request.id)
-    if kept is None:
+    stored = (await scope.stores.writes.receipts.get_many(request.actor, [request.id])).get(
+        request.id
+    )
+    if stored is None:
         return None
-    if kept.receipt.asked == request.asked:
-        return kept.receipt
-    return Receipt(request.id, request.asked, Outcome.IDEMPOTENCY_KEY_REUSED)
+    if stored.receipt.digest == request.digest:
+        return stored.receipt
+    return Receipt(request.id, request.digest, Outcome.IDEMPOTENCY_KEY_REUSED)

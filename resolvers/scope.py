@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from graph.account import Account
 from graph.affinity import DEFAULT_SCALE, Scale
-from graph.decision import Before
+from graph.decision import PairState
 from graph.edge import UserId
 from graph.errors import Forbidden, Unauthenticated
 from graph.pace import Pace
@@ -15,9 +15,9 @@ from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from graph.relation import SELF, Relation
 from graph.suggestion import Suggestion
-from resolvers.facts import ProfileLoader
-from resolvers.loader import Loader
+from resolvers.loader import ColumnLoader
 from resolvers.once import Once
+from resolvers.profiles import ProfileLoader
 from storage.ports import (
     AccountsOf,
     Check,
@@ -76,9 +76,9 @@ class Limits:
             return account
         return replace(account, privacy=replace(account.privacy, protected=True))
 
-    def before(self, before: Before) -> Before:
+    def applied_to(self, state: PairState) -> PairState:
         """The input of a rule as it applies here."""
-        return replace(before, protected=True) if self.mutual_approval else before
+        return replace(state, protected=True) if self.mutual_approval else state
 
 
 class Arrival(NamedTuple):
@@ -104,8 +104,8 @@ class Scope:
 
     # Defaults on the class, because most requests need none of these.
     _profiles: ProfileLoader | None = None
-    _accounts: Loader[UserId, Account] | None = None
-    _viewer_relations: Loader[UserId, Relation] | None = None
+    _accounts: ColumnLoader[UserId, Account] | None = None
+    _viewer_relations: ColumnLoader[UserId, Relation] | None = None
     _candidates: Once[Candidates] | None = None
     _suggestion_total: Once[int] | None = None
     since: int | None = None
@@ -153,7 +153,7 @@ class Scope:
     def profiled_pages(
         self, kind: ListKind, owners: Sequence[UserId], window: Window, users: Sequence[UserId]
     ) -> Awaitable[ProfiledPages]:
-        """Read pages as their owners see them together with profiles, for `profiles.bring`."""
+        """Read pages as their owners see them together with profiles, for `profiles.load_with`."""
         read = self.stores.reads.reader.read(
             self.viewer,
             PagesOf(kind, owners, window),
@@ -163,19 +163,19 @@ class Scope:
         return _as_profiles_hold(self.limits, read) if self.limits.mutual_approval else read
 
     @property
-    def accounts(self) -> Loader[UserId, Account]:
+    def accounts(self) -> ColumnLoader[UserId, Account]:
         """The settings of users, for fields that do not need the totals."""
         if self._accounts is None:
-            self._accounts = Loader(
+            self._accounts = ColumnLoader(
                 partial(_read_accounts, self.stores.reads.reader, self.limits, self.consistency)
             )
         return self._accounts
 
     @property
-    def viewer_relations(self) -> Loader[UserId, Relation]:
+    def viewer_relations(self) -> ColumnLoader[UserId, Relation]:
         """The viewer's full relations to others: for rules only, never to be shown unfiltered."""
         if self._viewer_relations is None:
-            self._viewer_relations = Loader(
+            self._viewer_relations = ColumnLoader(
                 partial(
                     _read_viewer_relations,
                     self.stores.reads.reader,

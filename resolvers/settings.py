@@ -7,7 +7,7 @@ from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
 from graph.receipt import SERVICES, Receipt, Request
 from resolvers import result
-from resolvers.repeats import keyed, once
+from resolvers.repeats import once, request_of
 from resolvers.scope import Scope
 from storage.ports import AccountsOf
 
@@ -31,7 +31,7 @@ async def change_privacy(
         Unavailable: PostgreSQL is. The change may or may not be applied; repeating it is safe.
     """
     viewer = scope.must_have_viewer()
-    request = keyed(viewer, idempotency_key, "updateRelationshipSettings", change)
+    request = request_of(viewer, idempotency_key, "updateRelationshipSettings", change)
     pace = scope.limits.pace
     accounts = scope.stores.writes.accounts
     return await _once(
@@ -51,7 +51,7 @@ async def set_following_limit(
         Unavailable: PostgreSQL is, as above.
     """
     scope.must_be_service()
-    request = keyed(SERVICES, idempotency_key, "setFollowingLimit", user, limit)
+    request = request_of(SERVICES, idempotency_key, "setFollowingLimit", user, limit)
     accounts = scope.stores.writes.accounts
     return await _once(
         scope, user, request, lambda: accounts.set_following_limit(user, limit, request)

@@ -45,30 +45,28 @@ def own(
     scope: Scope, absent: Set[UserId], others: Sequence[UserId], relations: RelationColumn
 ) -> RelationColumn:
     """The viewer's relations to others, as far as the viewer may see them."""
-    if absent and not absent.isdisjoint(others):
-        relations = _without_absent(absent, others, relations)
-    whispers = not scope.limits.whispers_hidden
-    hiding = HIDING[whispers]
-    if hiding.isdisjoint(filter(None, relations.kinds)):  # most users are strangers: kinds 0
+    hiding = HIDING[not scope.limits.whispers_hidden]
+    has_absent = bool(absent) and not absent.isdisjoint(others)
+    # Most users are strangers, whose kinds are 0.
+    if not has_absent and hiding.isdisjoint(filter(None, relations.kinds)):
         return relations  # the usual case
     return column_of(
         [
-            seen_by_first(relation, whispers=whispers) if relation.kinds in hiding else relation
-            for relation in relations
-        ]
-    )
-
-
-def _without_absent(
-    absent: Set[UserId], others: Sequence[UserId], relations: RelationColumn
-) -> RelationColumn:
-    """Reduce relations to absent users to the viewer's own flags and blocks. `SELF` stays."""
-    return column_of(
-        [
-            seen_of_absent(relation) if other in absent and relation is not SELF else relation
+            own_relation(scope, absent, other, relation)
             for other, relation in zip(others, relations, strict=True)
         ]
     )
+
+
+def own_relation(scope: Scope, absent: Set[UserId], other: UserId, relation: Relation) -> Relation:
+    """The viewer's relation to `other`, as far as the viewer may see it. Of a relation to an absent
+    user, only the viewer's own flags and blocks are left. `SELF` stays."""
+    if other in absent and relation is not SELF:
+        relation = seen_of_absent(relation)
+    whispers = not scope.limits.whispers_hidden
+    if relation.kinds in HIDING[whispers]:
+        return seen_by_first(relation, whispers=whispers)
+    return relation
 
 
 async def list_access_of(
@@ -78,7 +76,7 @@ async def list_access_of(
     if not users:
         return {}
     accounts, viewer_roles = await asyncio.gather(
-        scope.accounts.load_many(users), viewer_roles_to(scope, users)
+        scope.accounts.get_many(users), viewer_roles_to(scope, users)
     )
     return {
         user: list_access(account.privacy, viewer)
@@ -92,7 +90,7 @@ async def viewer_roles_to(scope: Scope, users: Sequence[UserId]) -> list[ViewerR
         return [ViewerRole.SERVICE] * len(users)
     if scope.viewer is None:
         return [ViewerRole.STRANGER] * len(users)
-    viewer_relations = await scope.viewer_relations.load_many(users)
+    viewer_relations = await scope.viewer_relations.get_many(users)
     return [
         ViewerRole.OWNER if relation is SELF else viewer_role_of(relation.kinds)
         for relation in viewer_relations

@@ -4,18 +4,16 @@ If an update is lost here, the sweep and the drain repeat it.
 """
 
 from collections.abc import Mapping
-from uuid import UUID
 
-from graph.decision import Decision, Rule
+from graph.decision import Decision, PairState, Rule
 from graph.edge import Kind, Pair, Version
 from graph.errors import Stale, Unavailable
 from graph.lane import Lane, lane_of
-from graph.receipt import Note, no_receipt
 from storage.catch_up import CatchUp
 from storage.ports import Caches, Edges, Lanes
 from storage.shielded_tasks import ShieldedTasks
 
-HELP_MAX_S = 1.0
+DRAIN_S_MAX = 1.0
 """How long a response waits until the other user's edge, or a block, is applied."""
 
 
@@ -39,38 +37,38 @@ class AnnouncedEdges:
         self._shielded = shielded
         self._catch_up = catch_up
 
-    async def change(
-        self, pair: Pair, decide: Rule, note: Note = no_receipt, spending: UUID | None = None
-    ) -> Decision:
-        return await self._shielded.run(self._change(pair, decide, note, spending))
+    async def read(self, pair: Pair) -> PairState:
+        return await self._inner.read(pair)
 
-    async def _change(
-        self, pair: Pair, decide: Rule, note: Note, spending: UUID | None
-    ) -> Decision:
-        decision = await self._inner.change(pair, decide, note, spending)
+    async def change(self, pair: Pair, rule: Rule) -> Decision:
+        return await self._shielded.run(self._change(pair, rule))
+
+    async def _change(self, pair: Pair, rule: Rule) -> Decision:
+        decision = await self._inner.change(pair, rule)
         if decision.steps:
             await self._caches.written(pair, decision)
-            await self._carry_on(pair, decision)
+            await self._apply(pair, decision)
         return decision
 
-    async def _carry_on(self, pair: Pair, decision: Decision) -> None:
+    async def _apply(self, pair: Pair, decision: Decision) -> None:
+        """Wake the lanes of the steps, or drain them before the response: if the other user's edge
+        has changed, so that the actor's lists show it, and for a block, so that it applies to the
+        blocked user."""
         urgent: dict[Lane, Version] = {}
         for step in decision.steps:
-            lane = lane_of(pair.source if step.turned else pair.target)
-            if step.turned or step.edge.kind is Kind.BLOCK:
+            lane = lane_of(pair.source if step.is_reverse else pair.target)
+            if step.is_reverse or step.edge.kind is Kind.BLOCK:
                 urgent[lane] = step.edge.version
             else:
                 self._lanes.wake([lane])
-        if urgent and not await self._brought(urgent):
+        if urgent and not await self._drain(urgent):
             self._lanes.wake(urgent)
 
-    async def _brought(self, urgent: Mapping[Lane, int]) -> bool:
-        """Drain these lanes before the response, so that the actor's lists show the change of the
-        other user's edge, and a block applies to the blocked user. Returns whether all changes were
-        applied."""
+    async def _drain(self, urgent: Mapping[Lane, int]) -> bool:
+        """Drain these lanes. Returns whether all changes were applied."""
         if self._catch_up is None:
             return False
         try:
-            return await self._catch_up.bring(urgent, HELP_MAX_S)
+            return await self._catch_up.bring(urgent, DRAIN_S_MAX)
         except (Unavailable, Stale):
             return False

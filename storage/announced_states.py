@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import Mapping, Sequence
 
 from graph.account_state import AccountState, AccountStatus
-from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import Unavailable
+from graph.outcome import Outcome
 from graph.receipt import Request
 from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.connection import Debt, Redis

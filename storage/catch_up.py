@@ -22,8 +22,10 @@ PAUSE_S = 0.01
 RETRY_AFTER_MS = 1000
 """Suggested retry delay: the sweep looks at every lane within this time."""
 
-waited = Counter("kith_readers_waited", "Answers that had to wait for what their tokens are of.")
-stale = Counter("kith_readers_stale", "Those of them that waited in vain.")
+waited = Counter(
+    "kith_readers_waited", "Requests that waited for the changes of their consistency token."
+)
+stale = Counter("kith_readers_stale", "Requests that failed with STALE after the wait.")
 
 
 @dataclass(frozen=True, slots=True)

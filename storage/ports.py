@@ -13,14 +13,15 @@ from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
 from graph.account_state import AccountState, AccountStatus
-from graph.decision import Decision, Outcome, Rule
+from graph.decision import Decision, PairState, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.event import Event
 from graph.lane import ALL_LANES, Lane
+from graph.outcome import Outcome
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
 from graph.profile import Profile
-from graph.receipt import Kept, Note, Request, no_receipt
+from graph.receipt import Request, StoredReceipt
 from graph.relation import RelationColumn
 
 
@@ -73,18 +74,17 @@ class EdgeChange:
 class Edges(Protocol):
     """The authoritative store of edges. All changes go through it."""
 
-    async def change(
-        self, pair: Pair, decide: Rule, note: Note = no_receipt, spending: UUID | None = None
-    ) -> Decision:
-        """Call `decide` with both users' edges, and write its decision durably.
+    async def read(self, pair: Pair) -> PairState:
+        """The state of two users that a rule would decide from."""
+        ...
 
-        If the edges have changed before the write, it calls `decide` again with the new ones. The
-        decision's steps, the receipt that `note` returns, and the consumption of the actor's
-        receipt `spending` are written in one transaction.
+    async def change(self, pair: Pair, rule: Rule) -> Decision:
+        """Decide with the rule, and write the decision durably, in one transaction. If an edge has
+        changed before the write, decide again.
 
         Raises:
-            AlreadyNoted: the actor has a receipt with that id; nothing was written.
-            AlreadySpent: the receipt `spending` is consumed or deleted; nothing was written.
+            ReceiptExists: the decision's receipt exists; nothing was written.
+            ReceiptConsumed: the receipt to consume is consumed or deleted; nothing was written.
         """
         ...
 
@@ -92,7 +92,7 @@ class Edges(Protocol):
 class Receipts(Protocol):
     """Receipts: the results of users' requests, kept for a limited time."""
 
-    async def of(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
+    async def get_many(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, StoredReceipt]:
         """The actor's receipts with these ids, without those that do not exist."""
         ...
 
@@ -248,7 +248,7 @@ class Accounts(Protocol):
     """Changes of account settings. A change is visible to all readers when it returns.
 
     If `request` is given, its receipt is written in the transaction of the change. Both setters
-    raise AlreadyNoted if the receipt exists; nothing is written then.
+    raise ReceiptExists if the receipt exists; nothing is written then.
     """
 
     async def set_privacy(
@@ -305,7 +305,7 @@ class AccountStates(Protocol):
         """Set the state, durably, unless it is set already or the account is deleted.
 
         Raises:
-            AlreadyNoted: the request has a receipt; nothing was written.
+            ReceiptExists: the request has a receipt; nothing was written.
         """
         ...
 
@@ -418,7 +418,7 @@ class Affinities(Protocol):
         number that `count` computes from the recorded pairs; this number is returned.
 
         Raises:
-            AlreadyNoted: the receipt exists; nothing was added.
+            ReceiptExists: the receipt exists; nothing was added.
         """
         ...
 

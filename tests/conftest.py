@@ -1,28 +1,23 @@
-"""One run, one PostgreSQL, one Valkey; a database of its own for every test."""
+"""Servers that the first test starts which needs them, and what most tests begin with."""
 
 import asyncio
-import itertools
-import os
 import shutil
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, settings
-from redis.asyncio import Redis
 
 from devstack.state import State
-from storage.postgres.migrate import migrate
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from tests.support.databases import Caches, Databases
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.live_gateway import LiveGateway, live_gateway
-from tests.support.servers import Servers
+from tests.support.servers import Servers, servers_process
 from tests.support.valkey_cluster import Cluster, running_cluster
 
 # A shell starts background commands with SIGINT ignored. Processes that tests start, and stop by
@@ -38,57 +33,38 @@ settings.register_profile(
 settings.register_profile("long", parent=settings.get_profile("suite"), max_examples=4_000)
 settings.load_profile("suite")
 
-_servers = Servers()
-_numbers = itertools.count()
 
-POSTGRES = "KITH_TESTS_POSTGRES"
-REDIS = "KITH_TESTS_REDIS"
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Workers of xdist inherit the environment of the process that starts them."""
-    if not hasattr(config, "workerinput") and not config.option.collectonly:
-        _servers.start()
-        os.environ[POSTGRES], os.environ[REDIS] = _servers.database_url, _servers.redis_url
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    if not hasattr(config, "workerinput"):
-        _servers.stop()
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """PostgreSQL and Valkey of this process, started by the first test that needs them."""
+    with servers_process() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
-def worker_number(worker_id: str) -> int:
-    return int(worker_id.removeprefix("gw")) if worker_id.startswith("gw") else 0
+def databases(servers: Servers) -> Iterator[Databases]:
+    databases = Databases(servers.database_url)
+    yield databases
+    databases.close()
+
+
+@pytest.fixture
+def database_url(databases: Databases) -> Iterator[str]:
+    """A migrated database without rows."""
+    with databases.empty() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
-def template(worker_number: int) -> Iterator[str]:
-    """The name of a migrated database, which every test gets a copy of."""
-    name = f"kith_template_{os.getpid()}"
-    asyncio.run(_in_server(f'CREATE DATABASE "{name}"'))
-    asyncio.run(migrate(_database(name), "public", partitions=4))  # fewer files to copy
-    yield name
-    asyncio.run(_in_server(f'DROP DATABASE "{name}"'))
+def caches(servers: Servers) -> Caches:
+    return Caches(servers.redis_url)
 
 
 @pytest.fixture
-def database_url(template: str) -> Iterator[str]:
-    """A fresh migrated database."""
-    name = f"kith_test_{os.getpid()}_{next(_numbers)}"
-    asyncio.run(_in_server(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'))
-    yield _database(name)
-    asyncio.run(_in_server(f'DROP DATABASE "{name}" WITH (FORCE)'))
-
-
-@pytest.fixture
-def redis_url(worker_number: int) -> Iterator[str]:
-    """An empty database of the server, of this worker alone."""
-    url = urlsplit(os.environ[REDIS])
-    own = urlunsplit(url._replace(query=f"db={worker_number}"))
-    asyncio.run(_flush(own))
-    yield own
-    asyncio.run(_flush(own))
+def redis_url(caches: Caches) -> Iterator[str]:
+    """An empty database of Valkey."""
+    with caches.empty() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
@@ -157,20 +133,3 @@ def state() -> Iterator[State]:
     yield state
     state.erase()
     shutil.rmtree(parent)
-
-
-def _database(name: str) -> str:
-    return urlunsplit(urlsplit(os.environ[POSTGRES])._replace(path=f"/{name}"))
-
-
-async def _in_server(statement: str) -> None:
-    connection = await asyncpg.connect(os.environ[POSTGRES])
-    try:
-        await connection.execute(statement)
-    finally:
-        await connection.close()
-
-
-async def _flush(url: str) -> None:
-    async with Redis.from_url(url) as redis:
-        await redis.flushdb()

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.account_state import HERE, AccountState, AccountStatus, Deletion, state_outcome
-from graph.decision import CHANGES, REJECTIONS, Outcome
 from graph.edge import Millis, UserId
+from graph.outcome import CHANGES, REJECTIONS, Outcome
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import lock_account

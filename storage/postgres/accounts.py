@@ -6,8 +6,8 @@ from functools import partial
 
 from graph.account import DEFAULT, Account, PrivacyChange, Saved
 from graph.account_state import AccountState
-from graph.decision import Outcome
 from graph.edge import Millis, UserId
+from graph.outcome import Outcome
 from graph.pace import Pace, retry_at
 from graph.receipt import Request
 from storage.postgres import sql

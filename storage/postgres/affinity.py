@@ -7,8 +7,8 @@ closeness read them. Such a read is one short range of the requesting user's own
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 
-from graph.decision import Outcome
 from graph.edge import Pair, UserId
+from graph.outcome import Outcome
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.pool import Connection, Postgres
@@ -58,7 +58,7 @@ class PostgresAffinity:
         returned.
 
         Raises:
-            AlreadyNoted: the receipt exists; nothing was added.
+            ReceiptExists: the receipt exists; nothing was added.
         """
         async with self._postgres.connection() as connection, connection.transaction():
             recorded = count(await _recorded(connection, ranks))

@@ -84,7 +84,7 @@ class Numbers(NamedTuple):
     incoming_requests: int
     blocks: int
     blocked: int
-    specials: int
+    close_follows: int
     mutes: int
     absent_followers: int
     absent_whispered: int

@@ -105,7 +105,7 @@ _OF_NUMBERS = {
     "incoming_requests": DriftKind.INCOMING_REQUEST_COUNT,
     "blocks": DriftKind.BLOCK_COUNT,
     "blocked": DriftKind.BLOCKED_COUNT,
-    "specials": DriftKind.CLOSE_FOLLOW_COUNT,
+    "close_follows": DriftKind.CLOSE_FOLLOW_COUNT,
     "mutes": DriftKind.MUTE_COUNT,
     "absent_followers": DriftKind.ABSENT_COUNT,
     "absent_whispered": DriftKind.ABSENT_COUNT,

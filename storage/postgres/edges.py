@@ -1,23 +1,19 @@
 """Changes edges in PostgreSQL by compare-and-set, on the shards of both users."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
-from uuid import UUID
 
 import asyncpg
+import orjson
 
-from graph.counts import counted
-from graph.decision import Before, Decision, Rule, Step
+from graph.decision import Decision, PairState, Rule, Step
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
 from graph.errors import Overloaded
 from graph.lane import lane_of
-from graph.receipt import AlreadyNoted, AlreadySpent, Note, Receipt, no_receipt
-from storage.postgres import locks, sql
-from storage.postgres.outbox import packed_former
-from storage.postgres.pool import PART, Connection, Postgres, Record
-from storage.postgres.receipts import receipt_columns
+from graph.receipt import ReceiptConsumed, ReceiptExists
+from storage.postgres import sql
+from storage.postgres.pool import PART, Connection, Postgres
+from storage.postgres.receipts import receipt_parameter
 
 TRIES = 20
 """How often a change is decided anew because another writer has changed the same pair first.
@@ -29,10 +25,8 @@ either succeeds or finds nothing left to do.
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    read_for_change: str
-    write_steps: str
-    write_with_receipt: str
-    write_and_spend: str
+    read_pair: str
+    write_decision: str
 
 
 _SQL = sql.load(_Statements, "edges")
@@ -48,120 +42,119 @@ class PostgresEdges:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def change(
-        self, pair: Pair, decide: Rule, note: Note = no_receipt, spending: UUID | None = None
-    ) -> Decision:
+    async def read(self, pair: Pair) -> PairState:
+        async with self._postgres.connection() as connection:
+            return await _read(connection, pair)
+
+    async def change(self, pair: Pair, rule: Rule) -> Decision:
         async with self._postgres.connection() as connection:
             for _ in range(TRIES):
                 began = time.monotonic()
-                before = await _before(connection, pair)
-                decision = decide(before)
-                receipt = note(before, decision)
-                if not (decision.steps or receipt):
-                    return _found(before, decision)
-                spent = spending if decision.steps else None
-                if await _written(connection, pair, before, decision, receipt, spent):
-                    return _made(before, decision, time.monotonic() - began)
+                state = await _read(connection, pair)
+                decision = rule(state)
+                if not (decision.steps or decision.receipt):
+                    return replace(decision, at=state.read_at)
+                if await _write(connection, pair, state, decision):
+                    took_us = int((time.monotonic() - began) * 1_000_000)
+                    return replace(decision, at=_committed_by(state, decision, took_us))
         raise Overloaded(PART, "Too many concurrent changes of the same users. Try again later.")
 
 
-async def _before(connection: Connection, pair: Pair) -> Before:
-    row = await connection.row(_SQL.read_for_change, *pair)
+def _committed_by(state: PairState, decision: Decision, took_us: int) -> int:
+    """An upper bound of the commit's time by the database's clock, in microseconds."""
+    return max([state.now + 1 + took_us, *(step.edge.version for step in decision.steps)])
+
+
+async def _read(connection: Connection, pair: Pair) -> PairState:
+    row = await connection.row(_SQL.read_pair, *pair)
     assert row is not None
-    return Before(
-        edge=_edge(row, ""),
-        back=_edge(row, "back_"),
+    return PairState(
+        edge=_edge(row["kind"], row["flags"], row["since"], row["version"]),
+        reverse=_edge(
+            row["reverse_kind"], row["reverse_flags"], row["reverse_since"], row["reverse_version"]
+        ),
         following=row["following"],
         now=row["now"],
         blocks=row["blocks"],
         following_limit=row["following_limit"],
-        back_following=row["back_following"],
-        back_following_limit=row["back_following_limit"],
+        other_following=row["other_following"],
+        other_following_limit=row["other_following_limit"],
         protected=row["protected"],
         present=row["present"],
         active=row["active"],
         deleted=row["deleted"],
         muted_until=row["muted_until"],
         message=row["message"],
-        back_message=row["back_message"],
+        other_message=row["other_message"],
         paced_until=row["paced_until"],
     )
 
 
-def _found(before: Before, decision: Decision) -> Decision:
-    # The statement has read rows that were written before its clock; the maximum covers a clock
-    # that was set back.
-    return replace(decision, at=max(before.now, decision.edge.version))
+def _edge(kind: int | None, flags: int, since: Millis, version: Version) -> Edge:
+    return NO_EDGE if kind is None else Edge(Kind(kind), Flags(flags), since, version)
 
 
-def _made(before: Before, decision: Decision, took_s: float) -> Decision:
-    """The decision, with an upper bound of its commit time in `at`, derived from the database's
-    clock."""
-    by_then = before.now + 1 + int(took_s * 1_000_000)
-    return replace(decision, at=max([by_then, *(step.edge.version for step in decision.steps)]))
+async def _write(connection: Connection, pair: Pair, state: PairState, decision: Decision) -> bool:
+    """Write the decision if it still holds. Returns whether it did.
 
-
-def _edge(row: Record, prefix: str) -> Edge:
-    if row[prefix + "kind"] is None:
-        return NO_EDGE
-    return Edge(
-        Kind(row[prefix + "kind"]),
-        Flags(row[prefix + "flags"]),
-        Millis(row[prefix + "since"]),
-        Version(row[prefix + "version"]),
-    )
-
-
-async def _written(
-    connection: Connection,
-    pair: Pair,
-    before: Before,
-    decision: Decision,
-    receipt: Receipt | None,
-    spent: UUID | None,
-) -> bool:
-    guards = decision.guards
-    steps = (_columns(pair, step) for step in decision.steps)
-    arguments = (
-        locks.PAIR,
-        locks.pair_key(pair),
-        *pair,
-        before.edge.version,
-        before.back.version,
-        guards.following_below,
-        guards.blocks_below,
-        guards.pace_us,
-        guards.paced_most,
-        before.now,
-        *(map(list, zip(*steps, strict=True)) if decision.steps else _NO_STEPS),
-        any(step.begins for step in decision.steps),
-    )
-    if receipt is None and spent is None:
-        row = await connection.row(_SQL.write_steps, *arguments)
-    else:
-        statement, more = _SQL.write_with_receipt, tuple(receipt_columns(receipt))
-        if spent is not None:
-            statement, more = _SQL.write_and_spend, (*more, spent)
-        try:
-            row = await connection.row(statement, *arguments, *more)
-        except asyncpg.UniqueViolationError:
-            raise AlreadyNoted from None
+    Raises:
+        ReceiptExists: the receipt to write exists.
+        ReceiptConsumed: the receipt to consume is consumed or deleted.
+    """
+    parameter = {
+        "actor": pair.source,
+        "other": pair.target,
+        "version": state.edge.version,
+        "reverse_version": state.reverse.version,
+        "now": state.now,
+        "begins": any(step.begins for step in decision.steps),
+        "steps": _steps(pair, decision),
+        "receipt": decision.receipt and receipt_parameter(decision.receipt),
+        "consumes": decision.consumes,
+    }
+    try:
+        row = await connection.row(_SQL.write_decision, orjson.dumps(parameter).decode())
+    except asyncpg.UniqueViolationError:
+        raise ReceiptExists from None
     assert row is not None
-    if row["written"] is None:
-        raise AlreadySpent
-    return bool(row["written"])
+    if row["result"] == "consumed":
+        raise ReceiptConsumed
+    return bool(row["result"] == "written")
 
 
-_NO_STEPS: list[list[Any]] = [[] for _ in range(16)]
+def _steps(pair: Pair, decision: Decision) -> list[dict[str, int | str | None]]:
+    """The steps of a decision. The actor's, with its conditions, is the first; if the actor's edge
+    does not change, it only pays."""
+    steps = [_step(pair, step) for step in decision.steps]
+    has_own = bool(decision.steps) and not decision.steps[0].is_reverse
+    conditions = decision.conditions
+    if conditions.pace_us and not has_own:
+        steps.insert(0, {"source": pair.source, **_NO_EDGE})
+    if conditions.pace_us or has_own:
+        steps[0]["following_below"] = conditions.following_below
+        steps[0]["blocks_below"] = conditions.blocks_below
+        steps[0]["pace_us"] = conditions.pace_us
+        steps[0]["paced_most"] = conditions.paced_most
+    return steps
 
 
-def _columns(pair: Pair, step: Step) -> Iterator[Any]:
-    """A step as arguments of `write_steps`."""
-    edge = step.edge
-    # A Flag is iterable, so asyncpg would take it for a dimension of the array.
-    yield from (step.turned, edge.kind, int(edge.flags), edge.since, edge.version)
-    yield packed_former(step.former)
-    yield from (lane_of(pair.source if step.turned else pair.target), step.message)
-    yield step.muted_until
-    yield from counted(step.former, edge)
-    yield step.friends
+_NO_EDGE = {"kind": 0, "flags": 0, "previous_kind": 0, "previous_flags": 0, "friends": 0}
+
+
+def _step(pair: Pair, step: Step) -> dict[str, int | str | None]:
+    source, target = pair.turned if step.is_reverse else pair
+    edge, previous = step.edge, step.previous
+    return {
+        "source": source,
+        "target": target,
+        "kind": edge.kind,
+        "flags": edge.flags,
+        "since": edge.since,
+        "version": edge.version,
+        "previous_kind": previous.kind,
+        "previous_flags": previous.flags,
+        "lane": lane_of(target),
+        "friends": step.friends,
+        "message": step.message,
+        "muted_until": step.muted_until,
+    }

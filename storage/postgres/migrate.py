@@ -1,5 +1,6 @@
-"""Applies the numbered migrations to a space, each once and in order."""
+"""Applies the numbered migrations to a space, each once and in order, and creates its functions."""
 
+from hashlib import sha256
 from pathlib import Path
 
 import asyncpg
@@ -9,18 +10,46 @@ from storage.postgres.pool import domain_errors
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
-_LEDGER = """
+_FUNCTIONS = Path(__file__).parent / "functions"
+"""Each file holds the function of its name, without overloads. A function that takes or returns
+something else gets another name, so that gateways of the previous version can call the old one
+during an upgrade; a new text of the same function must accept their calls."""
+
+_LEDGERS = """
 CREATE TABLE IF NOT EXISTS migration (
     name text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now()
-)
+);
+CREATE TABLE IF NOT EXISTS function (
+    name text PRIMARY KEY,
+    digest text NOT NULL, -- of its text
+    retired_at timestamptz -- since when no file has held it; NULL: one does
+);
 """
+
+_CREATED = """
+INSERT INTO function (name, digest) VALUES ($1, $2)
+ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, retired_at = NULL
+"""
+
+_RETIRE = """
+UPDATE function SET retired_at = now() WHERE retired_at IS NULL AND name <> ALL ($1::text[])
+"""
+
+_DROPPABLE = """
+DELETE FROM function WHERE retired_at < now() - make_interval(secs => $1) RETURNING name
+"""
+
+RETIRED_S = 86_400
+"""How long a function is kept that only gateways of an earlier version call. Longer than an upgrade
+takes. The next run of `migrate` drops it."""
 
 LOCK_TIMEOUT_S = 600
 """How long a second `migrate` waits for the first."""
 
 
 async def migrate(database_url: str, space: str, partitions: int = 16) -> list[str]:
-    """Apply the missing migrations, and return their names. Concurrent runs are safe.
+    """Apply the missing migrations, and create the functions whose text has changed. Returns the
+    names of both. Concurrent runs are safe.
 
     `partitions`: the number of hash partitions of each table; it cannot change after the first
     migration. `space` must be a valid schema name: see `storage.space`.
@@ -47,8 +76,8 @@ async def _migrated(connection: "asyncpg.Connection[asyncpg.Record]", space: str
         )
         # DDL takes no parameters; `storage.space` allows only characters that are safe here.
         await connection.execute(f'CREATE SCHEMA IF NOT EXISTS "{space}"')
-        await connection.execute(_LEDGER)
-        return await _apply(connection)
+        await connection.execute(_LEDGERS)
+        return await _apply(connection) + await _create_functions(connection)
 
 
 async def _apply(connection: "asyncpg.Connection[asyncpg.Record]") -> list[str]:
@@ -58,3 +87,19 @@ async def _apply(connection: "asyncpg.Connection[asyncpg.Record]") -> list[str]:
         await connection.execute(file.read_text(encoding="utf-8"))
         await connection.execute("INSERT INTO migration (name) VALUES ($1)", file.stem)
     return [file.stem for file in missing]
+
+
+async def _create_functions(connection: "asyncpg.Connection[asyncpg.Record]") -> list[str]:
+    """Create or replace each function whose text is not the one created last."""
+    rows = await connection.fetch("SELECT name, digest FROM function WHERE retired_at IS NULL")
+    known = {row["name"]: row["digest"] for row in rows}
+    texts = {file.stem: file.read_text(encoding="utf-8") for file in _FUNCTIONS.glob("*.sql")}
+    digests = {name: sha256(text.encode()).hexdigest() for name, text in texts.items()}
+    changed = sorted(name for name, digest in digests.items() if known.get(name) != digest)
+    for name in changed:
+        await connection.execute(texts[name])
+        await connection.execute(_CREATED, name, digests[name])
+    await connection.execute(_RETIRE, list(texts))
+    for row in await connection.fetch(_DROPPABLE, RETIRED_S):
+        await connection.execute(f'DROP FUNCTION IF EXISTS "{row["name"]}"')
+    return [f"{name}()" for name in changed]

@@ -17,7 +17,7 @@ from storage.settings import StorageSettings
 Record = asyncpg.Record
 
 PART = "PostgreSQL"
-NOT_MIGRATED = "This space has no tables. Run `kith migrate` for it first."
+NOT_MIGRATED = "This space is not migrated to this version. Run `kith migrate` for it first."
 
 _DOWN = (
     OSError,
@@ -35,6 +35,8 @@ _DOWN = (
     asyncpg.LockNotAvailableError,
 )
 """Errors after which a retry may succeed."""
+
+_NOT_MIGRATED = (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError)
 
 
 class Connection:
@@ -88,8 +90,9 @@ class Postgres:
         return rows[0] if rows else None
 
     async def ping(self) -> None:
-        """Raise Unavailable if PostgreSQL does not answer, or the space has not been migrated."""
-        await self.fetch("SELECT FROM migration LIMIT 1")
+        """Raise Unavailable if PostgreSQL does not answer, or the space has not been migrated to
+        this version."""
+        await self.fetch("SELECT 'write_decision'::regproc FROM migration LIMIT 1")
 
     def connection(self) -> "Loan":
         """A block with one connection for several statements, each in its own transaction."""
@@ -145,11 +148,11 @@ def domain_errors() -> Iterator[None]:
         _tell(error)
 
 
-_TOLD = (*_DOWN, asyncpg.UndefinedTableError)
+_TOLD = (*_DOWN, *_NOT_MIGRATED)
 
 
 def _tell(error: BaseException) -> NoReturn:
-    if isinstance(error, asyncpg.UndefinedTableError):
+    if isinstance(error, _NOT_MIGRATED):
         raise Unavailable(PART, NOT_MIGRATED) from error
     raise Unavailable(PART) from error
 

@@ -1,16 +1,15 @@
 """Reads receipts, and writes them in the transaction of the change that they record."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 import asyncpg
 
-from graph.decision import Outcome
 from graph.edge import Edge, Flags, Kind, Millis, UserId, Version
-from graph.receipt import AlreadyNoted, Kept, Receipt, Request
-from graph.transitions import Taken
+from graph.outcome import Outcome
+from graph.receipt import Receipt, ReceiptExists, Request, StoredReceipt, UndoRecord
 from storage.postgres import sql
 from storage.postgres.pool import Connection, Postgres, Record
 
@@ -31,9 +30,9 @@ class PostgresReceipts:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def of(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, Kept]:
+    async def get_many(self, actor: UserId, ids: Sequence[UUID]) -> Mapping[UUID, StoredReceipt]:
         rows = await self._postgres.fetch(_SQL.find_receipts, actor, ids)
-        return {kept.receipt.id: kept for kept in map(_kept, rows)}
+        return {stored.receipt.id: stored for stored in map(_stored, rows)}
 
 
 async def write_receipt(
@@ -43,14 +42,15 @@ async def write_receipt(
     `now`: microseconds.
 
     Raises:
-        AlreadyNoted: the receipt exists; the transaction can only be rolled back.
+        ReceiptExists: the receipt exists; the transaction can only be rolled back.
     """
-    actor, receipt_id, asked = request
-    made = (actor, receipt_id, other, now, asked, outcome.name)
+    actor, receipt_id, digest = request
     try:
-        await connection.fetch(_SQL.write_receipt, *made)
+        await connection.fetch(
+            _SQL.write_receipt, actor, receipt_id, other, now, digest, outcome.name
+        )
     except asyncpg.UniqueViolationError:
-        raise AlreadyNoted from None
+        raise ReceiptExists from None
 
 
 async def write_receipt_of_batch(
@@ -58,46 +58,46 @@ async def write_receipt_of_batch(
 ) -> None:
     """Write a batch's receipt in the current transaction. `recorded`: its number of
     interactions."""
-    actor, receipt_id, asked = request
+    actor, receipt_id, digest = request
     try:
         await connection.fetch(
-            _SQL.write_receipt_of_batch, actor, receipt_id, asked, outcome.name, recorded
+            _SQL.write_receipt_of_batch, actor, receipt_id, digest, outcome.name, recorded
         )
     except asyncpg.UniqueViolationError:
-        raise AlreadyNoted from None
+        raise ReceiptExists from None
 
 
-def receipt_columns(receipt: Receipt | None) -> Iterator[Any]:
-    """The receipt's columns as arguments of `write_with_receipt` and `write_and_spend`; NULLs for
-    None."""
-    if receipt is None:
-        yield from (None, None, None, None, None)
-        return
-    yield from (receipt.id, receipt.asked, receipt.outcome.name)
-    taken = receipt.taken
-    if taken is None:
-        yield from (None, None)
-    else:
-        edges = (*_packed(taken.edge), *_packed(taken.back))
-        yield [taken.version, taken.back_version, *edges, int(taken.protected)]
-        messages = [taken.message, taken.back_message]
-        yield messages if any(messages) else None
+def receipt_parameter(receipt: Receipt) -> dict[str, Any]:
+    """The receipt as the function `write_decision` takes it."""
+    record, undo, messages = receipt.undo, None, None
+    if record is not None:
+        edges = (*_packed(record.edge), *_packed(record.reverse))
+        undo = [record.version, record.reverse_version, *edges, int(record.protected)]
+        if record.message or record.other_message:
+            messages = [record.message, record.other_message]
+    return {
+        "id": receipt.id,
+        "digest": f"\\x{receipt.digest.hex()}",
+        "outcome": receipt.outcome.name,
+        "undo": undo,
+        "messages": messages,
+    }
 
 
-def _kept(row: Record) -> Kept:
-    taken = _taken(row["taken"], row["messages"] or (None, None))
+def _stored(row: Record) -> StoredReceipt:
+    undo = _undo_record(row["taken"], row["messages"] or (None, None))
     outcome = Outcome[row["outcome"]]
-    receipt = Receipt(row["id"], row["asked"], outcome, taken, row["recorded"] or 0)
-    return Kept(receipt, row["other_id"], row["age_us"])
+    receipt = Receipt(row["id"], row["asked"], outcome, undo, row["recorded"] or 0)
+    return StoredReceipt(receipt, row["other_id"], row["age_us"])
 
 
-def _taken(packed: Sequence[int] | None, messages: Sequence[str | None]) -> Taken | None:
+def _undo_record(packed: Sequence[int] | None, messages: Sequence[str | None]) -> UndoRecord | None:
     if packed is None:
         return None
-    version, back_version = map(Version, packed[:2])
+    version, reverse_version = map(Version, packed[:2])
     protected = packed[10:] == [1]  # receipts of earlier releases lack this element
     edges = _edge(*packed[2:6]), _edge(*packed[6:10])
-    return Taken(version, back_version, *edges, protected, *messages)
+    return UndoRecord(version, reverse_version, *edges, protected, *messages)
 
 
 def _packed(edge: Edge) -> tuple[int, int, int, int]:

@@ -39,11 +39,11 @@ class RedisCaches:
 
     async def written(self, pair: Pair, decision: Decision) -> None:
         owners = dict.fromkeys(
-            pair.target if step.turned else pair.source for step in decision.steps
+            pair.target if step.is_reverse else pair.source for step in decision.steps
         )
-        edge, back = EdgeChange(pair, decision.edge), EdgeChange(pair.turned, decision.back)
+        edge, back = EdgeChange(pair, decision.edge), EdgeChange(pair.turned, decision.reverse)
         about = [*self._both_sides(edge, back), *_forgotten(owners, self._owner_keys)]
-        if any(step.turned for step in decision.steps):
+        if any(step.is_reverse for step in decision.steps):
             about = [*self._both_sides(back, edge), *about]
         unavailable: Set[UserId] = {user for user, _ in about}  # if cancelled: maybe sent
         try:

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from graph.account import PrivacyChange
-from graph.decision import Outcome, Rule
+from graph.decision import Rule
 from graph.edge import Flags, Kind, UserId
+from graph.outcome import Outcome
 from graph.transitions import (
     accept_request,
     block,

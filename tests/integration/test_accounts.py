@@ -8,13 +8,13 @@ import pytest
 
 from graph.account import DEFAULT, Account, PrivacyChange, Saved
 from graph.counts import NO_COUNTS, Counts
-from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import Unavailable
+from graph.outcome import Outcome
 from graph.pace import Pace
 from graph.page import ListKind
 from graph.profile import PlainColumn, PlainProfiles, Profile
-from graph.receipt import AlreadyNoted, Request, keyed_id
+from graph.receipt import ReceiptExists, Request, keyed_id
 from graph.visibility import Audience, Privacy
 from storage.announced_accounts import AnnouncedAccounts
 from storage.cache.tables import Profiles
@@ -105,14 +105,14 @@ async def test_a_receipt_is_written_with_its_change_or_neither_is(
 ) -> None:
     request = Request(ONE, keyed_id("k"), b"asked")
     first = await accounts.set_privacy(ONE, PROTECTED, request)
-    kept = (await stores.writes.receipts.of(ONE, [request.id]))[request.id]
-    assert (kept.receipt.asked, kept.receipt.outcome) == (b"asked", first.outcome)
-    assert (kept.other, kept.receipt.taken) == (ONE, None)
+    kept = (await stores.writes.receipts.get_many(ONE, [request.id]))[request.id]
+    assert (kept.receipt.digest, kept.receipt.outcome) == (b"asked", first.outcome)
+    assert (kept.other, kept.receipt.undo) == (ONE, None)
     for again in (
         accounts.set_privacy(ONE, PrivacyChange(protected=False), request),
         accounts.set_following_limit(ONE, 7, request),
     ):
-        with pytest.raises(AlreadyNoted):
+        with pytest.raises(ReceiptExists):
             await again
     assert await accounts.of([ONE]) == {ONE: CLOSED}
 
@@ -131,7 +131,7 @@ async def test_a_user_who_changes_settings_too_fast_learns_when_to_go_on(
         assert (rejected.outcome, rejected.account) == (Outcome.RATE_LIMITED, DEFAULT)
         assert rejected.retry_at is not None
     assert await accounts.of([ONE]) == {ONE: DEFAULT}
-    assert await stores.writes.receipts.of(ONE, [request.id]) == {}
+    assert await stores.writes.receipts.get_many(ONE, [request.id]) == {}
 
 
 @pytest.mark.parametrize("protected", [True, False])

@@ -127,6 +127,20 @@ async def test_a_purge_takes_all_users_in_bounded_steps(
     assert await store.prune() == 3
 
 
+async def test_a_purge_is_bounded_under_the_statistics_of_a_table_of_one_row(
+    store: PostgresAffinity, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plan for it is a nested loop, which may run a subquery with a LIMIT for each row."""
+    monkeypatch.setattr(affinity, "CROWDED_BATCH", 2)
+    crowded = "INSERT INTO affinity_count SELECT u, 2201 FROM generate_series({}, {}) u"
+    await execute(
+        storage_settings, crowded.format(1, 1), "ANALYZE affinity_count", crowded.format(2, 6)
+    )
+    await store.prune(most=2)
+    left = "SELECT count(*) FROM affinity_count WHERE others > 2200"
+    assert await fetch(storage_settings, left) == [(4,)]
+
+
 async def test_the_workers_purge_prunes_too(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:

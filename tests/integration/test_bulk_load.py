@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from graph.account_state import AccountState
-from graph.decision import Outcome
 from graph.edge import Flags, Kind, Pair, UserId
 from graph.errors import BadInput, Unavailable
+from graph.outcome import Outcome
 from graph.transitions import follow, unfollow
 from storage import edge_file
 from storage.edge_file import BadLine

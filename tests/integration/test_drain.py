@@ -10,10 +10,10 @@ import asyncpg
 import pytest
 
 from graph.counts import NO_COUNTS, Counts
-from graph.decision import Outcome
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import LANES, Lane, lane_of
+from graph.outcome import Outcome
 from graph.page import ListKind, Window
 from graph.relation import followed
 from graph.transitions import follow, remove_follower, unfollow

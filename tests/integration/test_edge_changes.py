@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from uuid import UUID
 
 import pytest
 
-from graph.decision import Before, Decision, Outcome, Rule
+from graph.decision import Decision, PairState, Rule
 from graph.edge import Pair
 from graph.errors import Overloaded
-from graph.receipt import Receipt
+from graph.outcome import Outcome
 from graph.transitions import follow
 from storage.postgres import edges
 from storage.postgres.pool import Connection
@@ -24,11 +23,11 @@ class Asked:
 
     def __init__(self, rule: Rule) -> None:
         self._rule = rule
-        self.about: list[Before] = []
+        self.about: list[PairState] = []
 
-    def __call__(self, before: Before) -> Decision:
-        self.about.append(before)
-        return self._rule(before)
+    def __call__(self, state: PairState) -> Decision:
+        self.about.append(state)
+        return self._rule(state)
 
 
 @pytest.fixture
@@ -36,21 +35,16 @@ def before_it_is_written(monkeypatch: pytest.MonkeyPatch) -> Callable[[Meanwhile
     """Something that happens once, after the next decision and before its write."""
 
     def arrange(meanwhile: Meanwhile) -> None:
-        really = edges._written
+        really = edges._write
 
         async def late(
-            connection: Connection,
-            pair: Pair,
-            before: Before,
-            decision: Decision,
-            receipt: Receipt | None,
-            spent: UUID | None,
+            connection: Connection, pair: Pair, state: PairState, decision: Decision
         ) -> bool:
-            monkeypatch.setattr(edges, "_written", really)
+            monkeypatch.setattr(edges, "_write", really)
             await meanwhile()
-            return await really(connection, pair, before, decision, receipt, spent)
+            return await really(connection, pair, state, decision)
 
-        monkeypatch.setattr(edges, "_written", late)
+        monkeypatch.setattr(edges, "_write", late)
 
     return arrange
 
@@ -76,7 +70,7 @@ async def test_a_tombstone_that_came_first_is_an_older_version(
     decision = await stores.writes.edges.change(as_pair(1, 2), rule)
     assert decision.outcome is Outcome.FOLLOWED
     assert decision.steps
-    assert [before.edge.version > 0 for before in rule.about] == [False, True]
+    assert [state.edge.version > 0 for state in rule.about] == [False, True]
     assert decision.edge.version > rule.about[1].edge.version
 
 
@@ -135,7 +129,7 @@ async def test_a_change_that_never_comes_first_gives_up(
     async def never(*_: object) -> bool:
         return False
 
-    monkeypatch.setattr(edges, "_written", never)
+    monkeypatch.setattr(edges, "_write", never)
     rule = Asked(follow(PLENTY))
     with pytest.raises(Overloaded):
         await stores.writes.edges.change(as_pair(1, 2), rule)

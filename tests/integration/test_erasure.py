@@ -2,16 +2,16 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from graph.account import PrivacyChange
 from graph.account_state import AccountState
-from graph.decision import Before, Decision, Outcome
-from graph.edge import Flags, Kind, Millis, UserId
+from graph.decision import Decision, PairState, Rule
+from graph.edge import Flags, Kind, Millis, Pair, UserId
 from graph.event import event_type_for
+from graph.outcome import Outcome
 from graph.pace import Pace
 from graph.receipt import Request
 from graph.transitions import among_active, block, decline_request, end_mute, follow, mute
@@ -25,7 +25,7 @@ from storage.stores import Stores
 from tests.support.counts import Totals
 from tests.support.edges import Edges as Said
 from tests.support.edges import edges
-from tests.support.graphs import PLENTY, as_pair, drain_all, follows, noting
+from tests.support.graphs import PLENTY, as_pair, drain_all, follows, with_receipt
 from workers.erasures import erase, wake_erasures
 
 GONE = UserId(50)
@@ -81,12 +81,12 @@ async def delete(stores: Stores, user: UserId = GONE) -> None:
 
 async def turns(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[Turn]:
     """All turns until nothing is left; the lanes are drained when it waits for them."""
-    taken = []
+    record = []
     for _ in range(200):
-        taken.append(await eraser.turn(user))
-        if taken[-1] is Turn.DONE:
-            return taken
-        if taken[-1] is Turn.WAIT:
+        record.append(await eraser.turn(user))
+        if record[-1] is Turn.DONE:
+            return record
+        if record[-1] is Turn.WAIT:
             await drain_all(stores)
     raise AssertionError("it does not end")
 
@@ -129,10 +129,12 @@ async def test_what_a_deleted_account_said_is_kept_by_nobody(
         await stores.writes.accounts.set_privacy(UserId(other), PrivacyChange(protected=True))
         await stores.writes.edges.change(as_pair(GONE, other), follow(PLENTY, message="Please!"))
     for other in (1, 2, 3):
-        await stores.writes.edges.change(as_pair(other, GONE), decline_request(), noting(uuid4()))
-    await stores.writes.edges.change(as_pair(4, GONE), block(PLENTY), noting(uuid4()))
+        await stores.writes.edges.change(
+            as_pair(other, GONE), with_receipt(decline_request(), uuid4())
+        )
+    await stores.writes.edges.change(as_pair(4, GONE), with_receipt(block(PLENTY), uuid4()))
     await stores.writes.edges.change(as_pair(4, 5), follow(PLENTY, message="And me!"))
-    await stores.writes.edges.change(as_pair(5, 4), decline_request(), noting(uuid4()))
+    await stores.writes.edges.change(as_pair(5, 4), with_receipt(decline_request(), uuid4()))
     await delete(stores)
     await turns(stores, at_once)
     assert await left(stores) == []
@@ -187,11 +189,14 @@ class Stopping:
     def __init__(self, inner: Edges, more: int) -> None:
         self._inner, self.more = inner, more
 
-    async def change(self, *args: Any) -> Decision:
+    async def read(self, pair: Pair) -> PairState:
+        return await self._inner.read(pair)
+
+    async def change(self, pair: Pair, rule: Rule) -> Decision:
         self.more -= 1
         if self.more < 0:
             raise StopError
-        decision = await self._inner.change(*args)
+        decision = await self._inner.change(pair, rule)
         if self.more == 0:
             raise StopError
         return decision
@@ -259,12 +264,12 @@ async def test_what_was_decided_before_is_not_written_after(stores: Stores) -> N
     await delete(stores)
     asked = 0
 
-    def decided_before(before: Before) -> Decision:
+    def decided_before(state: PairState) -> Decision:
         nonlocal asked
         asked += 1
         if asked == 1:
-            return follow(PLENTY)(replace(before, present=True, deleted=False))
-        return among_active(follow(PLENTY))(before)
+            return follow(PLENTY)(replace(state, present=True, deleted=False))
+        return among_active(follow(PLENTY))(state)
 
     decision = await stores.writes.edges.change(as_pair(1, GONE), decided_before)
     assert (decision.outcome, asked) == (Outcome.NOT_ALLOWED, 2)

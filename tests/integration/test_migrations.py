@@ -1,22 +1,26 @@
 """Migrating a graph that is in use: what was there, and what was on its way, is what it was."""
 
+import asyncio
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from graph.counts import Counts
 from graph.edge import UserId
+from graph.errors import Unavailable
 from graph.event import Event, event_type_for
 from graph.lane import lane_of
 from storage.postgres import locks, migrate
+from storage.postgres.session import session
 from storage.postgres.verify import verify
 from storage.settings import StorageSettings
-from storage.stores import open_stores
+from storage.stores import Stores, open_stores
 from tests.support.counts import Totals
 from tests.support.edge_files import execute
-from tests.support.graphs import as_pair, drain_all
+from tests.support.graphs import as_pair, drain_all, follows
 
 SEVEN = UserId(7)
 CARRIED_ON = """
@@ -27,19 +31,36 @@ INSERT INTO follower_count (user_id, follows) SELECT to_user_id, count(*) FROM o
 """What the drain of that time did, short of the acknowledgement."""
 
 
+async def migrated_before(
+    settings: StorageSettings, monkeypatch: pytest.MonkeyPatch, folder: Path, last: str
+) -> StorageSettings:
+    """A space with the tables of an earlier version, whose newest migration is `last`."""
+    settings = replace(settings, space="earlier")
+    for file in migrate._MIGRATIONS.glob("*.sql"):
+        if file.stem[:4] <= last:
+            shutil.copy(file, folder)
+    with monkeypatch.context() as patched:
+        patched.setattr(migrate, "_MIGRATIONS", folder)
+        patched.setattr(migrate, "_FUNCTIONS", folder / "functions")
+        applied = await migrate.migrate(settings.database_url, settings.space, partitions=2)
+    assert len(applied) == int(last)
+    return settings
+
+
 @pytest.fixture
 async def earlier(
     storage_settings: StorageSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> StorageSettings:
     """A space whose tables are those of the version before relationships."""
-    settings = replace(storage_settings, space="earlier")
-    for file in migrate._MIGRATIONS.glob("000[1-4]_*.sql"):
-        shutil.copy(file, tmp_path)
-    with monkeypatch.context() as patched:
-        patched.setattr(migrate, "_MIGRATIONS", tmp_path)
-        applied = await migrate.migrate(settings.database_url, settings.space, partitions=2)
-    assert len(applied) == 4
-    return settings
+    return await migrated_before(storage_settings, monkeypatch, tmp_path, "0004")
+
+
+@pytest.fixture
+async def previous(
+    storage_settings: StorageSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> StorageSettings:
+    """A space of the version before functions had a folder of their own."""
+    return await migrated_before(storage_settings, monkeypatch, tmp_path, "0010")
 
 
 def change(source: int, *, follows: bool, now: int, was: int = 0) -> str:
@@ -86,3 +107,108 @@ async def test_rows_that_wait_for_a_worker_keep_their_event_types(earlier: Stora
 def _said(event: Event) -> tuple[int, str | None]:
     heard = event_type_for(event, SEVEN)
     return event.source, heard.name if heard else None
+
+
+def step(source: int, *, version: int) -> str:
+    """What a gateway of the previous version sends when `source` follows user 7."""
+    slot = locks.pair_key(as_pair(source, SEVEN))
+    return f"""SELECT write_steps({locks.PAIR}, {slot}, {source}, {SEVEN}, 0, 0, 1000, NULL, 0, 0,
+        {version}, '{{f}}', '{{1}}', '{{0}}', '{{1}}', '{{{version}}}', '{{0}}',
+        '{{{lane_of(SEVEN)}}}', '{{NULL}}', '{{NULL}}', '{{1}}', '{{0}}', '{{0}}', '{{0}}', '{{0}}',
+        '{{0}}', '{{0}}')"""
+
+
+async def test_gateways_of_two_versions_write_to_a_space_during_an_upgrade(
+    previous: StorageSettings,
+) -> None:
+    url, space = previous.database_url, previous.space
+    await execute(previous, step(1, version=10))
+    assert await migrate.migrate(url, space) == ["0011_functions", "write_decision()"]
+    async with open_stores(previous) as stores:
+        await execute(previous, step(2, version=20))
+        await follows(stores, (3, SEVEN), (SEVEN, 1))
+        await drain_all(stores)
+        assert await Totals(stores.reads.reader).of([SEVEN], None) == {SEVEN: Counts(1, 3, 1)}
+    report = await verify(previous)
+    assert report.clean, report.drifts
+
+
+async def test_a_function_that_only_earlier_versions_call_is_dropped_a_day_later(
+    previous: StorageSettings,
+) -> None:
+    url, space = previous.database_url, previous.space
+    await migrate.migrate(url, space)
+    await migrate.migrate(url, space)
+    await execute(previous, step(1, version=10))
+    await execute(
+        previous, "UPDATE function SET retired_at = retired_at - interval '1 day 1 minute'"
+    )
+    assert await migrate.migrate(url, space) == []
+    with pytest.raises(Unavailable, match="kith migrate"):
+        await execute(previous, step(2, version=20))
+    assert (await functions(previous)).keys() == {"pair_slot", "write_decision"}
+
+
+async def test_a_gateway_is_not_ready_before_the_space_has_its_functions(
+    previous: StorageSettings,
+) -> None:
+    async with open_stores(previous) as stores:
+        with pytest.raises(Unavailable, match="kith migrate"):
+            await stores.servers.postgres.ping()
+        with pytest.raises(Unavailable, match="kith migrate"):
+            await follows(stores, (1, 2))
+        await migrate.migrate(previous.database_url, previous.space)
+        await stores.servers.postgres.ping()
+        await follows(stores, (1, 2))
+
+
+async def test_a_function_is_created_anew_when_its_text_has_changed_and_only_then(
+    storage_settings: StorageSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, space = storage_settings.database_url, storage_settings.space
+    created = await functions(storage_settings)
+    assert await migrate.migrate(url, space) == []
+    assert await functions(storage_settings) == created
+
+    for file in migrate._FUNCTIONS.glob("*.sql"):
+        shutil.copy(file, tmp_path)
+    monkeypatch.setattr(migrate, "_FUNCTIONS", tmp_path)
+    changed = tmp_path / "write_decision.sql"
+    changed.write_text(changed.read_text().replace("'consumed'", "'CONSUMED'"))
+    assert await migrate.migrate(url, space) == ["write_decision()"]
+    assert "CONSUMED" in (await functions(storage_settings))["write_decision"].text
+
+
+async def test_writes_go_on_while_their_function_is_created_anew(
+    stores: Stores,
+    storage_settings: StorageSettings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = (migrate._FUNCTIONS / "write_decision.sql").read_text()
+    monkeypatch.setattr(migrate, "_FUNCTIONS", tmp_path)
+    async with asyncio.TaskGroup() as both:
+        writes = both.create_task(follows(stores, *((1, other) for other in range(2, 202))))
+        for turn in range(10):
+            (tmp_path / "write_decision.sql").write_text(f"-- {turn}\n{text}")
+            applied = await migrate.migrate(storage_settings.database_url, storage_settings.space)
+            assert applied == ["write_decision()"]
+        assert not writes.done(), "the writes were over before the last migration"
+    assert (await stores.jobs.outbox.backlog()).waiting == 200
+
+
+class Function(NamedTuple):
+    """A stored function. PostgreSQL sets another `xmin` whenever it is created anew."""
+
+    xmin: int
+    text: str
+
+
+async def functions(settings: StorageSettings) -> dict[str, Function]:
+    """The functions of a space."""
+    async with session(settings, "test") as connection:
+        rows = await connection.fetch(
+            "SELECT proname, xmin::text::bigint, prosrc FROM pg_proc "
+            "WHERE pronamespace = current_schema()::regnamespace"
+        )
+    return {name: Function(xmin, text) for name, xmin, text in rows}

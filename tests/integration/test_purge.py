@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from graph.decision import Outcome
 from graph.edge import Pair, UserId
+from graph.outcome import Outcome
 from graph.transitions import dismiss, follow, mute, unfollow, unmute
 from storage.postgres import purge as purging
 from storage.postgres.edges import PostgresEdges

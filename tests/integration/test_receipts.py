@@ -1,18 +1,21 @@
 """A receipt is written with its change or not at all, and found again by its actor alone."""
 
 import asyncio
+from dataclasses import replace
 from uuid import UUID, uuid4
 
 import pytest
 
 from graph.account import PrivacyChange
-from graph.decision import Before, Decision, Outcome
+from graph.decision import Decision, PairState, Rule
 from graph.edge import Pair, UserId
-from graph.receipt import AlreadyNoted, AlreadySpent, Note, Receipt, no_receipt
-from graph.transitions import block, cancel_request, decline_request, follow, taken_by, undo
+from graph.outcome import Outcome
+from graph.receipt import Receipt, ReceiptConsumed, ReceiptExists
+from graph.transitions import block, cancel_request, decline_request, follow
+from graph.undo import undo, undo_record
 from storage.postgres.purge import purge_messages, purge_receipts
 from storage.stores import Stores
-from tests.support.graphs import PLENTY, as_pair, follows, noting, users
+from tests.support.graphs import PLENTY, as_pair, follows, users, with_receipt
 
 DAY_S = 86_400
 
@@ -25,44 +28,43 @@ async def receipts(stores: Stores) -> int:
 
 async def test_a_receipt_is_found_as_it_was_written(stores: Stores) -> None:
     await follows(stores, (1, 2), (2, 1))
-    before: list[Before] = []
     receipt_id = uuid4()
-
-    def note(found: Before, decision: Decision) -> Receipt:
-        before.append(found)
-        return noting(receipt_id)(found, decision)  # type: ignore[return-value]
-
-    decision = await stores.writes.edges.change(as_pair(1, 2), block(PLENTY), note)
-    kept = (await stores.writes.receipts.of(UserId(1), [receipt_id, uuid4()]))[receipt_id]
-    taken = taken_by(before[-1], decision)
-    assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.BLOCKED, taken)
+    state = await stores.writes.edges.read(as_pair(1, 2))
+    decision = await stores.writes.edges.change(
+        as_pair(1, 2), with_receipt(block(PLENTY), receipt_id)
+    )
+    kept = (await stores.writes.receipts.get_many(UserId(1), [receipt_id, uuid4()]))[receipt_id]
+    record = undo_record(state, decision)
+    assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.BLOCKED, record)
     assert (kept.other, 0 <= kept.age_us < 60_000_000) == (2, True)
-    assert await stores.writes.receipts.of(UserId(2), [receipt_id]) == {}
+    assert await stores.writes.receipts.get_many(UserId(2), [receipt_id]) == {}
 
 
 async def test_a_receipt_keeps_what_requests_said(stores: Stores) -> None:
     await stores.writes.accounts.set_privacy(UserId(2), PrivacyChange(protected=True))
     receipt_id = uuid4()
     await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY, message="Please!"))
-    await stores.writes.edges.change(as_pair(2, 1), block(PLENTY), noting(receipt_id))
-    taken = (await stores.writes.receipts.of(UserId(2), [receipt_id]))[receipt_id].receipt.taken
-    assert taken is not None
-    assert (taken.message, taken.back_message) == (None, "Please!")
+    await stores.writes.edges.change(as_pair(2, 1), with_receipt(block(PLENTY), receipt_id))
+    record = (await stores.writes.receipts.get_many(UserId(2), [receipt_id]))[
+        receipt_id
+    ].receipt.undo
+    assert record is not None
+    assert (record.message, record.other_message) == (None, "Please!")
 
 
 async def test_what_changes_nothing_may_have_a_receipt(stores: Stores) -> None:
     await follows(stores, (1, 2))
     receipt_id = uuid4()
-    await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY), noting(receipt_id))
-    kept = (await stores.writes.receipts.of(UserId(1), [receipt_id]))[receipt_id]
+    await stores.writes.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
+    kept = (await stores.writes.receipts.get_many(UserId(1), [receipt_id]))[receipt_id]
     assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.ALREADY_FOLLOWING)
 
 
 async def test_a_second_receipt_of_one_id_takes_its_change_with_it(stores: Stores) -> None:
     receipt_id = uuid4()
-    await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY), noting(receipt_id))
-    with pytest.raises(AlreadyNoted):
-        await stores.writes.edges.change(as_pair(1, 3), follow(PLENTY), noting(receipt_id))
+    await stores.writes.edges.change(as_pair(1, 2), with_receipt(follow(PLENTY), receipt_id))
+    with pytest.raises(ReceiptExists):
+        await stores.writes.edges.change(as_pair(1, 3), with_receipt(follow(PLENTY), receipt_id))
     assert await receipts(stores) == (await stores.jobs.outbox.backlog()).waiting == 1
     row = await stores.servers.postgres.row("SELECT follows FROM following_count WHERE user_id = 1")
     assert row is not None
@@ -73,20 +75,20 @@ async def test_of_many_changes_with_one_receipt_at_once_one_is_made(stores: Stor
     receipt_id = uuid4()
     result = await asyncio.gather(
         *(
-            stores.writes.edges.change(as_pair(1, other), follow(PLENTY), noting(receipt_id))
+            stores.writes.edges.change(as_pair(1, other), with_receipt(follow(PLENTY), receipt_id))
             for other in (*range(2, 22), *[30] * 10)
         ),
         return_exceptions=True,
     )
     assert sum(isinstance(one, Decision) for one in result) == 1
-    assert sum(isinstance(one, AlreadyNoted) for one in result) == 29
+    assert sum(isinstance(one, ReceiptExists) for one in result) == 29
     assert await receipts(stores) == (await stores.jobs.outbox.backlog()).waiting == 1
 
 
 async def test_a_change_that_came_too_late_leaves_no_receipt(stores: Stores) -> None:
     result = await asyncio.gather(
         *(
-            stores.writes.edges.change(as_pair(1, other), follow(3), _only_changes(uuid4()))
+            stores.writes.edges.change(as_pair(1, other), _only_changes(follow(3), uuid4()))
             for other in range(2, 32)
         )
     )
@@ -94,37 +96,48 @@ async def test_a_change_that_came_too_late_leaves_no_receipt(stores: Stores) -> 
     assert await receipts(stores) == 3
 
 
-def _only_changes(receipt_id: UUID) -> Note:
-    def note(before: Before, decision: Decision) -> Receipt | None:
-        return noting(receipt_id)(before, decision) if decision.steps else None
+def _only_changes(rule: Rule, receipt_id: UUID) -> Rule:
+    def decide(state: PairState) -> Decision:
+        decision = with_receipt(rule, receipt_id)(state)
+        return decision if decision.steps else replace(decision, receipt=None)
 
-    return note
+    return decide
 
 
-async def test_a_receipt_is_spent_once_with_the_change_or_neither_is(stores: Stores) -> None:
+async def test_a_receipt_is_consumed_once_with_the_change_or_neither_is(stores: Stores) -> None:
     receipt_id = uuid4()
     await stores.writes.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
     await stores.writes.edges.change(as_pair(2, 1), follow(PLENTY, message="Please!"))
-    await stores.writes.edges.change(as_pair(1, 2), decline_request(), noting(receipt_id))
+    await stores.writes.edges.change(as_pair(1, 2), with_receipt(decline_request(), receipt_id))
 
-    taken = (await stores.writes.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
-    assert taken is not None
+    record = (await stores.writes.receipts.get_many(UserId(1), [receipt_id]))[
+        receipt_id
+    ].receipt.undo
+    assert record is not None
 
     async def undone() -> Outcome:
-        rule = undo(PLENTY, taken)  # as it was read before anybody spent it
-        return (
-            await stores.writes.edges.change(as_pair(1, 2), rule, no_receipt, receipt_id)
-        ).outcome
+        rule = undo(PLENTY, record)  # as it was read before anybody consumed it
+
+        def decide(state: PairState) -> Decision:
+            decision = rule(state)
+            return replace(decision, consumes=receipt_id if decision.steps else None)
+
+        return (await stores.writes.edges.change(as_pair(1, 2), decide)).outcome
 
     result = await asyncio.gather(*(undone() for _ in range(10)), return_exceptions=True)
     assert result.count(Outcome.RESTORED) == 1
-    assert {type(one) for one in result if one is not Outcome.RESTORED} <= {Outcome, AlreadySpent}
-    spent = (await stores.writes.receipts.of(UserId(1), [receipt_id]))[receipt_id].receipt.taken
+    assert {type(one) for one in result if one is not Outcome.RESTORED} <= {
+        Outcome,
+        ReceiptConsumed,
+    }
+    spent = (await stores.writes.receipts.get_many(UserId(1), [receipt_id]))[
+        receipt_id
+    ].receipt.undo
     assert spent is not None
-    assert (spent.version, spent.back_message) == (-1, None)
+    assert (spent.version, spent.other_message) == (-1, None)
     await stores.writes.edges.change(as_pair(2, 1), cancel_request())
     waiting = (await stores.jobs.outbox.backlog()).waiting
-    with pytest.raises(AlreadySpent):
+    with pytest.raises(ReceiptConsumed):
         await undone()
     assert (await stores.jobs.outbox.backlog()).waiting == waiting
 
@@ -134,7 +147,9 @@ async def test_old_receipts_are_purged_in_batches(
 ) -> None:
     monkeypatch.setattr("storage.postgres.purge.BATCH", 2)
     for other in users(2, 3, 4, 5, 6):
-        await stores.writes.edges.change(Pair(UserId(1), other), follow(PLENTY), noting(uuid4()))
+        await stores.writes.edges.change(
+            Pair(UserId(1), other), with_receipt(follow(PLENTY), uuid4())
+        )
     assert await purge_receipts(stores.servers.postgres, DAY_S) == 0
     await stores.servers.postgres.fetch(
         f"UPDATE receipt SET made_at = made_at - {DAY_S + 60} * 1000000::bigint WHERE other_id < 6"
@@ -148,7 +163,9 @@ async def test_what_requests_said_goes_before_their_receipts(stores: Stores) -> 
     for asker in users(2, 3):
         await stores.writes.accounts.set_privacy(UserId(1), PrivacyChange(protected=True))
         await stores.writes.edges.change(Pair(asker, UserId(1)), follow(PLENTY, message="Please!"))
-        await stores.writes.edges.change(Pair(UserId(1), asker), decline_request(), noting(uuid4()))
+        await stores.writes.edges.change(
+            Pair(UserId(1), asker), with_receipt(decline_request(), uuid4())
+        )
     assert await purge_messages(stores.servers.postgres, 900) == 0
     await stores.servers.postgres.fetch(
         "UPDATE receipt SET made_at = made_at - 901 * 1000000::bigint WHERE other_id = 2"

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from graph.counts import NO_COUNTS, Counts
-from graph.decision import Outcome
 from graph.edge import Flags, UserId
 from graph.errors import Unavailable
+from graph.outcome import Outcome
 from graph.page import ListKind, Position, Window
 from graph.relation import FRIENDS, STRANGERS, RelationColumn
 from graph.relation import follows as follows_now

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 
-from graph.decision import Decision, Outcome, Rule
+from graph.decision import Decision, Rule
+from graph.outcome import Outcome
 from graph.pace import Pace, paced
 from graph.transitions import (
     accept_request,

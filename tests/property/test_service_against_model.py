@@ -27,10 +27,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from graph.decision import CHANGES, REJECTIONS, Decision, Outcome
+from graph.decision import Decision
 from graph.edge import FOLLOWS, MAX_USER_ID, NO_EDGE, Edge, Flags, Kind, Millis, UserId, Version
 from graph.lane import Lane, lane_of
-from graph.transitions import Taken
+from graph.outcome import CHANGES, REJECTIONS, Outcome
+from graph.receipt import UndoRecord
 from graph.visibility import Access, Audience, Privacy
 from resolvers import actions
 from resolvers.actions import Action
@@ -232,7 +233,7 @@ class Undo:
 
     token: str
     arrow: Arrow
-    taken: Taken
+    taken: UndoRecord
 
 
 @dataclass
@@ -305,11 +306,11 @@ class Service(RuleBasedStateMachine):
             )
         )
         self._reported(entry, arrow, payload, decision)
-        assert bool(payload["undoToken"]) == bool(action.takes and decision.steps)
+        assert bool(payload["undoToken"]) == bool(action.can_undo and decision.steps)
         if payload["undoToken"]:
             edge, back = self.model.now(arrow), self.model.now(arrow.turned)
             versions = edge.version, back.version
-            taken = Taken(*versions, before.edge, before.back, before.protected)
+            taken = UndoRecord(*versions, before.edge, before.reverse, before.protected)
             self.undos = [*self.undos[-2:], Undo(payload["undoToken"], arrow, taken)]
 
     @precondition(lambda self: bool(self.undos))
@@ -470,7 +471,7 @@ class Service(RuleBasedStateMachine):
         """The answer is right; what the other's edge has become has arrived, and so has a block."""
         check_outcome(payload, decision)
         self._became(entry, arrow, decision.edge)
-        self._became(entry, arrow.turned, decision.back)
+        self._became(entry, arrow.turned, decision.reverse)
         edge, back = self.model.now(arrow), self.model.now(arrow.turned)
         result = (payload["relation"]["followedAt"], payload["relation"]["followedByAt"])
         is_here = self.model.is_here(arrow.target)
@@ -479,9 +480,9 @@ class Service(RuleBasedStateMachine):
         if self.world.gateways[entry].cached:
             arrived = lanes_of(
                 [
-                    arrow.source if step.turned else arrow.target
+                    arrow.source if step.is_reverse else arrow.target
                     for step in decision.steps
-                    if step.turned or step.edge.kind is Kind.BLOCK
+                    if step.is_reverse or step.edge.kind is Kind.BLOCK
                 ]
             )
             self.model.settle([user for user in USERS if lane_of(UserId(user)) in arrived])
@@ -753,7 +754,7 @@ def test_the_service_answers_as_the_model_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level(logging.ERROR, "storage")  # each write without Redis is a warning
-    monkeypatch.setattr(announced_edges, "HELP_MAX_S", 30)  # however busy the machine is
+    monkeypatch.setattr(announced_edges, "DRAIN_S_MAX", 30)  # however busy the machine is
     profile = settings()
     chosen = settings(
         profile, max_examples=max(1, profile.max_examples // 4), stateful_step_count=30

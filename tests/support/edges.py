@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 
-from graph.decision import Before, Decision, Outcome, Rule, Step
+from graph.decision import Decision, PairState, Rule, Step
 from graph.edge import Flags, Kind, Millis, Version
+from graph.outcome import Outcome
 from storage.stores import Stores
 from tests.support.graphs import as_pair
 
@@ -16,18 +17,18 @@ Edges = Mapping[tuple[int, int], Kind | Said]
 def becomes(kind: Kind, flags: Flags = Flags.PLAIN) -> Rule:
     """The actor's edge is that from now on; the other's stays."""
 
-    def decide(before: Before) -> Decision:
+    def decide(state: PairState) -> Decision:
         edge = replace(
-            before.edge,
+            state.edge,
             kind=kind,
             flags=flags,
-            since=Millis(before.now // 1000),
-            version=Version(max(before.now, before.edge.version + 1)),
+            since=Millis(state.now // 1000),
+            version=Version(max(state.now, state.edge.version + 1)),
         )
-        mutual = before.back.kind is Kind.FOLLOW
-        friends = mutual * ((kind is Kind.FOLLOW) - (before.edge.kind is Kind.FOLLOW))
-        step = Step(before.edge, edge, friends, turned=False)
-        return Decision(Outcome.UPDATED, (step,), edge, before.back)
+        mutual = state.reverse.kind is Kind.FOLLOW
+        friends = mutual * ((kind is Kind.FOLLOW) - (state.edge.kind is Kind.FOLLOW))
+        step = Step(state.edge, edge, friends, is_reverse=False)
+        return Decision(Outcome.UPDATED, (step,), edge, state.reverse)
 
     return decide
 

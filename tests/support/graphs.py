@@ -1,12 +1,15 @@
 """Small graphs for tests: made by real writes, drained by the real drain."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from uuid import UUID
 
-from graph.decision import Before, Decision, Outcome
+from graph.decision import Decision, PairState, Rule
 from graph.edge import Pair, UserId
-from graph.receipt import Note, Receipt
-from graph.transitions import follow, taken_by, unfollow
+from graph.outcome import Outcome
+from graph.receipt import Receipt
+from graph.transitions import follow, unfollow
+from graph.undo import undo_record
 from storage.stores import Stores
 
 PLENTY = 1_000_000
@@ -25,14 +28,16 @@ async def unfollows(stores: Stores, *pairs: tuple[int, int]) -> None:
         assert decision.outcome is Outcome.UNFOLLOWED
 
 
-def noting(receipt_id: UUID) -> Note:
-    """Every change has a receipt under this id."""
+def with_receipt(rule: Rule, receipt_id: UUID) -> Rule:
+    """The same rule, which also writes a receipt under this id."""
 
-    def note(before: Before, decision: Decision) -> Receipt:
-        taken = taken_by(before, decision) if decision.steps else None
-        return Receipt(receipt_id, b"asked", decision.outcome, taken)
+    def decide(state: PairState) -> Decision:
+        decision = rule(state)
+        record = undo_record(state, decision) if decision.steps else None
+        receipt = Receipt(receipt_id, b"asked", decision.outcome, record)
+        return replace(decision, receipt=receipt)
 
-    return note
+    return decide
 
 
 async def drain_all(stores: Stores) -> None:

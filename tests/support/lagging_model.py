@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import permutations, product
 from typing import NamedTuple
 
-from graph.decision import Before, Decision, Rule
+from graph.decision import Decision, PairState, Rule
 from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind
 from graph.page import ListKind
 from graph.relation import kinds_of
@@ -92,16 +92,16 @@ class Model:
     def is_here(self, user: int) -> bool:
         return self.privacy[user][-1].present
 
-    def before(self, arrow: Arrow) -> Before:
+    def before(self, arrow: Arrow) -> PairState:
         """What a rule is asked about, at a moment that is known to be none."""
         own, theirs = (
             [self.now(Arrow(user, other)).kind for other in self.others(user)] for user in arrow
         )
-        return Before(
+        return PairState(
             self.now(arrow),
             self.now(arrow.turned),
             following=sum(kind in FOLLOWS | {Kind.REQUEST} for kind in own),
-            back_following=sum(kind in FOLLOWS | {Kind.REQUEST} for kind in theirs),
+            other_following=sum(kind in FOLLOWS | {Kind.REQUEST} for kind in theirs),
             now=NOW * 1000,
             blocks=own.count(Kind.BLOCK),
             protected=self.privacy[arrow.target][-1].protected,

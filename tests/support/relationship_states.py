@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from itertools import product
 
 from graph import transitions as rules
-from graph.decision import Before, Decision, Outcome, Rule
+from graph.decision import Decision, PairState, Rule
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Version
+from graph.outcome import Outcome
 
 PLENTY = 10
 NOW = 2_000_000
@@ -73,7 +74,7 @@ CLOSE_FOLLOW belongs to a follow and ends with it. MUTED and DISMISSED are notes
 followed or not: no action but `unmuteUser` (or the end of the mute) takes a mute away. A request
 for a whisper becomes one when it is accepted, unless whispers are hidden from their targets. Limits
 and pace are not shown: `FOLLOWING_LIMIT_REACHED`, `BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change
-nothing. `undoRelationshipChange` goes back to the state before, where nothing else has taken its
+nothing. `undoRelationshipChange` goes back to the state before, where nothing else has record its
 place.
 """
 
@@ -94,7 +95,7 @@ def page() -> str:
 
 
 def _decided(rule: Rule, protected: bool, kind: Kind, back_kind: Kind) -> Decision:
-    return rule(Before(of_kind(kind), of_kind(back_kind), 1, NOW, protected=protected))
+    return rule(PairState(of_kind(kind), of_kind(back_kind), 1, NOW, protected=protected))
 
 
 def of_kind(kind: Kind) -> Edge:
@@ -115,7 +116,7 @@ def _arrows() -> dict[tuple[Kind, Kind], list[str]]:
     arrows: dict[tuple[Kind, Kind], dict[str, None]] = {}
     for (name, (rule, protected)), kind, back_kind in product(ACTIONS.items(), Kind, Kind):
         decision = _decided(rule, protected, kind, back_kind)
-        for who, was, edge in (("A", kind, decision.edge), ("B", back_kind, decision.back)):
+        for who, was, edge in (("A", kind, decision.edge), ("B", back_kind, decision.reverse)):
             if edge.kind is not was:
                 arrows.setdefault((was, edge.kind), {})[f"{who}, {name}"] = None
     return {ends: list(names) for ends, names in arrows.items()}
@@ -135,7 +136,7 @@ def _cell(decision: Decision) -> str:
         return f"`{decision.outcome.name}`"
     if decision.outcome in (Outcome.MUTED, Outcome.DISMISSED):
         return "noted"
-    return f"{decision.edge.kind.name}, {decision.back.kind.name}"
+    return f"{decision.edge.kind.name}, {decision.reverse.kind.name}"
 
 
 if __name__ == "__main__":

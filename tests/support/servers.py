@@ -1,52 +1,92 @@
-"""The real servers of a test run: started once, for all workers."""
+"""PostgreSQL and Valkey for one process of pytest.
 
-import os
-import signal
+`python -m tests.support.servers FOLDER` runs them until its standard input is closed, which the end
+of pytest does, a kill included. It then removes all data.
+"""
+
+import asyncio
+import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from devstack.servers import running_servers
 from devstack.state import State
 
-START_S = 120
-SCHEMES = ("postgresql://", "unix://")
+ROOT = Path(__file__).parents[2]
+STOP_S = 120
+POSTGRES_SETTINGS = {
+    # No test crashes this server: those that do, start one of their own.
+    "fsync": "off",
+    "full_page_writes": "off",
+    "synchronous_commit": "off",
+    # CREATE, DROP and TRUNCATE search all shared buffers.
+    "shared_buffers": "64MB",
+    # Without replication, changes of a table that its own transaction has made need no log.
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+}
 
 
+@dataclass(frozen=True)
 class Servers:
-    """PostgreSQL and Valkey from the wheels, unless the environment names others."""
+    """The URLs of the servers."""
 
-    def __init__(self) -> None:
-        self.database_url = os.environ.get("DATABASE_URL", "")
-        self.redis_url = os.environ.get("REDIS_URL", "")
-        self._process: subprocess.Popen[str] | None = None
-        self._state: State | None = None
+    database_url: str
+    redis_url: str
 
-    def start(self) -> None:
-        if self.database_url and self.redis_url:
-            return
-        folder = Path(tempfile.mkdtemp(prefix="kith-tests-"))
-        folder.chmod(0o755)  # root's servers run as another user, who must get through
-        self._state = State(folder / "state")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "devstack", str(self._state.root)],
-            cwd=Path(__file__).parents[2],
+
+@contextmanager
+def servers_process() -> Iterator[Servers]:
+    """Run both servers below a process of their own."""
+    with tempfile.TemporaryDirectory(prefix="kith-tests-") as folder:
+        Path(folder).chmod(0o755)  # root starts the servers as another user, who must get through
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.servers", folder],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            start_new_session=True,  # Ctrl-C would end the servers before the tests have
         )
-        assert self._process.stdout is not None
-        urls: dict[str, str] = {}
-        while len(urls) < 2:  # a server that had to be restarted says so in between
-            line = self._process.stdout.readline()
-            assert line, f"the servers did not start; their logs are in {folder}"
-            urls |= {scheme: line.strip() for scheme in SCHEMES if line.startswith(scheme)}
-        self.database_url = self.database_url or urls["postgresql://"]
-        self.redis_url = self.redis_url or urls["unix://"]
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, "The servers did not start."
+        try:
+            yield Servers(*json.loads(line))
+        finally:
+            process.communicate(timeout=STOP_S)
 
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.send_signal(signal.SIGTERM)
-            self._process.communicate(timeout=START_S)
-        if self._state is not None:
-            self._state.erase()
-            self._state.root.parent.rmdir()
+
+async def _serve(folder: Path) -> None:
+    state = State(folder / "state")
+    try:
+        async with running_servers(
+            state,
+            postgres_settings=POSTGRES_SETTINGS,
+            say=lambda name, line: print(f"{name} | {line}", file=sys.stderr),
+        ) as servers:
+            print(json.dumps([servers.database_url, servers.redis_url]), flush=True)
+            watching = asyncio.create_task(servers.supervisor.watch())
+            parent = asyncio.create_task(_parent_ends())
+            await asyncio.wait({watching, parent}, return_when=asyncio.FIRST_COMPLETED)
+            if watching.done():
+                await watching
+            watching.cancel()
+    finally:
+        state.erase()
+
+
+async def _parent_ends() -> None:
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    await reader.read()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(Path(sys.argv[1])))

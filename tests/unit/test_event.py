@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from graph.decision import Before, Step
+from graph.decision import PairState, Step
 from graph.edge import Flags, Kind, Millis, UserId, Version
 from graph.event import Event, EventType, event_type_for
 from graph.relation import relation_of
@@ -158,7 +158,7 @@ def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(
 ) -> None:
     """A viewer gets an event if and only if they could see the edge."""
     rule, protected = ACTIONS[action]
-    before = Before(of_kind(kind), of_kind(back_kind), 1, 5, protected=protected)
+    before = PairState(of_kind(kind), of_kind(back_kind), 1, 5, protected=protected)
     decision = rule(before)
     heard = {
         viewer: [
@@ -169,8 +169,14 @@ def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(
         for viewer in (SOURCE, TARGET)
     }
     ends = {
-        SOURCE: [relation_of(before.edge, before.back), relation_of(decision.edge, decision.back)],
-        TARGET: [relation_of(before.back, before.edge), relation_of(decision.back, decision.edge)],
+        SOURCE: [
+            relation_of(before.edge, before.reverse),
+            relation_of(decision.edge, decision.reverse),
+        ],
+        TARGET: [
+            relation_of(before.reverse, before.edge),
+            relation_of(decision.reverse, decision.edge),
+        ],
     }
     for viewer, (was, became) in ends.items():
         seen = [seen_by_first(one, whispers=whispers).kinds for one in (was, became)]
@@ -185,8 +191,8 @@ UNTOLD = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CA
 
 def event_of_step(step: Step) -> Event:
     """The event of a step of the actor `SOURCE`."""
-    ends = (TARGET, SOURCE) if step.turned else (SOURCE, TARGET)
-    edge, former = step.edge, step.former
+    ends = (TARGET, SOURCE) if step.is_reverse else (SOURCE, TARGET)
+    edge, former = step.edge, step.previous
     return Event(
         edge.version, SOURCE, *ends, former.kind, edge.kind, edge.since, former.flags, edge.flags
     )

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from graph.decision import Before, Decision, Outcome, Rule
+from graph.decision import Decision, PairState, Rule
 from graph.edge import FOLLOWS, NO_EDGE, Edge, Flags, Kind, Millis, Version
+from graph.outcome import Outcome
 from graph.relation import is_friends, relation
 from graph.transitions import (
     accept_request,
@@ -22,13 +23,12 @@ from graph.transitions import (
     follow,
     mute,
     remove_follower,
-    taken_by,
     unblock,
-    undo,
     unfollow,
     unmute,
     update_follow,
 )
+from graph.undo import undo, undo_record
 
 NOW = 1_700_000_000_123_456
 NOW_MS = Millis(NOW // 1000)
@@ -323,8 +323,8 @@ CASES = [
 @pytest.mark.parametrize(("name", "kind", "back_kind", "cell"), CASES)
 def test_the_table_of_rules(name: str, kind: Kind, back_kind: Kind, cell: str) -> None:
     rule, outcome, protected, _ = TABLES[name]
-    before = Before(edge(kind), edge(back_kind), following=1, now=NOW, protected=protected)
-    decision = rule(before)
+    state = PairState(edge(kind), edge(back_kind), following=1, now=NOW, protected=protected)
+    decision = rule(state)
     rejection = REJECTIONS.get(cell)
     after = (kind, back_kind) if rejection else (LETTERS[cell[0]], LETTERS[cell[1]])
     if cell == "FF" and outcome is Outcome.REQUESTED:
@@ -335,7 +335,7 @@ def test_the_table_of_rules(name: str, kind: Kind, back_kind: Kind, cell: str) -
 
 
 _before = st.builds(
-    Before,
+    PairState,
     edge=st.builds(
         Edge,
         kind=st.sampled_from(Kind),
@@ -343,7 +343,7 @@ _before = st.builds(
         since=st.integers(0, 2**41).map(Millis),
         version=st.integers(0, 2**52).map(Version),
     ),
-    back=st.builds(
+    reverse=st.builds(
         Edge,
         kind=st.sampled_from(Kind),
         flags=st.sampled_from(list(Flags)),
@@ -361,16 +361,16 @@ _NOTES = Flags.MUTED | Flags.DISMISSED
 _rules = st.sampled_from([rule for rule, *_ in TABLES.values()]) | st.just(unmute())
 
 
-@given(rule=_rules, before=_before)
-def test_steps_lead_from_what_was_to_what_is(rule: Rule, before: Before) -> None:
-    decision = rule(before)
-    edges = {False: before.edge, True: before.back}
-    friends = is_friends(before.relation.kinds)
+@given(rule=_rules, state=_before)
+def test_steps_lead_from_what_was_to_what_is(rule: Rule, state: PairState) -> None:
+    decision = rule(state)
+    edges = {False: state.edge, True: state.reverse}
+    friends = is_friends(state.relation.kinds)
     for step in decision.steps:
-        assert step.former == edges[step.turned]
-        assert step.edge.version > step.former.version
-        assert step.edge.version >= before.now
-        edges[step.turned] = step.edge
+        assert step.previous == edges[step.is_reverse]
+        assert step.edge.version > step.previous.version
+        assert step.edge.version >= state.now
+        edges[step.is_reverse] = step.edge
     after = relation(
         edges[False].kind,
         edges[False].since,
@@ -382,19 +382,19 @@ def test_steps_lead_from_what_was_to_what_is(rule: Rule, before: Before) -> None
     assert friends + sum(step.friends for step in decision.steps) == is_friends(after.kinds)
 
 
-@given(rule=_rules, before=_before)
-def test_doing_it_again_changes_nothing(rule: Rule, before: Before) -> None:
-    once = rule(before)
-    again = rule(_after(before, once))
+@given(rule=_rules, state=_before)
+def test_doing_it_again_changes_nothing(rule: Rule, state: PairState) -> None:
+    once = rule(state)
+    again = rule(_after(state, once))
     assert again.steps == ()
     assert again.relation == once.relation
 
 
-@given(rule=_rules, before=_before)
-def test_what_was_muted_stays_muted(rule: Rule, before: Before) -> None:
-    decision = rule(before)
+@given(rule=_rules, state=_before)
+def test_what_was_muted_stays_muted(rule: Rule, state: PairState) -> None:
+    decision = rule(state)
     if decision.outcome is not Outcome.UNMUTED:
-        assert all(step.former.flags & _NOTES & ~step.edge.flags == 0 for step in decision.steps)
+        assert all(step.previous.flags & _NOTES & ~step.edge.flags == 0 for step in decision.steps)
 
 
 _takes = st.sampled_from(
@@ -409,29 +409,29 @@ _takes = st.sampled_from(
 )
 
 
-@given(rule=_takes, before=_before)
-def test_an_undo_brings_back_both_edges_with_their_dates(rule: Rule, before: Before) -> None:
-    assume(Kind.BLOCK not in (before.edge.kind, before.back.kind))
-    done = rule(before)
+@given(rule=_takes, state=_before)
+def test_an_undo_brings_back_both_edges_with_their_dates(rule: Rule, state: PairState) -> None:
+    assume(Kind.BLOCK not in (state.edge.kind, state.reverse.kind))
+    done = rule(state)
     assume(done.steps)
-    after = _after(before, done)
-    taken = taken_by(before, done)
-    undone = undo(PLENTY, taken)(replace(after, present=True, following_limit=None))
+    after = _after(state, done)
+    record = undo_record(state, done)
+    undone = undo(PLENTY, record)(replace(after, present=True, following_limit=None))
     assert undone.outcome is Outcome.RESTORED
-    assert undone.relation == before.relation
+    assert undone.relation == state.relation
 
 
 def test_an_undo_brings_back_what_the_requests_said() -> None:
-    before = Before(
-        edge(Kind.REQUEST), edge(Kind.REQUEST), 1, NOW, message="mine", back_message="theirs"
+    state = PairState(
+        edge(Kind.REQUEST), edge(Kind.REQUEST), 1, NOW, message="mine", other_message="theirs"
     )
     for rule, said in (
         (block(PLENTY), ["mine", "theirs"]),
         (cancel_request(), ["mine"]),
         (decline_request(), ["theirs"]),
     ):
-        done = rule(before)
-        undone = undo(PLENTY, taken_by(before, done))(_after(before, done))
+        done = rule(state)
+        undone = undo(PLENTY, undo_record(state, done))(_after(state, done))
         assert [step.message for step in undone.steps] == said
 
 
@@ -458,21 +458,21 @@ def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
 ) -> None:
     """Nor does it take any of that back."""
     kind, back_kind = reversed(kinds) if turned else kinds
-    before = Before(edge(kind), edge(back_kind), 1, NOW)
-    done = taking(before)
-    after, taken = _after(before, done), taken_by(before, done)
+    state = PairState(edge(kind), edge(back_kind), 1, NOW)
+    done = taking(state)
+    after, record = _after(state, done), undo_record(state, done)
     if not done.steps:
         return
     acted = _turned(after)
     for act in acts:
         acted = _after(acted, act(acted))
     theirs = _turned(acted)
-    expected = undo(PLENTY, taken, whispers=False)(after)
-    undone = undo(PLENTY, taken, whispers=False)(theirs)
+    expected = undo(PLENTY, record, whispers=False)(after)
+    undone = undo(PLENTY, record, whispers=False)(theirs)
     assert undone.outcome is expected.outcome is Outcome.RESTORED
     assert undone.edge.kind is expected.edge.kind
-    assert undone.back.kind is expected.back.kind
-    assert undone.back.flags & _NOTES == theirs.back.flags & _NOTES
+    assert undone.reverse.kind is expected.reverse.kind
+    assert undone.reverse.flags & _NOTES == theirs.reverse.flags & _NOTES
 
 
 @pytest.mark.parametrize("own", [Kind.NONE, *FOLLOWS])
@@ -482,66 +482,66 @@ def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
 def test_an_undo_tells_of_a_hidden_whisper_what_it_tells_of_a_full_limit(
     taking: Rule, kind: Kind, own: Kind
 ) -> None:
-    before = Before(edge(own), edge(kind), 1, NOW, back_following_limit=5)
-    done = taking(before)
-    after, taken = _after(before, done), taken_by(before, done)
+    state = PairState(edge(own), edge(kind), 1, NOW, other_following_limit=5)
+    done = taking(state)
+    after, record = _after(state, done), undo_record(state, done)
     whispering = _turned(after)
     whispering = _turned(_after(whispering, follow(PLENTY, Kind.WHISPER)(whispering)))
-    assert whispering.back.kind is Kind.WHISPER
-    for now in (whispering, replace(after, back_following=5)):
-        result = undo(PLENTY, taken, whispers=False)(now)
+    assert whispering.reverse.kind is Kind.WHISPER
+    for now in (whispering, replace(after, other_following=5)):
+        result = undo(PLENTY, record, whispers=False)(now)
         assert (result.outcome, result.steps) == (Outcome.CANNOT_UNDO, ())
 
 
 def test_an_undo_after_a_block_is_answered_as_a_follow() -> None:
-    before = Before(edge(Kind.FOLLOW), NO_EDGE, 1, NOW)
-    done = unfollow()(before)
-    after, taken = _after(before, done), taken_by(before, done)
+    state = PairState(edge(Kind.FOLLOW), NO_EDGE, 1, NOW)
+    done = unfollow()(state)
+    after, record = _after(state, done), undo_record(state, done)
     blocked = _turned(_after(_turned(after), block(PLENTY)(_turned(after))))
     for now in (blocked, replace(after, present=False)):
-        assert undo(PLENTY, taken)(now).outcome is follow(PLENTY)(now).outcome
+        assert undo(PLENTY, record)(now).outcome is follow(PLENTY)(now).outcome
     unblocked = _turned(_after(_turned(blocked), unblock()(_turned(blocked))))
-    assert undo(PLENTY, taken)(unblocked).outcome is Outcome.RESTORED
+    assert undo(PLENTY, record)(unblocked).outcome is Outcome.RESTORED
 
 
 def test_an_unseen_block_leaves_the_undo_of_a_mere_block_as_it_is() -> None:
-    before = Before(NO_EDGE, NO_EDGE, 1, NOW)
-    done = block(PLENTY)(before)
-    after, taken = _after(before, done), taken_by(before, done)
-    blocked = replace(after, back=edge(Kind.BLOCK))
+    state = PairState(NO_EDGE, NO_EDGE, 1, NOW)
+    done = block(PLENTY)(state)
+    after, record = _after(state, done), undo_record(state, done)
+    blocked = replace(after, reverse=edge(Kind.BLOCK))
     for now in (after, blocked, replace(after, present=False)):
-        undone = undo(PLENTY, taken)(now)
+        undone = undo(PLENTY, record)(now)
         assert (undone.outcome, undone.edge.kind) == (Outcome.RESTORED, Kind.NONE)
-        assert undone.back.kind is now.back.kind
+        assert undone.reverse.kind is now.reverse.kind
 
 
 def test_a_newer_change_is_never_undone() -> None:
-    before = Before(edge(Kind.FOLLOW), NO_EDGE, following=1, now=NOW)
-    done = unfollow()(before)
-    after, taken = _after(before, done), taken_by(before, done)
+    state = PairState(edge(Kind.FOLLOW), NO_EDGE, following=1, now=NOW)
+    done = unfollow()(state)
+    after, record = _after(state, done), undo_record(state, done)
     later = _after(after, follow(10)(after))
-    assert undo(PLENTY, taken)(later).outcome is Outcome.CANNOT_UNDO
-    before = Before(NO_EDGE, edge(Kind.FOLLOW), following=1, now=NOW)
-    done = remove_follower()(before)
-    after, taken = _after(before, done), taken_by(before, done)
+    assert undo(PLENTY, record)(later).outcome is Outcome.CANNOT_UNDO
+    state = PairState(NO_EDGE, edge(Kind.FOLLOW), following=1, now=NOW)
+    done = remove_follower()(state)
+    after, record = _after(state, done), undo_record(state, done)
     for act in (block(PLENTY), mute()):
-        assert undo(PLENTY, taken)(_after(after, act(after))).outcome is Outcome.CANNOT_UNDO
+        assert undo(PLENTY, record)(_after(after, act(after))).outcome is Outcome.CANNOT_UNDO
     for kind in (Kind.FOLLOW, Kind.WHISPER, Kind.REQUEST):
-        back = replace(after, back=edge(kind))
-        assert undo(PLENTY, taken)(back).outcome is Outcome.CANNOT_UNDO
+        back = replace(after, reverse=edge(kind))
+        assert undo(PLENTY, record)(back).outcome is Outcome.CANNOT_UNDO
 
 
 @pytest.mark.parametrize("taking", [unfollow(), block(PLENTY)])
 @pytest.mark.parametrize("kind", sorted(FOLLOWS))
 @pytest.mark.parametrize("then", [False, True])
 def test_an_undo_passes_by_no_approval(taking: Rule, kind: Kind, then: bool) -> None:
-    before = Before(edge(kind, Flags.CLOSE_FOLLOW), NO_EDGE, 1, NOW, protected=then)
-    done = taking(before)
-    after, taken = _after(before, done), taken_by(before, done)
-    undone = undo(PLENTY, taken)(replace(after, protected=True))
+    state = PairState(edge(kind, Flags.CLOSE_FOLLOW), NO_EDGE, 1, NOW, protected=then)
+    done = taking(state)
+    after, record = _after(state, done), undo_record(state, done)
+    undone = undo(PLENTY, record)(replace(after, protected=True))
     assert undone.outcome is Outcome.RESTORED
     if then:
-        assert undone.relation == before.relation
+        assert undone.relation == state.relation
     else:
         secret = Flags.SECRET if kind is Kind.WHISPER else Flags.PLAIN
         assert undone.edge.kind is Kind.REQUEST
@@ -549,71 +549,71 @@ def test_an_undo_passes_by_no_approval(taking: Rule, kind: Kind, then: bool) -> 
 
 
 def test_an_undo_lifts_nobody_over_their_limit() -> None:
-    before = Before(edge(Kind.FOLLOW), edge(Kind.FOLLOW), 1, NOW, back_following=3)
-    blocked = block(PLENTY)(before)
+    state = PairState(edge(Kind.FOLLOW), edge(Kind.FOLLOW), 1, NOW, other_following=3)
+    blocked = block(PLENTY)(state)
     for own, limit, after in ((None, 3, Kind.NONE), (4, 3, Kind.FOLLOW), (3, 9, Kind.NONE)):
-        full = replace(_after(before, blocked), back_following_limit=own)
-        undone = undo(limit, taken_by(before, blocked))(full)
+        full = replace(_after(state, blocked), other_following_limit=own)
+        undone = undo(limit, undo_record(state, blocked))(full)
         assert undone.outcome is Outcome.RESTORED
-        assert (undone.edge.kind, undone.back.kind) == (Kind.FOLLOW, after)
-    removed = remove_follower()(before)
-    undone = undo(3, taken_by(before, removed))(_after(before, removed))
+        assert (undone.edge.kind, undone.reverse.kind) == (Kind.FOLLOW, after)
+    removed = remove_follower()(state)
+    undone = undo(3, undo_record(state, removed))(_after(state, removed))
     assert undone.outcome is Outcome.CANNOT_UNDO
 
 
 def test_turning_a_whisper_into_a_follow_keeps_its_date() -> None:
-    decision = update_follow(Kind.FOLLOW)(Before(edge(Kind.WHISPER), NO_EDGE, 1, NOW))
+    decision = update_follow(Kind.FOLLOW)(PairState(edge(Kind.WHISPER), NO_EDGE, 1, NOW))
     assert decision.steps[0].edge.since == THEN
 
 
 def test_a_follow_begins_now() -> None:
-    decision = follow(10)(Before(NO_EDGE, NO_EDGE, 0, NOW))
+    decision = follow(10)(PairState(NO_EDGE, NO_EDGE, 0, NOW))
     assert decision.steps[0].edge == Edge(Kind.FOLLOW, Flags.PLAIN, NOW_MS, Version(NOW))
 
 
 def test_a_secret_request_becomes_a_whisper() -> None:
     asked = follow(10, Kind.WHISPER, message="hello")(
-        Before(NO_EDGE, NO_EDGE, 0, NOW, protected=True)
+        PairState(NO_EDGE, NO_EDGE, 0, NOW, protected=True)
     )
     assert asked.steps[0].message == "hello"
-    accepted = accept_request(10)(Before(NO_EDGE, asked.steps[0].edge, 0, NOW + 1))
+    accepted = accept_request(10)(PairState(NO_EDGE, asked.steps[0].edge, 0, NOW + 1))
     assert accepted.relation.back_kind is Kind.WHISPER
     assert Flags.SECRET not in accepted.steps[0].edge.flags
-    asked_before = Before(NO_EDGE, asked.steps[0].edge, 0, NOW + 1)
+    asked_before = PairState(NO_EDGE, asked.steps[0].edge, 0, NOW + 1)
     known = accept_request(10, whispers=False)(asked_before)
-    assert (known.back.kind, known.back.flags) == (Kind.FOLLOW, Flags.PLAIN)
+    assert (known.reverse.kind, known.reverse.flags) == (Kind.FOLLOW, Flags.PLAIN)
 
 
 def test_a_request_that_needs_no_approval_any_more_is_granted_by_asking_again() -> None:
-    decision = follow(10)(Before(edge(Kind.REQUEST), NO_EDGE, 10, NOW))
+    decision = follow(10)(PairState(edge(Kind.REQUEST), NO_EDGE, 10, NOW))
     assert decision.outcome is Outcome.FOLLOWED
 
 
 @pytest.mark.parametrize(("own", "most"), [(None, 3), (5, 5), (0, 0)])
 def test_the_limit_is_the_last_follow_that_is_allowed(own: int | None, most: int) -> None:
-    before = Before(NO_EDGE, NO_EDGE, following=most, now=NOW, following_limit=own)
-    rejected = follow(3)(before)
+    state = PairState(NO_EDGE, NO_EDGE, following=most, now=NOW, following_limit=own)
+    rejected = follow(3)(state)
     assert rejected.outcome is Outcome.FOLLOWING_LIMIT_REACHED
     assert rejected.limit == (most, most)
     if most:
-        assert follow(3)(replace(before, following=most - 1)).steps
+        assert follow(3)(replace(state, following=most - 1)).steps
 
 
 def test_who_returns_an_accepted_friendship_is_held_to_the_limit_too() -> None:
-    before = Before(NO_EDGE, edge(Kind.REQUEST), following=3, now=NOW, protected=True)
-    assert accept_request(3)(before).steps
-    rejected = accept_request(3, mutual=True)(before)
+    state = PairState(NO_EDGE, edge(Kind.REQUEST), following=3, now=NOW, protected=True)
+    assert accept_request(3)(state).steps
+    rejected = accept_request(3, mutual=True)(state)
     assert rejected.outcome is Outcome.FOLLOWING_LIMIT_REACHED
 
 
 def test_blocks_have_a_limit_of_their_own() -> None:
-    rejected = block(3)(Before(NO_EDGE, NO_EDGE, 0, NOW, blocks=3))
+    rejected = block(3)(PairState(NO_EDGE, NO_EDGE, 0, NOW, blocks=3))
     assert (rejected.outcome, rejected.limit) == (Outcome.BLOCK_LIMIT_REACHED, (3, 3))
 
 
 def test_what_there_was_with_an_account_that_is_not_here_looks_as_if_it_had_never_been() -> None:
     for kind, back_kind in product(Kind, Kind):
-        gone = Before(edge(kind), edge(back_kind), 1, NOW, present=False)
+        gone = PairState(edge(kind), edge(back_kind), 1, NOW, present=False)
         result = Outcome.UNBLOCK_FIRST if kind is Kind.BLOCK else Outcome.NOT_ALLOWED
         for rule in (follow(3), follow(3, Kind.WHISPER)):
             for protected in (True, False):
@@ -630,17 +630,17 @@ EVERY_RULE = (
 
 def test_whose_account_is_not_active_changes_nothing() -> None:
     for rule, kind, back_kind in product(EVERY_RULE, Kind, Kind):
-        before = Before(edge(kind), edge(back_kind), 1, NOW, present=False, active=False)
-        decision = among_active(rule)(before)
+        state = PairState(edge(kind), edge(back_kind), 1, NOW, present=False, active=False)
+        decision = among_active(rule)(state)
         assert (decision.outcome, decision.steps) == (Outcome.ACCOUNT_NOT_ACTIVE, ())
 
 
 def test_with_a_deleted_account_things_only_end() -> None:
     changed = set()
     for rule, kind, back_kind in product(EVERY_RULE, Kind, Kind):
-        before = Before(edge(kind), edge(back_kind), 1, NOW, present=False, deleted=True)
-        decision = among_active(rule)(before)
-        after = {decision.edge.kind, decision.back.kind}
+        state = PairState(edge(kind), edge(back_kind), 1, NOW, present=False, deleted=True)
+        decision = among_active(rule)(state)
+        after = {decision.edge.kind, decision.reverse.kind}
         assert after <= {kind, back_kind, Kind.NONE}
         assert not decision.edge.flags
         changed |= {decision.outcome} if decision.steps else set()
@@ -656,20 +656,20 @@ def test_with_a_deleted_account_things_only_end() -> None:
 def test_an_erasure_leaves_nothing_but_what_the_other_has_noted() -> None:
     noted = Flags.MUTED | Flags.DISMISSED
     for kind, back_kind, flags in product(Kind, Kind, (Flags.PLAIN, noted, Flags.CLOSE_FOLLOW)):
-        before = Before(edge(kind, flags), edge(back_kind, flags), 1, NOW, muted_until=Millis(5))
-        decision = erase()(before)
+        state = PairState(edge(kind, flags), edge(back_kind, flags), 1, NOW, muted_until=Millis(5))
+        decision = erase()(state)
         assert (decision.edge.kind, decision.edge.flags) == (Kind.NONE, Flags.PLAIN)
-        assert decision.back.kind is Kind.NONE
+        assert decision.reverse.kind is Kind.NONE
         assert all(step.muted_until is None for step in decision.steps)
         if back_kind:
-            assert decision.back.flags == flags & noted
+            assert decision.reverse.flags == flags & noted
         friends = kind is back_kind is Kind.FOLLOW
         assert sum(step.friends for step in decision.steps) == -friends
-        assert not erase()(replace(before, edge=decision.edge, back=decision.back)).steps
+        assert not erase()(replace(state, edge=decision.edge, reverse=decision.reverse)).steps
 
 
 def test_a_mute_can_be_given_another_end() -> None:
-    muted = Before(edge(Kind.NONE, Flags.MUTED), NO_EDGE, 0, NOW, muted_until=Millis(9))
+    muted = PairState(edge(Kind.NONE, Flags.MUTED), NO_EDGE, 0, NOW, muted_until=Millis(9))
     assert mute(Millis(9))(muted).outcome is Outcome.ALREADY_MUTED
     assert mute()(muted).steps[0].muted_until is None
     assert mute(Millis(10))(muted).steps[0].muted_until == Millis(10)
@@ -677,15 +677,15 @@ def test_a_mute_can_be_given_another_end() -> None:
 
 @pytest.mark.parametrize("ended", [unfollow(), block(10)])
 def test_an_undo_is_held_to_the_following_limit(ended: Rule) -> None:
-    before = Before(edge(Kind.FOLLOW), NO_EDGE, following=3, now=NOW)
-    done = ended(before)
-    taken = taken_by(before, done)
-    full = replace(_after(before, done), following=3)
-    rejected = undo(3, taken)(full)
+    state = PairState(edge(Kind.FOLLOW), NO_EDGE, following=3, now=NOW)
+    done = ended(state)
+    record = undo_record(state, done)
+    full = replace(_after(state, done), following=3)
+    rejected = undo(3, record)(full)
     assert (rejected.outcome, rejected.limit) == (Outcome.FOLLOWING_LIMIT_REACHED, (3, 3))
-    undone = undo(3, taken)(replace(full, following=2))
+    undone = undo(3, record)(replace(full, following=2))
     assert undone.outcome is Outcome.RESTORED
-    assert undone.guards.following_below == 3
+    assert undone.conditions.following_below == 3
 
 
 @pytest.mark.parametrize(
@@ -700,20 +700,20 @@ def test_an_undo_is_held_to_the_following_limit(ended: Rule) -> None:
 def test_a_mute_ends_when_its_time_has_passed_and_no_other_does(
     until: Millis | None, outcome: Outcome
 ) -> None:
-    muted = Before(edge(Kind.FOLLOW, Flags.MUTED), NO_EDGE, 1, NOW, muted_until=until)
+    muted = PairState(edge(Kind.FOLLOW, Flags.MUTED), NO_EDGE, 1, NOW, muted_until=until)
     assert end_mute()(muted).outcome is outcome
 
 
-def _turned(before: Before) -> Before:
-    return replace(before, edge=before.back, back=before.edge)
+def _turned(state: PairState) -> PairState:
+    return replace(state, edge=state.reverse, reverse=state.edge)
 
 
-def _after(before: Before, decision: Decision) -> Before:
-    edges = {step.turned: step.edge for step in decision.steps}
-    until = [step.muted_until for step in decision.steps if not step.turned]
+def _after(state: PairState, decision: Decision) -> PairState:
+    edges = {step.is_reverse: step.edge for step in decision.steps}
+    until = [step.muted_until for step in decision.steps if not step.is_reverse]
     return replace(
-        before,
-        edge=edges.get(False, before.edge),
-        back=edges.get(True, before.back),
-        muted_until=until[0] if until else before.muted_until,
+        state,
+        edge=edges.get(False, state.edge),
+        reverse=edges.get(True, state.reverse),
+        muted_until=until[0] if until else state.muted_until,
     )

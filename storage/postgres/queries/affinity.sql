@@ -40,12 +40,14 @@ SELECT other_id, rank FROM affinity WHERE user_id = $1 ORDER BY rank DESC, other
 
 -- name: take_crowded
 -- Takes at most $1 users with too many ranks, and resets their counts: one range of a small index.
--- The threshold is a tenth above what is kept, so that not every new rank causes a purge.
-UPDATE affinity_count c SET others = $2
-FROM (
+-- The threshold is a tenth above what is kept, so that not every new rank causes a purge. Without
+-- MATERIALIZED, a nested loop may repeat the subquery for each row, and then takes more than $1.
+WITH crowded AS MATERIALIZED (
     SELECT user_id FROM affinity_count WHERE others > 2200
     ORDER BY user_id LIMIT $1 FOR UPDATE SKIP LOCKED
-) crowded
+)
+UPDATE affinity_count c SET others = $2
+FROM crowded
 WHERE c.user_id = crowded.user_id
 RETURNING c.user_id
 

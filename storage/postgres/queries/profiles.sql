@@ -14,7 +14,7 @@ WITH own AS MATERIALIZED (
     GROUP BY to_user_id
 )
 SELECT user_id, following, followers, friends, whispers, whispered, outgoing_requests,
-       incoming_requests, blocks, blocked, specials, mutes,
+       incoming_requests, blocks, blocked, close_follows, mutes,
        protected, following_audience, followers_audience, present, following_limit,
        EXISTS (
            SELECT FROM (
@@ -28,11 +28,11 @@ FROM (
            sum(outgoing_requests)::bigint AS outgoing_requests,
            sum(incoming_requests)::bigint AS incoming_requests,
            sum(blocks)::bigint AS blocks, sum(blocked)::bigint AS blocked,
-           sum(specials)::bigint AS specials, sum(mutes)::bigint AS mutes
+           sum(close_follows)::bigint AS close_follows, sum(mutes)::bigint AS mutes
     FROM (
         SELECT user_id, follows AS following, 0 AS followers, friends,
                whispers, 0 AS whispered, requests AS outgoing_requests, 0 AS incoming_requests,
-               blocks, 0 AS blocked, specials, mutes
+               blocks, 0 AS blocked, specials AS close_follows, mutes
         FROM following_count WHERE user_id = ANY ($1)
         UNION ALL
         SELECT user_id, 0, follows, friends, 0, whispers, 0, requests, 0, blocks, 0, 0

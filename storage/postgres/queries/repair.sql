@@ -74,11 +74,11 @@ WITH truth AS (
                          $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
                          $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[])
         AS t (user_id, following, followers, more_friends, whispers, whispered, outgoing, incoming,
-              blocks, blocked, specials, mutes, absent_follows, absent_whispers, absent_requests)
+              blocks, blocked, close_follows, mutes, absent_follows, absent_whispers, absent_requests)
 ), own AS (
     UPDATE following_count c
     SET follows = t.following, whispers = t.whispers, requests = t.outgoing, blocks = t.blocks,
-        specials = t.specials, mutes = t.mutes
+        specials = t.close_follows, mutes = t.mutes
     FROM truth t WHERE c.user_id = t.user_id
 )
 INSERT INTO follower_count AS c (user_id, follows, friends, whispers, requests, blocks,

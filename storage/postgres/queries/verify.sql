@@ -97,7 +97,7 @@ SELECT u.user_id,
        coalesce(b.requests, 0), r.requests,
        coalesce(a.blocks, 0), f.blocks,
        coalesce(b.blocks, 0), r.blocks,
-       coalesce(a.specials, 0), f.specials,
+       coalesce(a.specials, 0), f.close_follows,
        coalesce(a.mutes, 0), f.mutes,
        coalesce(b.absent_follows, 0), r.absent_follows,
        coalesce(b.absent_whispers, 0), r.absent_whispers,
@@ -115,7 +115,7 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE f.kind = 2) AS whispers,
            count(*) FILTER (WHERE f.kind = 3) AS requests,
            count(*) FILTER (WHERE f.kind = 4) AS blocks,
-           count(*) FILTER (WHERE f.kind IN (1, 2) AND f.flags & 1 <> 0) AS specials,
+           count(*) FILTER (WHERE f.kind IN (1, 2) AND f.flags & 1 <> 0) AS close_follows,
            count(*) FILTER (WHERE f.flags & 2 <> 0) AS mutes
     FROM following f
     LEFT JOIN LATERAL (

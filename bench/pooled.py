@@ -1,8 +1,7 @@
-"""redis-py's connection pool: one connection per call, for TLS and other addresses that only
-redis-py supports.
+"""redis-py's connection pool as a wire: what the contestants without a multiplexed connection use.
 
-The server may be in cluster mode and reject commands with keys of several slots, so these are split
-into single keys.
+A cluster's server may reject commands with keys of several slots, so these are split into single
+keys. Scripts are sent whole, because redis-py rejects EVALSHA in a pipeline to a cluster.
 """
 
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from redis.asyncio import BlockingConnectionPool
 from redis.asyncio import Redis as RedisPy
 from redis.exceptions import RedisError, ResponseError
 
-from storage.redis.scripts import sent_whole
+from storage.redis.scripts import CALL, TEXTS
 from storage.redis.wire import Command, Reply, WireError, rejection, rejoined, singly
 from storage.settings import StorageSettings
 
@@ -20,27 +19,29 @@ class PooledWire:
     """Implements `Wire`."""
 
     def __init__(self, settings: StorageSettings) -> None:
-        self._client = client(settings)
+        pool = BlockingConnectionPool.from_url(
+            settings.redis_url,
+            max_connections=settings.redis_connections_max,
+            timeout=settings.redis_timeout_s,
+            socket_timeout=settings.redis_timeout_s,
+            socket_connect_timeout=settings.redis_timeout_s,
+        )
+        self._client = RedisPy.from_pool(pool)
         self._client.response_callbacks.clear()  # replies as the server sends them
         self.round_trips = 0
 
     async def send(self, commands: Sequence[Command]) -> list[Reply]:
         self.round_trips += 1
-        return rejoined(commands, await self._sent(list(map(sent_whole, singly(commands)))))
+        return rejoined(commands, await self._send(list(map(_whole, singly(commands)))))
 
-    async def _sent(self, commands: Sequence[Command]) -> list[Reply]:
+    async def _send(self, commands: Sequence[Command]) -> list[Reply]:
         try:
             if len(commands) == 1:  # a pipeline would only cost more
                 return [await self._client.execute_command(*commands[0])]  # type: ignore[no-untyped-call]
             async with self._client.pipeline(transaction=False) as pipeline:
                 for command in commands:
                     pipeline.execute_command(*command)
-                # With raise_on_error, redis-py's own text would replace the server's message.
-                replies = list(await pipeline.execute(raise_on_error=False))
-            for reply in replies:
-                if isinstance(reply, RedisError):
-                    raise reply
-            return replies
+                return list(await pipeline.execute())
         except ResponseError as error:
             raise rejection(str(error)) from error
         except (RedisError, OSError, TimeoutError) as error:
@@ -50,14 +51,6 @@ class PooledWire:
         await self._client.aclose()
 
 
-def client(settings: StorageSettings) -> "RedisPy":
-    """A redis-py client with a bounded number of connections and short timeouts."""
-    pool = BlockingConnectionPool.from_url(
-        settings.redis_url,
-        max_connections=settings.redis_connections_max,
-        timeout=settings.redis_timeout_s,
-        socket_timeout=settings.redis_timeout_s,
-        socket_connect_timeout=settings.redis_timeout_s,
-        client_name="kith",
-    )
-    return RedisPy.from_pool(pool)
+def _whole(command: Command) -> Command:
+    """The command with the script's text, for a server that may not have loaded it."""
+    return ("EVAL", TEXTS[str(command[1])], *command[2:]) if command[0] == CALL else command

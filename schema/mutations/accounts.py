@@ -1,25 +1,33 @@
 """The mutations that deactivate, reactivate and delete accounts, for services."""
 
-from collections.abc import Callable
 from enum import Enum
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, TypeVar
 
 import strawberry
 
+import resolvers.result
 from graph.account_state import AccountState
 from graph.errors import BadInput
+from graph.outcome import Outcome
 from resolvers import accounts
 from schema import arguments
 from schema.account import AccountRow, UserAccount
 from schema.context import Info, scope_of
-from schema.inputs import RepeatableInput
-from schema.payload import CHANGED, CLIENT_MUTATION_ID, CONSISTENCY, OUTCOME, USER_ERRORS
-from schema.requests import idempotency_key
-from schema.results import account_result_fields, rejection_fields
-from schema.user_error import UserError
+from schema.freshness import token_of_accounts
+from schema.mutations.payload import (
+    CHANGED,
+    CLIENT_MUTATION_ID,
+    CONSISTENCY,
+    OUTCOME,
+    REJECTED,
+    USER_ERRORS,
+    RepeatableInput,
+    outcome_of,
+)
+from schema.user_errors import UserError, user_errors
 
 _FOR_SERVICES = "Only for services: other callers get the error `FORBIDDEN`."
-_REJECTED = "Nothing changed. `userErrors` gives the reason."
+_INPUT = strawberry.argument(description="The account, and options.")
 
 
 @strawberry.enum(description="The outcome of `deactivateAccount`.")
@@ -30,7 +38,7 @@ class DeactivateAccountOutcome(Enum):
     ALREADY_DEACTIVATED = strawberry.enum_value(
         "ALREADY_DEACTIVATED", description="The account was already deactivated. Nothing changed."
     )
-    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
+    REJECTED = REJECTED
 
 
 @strawberry.enum(description="The outcome of `reactivateAccount`.")
@@ -39,7 +47,7 @@ class ReactivateAccountOutcome(Enum):
     ALREADY_ACTIVE = strawberry.enum_value(
         "ALREADY_ACTIVE", description="The account was already active. Nothing changed."
     )
-    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
+    REJECTED = REJECTED
 
 
 @strawberry.enum(description="The outcome of `deleteAccount`.")
@@ -52,7 +60,7 @@ class DeleteAccountOutcome(Enum):
     ALREADY_DELETED = strawberry.enum_value(
         "ALREADY_DELETED", description="The account was already deleted. Nothing changed."
     )
-    REJECTED = strawberry.enum_value("REJECTED", description=_REJECTED)
+    REJECTED = REJECTED
 
 
 @strawberry.input
@@ -81,12 +89,16 @@ class DeleteAccountInput(AccountInput):
 class AccountPayload:
     """The fields of all payloads; not a type of the API."""
 
+    outcome: strawberry.Private[Enum]
+    """Each type has a field with its own enum in place of this one."""
+
     changed: bool = strawberry.field(description=CHANGED)
-    account: UserAccount | None = strawberry.field(
-        description="The account after this mutation. Null if the input is invalid."
+    account: AccountRow | None = strawberry.field(
+        graphql_type=UserAccount | None,
+        description="The account after this mutation. Null if the input is invalid.",
     )
     user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
-    consistency_token: str | None = strawberry.field(default=None, description=CONSISTENCY)
+    consistency_token: str | None = strawberry.field(description=CONSISTENCY)
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
@@ -103,11 +115,6 @@ class ReactivateAccountPayload(AccountPayload):
 @strawberry.type(description="The result of `deleteAccount`.")
 class DeleteAccountPayload(AccountPayload):
     outcome: DeleteAccountOutcome = strawberry.field(description=OUTCOME)
-
-
-_INPUT = strawberry.argument(description="The account, and options.")
-
-P = TypeVar("P", bound=AccountPayload)
 
 
 @strawberry.type
@@ -151,23 +158,34 @@ class AccountMutations:
         return await _changed(info, input, state, DeleteAccountPayload, outcomes)
 
 
+PayloadT = TypeVar("PayloadT", bound=AccountPayload)
+
+
 async def _changed(
     info: Info,
     given: AccountInput,
     state: AccountState,
-    payload: Callable[..., P],
+    payload: type[PayloadT],
     outcomes: type[Enum],
-) -> P:
+) -> PayloadT:
     scope = scope_of(info)
     scope.must_be_service()
-    fields: dict[str, Any]
+    result: resolvers.result.Result
+    account = None
     try:
         user = arguments.user_id("userId", given.user_id)
-        key = idempotency_key(given.idempotency_key)
+        key = given.key
     except BadInput as bad:
-        fields = {"account": None, **rejection_fields(bad, outcomes)}
+        result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
     else:
-        result = await accounts.change_state(scope, user, state, key)
-        account = cast("UserAccount", AccountRow(user, result.status))
-        fields = {"account": account, **await account_result_fields(scope, result, outcomes)}
-    return payload(client_mutation_id=arguments.given(given.client_mutation_id), **fields)
+        result = changed = await accounts.change_state(scope, user, state, key)
+        account = AccountRow(user, changed.status)
+    errors = user_errors(result)
+    return payload(
+        outcome=outcome_of(result, outcomes),
+        changed=result.is_changed,
+        account=account,
+        user_errors=errors,
+        consistency_token=None if errors else await token_of_accounts(scope),
+        client_mutation_id=given.echo,
+    )

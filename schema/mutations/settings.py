@@ -1,28 +1,47 @@
 """The mutations that change a user's settings."""
 
-from typing import Annotated, Any, cast
+from enum import Enum
+from typing import Annotated
 
 import strawberry
 from strawberry import UNSET
 
+import resolvers.result
 from graph import visibility
 from graph.account import PrivacyChange
 from graph.errors import BadInput
+from graph.outcome import Outcome
 from resolvers import settings
 from schema import arguments
 from schema.context import Info, scope_of
-from schema.inputs import RepeatableInput
-from schema.outcomes import SettingsOutcome
-from schema.payload import CHANGED, CLIENT_MUTATION_ID, CONSISTENCY, OUTCOME, USER_ERRORS
-from schema.requests import idempotency_key
-from schema.results import account_result_fields, rejection_fields
-from schema.rows import ViewerRow
+from schema.freshness import token_of_accounts
+from schema.mutations.payload import (
+    CHANGED,
+    CLIENT_MUTATION_ID,
+    CONSISTENCY,
+    OUTCOME,
+    REJECTED,
+    USER_ERRORS,
+    VIEWER,
+    RepeatableInput,
+    outcome_of,
+)
+from schema.rows import UserRow, ViewerRow
 from schema.settings import ListAudience, RelationshipSettings, SettingsRow
 from schema.user import User
-from schema.user_error import UserError
+from schema.user_errors import UserError, user_errors
 from schema.viewer import Viewer
 
 LIMIT_MAX = 2**31 - 1
+
+
+@strawberry.enum(description="The outcome of `updateRelationshipSettings` or `setFollowingLimit`.")
+class SettingsOutcome(Enum):
+    UPDATED = strawberry.enum_value("UPDATED", description="The settings were changed.")
+    UNCHANGED = strawberry.enum_value(
+        "UNCHANGED", description="The settings already have these values. Nothing changed."
+    )
+    REJECTED = REJECTED
 
 
 @strawberry.input(
@@ -60,27 +79,28 @@ class SettingsPayload:
     outcome: SettingsOutcome = strawberry.field(description=OUTCOME)
     changed: bool = strawberry.field(description=CHANGED)
     user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
-    consistency_token: str | None = strawberry.field(default=None, description=CONSISTENCY)
+    consistency_token: str | None = strawberry.field(description=CONSISTENCY)
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
 @strawberry.type(description="The result of `updateRelationshipSettings`.")
 class UpdateRelationshipSettingsPayload(SettingsPayload):
-    settings: RelationshipSettings | None = strawberry.field(
-        description="The viewer's settings after this mutation. Null only beside an error."
+    settings: SettingsRow = strawberry.field(
+        graphql_type=RelationshipSettings | None,
+        description="The viewer's settings after this mutation. Null only beside an error.",
     )
-    viewer: Viewer | None = strawberry.field(
-        description="The user who makes the request. Null only beside an error."
-    )
+    viewer: ViewerRow = strawberry.field(graphql_type=Viewer | None, description=VIEWER)
 
 
 @strawberry.type(description="The result of `setFollowingLimit`.")
 class SetFollowingLimitPayload(SettingsPayload):
-    user: User | None = strawberry.field(
-        description="The user whose limit this is. Null if the input is invalid."
+    user: UserRow | None = strawberry.field(
+        graphql_type=User | None,
+        description="The user whose limit this is. Null if the input is invalid.",
     )
-    settings: RelationshipSettings | None = strawberry.field(
-        description="The user's settings after this mutation. Null if the input is invalid."
+    settings: SettingsRow | None = strawberry.field(
+        graphql_type=RelationshipSettings | None,
+        description="The user's settings after this mutation. Null if the input is invalid.",
     )
 
 
@@ -108,20 +128,24 @@ class SettingsMutations:
             _audience(input.following_audience),
             _audience(input.followers_audience),
         )
+        result: resolvers.result.Result
         try:
-            key = idempotency_key(input.idempotency_key)
+            key = input.key
         except BadInput as bad:
+            result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
             account = await settings.settings_of(scope, viewer)
-            fields = rejection_fields(bad, SettingsOutcome)
         else:
-            result = await settings.change_privacy(scope, change, key)
-            account = result.account
-            fields = await account_result_fields(scope, result, SettingsOutcome)
+            result = changed = await settings.change_privacy(scope, change, key)
+            account = changed.account
+        errors = user_errors(result)
         return UpdateRelationshipSettingsPayload(
-            settings=cast("RelationshipSettings", SettingsRow(viewer, account)),
-            viewer=cast("Viewer", ViewerRow(viewer)),
-            client_mutation_id=arguments.given(input.client_mutation_id),
-            **fields,
+            outcome=outcome_of(result, SettingsOutcome),
+            changed=result.is_changed,
+            user_errors=errors,
+            consistency_token=None if errors else await token_of_accounts(scope),
+            client_mutation_id=input.echo,
+            settings=SettingsRow(viewer, account),
+            viewer=ViewerRow(viewer),
         )
 
     @strawberry.mutation(
@@ -135,19 +159,27 @@ class SettingsMutations:
     ) -> SetFollowingLimitPayload | None:
         scope = scope_of(info)
         scope.must_be_service()
-        fields: dict[str, Any]
+        result: resolvers.result.Result
+        user = row = None
         try:
-            user = arguments.user_id("userId", input.user_id)
+            asked = arguments.user_id("userId", input.user_id)
             limit = _limit(arguments.given(input.limit))
-            key = idempotency_key(input.idempotency_key)
+            key = input.key
         except BadInput as bad:
-            fields = {"user": None, "settings": None, **rejection_fields(bad, SettingsOutcome)}
+            result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
         else:
-            result = await settings.set_following_limit(scope, user, limit, key)
-            fields = await account_result_fields(scope, result, SettingsOutcome)
-            fields |= {"user": user, "settings": SettingsRow(user, result.account)}
+            user = asked
+            result = changed = await settings.set_following_limit(scope, user, limit, key)
+            row = SettingsRow(user, changed.account)
+        errors = user_errors(result)
         return SetFollowingLimitPayload(
-            client_mutation_id=arguments.given(input.client_mutation_id), **fields
+            outcome=outcome_of(result, SettingsOutcome),
+            changed=result.is_changed,
+            user_errors=errors,
+            consistency_token=None if errors else await token_of_accounts(scope),
+            client_mutation_id=input.echo,
+            user=user,
+            settings=row,
         )
 
 

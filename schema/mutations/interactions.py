@@ -12,14 +12,18 @@ from graph import affinity
 from graph.affinity import Interaction
 from graph.edge import Millis, Pair
 from graph.errors import BadInput
-from resolvers.interactions import record_interactions
+from graph.outcome import Outcome
+from resolvers.interactions import Result, record_interactions
 from schema import arguments
 from schema.context import Info, scope_of
-from schema.inputs import RepeatableInput
-from schema.payload import CLIENT_MUTATION_ID, OUTCOME, USER_ERRORS
-from schema.requests import idempotency_key
-from schema.results import rejection_fields, result_fields
-from schema.user_error import UserError
+from schema.mutations.payload import (
+    CLIENT_MUTATION_ID,
+    OUTCOME,
+    USER_ERRORS,
+    RepeatableInput,
+    outcome_of,
+)
+from schema.user_errors import UserError, user_errors
 
 COUNT_MAX = 1_000
 """More interactions of one kind at one time are a mistake of the caller."""
@@ -111,23 +115,23 @@ class InteractionMutations:
         scope = scope_of(info)
         scope.must_be_service()
         try:
-            key = idempotency_key(input.idempotency_key)
+            key = input.key
             given = _interactions(input.interactions, scope.limits.interactions_max)
         except BadInput as bad:
-            recorded, fields = 0, rejection_fields(bad, RecordInteractionsOutcome)
+            result = Result(Outcome.INVALID_INPUT, 0, invalid=bad)
         else:
             result = await record_interactions(scope, given, key, said=input.interactions)
-            recorded, fields = result.recorded, result_fields(result, RecordInteractionsOutcome)
         return RecordInteractionsPayload(
-            recorded=recorded,
-            client_mutation_id=arguments.given(input.client_mutation_id),
-            **fields,
+            outcome=outcome_of(result, RecordInteractionsOutcome),
+            changed=result.is_changed,
+            recorded=result.recorded,
+            user_errors=user_errors(result),
+            client_mutation_id=input.echo,
         )
 
 
 def _interactions(given: Sequence[InteractionInput], most: int) -> list[Interaction]:
-    if len(given) > most:
-        raise arguments.too_many("interactions", len(given), most)
+    arguments.at_most("interactions", given, most)
     now = Millis(int(time.time() * 1000))
     return [_interaction(f"interactions.{i}", one, now) for i, one in enumerate(given)]
 

@@ -1,0 +1,93 @@
+"""Undoing a change: what it needs, and the rule that restores what the change ended."""
+
+from dataclasses import replace
+
+from graph.decision import Conditions, Decision, PairState, Rule
+from graph.edge import FOLLOWS, Edge, Flags, Kind
+from graph.outcome import Outcome
+from graph.receipt import UndoRecord
+from graph.steps import (
+    COUNTED_KINDS,
+    LASTING_FLAGS,
+    begun,
+    changed,
+    following_limit,
+    following_limit_reached,
+    unchanged,
+)
+
+
+def undo_record(state: PairState, decision: Decision) -> UndoRecord:
+    """What an undo of this decision needs."""
+    versions = decision.edge.version, decision.reverse.version
+    messages = state.message, state.other_message
+    return UndoRecord(*versions, state.edge, state.reverse, state.protected, *messages)
+
+
+def undo(limit: int, record: UndoRecord, *, whispers: bool = True) -> Rule:
+    """The rule of `undoRelationshipChange`: restores the edges before an action, with their dates.
+
+    It fails if the actor has changed their edge since, or if the other user's edge has become one
+    that the actor can see. Changes by the other user that the actor cannot see (flags and, without
+    `whispers`, whispers) do not prevent the undo and stay. If the other user has become protected
+    since, a follow is restored as a request. The other user's follow is not restored if they have
+    reached their following limit or whisper unseen; the actor cannot tell these cases apart.
+    """
+    unseen = {Kind.NONE} if whispers else {Kind.NONE, Kind.WHISPER}
+
+    def decide(state: PairState) -> Decision:
+        edge = record.edge if record.edge.version != record.version else None
+        reverse = record.reverse if record.reverse.version != record.reverse_version else None
+        if state.edge.version != record.version:
+            return unchanged(Outcome.CANNOT_UNDO, state)
+        begins = reverse is not None or (edge is not None and edge.kind in COUNTED_KINDS)
+        if begins and (not state.present or state.reverse.kind is Kind.BLOCK):
+            return unchanged(Outcome.NOT_ALLOWED, state)
+        if reverse is not None:
+            if state.reverse.kind not in unseen:
+                return unchanged(Outcome.CANNOT_UNDO, state)
+            reverse = _returned(limit, state, reverse)
+            if edge is None and reverse is None:
+                return unchanged(Outcome.CANNOT_UNDO, state)
+        if edge is not None:
+            edge = _approved(state, edge, record)
+        restored = changed(
+            Outcome.RESTORED,
+            state,
+            edge,
+            reverse,
+            message=record.message,
+            other_message=record.other_message,
+        )
+        if edge is None or edge.kind not in COUNTED_KINDS or state.edge.kind in COUNTED_KINDS:
+            return restored
+        if state.following >= following_limit(limit, state):
+            return following_limit_reached(limit, state)
+        return replace(
+            restored, conditions=Conditions(following_below=following_limit(limit, state))
+        )
+
+    return decide
+
+
+def _approved(state: PairState, edge: Edge, record: UndoRecord) -> Edge:
+    """The actor's edge to restore: a request, if the other user has become protected since."""
+    if edge.kind not in FOLLOWS or record.protected or not state.protected:
+        return edge
+    secret = Flags.SECRET if edge.kind is Kind.WHISPER else Flags.PLAIN
+    return begun(state, edge, Kind.REQUEST, edge.flags & Flags.CLOSE_FOLLOW | secret)
+
+
+def _returned(limit: int, state: PairState, reverse: Edge) -> Edge | None:
+    """The other user's edge to restore, with their present flags. None: leave theirs as it is."""
+    if state.reverse.kind is not Kind.NONE or _is_full(limit, state):
+        return None
+    return replace(
+        reverse, flags=reverse.flags & ~LASTING_FLAGS | state.reverse.flags & LASTING_FLAGS
+    )
+
+
+def _is_full(limit: int, state: PairState) -> bool:
+    """Whether the other user has reached their following limit."""
+    most = limit if state.other_following_limit is None else state.other_following_limit
+    return state.other_following >= most
