@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from graph.transitions import follow, mute, unfollow
 from storage.ports import Check, Consistency
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from tests.support.databases import Caches, Databases, filled_database
 from tests.support.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
 from tests.support.readers import Reading, ReadingTogether
 
@@ -78,14 +80,40 @@ def settings(
     return replace(settings, cache=cache)
 
 
-@pytest.fixture
-async def reads(implementation: str, settings: StorageSettings) -> AsyncIterator[Reads]:
+@asynccontextmanager
+async def opened(implementation: str, settings: StorageSettings) -> AsyncIterator[Reads]:
     consistency = {"tables": Consistency.ROWS, "remembered": Consistency.CACHED}.get(
         implementation.split(", ")[0], Consistency.FRESH
     )
     kind = ReadingTogether if implementation.endswith("pages with profiles") else Reading
     async with open_stores(settings) as stores:
         yield Reads(stores, kind(stores.reads.reader, consistency))
+
+
+@pytest.fixture
+async def reads(implementation: str, settings: StorageSettings) -> AsyncIterator[Reads]:
+    async with opened(implementation, settings) as reads:
+        yield reads
+
+
+FANS = range(2, 13)
+
+
+@pytest.fixture(scope="module")
+def fans_database(databases: Databases, caches: Caches) -> Iterator[str]:
+    """User 1 and each of FANS follow each other."""
+    pairs = [*((1, fan) for fan in FANS), *((fan, 1) for fan in FANS)]
+    with filled_database(databases, caches, lambda stores: follows(stores, *pairs)) as url:
+        yield url
+
+
+@pytest.fixture
+async def reads_of_fans(
+    implementation: str, settings: StorageSettings, fans_database: str
+) -> AsyncIterator[Reads]:
+    async with opened(implementation, replace(settings, database_url=fans_database)) as reads:
+        await reads.known()
+        yield reads
 
 
 async def settled(reads: Reads) -> None:
@@ -231,22 +259,19 @@ async def test_others_do_not_see_a_writers_overlay(reads: Reads) -> None:
 @pytest.mark.parametrize("backward", [False, True], ids=["from the new end", "from the old end"])
 @pytest.mark.parametrize("kind", list(ListKind))
 async def test_a_walk_sees_every_entry_once_in_order(
-    reads: Reads, kind: ListKind, size: int, backward: bool
+    reads_of_fans: Reads, kind: ListKind, size: int, backward: bool
 ) -> None:
-    fans = range(2, 13)
-    await follows(reads.stores, *((1, fan) for fan in fans), *((fan, 1) for fan in fans))
-    await settled(reads)
     walked: list[Position] = []
     window = Window(size, backward=backward)
     while True:
-        page = (await reads.reading.pages(kind, users(1), window, None))[UserId(1)]
+        page = (await reads_of_fans.reading.pages(kind, users(1), window, None))[UserId(1)]
         assert list(page.entries) == sorted(page.entries, reverse=True)
         walked = [*page.entries, *walked] if backward else [*walked, *page.entries]
         if not page.more:
             break
         end = page.entries[0] if backward else page.entries[-1]
         window = Window(size, before=end, backward=True) if backward else Window(size, after=end)
-    assert ids_of(walked) == sorted(fans, reverse=True)
+    assert ids_of(walked) == sorted(FANS, reverse=True)
 
 
 async def test_a_window_may_have_both_ends(reads: Reads) -> None:
