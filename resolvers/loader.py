@@ -109,14 +109,17 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
 
     async def _dispatch(self) -> None:
         queue, self._queue = self._queue, []
-        await dispatch_queue_batch(self, queue)
+        limit = self.loop.call_later(self._batch_s_max, self._batch.cancel)
+        try:
+            await dispatch_queue_batch(self, queue)
+        finally:
+            limit.cancel()
 
     async def batch_load_fn(self, columns: list[Sequence[K]]) -> list[None]:
         """Read the missing keys of all columns. aiodataloader calls it for each batch."""
         try:
-            async with asyncio.timeout(self._batch_s_max):
-                await self._load_missing(columns)
-        except (TimeoutError, asyncio.CancelledError) as error:
+            await self._load_missing(columns)
+        except asyncio.CancelledError as error:  # also of a batch that takes too long
             raise Unavailable("A store") from error
         return [None] * len(columns)
 
