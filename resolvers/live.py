@@ -34,8 +34,9 @@ RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """One event and the cursor to resume after it. Without an event: some events were lost."""
+class VisibleEvent:
+    """An event as the viewer may see it, and the cursor to resume after it. Without an event: some
+    events were lost."""
 
     cursor: str
     type: EventType | None = None
@@ -44,7 +45,7 @@ class Heard:
 
 async def relationship_events(
     scope: Scope, types: Collection[EventType] | None, after: str | None
-) -> AsyncGenerator[Heard, None]:
+) -> AsyncGenerator[VisibleEvent, None]:
     """The viewer's own events from now or after the cursor `after`; of `types`, or all.
 
     Raises:
@@ -64,25 +65,25 @@ async def relationship_events(
             while batch is None or batch.more:
                 read = partial(scope.stores.changes.feeds.after, viewer, position, BATCH)
                 batch = await _when_available(read)
-                for heard in _heard(scope, viewer, batch, types):
-                    yield heard
+                for event in _visible_events(scope, viewer, batch, types):
+                    yield event
                 position = batch.cursor
 
 
-def _heard(
+def _visible_events(
     scope: Scope, viewer: UserId, batch: FeedBatch, types: Collection[EventType] | None
-) -> list[Heard]:
+) -> list[VisibleEvent]:
     if batch.lost:
-        return [Heard(batch.cursor)]
-    heard = [
-        Heard(
+        return [VisibleEvent(batch.cursor)]
+    events = [
+        VisibleEvent(
             one.cursor,
             event_type_for(one.event, viewer, whispers=not scope.limits.whispers_hidden),
             one.event,
         )
         for one in batch.events
     ]
-    return [one for one in heard if one.type and (types is None or one.type in types)]
+    return [one for one in events if one.type and (types is None or one.type in types)]
 
 
 async def relation_changed(

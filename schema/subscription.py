@@ -48,8 +48,8 @@ class Subscription:
     ) -> AsyncGenerator[RelationshipEvent, None]:
         wanted = {TYPES[kind] for kind in types if kind in TYPES} if types else None
         async with aclosing(live.relationship_events(scope_of(info), wanted, after)) as events:
-            async for heard in events:
-                yield cast("RelationshipEvent", heard)
+            async for event in events:
+                yield cast("RelationshipEvent", event)
 
     @strawberry.subscription(
         description="The relationships between the viewer and these users: first all of them, "
