@@ -28,8 +28,8 @@ BATCH_S_MAX = 10.0
 class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
     """A DataLoader whose keys are whole columns of keys. It reads each key once.
 
-    A column of 1,000 keys takes 0.1 ms; a `DataLoader` with a future for each key takes 2.2 ms (see
-    docs/adr/0019). `read` takes distinct keys and returns the value of each.
+    A column of 1,000 keys takes 0.09 ms; with a future for each key it takes 1.9 ms (measured in
+    docs/adr/0022). `read` takes distinct keys and returns the value of each.
     """
 
     cache = False
@@ -39,8 +39,8 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
         read: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]],
         batch_s_max: float = BATCH_S_MAX,
     ) -> None:
-        # Sets what the base class does, without its inspection of `batch_load_fn`: 3 of the 30 µs
-        # that a page spends in the resolvers.
+        # Sets what the base class sets. That one also inspects `batch_load_fn`: 2.6 µs and nine
+        # calls, a third of what a page takes in the resolvers.
         self.loop = asyncio.get_running_loop()
         self._queue: list[Queued] = []
         self._cache = {}
