@@ -34,9 +34,8 @@ RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleEvent:
-    """An event as the viewer may see it, and the cursor to resume after it. Without an event: some
-    events were lost."""
+class LiveEvent:
+    """One event and the cursor to resume after it. Without an event: some events were lost."""
 
     cursor: str
     type: EventType | None = None
@@ -45,7 +44,7 @@ class VisibleEvent:
 
 async def relationship_events(
     scope: Scope, types: Collection[EventType] | None, after: str | None
-) -> AsyncGenerator[VisibleEvent, None]:
+) -> AsyncGenerator[LiveEvent, None]:
     """The viewer's own events from now or after the cursor `after`; of `types`, or all.
 
     Raises:
@@ -65,18 +64,18 @@ async def relationship_events(
             while batch is None or batch.more:
                 read = partial(scope.stores.changes.feeds.after, viewer, position, BATCH)
                 batch = await _when_available(read)
-                for event in _visible_events(scope, viewer, batch, types):
+                for event in _live_events(scope, viewer, batch, types):
                     yield event
                 position = batch.cursor
 
 
-def _visible_events(
+def _live_events(
     scope: Scope, viewer: UserId, batch: FeedBatch, types: Collection[EventType] | None
-) -> list[VisibleEvent]:
+) -> list[LiveEvent]:
     if batch.lost:
-        return [VisibleEvent(batch.cursor)]
+        return [LiveEvent(batch.cursor)]
     events = [
-        VisibleEvent(
+        LiveEvent(
             one.cursor,
             event_type_for(one.event, viewer, whispers=not scope.limits.whispers_hidden),
             one.event,
