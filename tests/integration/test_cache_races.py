@@ -37,7 +37,7 @@ from storage.redis.connection import GuardedRedis, KeyKind, Redis
 from storage.redis.keys import Keys, closing, lease
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply, Wire
-from storage.settings import StorageSettings
+from storage.settings import LeaseSettings, StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores, tables_of
 from tests.support.counts import Totals
@@ -139,7 +139,13 @@ class Bench:
         """A reader over tables some of which are held up."""
         tables = replace(tables_of(self.stores.servers.postgres), **held_up)
         settings = replace(
-            self.settings, relation_cache_max=self.most, list_cache_max=list_max, lease_ms=LEASE_MS
+            self.settings,
+            cache=replace(
+                self.settings.cache,
+                lease=LeaseSettings(ms=LEASE_MS),
+                relations_max=self.most,
+                list_max=list_max,
+            ),
         )
         redis = redis or self.stores.servers.redis
         return Reading(CacheReader(settings, redis, tables, leases=leases))
@@ -163,7 +169,9 @@ async def bench(stores: Stores, storage_settings: StorageSettings) -> Bench:
 @pytest.fixture
 async def small(storage_settings: StorageSettings) -> AsyncIterator[Bench]:
     """A bench where a user with more than three followers is a whale."""
-    async with open_stores(replace(storage_settings, relation_cache_max=3)) as stores:
+    async with open_stores(
+        replace(storage_settings, cache=replace(storage_settings.cache, relations_max=3))
+    ) as stores:
         yield Bench(stores, storage_settings, 3)
 
 
@@ -748,7 +756,11 @@ class Cuttable:
 async def cuttable(storage_settings: StorageSettings, tmp_path: Path) -> AsyncIterator[Cuttable]:
     async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
         settings = replace(
-            storage_settings, redis_url=url, redis_timeout_s=0.1, redis_retry_after_s=0.01
+            storage_settings,
+            redis_url=url,
+            connections=replace(
+                storage_settings.connections, redis_timeout_s=0.1, redis_retry_after_s=0.01
+            ),
         )
         async with open_stores(settings) as stores:
             yield Cuttable(stores, cable)

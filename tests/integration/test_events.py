@@ -28,7 +28,9 @@ LANE = lane_of(SEVEN)
 @pytest.fixture
 async def scant(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
     """Stores that keep next to nothing."""
-    settings = replace(storage_settings, events_max=100, feed_max=100)
+    settings = replace(
+        storage_settings, events=replace(storage_settings.events, events_max=100, feed_max=100)
+    )
     async with open_stores(settings) as opened:
         yield opened
 
