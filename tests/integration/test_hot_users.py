@@ -259,7 +259,7 @@ async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering)
             check.user: relations[-1].kinds for check, relations in zip(checks, result, strict=True)
         }
         assert kinds == {user: {ONE: 1, TWO: 1 << 4, THREE: 0}[user] for user in kinds}
-    assert (await scope.viewer_relations.load(TWO)).kinds == 1
+    assert (await scope.viewer_relations.get_many([TWO]))[0].kinds == 1
 
 
 async def heads(reader: Remembering, user: UserId, viewer: UserId | None) -> list[list[int]]:

@@ -7,7 +7,7 @@ from graph.account import DEFAULT
 from graph.counts import NO_COUNTS
 from graph.edge import UserId
 from graph.profile import Profile
-from resolvers.facts import ProfileLoader
+from resolvers.profiles import ProfileLoader
 
 ONE, TWO = UserId(1), UserId(2)
 
@@ -20,13 +20,13 @@ async def test_who_asks_alike_waits_for_the_same_until_it_is_known() -> None:
         return dict.fromkeys(users, Profile(DEFAULT, NO_COUNTS))
 
     loader = ProfileLoader(read)
-    first, second = (loader.ask_alike([ONE]) for _ in range(2))
-    other = loader.ask_alike([ONE, TWO])
+    first, second = (loader.request_shared([ONE]) for _ in range(2))
+    other = loader.request_shared([ONE, TWO])
     assert first is not None
     assert other is not None
     assert first is second is not other
     await asyncio.gather(first, other)
-    assert loader.ask_alike([ONE]) is None
+    assert loader.request_shared([ONE]) is None
     assert asked == [[ONE, TWO]]
 
 
@@ -35,10 +35,10 @@ async def test_nobody_is_given_a_future_that_was_cancelled() -> None:
         return dict.fromkeys(users, Profile(DEFAULT, NO_COUNTS))
 
     loader = ProfileLoader(read)
-    first = loader.ask_alike([ONE])
+    first = loader.request_shared([ONE])
     assert first is not None
     first.cancel()
-    second = loader.ask_alike([ONE])
+    second = loader.request_shared([ONE])
     assert second is not None
     await second
-    assert loader.facts([ONE], None).are_open
+    assert loader.facts([ONE], 1).are_open
