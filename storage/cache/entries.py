@@ -64,14 +64,14 @@ def entries_of(tables: Tables, settings: StorageSettings) -> Entries:
             keys.prefix("profile"),
             lambda profile: (codec.profile_value(profile),),
             lambda _: min(ttl_s, PROFILE_TTL_S),
-            partial(tables.profiles.of, viewer=None),
+            partial(tables.profiles.get_many, viewer=None),
             Staleness.CLOSED,
         ),
         pending=Entry(
             keys.prefix("own"),
             lambda targets: (codec.pending_value(targets),),
             lambda targets: PENDING_TTL_S if targets else own_ttl_s,
-            tables.pending.of,
+            tables.pending.get_many,
             Staleness.ACKNOWLEDGED,
         ),
     )

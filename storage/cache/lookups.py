@@ -147,7 +147,7 @@ class ProfileLookup(ValueLookup[Profile, Profile]):
         return value
 
     def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Profile]]:
-        return self._sources.tables.profiles.of(users, self._viewer)
+        return self._sources.tables.profiles.get_many(users, self._viewer)
 
     def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, Profile] | None:
         column = replies[0] if replies else ()
@@ -184,7 +184,7 @@ class AccountLookup(ValueLookup[Profile, Account]):
         return value.account
 
     def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Account]]:
-        return self._sources.tables.accounts.of(users)
+        return self._sources.tables.accounts.get_many(users)
 
     def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, Account] | None:
         column = replies[0] if replies else ()

@@ -191,10 +191,10 @@ class CacheReader:
                 kind, owners, window = request.kind, request.owners, request.window
                 reads.append(tables.lists.pages(kind, owners, window, viewer))
             elif isinstance(request, ProfilesOf):
-                reads.append(tables.profiles.of(request.users, viewer))
+                reads.append(tables.profiles.get_many(request.users, viewer))
             else:
                 assert isinstance(request, AccountsOf)
-                reads.append(tables.accounts.of(request.users))
+                reads.append(tables.accounts.get_many(request.users))
         return _unwrapped(await together(reads))
 
     async def _filled(self, viewer: UserId) -> Collection[UserId]:

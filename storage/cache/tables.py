@@ -29,7 +29,7 @@ class ListRows(Protocol):
 class AccountRows(Protocol):
     """Account settings."""
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         """The account of each of `users`; the default for a user without a row."""
         ...
 
@@ -37,7 +37,9 @@ class AccountRows(Protocol):
 class ProfileRows(Protocol):
     """Accounts, as fresh as in `Accounts`, together with totals."""
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Profile]:
         """The profile of each of `users`; totals are zero for a user without edges."""
         ...
 
@@ -57,7 +59,7 @@ class RelationRows(Protocol):
 class PendingRows(Protocol):
     """Writes that have not reached the reverse side or the caches yet."""
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
         """For each of `users`, the targets of their pending writes."""
         ...
 

@@ -15,6 +15,8 @@ class Totals:
     reader: Reader
     consistency: Consistency = Consistency.CACHED
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Counts]:
         found = await self.reader.read(viewer, ProfilesOf(users), consistency=self.consistency)
         return {user: profile.counts for user, profile in found.items()}
