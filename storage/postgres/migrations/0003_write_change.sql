@@ -3,7 +3,7 @@
 -- there was none), and the actor still follows fewer than `below`, if that is given. Says whether
 -- it wrote.
 --
--- The pair's lock (class and slot) orders all changes between the two, whoever starts them. Nobody
+-- The pair's lock (class and slot) orders all changes between the two, by either user. Nobody
 -- else's row is locked, so many can follow one star without waiting for each other; and the locks
 -- are held for as long as the server needs, not for as long as a client thinks.
 CREATE FUNCTION write_change(
@@ -13,7 +13,7 @@ CREATE FUNCTION write_change(
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(class, slot);
-    -- A statement of its own, so that its snapshot is newer than whoever held the lock before.
+    -- A statement of its own, so that its snapshot is newer than the previous holder's commit.
     WITH unchanged AS (
         SELECT
         WHERE was = coalesce((

@@ -43,8 +43,8 @@ CREATE TABLE account (
     state              smallint NOT NULL DEFAULT 0 CHECK (state BETWEEN 0 AND 2)
 );
 
--- Whoever calls it knows nothing of blocks, requests and protection, and would write past them: a
--- gateway of the version before must fail from here on.
+-- Its callers ignore blocks, requests and protection, and would violate them: gateways of the
+-- previous version must fail from here on.
 DROP FUNCTION write_change;
 
 -- Writes the steps of one decision: one edge of the actor's, one of the other's, or both, each with
@@ -52,7 +52,7 @@ DROP FUNCTION write_change;
 -- decision was made from (0 where there was none), and what it guards still holds. Says whether it
 -- wrote.
 --
--- The pair's lock (class and slot) orders all changes between the two, whoever starts them. Nobody
+-- The pair's lock (class and slot) orders all changes between the two, by either user. Nobody
 -- else's row is locked, so many can follow one star without waiting for each other; and the locks
 -- are held for as long as the server needs, not for as long as a client thinks.
 CREATE FUNCTION write_steps(
@@ -68,7 +68,7 @@ DECLARE
     step record;
 BEGIN
     PERFORM pg_advisory_xact_lock(class, slot);
-    -- A statement of its own, so that its snapshot is newer than whoever held the lock before.
+    -- A statement of its own, so that its snapshot is newer than the previous holder's commit.
     IF was <> coalesce((
         SELECT version FROM following WHERE from_user_id = actor AND to_user_id = other
     ), 0) OR back_was <> coalesce((

@@ -1,4 +1,4 @@
--- What a repeated batch of interactions is told again, and what the requests said that a change took.
+-- The result that a repeated batch of interactions gets, and the messages of removed requests.
 ALTER TABLE receipt
     ADD COLUMN recorded integer, -- how many interactions were; NULL for all other receipts
     ADD COLUMN messages text[]; -- of the actor's request and of the other's; NULL: neither said anything
