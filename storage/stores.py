@@ -146,16 +146,7 @@ def _caches(settings: StorageSettings, servers: Servers) -> Caches:
     postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
     return Caches(
         updates=RedisCaches(redis, keys, settings.relation_cache_max),
-        audit=CacheAudit(
-            redis,
-            keys,
-            Outbox(postgres),
-            PostgresRelations(postgres),
-            PostgresLists(postgres),
-            PostgresProfiles(postgres),
-            settings.relation_cache_max,
-            settings.list_cache_max,
-        ),
+        audit=CacheAudit(redis, Outbox(postgres), tables_of(postgres), settings),
         documents=RedisDocuments(redis, keys, settings.documents_kept_s),
         local=local_cache_of(settings),
     )
