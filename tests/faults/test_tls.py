@@ -105,12 +105,13 @@ async def test_a_certificate_of_an_unknown_authority_is_rejected_unless_the_url_
 async def test_the_queue_rejects_a_certificate_of_another_host(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    async with server_over_tls(storage_settings.redis_url, tmp_path) as url:
-        queue = arq_redis(replace(storage_settings, redis_url=url))
+    patient = replace(storage_settings, redis_timeout_s=5)
+    async with server_over_tls(patient.redis_url, tmp_path) as url:
+        queue = arq_redis(replace(patient, redis_url=url))
         assert await queue.ping()
         await queue.aclose(close_connection_pool=True)
         other = url.replace("127.0.0.1", "localhost")
-        queue = arq_redis(replace(storage_settings, redis_url=other))
+        queue = arq_redis(replace(patient, redis_url=other))
         with pytest.raises(RedisError, match="Hostname mismatch"):
             await queue.ping()
         await queue.aclose(close_connection_pool=True)

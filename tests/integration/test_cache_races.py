@@ -33,7 +33,7 @@ from storage.postgres.outbox import PostgresPending
 from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.relations import Neighbourhood, PostgresRelations
 from storage.redis import connection
-from storage.redis.connection import Debt, GuardedRedis, Redis
+from storage.redis.connection import GuardedRedis, KeyKind, Redis
 from storage.redis.keys import Keys, closing, lease
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply, Wire
@@ -457,10 +457,10 @@ class DrainsBetween:
     def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
         raise NotImplementedError
 
-    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
+    def add_pending(self, keys: Collection[str], kind: KeyKind = KeyKind.EDGES) -> None:
         raise NotImplementedError
 
-    async def present(self) -> Callable[[str], bool]:
+    async def reachable(self) -> Callable[[str], bool]:
         raise NotImplementedError
 
 
@@ -786,8 +786,8 @@ async def test_what_no_drain_mends_is_not_crowded_out(
 ) -> None:
     """While Redis is away, others change more than is remembered."""
     stores, most = cuttable.stores, 12
-    monkeypatch.setattr(connection, "OWED_MAX", dict.fromkeys(Debt, most))
-    monkeypatch.setattr(connection, "PAID_AT_ONCE", 5)
+    monkeypatch.setattr(connection, "PENDING_MAX", dict.fromkeys(KeyKind, most))
+    monkeypatch.setattr(connection, "FLUSHED_AT_ONCE", 5)
     await follows(stores, (1, 2), (3, 2))
     await drain_all(stores)
     assert (await stores.reads.reader.read(None, AccountsOf([TWO])))[TWO].privacy == OPEN
@@ -832,7 +832,7 @@ class BusyWire:
         replies = await self._inner.send(commands)
         if self.redis is not None and commands[0][0] == "UNLINK":
             await self._inner.send([("SET", "kith:old", "old again")])
-            self.redis.owe(["kith:old"])
+            self.redis.add_pending(["kith:old"])
             self.redis = None
         return replies
 
@@ -847,7 +847,7 @@ async def test_a_debt_made_while_it_is_paid_is_paid_again(
     redis = GuardedRedis(wire, retry_after_s=0)
     try:
         wire.redis = redis
-        redis.owe(["kith:old"])
+        redis.add_pending(["kith:old"])
         await redis.ping()
         assert await redis.pipe([("GET", "kith:old")]) == [None]
     finally:

@@ -13,7 +13,7 @@ from graph.errors import BadCursor, Unavailable
 from graph.event import Event
 from graph.lane import LANES, Lane, lane_of
 from storage.ports import EdgeChange
-from storage.redis.connection import Debt
+from storage.redis.connection import KeyKind
 from storage.redis.events import RedisEvents
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
@@ -246,8 +246,8 @@ class Recorder:
     def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
         raise AssertionError
 
-    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
+    def add_pending(self, keys: Collection[str], kind: KeyKind = KeyKind.EDGES) -> None:
         raise AssertionError
 
-    async def present(self) -> Callable[[str], bool]:
+    async def reachable(self) -> Callable[[str], bool]:
         raise AssertionError
