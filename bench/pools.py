@@ -13,7 +13,7 @@ import uvloop
 
 from bench.side_by_side import OURS, Call, measure
 from storage.postgres.pool import Postgres
-from storage.settings import StorageSettings
+from storage.settings import ConnectionSettings, StorageSettings
 
 LOANS, CONNECTIONS = 3_000, 8
 STATEMENT = "SELECT $1::bigint + 1"
@@ -21,7 +21,7 @@ STATEMENT = "SELECT $1::bigint + 1"
 
 async def main() -> None:
     url = os.environ["DATABASE_URL"]
-    ours = Postgres(StorageSettings(url, "", pool_max=CONNECTIONS))
+    ours = Postgres(StorageSettings(url, "", connections=ConnectionSettings(CONNECTIONS)))
 
     async def nothing(_: object) -> None:
         """Instead of the statement that resets a returned connection."""

@@ -42,8 +42,8 @@ class CacheAudit:
         self._keys = Keys(settings.space)
         self._outbox = outbox
         self._tables = tables
-        self._relations_most = settings.relation_cache_max
-        self._list_most = settings.list_cache_max
+        self._relations_most = settings.cache.relations_max
+        self._list_most = settings.cache.list_max
 
     async def batches(self) -> AsyncIterator[Audited]:
         """Compare all keys of the space, a batch at a time, in bounded memory."""

@@ -72,13 +72,15 @@ class Postgres:
     def __init__(self, settings: StorageSettings) -> None:
         self._settings = settings
         self._pool = ConnectionPool(
-            partial(_connect, settings), settings.pool_max, settings.acquire_timeout_s
+            partial(_connect, settings),
+            settings.connections.pool_max,
+            settings.connections.acquire_timeout_s,
         )
         self.statements = 0
         """Number of statements sent. The cost tests read it."""
 
     async def close(self) -> None:
-        await self._pool.close(self._settings.statement_timeout_s)
+        await self._pool.close(self._settings.connections.statement_timeout_s)
 
     async def fetch(self, sql: str, *args: Any) -> list[Record]:
         """All rows of one statement, in its own transaction."""
@@ -158,12 +160,12 @@ def _raise_domain_error(error: BaseException) -> NoReturn:
 
 
 async def _connect(settings: StorageSettings) -> connections.Connection:
-    milliseconds = int(settings.statement_timeout_s * 1000)
+    milliseconds = int(settings.connections.statement_timeout_s * 1000)
     return await asyncpg.connect(
         settings.database_url,
-        command_timeout=settings.statement_timeout_s,
-        timeout=settings.acquire_timeout_s,
-        statement_cache_size=settings.statement_cache_size,
+        command_timeout=settings.connections.statement_timeout_s,
+        timeout=settings.connections.acquire_timeout_s,
+        statement_cache_size=settings.connections.statement_cache_size,
         server_settings={
             "search_path": settings.space,
             "application_name": "kith",

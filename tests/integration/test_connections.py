@@ -21,7 +21,12 @@ FOREVER = "SELECT pg_sleep(100)"
 @pytest.fixture
 async def narrow(storage_settings: StorageSettings) -> AsyncIterator[Postgres]:
     """A single connection, for which nobody waits long."""
-    opened = Postgres(replace(storage_settings, pool_max=1, acquire_timeout_s=0.5))
+    opened = Postgres(
+        replace(
+            storage_settings,
+            connections=replace(storage_settings.connections, pool_max=1, acquire_timeout_s=0.5),
+        )
+    )
     yield opened
     await opened.close()
 
@@ -46,7 +51,9 @@ async def test_one_after_the_other_uses_one_connection(postgres: Postgres) -> No
 
 
 async def test_many_at_once_share_the_few_there_are(storage_settings: StorageSettings) -> None:
-    postgres = Postgres(replace(storage_settings, pool_max=3))
+    postgres = Postgres(
+        replace(storage_settings, connections=replace(storage_settings.connections, pool_max=3))
+    )
     backends = await asyncio.gather(*(backend(postgres) for _ in range(50)))
     assert 1 < len(set(backends)) <= 3
     await postgres.close()
@@ -86,7 +93,9 @@ async def test_a_reader_who_hangs_up_leaves_the_connection_to_the_next(
 async def test_readers_who_hang_up_at_any_moment_leave_right_answers_to_others(
     storage_settings: StorageSettings,
 ) -> None:
-    postgres = Postgres(replace(storage_settings, pool_max=2))
+    postgres = Postgres(
+        replace(storage_settings, connections=replace(storage_settings.connections, pool_max=2))
+    )
 
     async def read(number: int) -> None:
         (row,) = await postgres.fetch("SELECT $1::integer AS number", number)
@@ -136,7 +145,11 @@ async def test_a_connection_that_the_server_ended_is_replaced(
 
 
 async def test_a_server_that_is_away_takes_no_place(storage_settings: StorageSettings) -> None:
-    away = replace(storage_settings, database_url="postgresql://k@/k?host=/nowhere", pool_max=1)
+    away = replace(
+        storage_settings,
+        database_url="postgresql://k@/k?host=/nowhere",
+        connections=replace(storage_settings.connections, pool_max=1),
+    )
     postgres = Postgres(away)
     for _ in range(3):
         with pytest.raises(Unavailable) as raised:

@@ -13,6 +13,7 @@ from graph.errors import BadCursor, Unavailable
 from graph.event import Event
 from graph.lane import LANES, Lane, lane_of
 from storage.ports import EdgeChange
+from storage.postgres.outbox import Outbox
 from storage.redis.connection import KeyKind
 from storage.redis.events import RedisEvents
 from storage.redis.wire import Command, Reply
@@ -28,7 +29,9 @@ LANE = lane_of(SEVEN)
 @pytest.fixture
 async def scant(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
     """Stores that keep next to nothing."""
-    settings = replace(storage_settings, events_max=100, feed_max=100)
+    settings = replace(
+        storage_settings, events=replace(storage_settings.events, events_max=100, feed_max=100)
+    )
     async with open_stores(settings) as opened:
         yield opened
 
@@ -87,7 +90,7 @@ async def test_a_drain_that_dies_before_the_acknowledgement_tells_again(
         raise Unavailable("PostgreSQL")
 
     with monkeypatch.context() as patched:
-        patched.setattr(stores.jobs.outbox, "acknowledge", dies)
+        patched.setattr(Outbox, "acknowledge", dies)
         with pytest.raises(Unavailable):
             await stores.jobs.drain.publish(LANE, applied)
     await drain_all(stores)

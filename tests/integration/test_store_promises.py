@@ -17,7 +17,7 @@ from graph.relation import FRIENDS, STRANGERS, RelationColumn
 from graph.relation import follows as follows_now
 from graph.transitions import follow, mute, unfollow
 from storage.ports import Check, Consistency
-from storage.settings import StorageSettings
+from storage.settings import CacheSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
 from tests.support.readers import Reading, ReadingTogether
@@ -39,7 +39,7 @@ class Reads:
 
 WIRINGS: dict[str, dict[str, Any]] = {
     "one server": {},
-    "small caches": {"relation_cache_max": 2, "list_cache_max": 2, "range_cache_max": 4},
+    "small caches": {"cache": CacheSettings(relations_max=2, list_max=2, range_max=4)},
     "Redis is down": {"redis_url": "unix:///nowhere.sock"},
     "a cluster": {},
 }
@@ -64,9 +64,11 @@ def wired(
     wiring, consistency, reading = request.param
     settings = replace(storage_settings, **WIRINGS[wiring])
     if wiring == "a cluster":
-        settings = replace(settings, cache_url=request.getfixturevalue("cluster").url)
+        url = request.getfixturevalue("cluster").url
+        settings = replace(settings, cache=CacheSettings(url=url))
     if consistency is Consistency.CACHED:
-        settings = replace(settings, hot_ttl_ms=60_000, hot_often=1)
+        local = replace(settings.local, hot_ttl_ms=60_000, hot_often=1)
+        settings = replace(settings, local=local)
     return settings, consistency, reading
 
 
