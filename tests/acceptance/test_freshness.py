@@ -622,7 +622,7 @@ async def test_where_freshness_cannot_be_looked_up_the_rest_is_answered(
     query = f'{{ user(id: "1") {{ followers {{ totalCount {FRESHNESS} }} }} }}'
     async with running_gateway(storage_settings) as reader:
         await reader.data(query)
-        monkeypatch.setattr("storage.postgres.outbox.Outbox.arrived", down)
+        monkeypatch.setattr("storage.postgres.outbox.Outbox.watermarks", down)
         answer = await reader.answer(query)
         assert answer["data"]["user"]["followers"] == {"totalCount": 0, "freshness": None}
         (error,) = answer["errors"]
