@@ -128,7 +128,7 @@ class AccountMutations:
         self, info: Info, input: Annotated[DeactivateAccountInput, _INPUT]
     ) -> DeactivateAccountPayload | None:
         state, outcomes = AccountState.DEACTIVATED, DeactivateAccountOutcome
-        return await _changed(info, input, state, DeactivateAccountPayload, outcomes)
+        return await _change_state(info, input, state, DeactivateAccountPayload, outcomes)
 
     @strawberry.mutation(
         description="Reactivates a deactivated account. Its relationships are as before, except "
@@ -138,7 +138,7 @@ class AccountMutations:
         self, info: Info, input: Annotated[ReactivateAccountInput, _INPUT]
     ) -> ReactivateAccountPayload | None:
         state, outcomes = AccountState.ACTIVE, ReactivateAccountOutcome
-        return await _changed(info, input, state, ReactivateAccountPayload, outcomes)
+        return await _change_state(info, input, state, ReactivateAccountPayload, outcomes)
 
     @strawberry.mutation(
         description="Deletes an account permanently. Other users stop seeing it immediately; its "
@@ -148,13 +148,13 @@ class AccountMutations:
         self, info: Info, input: Annotated[DeleteAccountInput, _INPUT]
     ) -> DeleteAccountPayload | None:
         state, outcomes = AccountState.DELETED, DeleteAccountOutcome
-        return await _changed(info, input, state, DeleteAccountPayload, outcomes)
+        return await _change_state(info, input, state, DeleteAccountPayload, outcomes)
 
 
 PayloadT = TypeVar("PayloadT", bound=AccountPayload)
 
 
-async def _changed(
+async def _change_state(
     info: Info,
     given: AccountInput,
     state: AccountState,
@@ -171,8 +171,8 @@ async def _changed(
     except BadInput as bad:
         result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
     else:
-        result = changed = await accounts.change_state(scope, user, state, key)
-        account = AccountRow(user, changed.status)
+        result = saved = await accounts.change_state(scope, user, state, key)
+        account = AccountRow(user, saved.status)
     errors = user_errors(result)
     return payload(
         outcome=outcome_of(result, outcomes),

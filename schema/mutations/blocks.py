@@ -20,7 +20,7 @@ from schema.mutations.payload import (
     USER_INPUT,
     RelationshipPayload,
     UserInput,
-    changed,
+    change_relationship,
 )
 
 LATEST = datetime.max.replace(microsecond=999_000, tzinfo=UTC)
@@ -150,7 +150,7 @@ class BlockMutations:
     async def block_user(
         self, info: Info, input: Annotated[BlockUserInput, USER_INPUT]
     ) -> BlockUserPayload | None:
-        return await changed(info, input, BlockUserPayload, BlockUserOutcome)
+        return await change_relationship(info, input, BlockUserPayload, BlockUserOutcome)
 
     @strawberry.mutation(
         description="Unblocks a user. The follows that the block ended stay ended."
@@ -158,7 +158,7 @@ class BlockMutations:
     async def unblock_user(
         self, info: Info, input: Annotated[UnblockUserInput, USER_INPUT]
     ) -> UnblockUserPayload | None:
-        return await changed(info, input, UnblockUserPayload, UnblockUserOutcome)
+        return await change_relationship(info, input, UnblockUserPayload, UnblockUserOutcome)
 
     @strawberry.mutation(
         description="Mutes a user, permanently or until a date. The viewer need not follow the "
@@ -167,19 +167,21 @@ class BlockMutations:
     async def mute_user(
         self, info: Info, input: Annotated[MuteUserInput, USER_INPUT]
     ) -> MuteUserPayload | None:
-        return await changed(info, input, MuteUserPayload, MuteUserOutcome)
+        return await change_relationship(info, input, MuteUserPayload, MuteUserOutcome)
 
     @strawberry.mutation(description="Unmutes a user.")
     async def unmute_user(
         self, info: Info, input: Annotated[UnmuteUserInput, USER_INPUT]
     ) -> UnmuteUserPayload | None:
-        return await changed(info, input, UnmuteUserPayload, UnmuteUserOutcome)
+        return await change_relationship(info, input, UnmuteUserPayload, UnmuteUserOutcome)
 
     @strawberry.mutation(description="Excludes a user from the viewer's suggestions permanently.")
     async def dismiss_suggestion(
         self, info: Info, input: Annotated[DismissSuggestionInput, USER_INPUT]
     ) -> DismissSuggestionPayload | None:
-        return await changed(info, input, DismissSuggestionPayload, DismissSuggestionOutcome)
+        return await change_relationship(
+            info, input, DismissSuggestionPayload, DismissSuggestionOutcome
+        )
 
 
 def mute(until: datetime | None) -> Action:

@@ -19,7 +19,7 @@ from schema.mutations.payload import (
     USER_INPUT,
     RelationshipPayload,
     UserInput,
-    changed,
+    change_relationship,
 )
 
 MESSAGE_CHARS_MAX = 500
@@ -163,13 +163,13 @@ class FollowMutations:
     async def follow_user(
         self, info: Info, input: Annotated[FollowUserInput, USER_INPUT]
     ) -> FollowUserPayload | None:
-        return await changed(info, input, FollowUserPayload, FollowUserOutcome)
+        return await change_relationship(info, input, FollowUserPayload, FollowUserOutcome)
 
     @strawberry.mutation(description="Unfollows a user. Can be undone with the `undoToken`.")
     async def unfollow_user(
         self, info: Info, input: Annotated[UnfollowUserInput, USER_INPUT]
     ) -> UnfollowUserPayload | None:
-        return await changed(info, input, UnfollowUserPayload, UnfollowUserOutcome)
+        return await change_relationship(info, input, UnfollowUserPayload, UnfollowUserOutcome)
 
     @strawberry.mutation(
         description="Changes the viewer's follow: its visibility, and whether it is a close "
@@ -178,7 +178,7 @@ class FollowMutations:
     async def update_follow(
         self, info: Info, input: Annotated[UpdateFollowInput, USER_INPUT]
     ) -> UpdateFollowPayload | None:
-        return await changed(info, input, UpdateFollowPayload, UpdateFollowOutcome)
+        return await change_relationship(info, input, UpdateFollowPayload, UpdateFollowOutcome)
 
     @strawberry.mutation(
         description="Removes a follower of the viewer, without giving the follower a reason. Can "
@@ -187,7 +187,7 @@ class FollowMutations:
     async def remove_follower(
         self, info: Info, input: Annotated[RemoveFollowerInput, USER_INPUT]
     ) -> RemoveFollowerPayload | None:
-        return await changed(info, input, RemoveFollowerPayload, RemoveFollowerOutcome)
+        return await change_relationship(info, input, RemoveFollowerPayload, RemoveFollowerOutcome)
 
 
 def follow(

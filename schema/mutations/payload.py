@@ -123,7 +123,7 @@ class RelationshipPayload(ChangeResult):
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
-async def changed(
+async def change_relationship(
     info: Info, given: UserInput, payload: type[PayloadT], outcomes: type[Enum]
 ) -> PayloadT:
     """Do what the input asks for and return the payload. `outcomes` is the type of its outcome."""

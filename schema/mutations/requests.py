@@ -16,7 +16,7 @@ from schema.mutations.payload import (
     USER_INPUT,
     RelationshipPayload,
     UserInput,
-    changed,
+    change_relationship,
 )
 
 NO_REQUEST = enum_value("NO_REQUEST", description="There is no pending request. Nothing changed.")
@@ -86,7 +86,9 @@ class RequestMutations:
     async def accept_follow_request(
         self, info: Info, input: Annotated[AcceptFollowRequestInput, USER_INPUT]
     ) -> AcceptFollowRequestPayload | None:
-        return await changed(info, input, AcceptFollowRequestPayload, AcceptFollowRequestOutcome)
+        return await change_relationship(
+            info, input, AcceptFollowRequestPayload, AcceptFollowRequestOutcome
+        )
 
     @strawberry.mutation(
         description="Declines a user's request to follow the viewer, without giving the user a "
@@ -95,7 +97,9 @@ class RequestMutations:
     async def decline_follow_request(
         self, info: Info, input: Annotated[DeclineFollowRequestInput, USER_INPUT]
     ) -> DeclineFollowRequestPayload | None:
-        return await changed(info, input, DeclineFollowRequestPayload, DeclineFollowRequestOutcome)
+        return await change_relationship(
+            info, input, DeclineFollowRequestPayload, DeclineFollowRequestOutcome
+        )
 
     @strawberry.mutation(
         description="Cancels the viewer's request to follow a user. Can be undone with the "
@@ -104,4 +108,6 @@ class RequestMutations:
     async def cancel_follow_request(
         self, info: Info, input: Annotated[CancelFollowRequestInput, USER_INPUT]
     ) -> CancelFollowRequestPayload | None:
-        return await changed(info, input, CancelFollowRequestPayload, CancelFollowRequestOutcome)
+        return await change_relationship(
+            info, input, CancelFollowRequestPayload, CancelFollowRequestOutcome
+        )

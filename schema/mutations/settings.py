@@ -133,8 +133,8 @@ class SettingsMutations:
             result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
             account = await settings.settings_of(scope, viewer)
         else:
-            result = changed = await settings.change_privacy(scope, change, key)
-            account = changed.account
+            result = saved = await settings.change_privacy(scope, change, key)
+            account = saved.account
         errors = user_errors(result)
         return UpdateRelationshipSettingsPayload(
             outcome=outcome_of(result, SettingsOutcome),
@@ -165,8 +165,8 @@ class SettingsMutations:
             result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
         else:
             user = asked
-            result = changed = await settings.set_following_limit(scope, user, limit, key)
-            row = SettingsRow(user, changed.account)
+            result = saved = await settings.set_following_limit(scope, user, limit, key)
+            row = SettingsRow(user, saved.account)
         errors = user_errors(result)
         return SetFollowingLimitPayload(
             outcome=outcome_of(result, SettingsOutcome),
