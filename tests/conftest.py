@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from devstack.state import State
 from storage.postgres.pool import Postgres
-from storage.settings import StorageSettings
+from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.databases import Caches, Databases
 from tests.support.gateway import Gateway, running_gateway
@@ -93,7 +93,9 @@ def storage_settings(database_url: str, redis_url: str) -> StorageSettings:
 
     Who is absent is read once: tests of costs count statements.
     """
-    return StorageSettings(database_url, redis_url, hot_ttl_ms=0, absent_age_ms=60_000)
+    return StorageSettings(
+        database_url, redis_url, local=LocalSettings(hot_ttl_ms=0, absent_age_ms=60_000)
+    )
 
 
 @pytest.fixture

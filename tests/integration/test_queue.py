@@ -84,7 +84,11 @@ async def test_an_outage_is_logged_once(
     storage_settings: StorageSettings, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
-        settings = replace(storage_settings, redis_url=url, redis_retry_after_s=0)
+        settings = replace(
+            storage_settings,
+            redis_url=url,
+            connections=replace(storage_settings.connections, redis_retry_after_s=0),
+        )
         async with open_stores(settings) as stores:
 
             async def flushed(times: int) -> None:
