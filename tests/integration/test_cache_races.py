@@ -43,7 +43,7 @@ from storage.stores import Stores, open_stores, tables_of
 from tests.support.counts import Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
 from tests.support.readers import Reading
-from tests.support.redis_proxy import Cable, cable_to
+from tests.support.redis_proxy import RedisProxy, proxy_to
 from tests.support.tls import server_over_tls
 
 DEADLINE_S = 20
@@ -737,11 +737,11 @@ class Cuttable:
     """Stores whose way to Redis can be cut."""
 
     stores: Stores
-    cable: Cable
+    proxy: RedisProxy
 
     async def returns(self) -> None:
-        """The cable is mended, and the breaker has noticed."""
-        await self.cable.mend()
+        """The proxy is mended, and the breaker has noticed."""
+        await self.proxy.restore()
         async with asyncio.timeout(DEADLINE_S):
             while True:
                 try:
@@ -754,7 +754,7 @@ class Cuttable:
 
 @pytest.fixture
 async def cuttable(storage_settings: StorageSettings, tmp_path: Path) -> AsyncIterator[Cuttable]:
-    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, url):
         settings = replace(
             storage_settings,
             redis_url=url,
@@ -763,7 +763,7 @@ async def cuttable(storage_settings: StorageSettings, tmp_path: Path) -> AsyncIt
             ),
         )
         async with open_stores(settings) as stores:
-            yield Cuttable(stores, cable)
+            yield Cuttable(stores, proxy)
 
 
 async def everything(stores: Stores, viewer: int | None, *ids: int) -> object:
@@ -780,7 +780,7 @@ async def everything(stores: Stores, viewer: int | None, *ids: int) -> object:
 async def test_what_redis_missed_is_forgotten_as_soon_as_it_is_back(cuttable: Cuttable) -> None:
     stores = cuttable.stores
     await everything(stores, 1, 1, 2)
-    await cuttable.cable.cut()
+    await cuttable.proxy.cut()
     decision = await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.outcome is Outcome.FOLLOWED
     from_tables = await everything(stores, 1, 1, 2)
@@ -804,7 +804,7 @@ async def test_what_no_drain_mends_is_not_crowded_out(
     await drain_all(stores)
     assert (await stores.reads.reader.read(None, AccountsOf([TWO])))[TWO].privacy == OPEN
     assert (await Totals(stores.reads.reader).get_many([ONE], None))[ONE].following == 1
-    await cuttable.cable.cut()
+    await cuttable.proxy.cut()
     await follows(stores, *((100, other) for other in range(101, 101 + most)))
     await stores.writes.accounts.set_privacy(TWO, PrivacyChange(protected=True))
     await stores.writes.account_states.change(TWO, AccountState.DEACTIVATED)
@@ -824,7 +824,7 @@ async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(
     tables.gate = Gate()
     old = asyncio.create_task(state(relations, 1, 2))
     await tables.gate.reached()
-    await cuttable.cable.cut()
+    await cuttable.proxy.cut()
     await follows(cuttable.stores, (1, 2))
     await cuttable.returns()
     tables.gate.open()
@@ -877,9 +877,9 @@ async def test_reads_and_writes_go_on_when_redis_stops_under_them(
     reads = [asyncio.create_task(everything(stores, None, 1, 2, 3)) for _ in range(20)]
     await asyncio.sleep(0)  # they have begun
     if how == "cut":
-        await cuttable.cable.cut()
+        await cuttable.proxy.cut()
     else:
-        cuttable.cable.silence()
+        cuttable.proxy.stop_answering()
     async with asyncio.timeout(DEADLINE_S):
         for found in await asyncio.gather(*reads):
             assert found == expected
