@@ -23,7 +23,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import as_pair, drain_all, follows, users
-from tests.support.redis_proxy import cable_to
+from tests.support.redis_proxy import proxy_to
 
 STAR, FAN, READER = users(1, 2, 9)
 A_MOMENT = Moment(frozenset({Lane(3)}), 1)
@@ -391,11 +391,11 @@ async def test_a_cache_that_missed_an_update_does_not_answer_when_it_is_back(
 ) -> None:
     """It has the old lists, and comes back between the reader's wait and the reader's reads."""
     to_reach = CatchUp.reach
-    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, url):
 
         async def mended(*given: Any) -> bool:
             result = await to_reach(*given)
-            await cable.mend()
+            await proxy.restore()
             return result
 
         settings = replace(
@@ -406,7 +406,7 @@ async def test_a_cache_that_missed_an_update_does_not_answer_when_it_is_back(
         async with running_gateway(settings, PATIENT) as reader:
             assert await followers(reader) == []
             token = await token_of(gateway, FAN, "followUser", STAR)
-            await cable.cut()
+            await proxy.cut()
             monkeypatch.setattr(CatchUp, "reach", mended)
             assert await followers(reader, token=token) == [str(FAN)]
             assert await followers(reader) == [], "it is back, without the update yet"

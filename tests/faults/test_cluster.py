@@ -393,7 +393,7 @@ async def test_what_is_owed_is_forgotten_wherever_it_is_now(
     key, source = KEYS.relations(user), homes(own_cluster)[user]
     target = next(one for one in own_cluster.servers if one is not source)
     async with opened(storage_settings, own_cluster) as stores:
-        stores.servers.redis.owe([key])
+        stores.servers.redis.add_pending([key])
         await own_cluster.begin_move(key_slot(key.encode()), source, target)
         await own_cluster.end_move(key_slot(key.encode()), source, target)
         assert await target.ask("EXISTS", key) == 1

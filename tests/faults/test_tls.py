@@ -15,7 +15,7 @@ from storage.ports import ProfilesOf
 from storage.queue import arq_redis
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import WireError
-from storage.settings import StorageSettings
+from storage.settings import ConnectionSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import drain_all, follows, users
 from tests.support.tls import HOST, certificate, cluster_over_tls, server_over_tls, tls_before
@@ -109,12 +109,13 @@ async def test_a_certificate_of_an_unknown_authority_is_rejected_unless_the_url_
 async def test_the_queue_rejects_a_certificate_of_another_host(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    async with server_over_tls(storage_settings.redis_url, tmp_path) as url:
-        queue = arq_redis(replace(storage_settings, redis_url=url))
+    patient = replace(storage_settings, connections=ConnectionSettings(redis_timeout_s=5))
+    async with server_over_tls(patient.redis_url, tmp_path) as url:
+        queue = arq_redis(replace(patient, redis_url=url))
         assert await queue.ping()
         await queue.aclose(close_connection_pool=True)
         other = url.replace("127.0.0.1", "localhost")
-        queue = arq_redis(replace(storage_settings, redis_url=other))
+        queue = arq_redis(replace(patient, redis_url=other))
         with pytest.raises(RedisError, match="Hostname mismatch"):
             await queue.ping()
         await queue.aclose(close_connection_pool=True)

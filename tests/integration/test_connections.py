@@ -9,7 +9,7 @@ import pytest
 
 from graph.errors import Overloaded, Unavailable
 from storage.postgres import connections
-from storage.postgres.connections import Connection, Connections
+from storage.postgres.connections import Connection, ConnectionPool
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
 
@@ -166,7 +166,7 @@ async def test_a_connection_that_was_silent_for_long_is_not_trusted(
     assert await backend(narrow) != before
 
 
-async def test_closing_waits_for_what_is_lent(storage_settings: StorageSettings) -> None:
+async def test_closing_waits_for_the_connections_in_use(storage_settings: StorageSettings) -> None:
     postgres = Postgres(storage_settings)
     reader = asyncio.create_task(postgres.fetch("SELECT pg_sleep(0.1), 7 AS seven"))
     await asyncio.sleep(0)
@@ -181,7 +181,7 @@ async def test_closing_does_not_wait_for_ever(storage_settings: StorageSettings)
         made.append(await asyncpg.connect(storage_settings.database_url))
         return made[-1]
 
-    lent = Connections(connect, most=2, wait_s=1)
-    await lent.borrow()
-    await lent.close(deadline_s=0.01)
+    pool = ConnectionPool(connect, most=2, wait_s=1)
+    await pool.acquire()
+    await pool.close(deadline_s=0.01)
     assert made[0].is_closed()

@@ -276,7 +276,7 @@ async def test_without_redis_a_writer_sees_past_more_than_a_batch_that_waits(
         assert sorted(ids_of(pages[star].entries)) == list(range(3000, 3009))
 
 
-async def test_caches_that_are_away_hold_up_neither_lanes_nor_events(
+async def test_unavailable_caches_delay_neither_lanes_nor_events(
     stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With servers of their own: the broker is available, so only the caches miss updates."""

@@ -13,7 +13,8 @@ from graph.errors import BadCursor, Unavailable
 from graph.event import Event
 from graph.lane import LANES, Lane, lane_of
 from storage.ports import EdgeChange
-from storage.redis.connection import Debt
+from storage.postgres.outbox import Outbox
+from storage.redis.connection import KeyKind
 from storage.redis.events import RedisEvents
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
@@ -89,7 +90,7 @@ async def test_a_drain_that_dies_before_the_acknowledgement_tells_again(
         raise Unavailable("PostgreSQL")
 
     with monkeypatch.context() as patched:
-        patched.setattr(stores.jobs.outbox, "acknowledge", dies)
+        patched.setattr(Outbox, "acknowledge", dies)
         with pytest.raises(Unavailable):
             await stores.jobs.drain.publish(LANE, applied)
     await drain_all(stores)
@@ -248,8 +249,8 @@ class Recorder:
     def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
         raise AssertionError
 
-    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
+    def add_pending(self, keys: Collection[str], kind: KeyKind = KeyKind.EDGES) -> None:
         raise AssertionError
 
-    async def present(self) -> Callable[[str], bool]:
+    async def reachable(self) -> Callable[[str], bool]:
         raise AssertionError

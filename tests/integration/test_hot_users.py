@@ -28,7 +28,7 @@ from storage.stores import Stores, open_stores, tables_of
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows, ids_of, unfollows, users
 from tests.support.readers import Reading
-from tests.support.redis_proxy import Cable, cable_to
+from tests.support.redis_proxy import RedisProxy, proxy_to
 from tests.support.tls import server_over_tls
 from tests.support.valkey import own_valkey
 from tests.support.waiting import until
@@ -43,11 +43,11 @@ def hot(settings: StorageSettings) -> StorageSettings:
 
 @dataclass(frozen=True)
 class Remembering:
-    """A gateway's reads, whose memory hears of changes over a cable; all else works."""
+    """A gateway's reads, whose memory hears of changes over a proxy; all else works."""
 
     stores: Stores
     memory: LocalCache
-    cable: Cable
+    proxy: RedisProxy
     reading: Reading
 
     async def everything(self, user: UserId, viewer: UserId | None = None) -> list[Any]:
@@ -84,7 +84,7 @@ async def remembering(
     settings: StorageSettings, stores: Stores, folder: Path, *, over_tls: bool = False
 ) -> AsyncIterator[Remembering]:
     async with AsyncExitStack() as stack:
-        cable, url = await stack.enter_async_context(cable_to(settings.redis_url, folder))
+        proxy, url = await stack.enter_async_context(proxy_to(settings.redis_url, folder))
         if over_tls:
             url = await stack.enter_async_context(server_over_tls(url, folder))
         memory = LocalCache(replace(settings, redis_url=url))
@@ -97,7 +97,7 @@ async def remembering(
                     memory,
                 )
             )
-            yield Remembering(stores, memory, cable, reading)
+            yield Remembering(stores, memory, proxy, reading)
         finally:
             await memory.close()
 
@@ -206,7 +206,7 @@ async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
     await follows(reader.stores, (2, 1))
     await drain_all(reader.stores)
     await reader.warm(ONE, TWO, viewer=ONE)
-    reader.cable.silence()
+    reader.proxy.stop_answering()
     await follows(reader.stores, (1, 2))
     if drained:
         await drain_all(reader.stores)
@@ -216,7 +216,7 @@ async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
     assert stale == [], "memory should not have heard of it"
     asked = asyncio.gather(reader.reading.counts([ONE, TWO], ONE), heads(reader, TWO, ONE))
     await asyncio.sleep(0)
-    await (reader.cable.mend() if news == "late" else reader.cable.cut())
+    await (reader.proxy.restore() if news == "late" else reader.proxy.cut())
     counts, (following, followers, friends) = await asked
     assert counts == {ONE: Counts(1, 1, 1), TWO: Counts(1, 1, 1)}
     assert (following, followers, friends) == ([1], [1], [1])
@@ -229,7 +229,7 @@ async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
 ) -> None:
     """It was hidden through another gateway."""
     await reader.warm(ONE, viewer=THREE)
-    reader.cable.silence()
+    reader.proxy.stop_answering()
     hidden = (
         await reader.stores.writes.accounts.set_privacy(ONE, PrivacyChange(protected=True))
     ).account
@@ -242,7 +242,7 @@ async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
         ),
     )
     await asyncio.sleep(0)
-    await (reader.cable.mend() if news == "late" else reader.cable.cut())
+    await (reader.proxy.restore() if news == "late" else reader.proxy.cut())
     profile, account, paged = await asked
     assert (profile, account) == ({ONE: (hidden, NO_COUNTS)}, {ONE: hidden})
     assert paged == ({ONE: EMPTY_PAGE}, profile)
@@ -250,7 +250,7 @@ async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
 
 async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering) -> None:
     await reader.warm(ONE, TWO)
-    reader.cable.silence()
+    reader.proxy.stop_answering()
     await follows(reader.stores, (1, 2))
     await drain_all(reader.stores)
     ahead, alone = Check(ONE, [TWO]), Check(TWO, [ONE])
@@ -301,7 +301,7 @@ async def test_others_see_a_write_within_the_ttl_though_all_news_is_lost(
     )
     async with remembering(settings, stores, tmp_path) as reader:
         await reader.warm(TWO)
-        reader.cable.silence()
+        reader.proxy.stop_answering()
         await follows(stores, (1, 2))
         await drain_all(stores)
 
@@ -315,7 +315,7 @@ async def test_others_see_a_write_within_the_ttl_though_all_news_is_lost(
 async def test_a_lost_connection_ends_all_memory_at_once(reader: Remembering) -> None:
     await reader.warm(ONE, TWO)
     assert reader.entries == 10
-    await reader.cable.cut()
+    await reader.proxy.cut()
     await until(lambda: _is(reader.entries == 0))
     hits = reader.hits
     await follows(reader.stores, (1, 2))
@@ -323,7 +323,7 @@ async def test_a_lost_connection_ends_all_memory_at_once(reader: Remembering) ->
     assert (result[3], reader.hits) == (Counts(1, 0, 0), hits)
     await reader.memory.copied()
     assert reader.entries == 0
-    await reader.cable.mend()
+    await reader.proxy.restore()
     await reader.warm(ONE)
     hits = reader.hits
     assert await reader.everything(ONE) == result

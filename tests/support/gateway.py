@@ -1,4 +1,4 @@
-"""A gateway in this process, asked over HTTP as clients ask it."""
+"""Run a gateway in this process, and send it queries over HTTP."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
