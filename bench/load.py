@@ -40,7 +40,9 @@ class Sample:
 def must_have_wrk() -> None:
     """Raise ValueError if the load generator is missing."""
     if shutil.which("wrk") is None:
-        raise ValueError("The benchmark needs wrk: `apt-get install wrk`, or your system's package.")
+        raise ValueError(
+            "The benchmark needs wrk: `apt-get install wrk`, or your system's package."
+        )
 
 
 async def loaded(
