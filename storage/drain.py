@@ -85,7 +85,7 @@ class Drain:
         Raises:
             Unavailable: PostgreSQL cannot be reached.
         """
-        is_there = await self._caches.present()
+        is_there = await self._caches.reachable()
         for lane in lanes:
             await self._aside(lane, is_there)
 
