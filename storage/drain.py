@@ -15,9 +15,9 @@ from prometheus_client import Histogram
 
 from graph.edge import UserId
 from graph.lane import Lane, aside_of
+from storage.cache.updates import RedisCaches
 from storage.postgres.outbox import Applied, Outbox
 from storage.redis.events import RedisEvents
-from storage.redis.publish import RedisCaches
 
 BATCH = 1000
 """Changes in one transaction: enough to be efficient, few enough to take about 50 ms."""
@@ -85,7 +85,7 @@ class Drain:
         Raises:
             Unavailable: PostgreSQL cannot be reached.
         """
-        is_there = await self._caches.present()
+        is_there = await self._caches.reachable()
         for lane in lanes:
             await self._aside(lane, is_there)
 
@@ -102,7 +102,7 @@ class Drain:
                 told, _ = _parted(found, await self._caches.applied(found.changes))
                 # The log has these events already. A subscriber they woke may have read a stale
                 # cache.
-                await self._events.ring(end for change in told.changes for end in change.pair)
+                await self._events.notify(end for change in told.changes for end in change.pair)
                 await self._settle(aside_of(lane), told)
             if is_last:
                 return

@@ -25,7 +25,7 @@ async def count_departures(stores: Stores) -> int:
         counted = await stores.jobs.absent_follower_counts.count_anew(BATCH)
         if counted.users:
             await stores.caches.updates.forget_totals(counted.users)
-            await stores.broker.events.ring(counted.users, ABSENCES)
+            await stores.broker.events.notify(counted.users, ABSENCES)
         accounts += counted.accounts
         if not counted.accounts:
             break

@@ -23,7 +23,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import as_pair, drain_all, follows, users
-from tests.support.redis_proxy import cable_to
+from tests.support.redis_proxy import proxy_to
 
 STAR, FAN, READER = users(1, 2, 9)
 A_MOMENT = Moment(frozenset({Lane(3)}), 1)
@@ -68,7 +68,7 @@ async def followers(
 
 def hot(settings: StorageSettings) -> StorageSettings:
     """Everybody is remembered in the process, for longer than any test takes."""
-    return replace(settings, hot_ttl_ms=60_000, hot_often=1)
+    return replace(settings, local=replace(settings.local, hot_ttl_ms=60_000, hot_often=1))
 
 
 @pytest.fixture
@@ -235,7 +235,10 @@ async def test_who_waits_is_answered_when_another_has_drained(
 ) -> None:
     """Any number of them: they hold neither connections nor locks meanwhile."""
     token = await token_of(gateway, FAN, "followUser", STAR)
-    async with running_gateway(replace(storage_settings, pool_max=1), PATIENT) as reader:
+    async with running_gateway(
+        replace(storage_settings, connections=replace(storage_settings.connections, pool_max=1)),
+        PATIENT,
+    ) as reader:
         async with lanes_held(stores, STAR, FAN):
             asked = [
                 asyncio.create_task(followers(reader, token=token, viewer=viewer))
@@ -285,9 +288,7 @@ async def test_a_drain_that_died_between_its_steps_changes_nothing(
 ) -> None:
     assert await followers(other) == []
     token = await token_of(gateway, FAN, "followUser", STAR)
-    await stores.jobs.outbox.apply(
-        lane_of(STAR), 1000
-    )  # and here it is killed: no cache was updated
+    await stores.jobs.outbox.apply(lane_of(STAR), 1000)  # killed here: no cache was updated
     assert await followers(other) == []
     assert await followers(other, token=token) == [str(FAN)]
     assert lane_of(STAR) not in await stores.jobs.outbox.dirty()
@@ -309,7 +310,9 @@ async def test_a_token_tells_other_gateways_who_has_gone(
         assert (token is None) == bool(payload["userErrors"])
         return token
 
-    aged = replace(hot(storage_settings), absent_age_ms=3_600_000)
+    aged = replace(
+        hot(storage_settings), local=replace(hot(storage_settings).local, absent_age_ms=3_600_000)
+    )
     async with running_gateway(aged, PATIENT) as other:
         assert await followers(other) == [str(FAN)]
         for token in (await put(mutation), await put(mutation)):
@@ -388,18 +391,22 @@ async def test_a_cache_that_missed_an_update_does_not_answer_when_it_is_back(
 ) -> None:
     """It has the old lists, and comes back between the reader's wait and the reader's reads."""
     to_reach = CatchUp.reach
-    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, url):
 
         async def mended(*given: Any) -> bool:
             result = await to_reach(*given)
-            await cable.mend()
+            await proxy.restore()
             return result
 
-        settings = replace(storage_settings, redis_url=url, redis_retry_after_s=0)
+        settings = replace(
+            storage_settings,
+            redis_url=url,
+            connections=replace(storage_settings.connections, redis_retry_after_s=0),
+        )
         async with running_gateway(settings, PATIENT) as reader:
             assert await followers(reader) == []
             token = await token_of(gateway, FAN, "followUser", STAR)
-            await cable.cut()
+            await proxy.cut()
             monkeypatch.setattr(CatchUp, "reach", mended)
             assert await followers(reader, token=token) == [str(FAN)]
             assert await followers(reader) == [], "it is back, without the update yet"

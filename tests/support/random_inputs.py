@@ -1,4 +1,4 @@
-"""Random input values, written as literals or sent as variables. Knows input types, no fields."""
+"""Generate input values, as literals or as variables."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping

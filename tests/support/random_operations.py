@@ -1,4 +1,4 @@
-"""Random operations for any schema. Knows GraphQL types, nothing of what the fields mean.
+"""Generate operations for any schema.
 
 Point it at a schema by saying how leaf values are drawn:
 

@@ -74,7 +74,7 @@ CLOSE_FOLLOW belongs to a follow and ends with it. MUTED and DISMISSED are notes
 followed or not: no action but `unmuteUser` (or the end of the mute) takes a mute away. A request
 for a whisper becomes one when it is accepted, unless whispers are hidden from their targets. Limits
 and pace are not shown: `FOLLOWING_LIMIT_REACHED`, `BLOCK_LIMIT_REACHED` and `RATE_LIMITED` change
-nothing. `undoRelationshipChange` goes back to the state before, where nothing else has record its
+nothing. `undoRelationshipChange` goes back to the state before, where nothing else has taken its
 place.
 """
 

@@ -1,4 +1,4 @@
-"""How random operations are gone through: seed by seed, with what came of them counted."""
+"""Run a test for many random seeds, and count the outcomes."""
 
 from collections import Counter
 from collections.abc import Callable, Set

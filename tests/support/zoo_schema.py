@@ -1,4 +1,4 @@
-"""A schema with something of everything that the engine runs, and much that fails.
+"""A schema that uses all features of the engine, with many fields that fail.
 
 What becomes of a field is decided by its animal's number: some values are null where they may not
 be, some resolvers raise, some items of a batch are exceptions.
