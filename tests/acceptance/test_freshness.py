@@ -14,7 +14,7 @@ from graph.consistency import Moment, moment_of, read_tokens, write_token
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane, lane_of
-from resolvers.freshness import note_arrival, reach
+from resolvers.freshness import reach, read_watermarks
 from resolvers.scope import Limits, Scope
 from storage.catch_up import CatchUp
 from storage.ports import Consistency
@@ -451,7 +451,7 @@ async def test_what_a_process_remembers_has_no_part_in_it(
     async with open_stores(hot(storage_settings)) as stores:
         wanted, looked_at = (Scope(stores, READER, Limits()) for _ in range(2))
         await reach(wanted, [A_MOMENT])
-        await note_arrival(looked_at)
+        await read_watermarks(looked_at)
         assert wanted.consistency is looked_at.consistency is Consistency.FRESH
 
 
@@ -622,7 +622,7 @@ async def test_where_freshness_cannot_be_looked_up_the_rest_is_answered(
     query = f'{{ user(id: "1") {{ followers {{ totalCount {FRESHNESS} }} }} }}'
     async with running_gateway(storage_settings) as reader:
         await reader.data(query)
-        monkeypatch.setattr("storage.postgres.outbox.Outbox.arrived", down)
+        monkeypatch.setattr("storage.postgres.outbox.Outbox.watermarks", down)
         answer = await reader.answer(query)
         assert answer["data"]["user"]["followers"] == {"totalCount": 0, "freshness": None}
         (error,) = answer["errors"]
