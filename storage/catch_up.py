@@ -22,8 +22,10 @@ PAUSE_S = 0.01
 RETRY_AFTER_MS = 1000
 """Suggested retry delay: the sweep looks at every lane within this time."""
 
-waited = Counter("kith_readers_waited", "Answers that had to wait for what their tokens are of.")
-stale = Counter("kith_readers_stale", "Those of them that waited in vain.")
+waited = Counter(
+    "kith_readers_waited", "Requests that waited for the changes of their consistency tokens."
+)
+stale = Counter("kith_readers_stale", "Those of them that waited too long and got the error STALE.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,10 @@ class CatchUp:
         """Like `reach`, for lanes that are known to be behind."""
         try:
             async with asyncio.timeout(wait_s):
-                told = [await self._reached(lane, at) for lane, at in wanted.items()]
+                are_published = [await self._reached(lane, at) for lane, at in wanted.items()]
         except TimeoutError:
             raise Stale(RETRY_AFTER_MS) from None
-        return all(told)
+        return all(are_published)
 
     async def close(self) -> None:
         for task in self._running:
@@ -91,7 +93,7 @@ class CatchUp:
         """The current task for a lane, shared by all its readers: it drains one batch, then reads
         the watermarks."""
         if lane not in self._rounds:
-            task = self._rounds[lane] = asyncio.create_task(self._help(lane))
+            task = self._rounds[lane] = asyncio.create_task(self._advance(lane))
             self._running.add(task)
             task.add_done_callback(self._ended)
         return self._rounds[lane]
@@ -101,14 +103,14 @@ class CatchUp:
         if not task.cancelled():
             task.exception()  # mark it as retrieved, in case no reader is left
 
-    async def _help(self, lane: Lane) -> _Left:
+    async def _advance(self, lane: Lane) -> _Left:
         try:
-            told = await self._drained(lane)
+            are_published = await self._drained(lane)
         finally:
             # A later reader may want changes that this task's read of the watermarks misses.
             del self._rounds[lane]
         arrived = await self._outbox.watermarks([lane])
-        if told:
+        if are_published:
             return _Left(arrived.oldest[lane], arrived.oldest_in_turn[lane])
         unapplied = await self._outbox.unapplied(lane)
         return _Left(arrived.oldest[lane], None if unapplied is None else unapplied.oldest)

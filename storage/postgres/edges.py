@@ -62,7 +62,7 @@ class PostgresEdges:
 
 def _committed_by(state: PairState, decision: Decision, took_us: int) -> int:
     """An upper bound of the commit's time by the database's clock, in microseconds."""
-    return max([state.now + 1 + took_us, *(step.edge.version for step in decision.steps)])
+    return max(state.now + 1 + took_us, decision.edge.version, decision.reverse.version)
 
 
 async def _read(connection: Connection, pair: Pair) -> PairState:

@@ -64,12 +64,12 @@ class RedisCaches:
             ]
         )
 
-    async def present(self) -> Callable[[UserId], bool]:
+    async def reachable(self) -> Callable[[UserId], bool]:
         """Ping the servers. Returns whether a user's caches can be updated now."""
         is_there = await self._redis.present()
         return lambda user: is_there(self._keys.relations(user))
 
-    async def settled(self, sources: Iterable[UserId]) -> None:
+    async def acknowledged(self, sources: Iterable[UserId]) -> None:
         """Delete the cached own writes of users whose changes were acknowledged. Failure costs only
         speed."""
         try:
