@@ -1,4 +1,4 @@
-# Everything that a person or a machine does with this checkout. `make help` lists it.
+# All tasks of this checkout. `make help` lists it.
 
 PYTHON ?= python3
 PORT   ?= 8000
@@ -11,7 +11,7 @@ RUNS  := $(VENV)/.runs
 EXAMPLE := cd examples/web &&
 READY := $(VENV)/.installed
 
-# The clients of Python have environments of their own: no version of graphql-core suits them all.
+# Each Python client has its own environment, because no version of graphql-core suits all of them.
 CLIENTS := tests/acceptance/clients
 SCHEMA_LINT := tests/schema-lint
 CLIENTS_VENV := .venv-clients
@@ -25,15 +25,15 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-long check format playground browser-test clients-test \
   identity-test example example-test example-install example-service example-service-test \
-  example-service-lock bench schema-lint lock sdl states clean
+  example-service-lock bench schema-lint lock sdl settings states rejections clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: $(READY) ## Create the virtual environment with the locked dependencies and the command kith
 
-# What `make dev` needs, which is half of everything. The last step installs the command `kith`. Its
-# build backend is locked too, so nothing more is downloaded.
+# The dependencies of `make dev`, half of all. The last step installs the command `kith`; its build
+# backend is locked too, so nothing more is downloaded.
 $(RUNS): requirements-embedded.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "Kith needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
@@ -54,18 +54,18 @@ dev: $(RUNS) ## Start everything on this machine (PORT=8000 STATE=.kith); Ctrl-C
 test: $(READY) ## Run the whole test suite on real servers
 	$(BIN)/pytest -n auto
 
-test-long: $(READY) ## Run the property tests for much longer, and replay a whole log
+test-long: $(READY) ## Run the property tests for much longer, and replay a large log
 	$(BIN)/pytest -n auto -m long
 	$(BIN)/pytest -n auto --hypothesis-profile=long tests/property/test_service_against_model.py
 
-playground: $(RUNS) ## Bundle the playground, unless that was done (needs npm); `make dev` does it too
+playground: $(RUNS) ## Bundle the playground if it changed (needs npm); `make dev` does it too
 	$(BIN)/python -m gateway.bundling
 
-browser-test: $(READY) playground ## Try the playground in a real browser (needs npm; root installs chromium)
+browser-test: $(READY) playground ## Test the playground in a real browser (needs npm; root installs chromium)
 	@$(NEEDS_CHROMIUM)
 	$(BIN)/pytest tests/acceptance/test_playground_browser.py tests/acceptance/test_browser_origins.py
 
-clients-test: $(READY) $(CLIENTS_READY) ## Try the GraphQL clients of JavaScript and Python (needs Node and npm)
+clients-test: $(READY) $(CLIENTS_READY) ## Test the GraphQL clients of JavaScript and Python (needs Node and npm)
 	cd $(CLIENTS) && npm ci --no-audit --no-fund --loglevel=error
 	$(BIN)/pytest $(CLIENTS)
 
@@ -74,7 +74,7 @@ $(CLIENTS_VENV)/%/.installed: $(CLIENTS)/python/%.txt
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
-identity-test: $(READY) ## Try tokens of a real OpenID Connect server (needs npm)
+identity-test: $(READY) ## Test tokens of a real OpenID Connect server (needs npm)
 	cd tests/acceptance/identity_provider && npm ci --no-audit --no-fund --loglevel=error
 	$(BIN)/pytest tests/acceptance/test_identity_provider.py
 
@@ -92,7 +92,7 @@ example-service-test: $(READY) example-service ## Check the example service's ty
 	cd $(SERVICE) && .venv/bin/mypy
 	$(BIN)/pytest tests/acceptance/test_example_service.py tests/acceptance/test_example_service_client.py
 
-example-service-lock: $(READY) ## Resolve the example service's dependencies anew
+example-service-lock: $(READY) ## Resolve the example service's dependencies again
 	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv
 	cd $(SERVICE) && $(abspath $(BIN))/python -m uv pip compile --quiet --universal --python-version 3.11 \
 	  --no-header --no-emit-index-url --generate-hashes requirements.in -o requirements.txt
@@ -100,7 +100,7 @@ example-service-lock: $(READY) ## Resolve the example service's dependencies ane
 example: $(READY) example-install ## Start a small social app on the sample graph (needs npm; WEB_PORT=5173); Ctrl-C stops it
 	@$(EXAMPLE) exec node start.mjs
 
-example-test: $(READY) example-install ## Drive the example in a real browser (needs npm; root installs chromium)
+example-test: $(READY) example-install ## Test the example in a real browser (needs npm; root installs chromium)
 	@$(NEEDS_CHROMIUM)
 	$(EXAMPLE) npm run lint && npm test
 
@@ -109,12 +109,13 @@ example-install:
 	@$(EXAMPLE) [ node_modules/.package-lock.json -nt package-lock.json ] \
 	  || { echo "Installing the example's packages…"; npm ci --no-audit --no-fund --loglevel=error; }
 
-bench: $(READY) ## Hold Kith against its peers (needs wrk; npm for the Node peers; ARGS=--quick for neither)
-	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || [ -d bench/peers/node_modules ] \
+bench: $(READY) ## Compare Kith with other servers (needs wrk, and npm for the Node peers; ARGS=--quick: without npm)
+	@[ -n "$(findstring --quick,$(ARGS))" ] || ! command -v npm >/dev/null || \
+	  [ bench/peers/node_modules/.package-lock.json -nt bench/peers/package-lock.json ] \
 	  || (cd bench/peers && npm ci --no-audit --no-fund --loglevel=error)
 	$(BIN)/python -m bench $(ARGS)
 
-check: $(READY) ## Lint, types, imports, SDL and changelog
+check: $(READY) ## Check format, lint, types, imports, schema and changelog
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -123,7 +124,7 @@ check: $(READY) ## Lint, types, imports, SDL and changelog
 	  || { echo "schema/schema.graphql is out of date: run make sdl"; exit 1; }
 	@grep -q '^## Unreleased' CHANGELOG.md || { echo "CHANGELOG.md has no Unreleased part"; exit 1; }
 
-schema-lint: ## Lint the contract, and compare it with that of the last release (needs Node and npm)
+schema-lint: ## Lint the schema, and compare it with that of the last release (needs Node and npm)
 	cd $(SCHEMA_LINT) && npm ci --no-audit --no-fund --loglevel=error
 	$(SCHEMA_LINT)/node_modules/.bin/eslint -c $(SCHEMA_LINT)/eslint.config.mjs schema/schema.graphql
 	$(SCHEMA_LINT)/node_modules/.bin/graphql-schema-linter -c $(SCHEMA_LINT) schema/schema.graphql
@@ -134,13 +135,19 @@ format: $(READY) ## Format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-sdl: $(READY) ## Print the contract into schema/schema.graphql
+sdl: $(READY) ## Print the schema into schema/schema.graphql
 	$(BIN)/python -m gateway sdl > schema/schema.graphql
 
-states: $(READY) ## Draw the states and actions into docs/relationship-states.md
+settings: $(READY) ## Print the settings into docs/settings.md
+	$(BIN)/python -m gateway.settings_page > docs/settings.md
+
+states: $(READY) ## Print the states and actions into docs/relationship-states.md
 	$(BIN)/python -m tests.support.relationship_states > docs/relationship-states.md
 
-lock: $(READY) ## Resolve the dependencies anew
+rejections: $(READY) ## Print the table of rejections into docs/errors.md
+	$(BIN)/python -m tests.support.rejections_table
+
+lock: $(READY) ## Resolve the dependencies again, into requirements*.txt
 	$(BIN)/python -m uv --version >/dev/null 2>&1 || $(BIN)/pip install --quiet uv
 	$(BIN)/python -m uv pip compile --quiet --universal --python-version 3.11 --no-header \
 	  --no-emit-index-url --generate-hashes pyproject.toml -o requirements.txt

@@ -1,4 +1,4 @@
-"""The command line of the bench: `python -m bench [--quick]`. Measures nothing itself."""
+"""The command line of the benchmark: `python -m bench [--quick]`."""
 
 import asyncio
 from pathlib import Path
@@ -31,13 +31,13 @@ def main(
     ] = False,
     users: Annotated[int | None, typer.Option(help="Users of the graph.")] = None,
     edges: Annotated[int | None, typer.Option(help="Follows in the graph, about.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="Interleaved rounds a shape.", min=1)] = None,
-    seconds: Annotated[int | None, typer.Option(help="Seconds of load a round.", min=1)] = None,
-    only: Annotated[list[str] | None, typer.Option(help="Contestants beside kith.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="Interleaved rounds per shape.", min=1)] = None,
+    seconds: Annotated[int | None, typer.Option(help="Seconds of load per round.", min=1)] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Contestants besides kith.")] = None,
     shape: Annotated[list[str] | None, typer.Option(help="Shapes, by name.")] = None,
-    state: Annotated[Path, typer.Option(help="The bench's own folder, kept between runs.")] = STATE,
+    state: Annotated[Path, typer.Option(help="The state folder, kept between runs.")] = STATE,
 ) -> None:
-    """Hold Kith against others over one graph, in interleaved rounds."""
+    """Compare Kith with other servers on one graph, in interleaved rounds."""
     if users is None and edges is None:
         users = USERS_QUICK if quick else USERS
     usual = PACE_QUICK if quick else PACE

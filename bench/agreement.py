@@ -1,4 +1,4 @@
-"""Holds all contestants to one answer before anything is timed. Knows no load."""
+"""Checks that all contestants give the same answers, before anything is timed."""
 
 import asyncio
 import re
@@ -28,16 +28,16 @@ async def agree(
     questions: Mapping[str, Sequence[Question]],
     caches: Callable[[], Awaitable[None]] = _as_they_are,
 ) -> None:
-    """Asks everybody the same questions, after `caches` has made the caches ready for each.
+    """Send the same requests to all contestants; `caches` prepares the caches before each.
 
-    Raises WrongAnswer where one of them tells something else than the first.
+    Raises WrongAnswer if an answer differs from that of the first contestant.
     """
     truth: list[bytes] = []
     for contestant, server in entered:
         await caches()
-        told = await _asked(server, questions[contestant.name])
-        truth = truth or told
-        for turn, (right, given) in enumerate(zip(truth, told, strict=True)):
+        received = await _asked(server, questions[contestant.name])
+        truth = truth or received
+        for turn, (right, given) in enumerate(zip(truth, received, strict=True)):
             if _differs(contestant, right, given):
                 raise WrongAnswer(
                     f"{shape}, request {turn}: {contestant.name} does not agree.\n"
@@ -58,7 +58,7 @@ def _differs(contestant: Contestant, right: bytes, given: bytes) -> bool:
 
 
 def _moments(data: Any) -> Any:
-    """The data with dates as points in time: there are many ways to write one."""
+    """The data with dates parsed, because servers format them differently."""
     match data:
         case dict():
             return {key: _moments(value) for key, value in data.items()}

@@ -1,4 +1,4 @@
-"""Asks a server one request after another. For answers, not for speed."""
+"""Sends requests one after another, to read the answers and not to measure speed."""
 
 import http.client
 from collections.abc import Iterable, Iterator
@@ -8,13 +8,13 @@ from bench.questions import Question
 
 
 class WrongAnswer(Exception):
-    """A server did not answer as it should; the text says who, what and how."""
+    """A wrong answer. The text names the server, the request and the answer."""
 
 
 def answers(url: str, questions: Iterable[Question]) -> Iterator[bytes]:
     """The body of each answer.
 
-    Raises WrongAnswer where a status is not 200 or a body holds GraphQL errors.
+    Raises WrongAnswer if a status is not 200 or a body contains GraphQL errors.
     """
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
     try:

@@ -1,4 +1,4 @@
-"""Full or empty caches, as a run wants them. Knows no GraphQL."""
+"""Fills or empties the caches before a run."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -17,14 +17,14 @@ BATCH = 50
 
 
 async def fill(settings: StorageSettings, people: Population) -> None:
-    """Everything that the bench asks of its ordinary users and whales is cached afterwards."""
+    """Cache everything that the benchmark requests of its ordinary users and whales."""
     async with open_stores(settings) as stores:
         for users in _batches([*people.ordinary, *people.whales]):
             await _fill(stores, Keys(settings.space), users)
 
 
 async def empty(redis_url: str) -> None:
-    """Nothing is cached afterwards, of any space."""
+    """Delete all cached values of all spaces."""
     async with Redis.from_url(redis_url) as redis:
         await redis.flushall()
 
@@ -32,7 +32,7 @@ async def empty(redis_url: str) -> None:
 async def _fill(stores: Stores, keys: Keys, users: Sequence[UserId]) -> None:
     await stores.reads.reader.read(None, RelationsOf([Check(user, [user]) for user in users]))
     await asyncio.gather(*(stores.reads.reader.read(user, ProfilesOf([user])) for user in users))
-    # They would end within the run, and who believes that they are there would fail.
+    # Their TTL would end within the run, and `bench.raw` fails on a cache miss.
     await stores.servers.redis.pipe([("PERSIST", key) for key in keys.all_profiles(users)])
     for kind in (ListKind.FOLLOWING, ListKind.FOLLOWERS):
         await stores.reads.reader.read(None, PagesOf(kind, users, Window(20)))

@@ -1,8 +1,8 @@
-"""How many functions one request calls, beside raw: what is compared from commit to commit.
+"""Counts the functions that one request calls, in Kith and in `bench.raw`.
 
 python -m bench.calls [--shape states-1] [--top 30]
 
-No server and no load: both applications are asked in this process, one request at a time.
+Both applications run in this process, and get one request at a time.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from starlette.types import ASGIApp
 
 from bench import caches, raw
 from bench.cores import cores
-from bench.counting import Calls, NoAnswer, counted
+from bench.counting import Calls, NoAnswer, counted, send_all
 from bench.filling import NotFilled, filled, space_of
 from bench.graph import SMALL, community
 from bench.population import Population, population
@@ -33,6 +33,9 @@ from gateway.config import Config, read_config
 from storage.redis.multiplexed import MultiplexedWire
 
 REQUESTS = 100
+UNFOLLOW = (
+    "mutation Unfollow($input: UnfollowUserInput!) { unfollowUser(input: $input) { outcome } }"
+)
 KITH, RAW = "kith", "raw"
 AN_HOUR_MS = 3_600_000
 
@@ -41,18 +44,20 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One shape, and what each of both calls for it."""
+    """The calls of each application for one shape. Raw does not write."""
 
-    shape: Shape
+    title: str
     calls: dict[str, Calls]
 
 
 @app.command()
 def main(
     shape: Annotated[list[str] | None, typer.Option(help="Shapes, by name.")] = None,
-    top: Annotated[int, typer.Option(help="Show so many of Kith's functions a shape.", min=0)] = 0,
+    top: Annotated[
+        int, typer.Option(help="Kith's most called functions to show per shape.", min=0)
+    ] = 0,
     users: Annotated[int, typer.Option(help="Users of the graph.")] = SMALL,
-    state: Annotated[Path, typer.Option(help="The bench's own folder.")] = Path(".kith-bench"),
+    state: Annotated[Path, typer.Option(help="The state folder.")] = Path(".kith-bench"),
 ) -> None:
     """Count the calls of a request."""
     try:
@@ -68,7 +73,7 @@ def main(
 
 
 def _usual_shapes() -> list[str]:
-    return [shape.name for shape in SHAPES if not (shape.writes or shape.beyond_cache)]
+    return [shape.name for shape in SHAPES if not shape.beyond_cache]
 
 
 async def _run(shapes: Sequence[Shape], users: int, state: Path) -> list[Counted]:
@@ -78,18 +83,43 @@ async def _run(shapes: Sequence[Shape], users: int, state: Path) -> list[Counted
         people = await population(running.database_url, space_of(graph))
         config = _config(running, space_of(graph))
         await caches.fill(config.storage, people)
-        # The loop of a gateway: asyncio's own is in Python, and would be counted.
+        # uvloop, as in a gateway: the calls of asyncio's own loop, in Python, would be counted.
         return await asyncio.to_thread(uvloop.run, _counted(shapes, people, config))
 
 
 async def _counted(shapes: Sequence[Shape], people: Population, config: Config) -> list[Counted]:
+    found: list[Counted] = []
     async with _applications(config) as both:
-        return [await _of_shape(shape, people, both) for shape in shapes]
+        for shape in shapes:
+            if shape.writes:
+                found += await _of_write(shape, people, both[KITH])
+            else:
+                found.append(await _of_read(shape, people, both))
+    return found
 
 
-async def _of_shape(shape: Shape, people: Population, both: dict[str, ASGIApp]) -> Counted:
+async def _of_read(shape: Shape, people: Population, both: dict[str, ASGIApp]) -> Counted:
     questions = shape.questions(people)[:REQUESTS]
-    return Counted(shape, {name: await counted(one, questions) for name, one in both.items()})
+    calls: dict[str, Calls] = {}
+    for name, application in both.items():
+        await send_all(application, questions)
+        calls[name] = await counted(application, questions)
+    return Counted(shape.title, calls)
+
+
+async def _of_write(shape: Shape, people: Population, kith: ASGIApp) -> list[Counted]:
+    """The same mutations twice: the first ones change something, the second ones do not."""
+    questions = shape.questions(people)[:REQUESTS]
+    undoing = shape.questions(people, UNFOLLOW)[:REQUESTS]
+    for warm_up in (undoing, questions, undoing):
+        await send_all(kith, warm_up)
+    changing = await counted(kith, questions)
+    repeated = await counted(kith, questions)
+    await send_all(kith, undoing)
+    return [
+        Counted(f"{shape.title}, a change", {KITH: changing}),
+        Counted(f"{shape.title}, no change", {KITH: repeated}),
+    ]
 
 
 @asynccontextmanager
@@ -105,13 +135,13 @@ async def _applications(config: Config) -> AsyncIterator[dict[str, ASGIApp]]:
 
 
 def _config(running: Services, space: str) -> Config:
-    """Without what depends on the time: who is hot, and how old is what is known of who is gone."""
-    told = {
+    """A configuration without effects of time: no local cache, and absent accounts read once."""
+    environ = {
         "DATABASE_URL": running.database_url,
         "REDIS_URL": running.redis_url,
         "KITH_HOT_TTL_MS": "0",
     }
-    config = read_config(running.folder, space, development=True, environ=told)
+    config = read_config(running.folder, space, development=True, environ=environ)
     return replace(config, storage=replace(config.storage, absent_age_ms=AN_HOUR_MS))
 
 
@@ -120,15 +150,17 @@ def _table(found: Sequence[Counted]) -> Table:
     for title in ("", "kith, Python", "kith, C", "raw, Python", "raw, C", "kith / raw, Python"):
         table.add_column(title, justify="left" if not title else "right")
     for one in found:
-        kith, by_hand = one.calls[KITH], one.calls[RAW]
-        numbers = (kith.python_calls, kith.c_calls, by_hand.python_calls, by_hand.c_calls)
-        ratio = kith.python_calls / by_hand.python_calls
-        table.add_row(one.shape.title, *(f"{number:,.1f}" for number in numbers), f"{ratio:.1f}")
+        kith, by_hand = one.calls[KITH], one.calls.get(RAW)
+        cells = [f"{kith.python_calls:,.1f}", f"{kith.c_calls:,.1f}"]
+        if by_hand is not None:
+            cells += [f"{by_hand.python_calls:,.1f}", f"{by_hand.c_calls:,.1f}"]
+            cells.append(f"{kith.python_calls / by_hand.python_calls:.1f}")
+        table.add_row(one.title, *cells)
     return table
 
 
 def _functions(one: Counted, top: int) -> Table:
-    table = Table("calls", "function", title=one.shape.title)
+    table = Table("calls", "function", title=one.title)
     for name, times in one.calls[KITH].most_called(top):
         table.add_row(f"{times:,.2f}", name)
     return table

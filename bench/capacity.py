@@ -1,8 +1,8 @@
-"""How many machines a demand comes to, from measured figures. Measures nothing.
+"""Computes how many machines a demand needs, from measured figures.
 
 python -m bench.capacity [--edges 5000000000] …
 
-The figures are those of `measured.json`, which `bench.measured` makes; the rest is arithmetic.
+The figures are in `measured.json`, which `bench.measured` writes.
 """
 
 from dataclasses import asdict
@@ -25,10 +25,12 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def main(
     edges: Annotated[int, typer.Option(help="Follows to plan for.")] = _DEMAND.edges,
-    writes: Annotated[int, typer.Option(help="Writes a second.")] = _DEMAND.writes_per_s,
-    pages: Annotated[int, typer.Option(help="List reads a second.")] = _DEMAND.pages_per_s,
-    checks: Annotated[int, typer.Option(help="Checks a second.")] = _DEMAND.checks_per_s,
-    hits: Annotated[float, typer.Option(help="Reads that find a filled cache.")] = _GIVEN.hits,
+    writes: Annotated[int, typer.Option(help="Writes per second.")] = _DEMAND.writes_per_s,
+    pages: Annotated[int, typer.Option(help="List reads per second.")] = _DEMAND.pages_per_s,
+    checks: Annotated[int, typer.Option(help="Checks per second.")] = _DEMAND.checks_per_s,
+    hits: Annotated[
+        float, typer.Option(help="Share of reads that find a filled cache.")
+    ] = _GIVEN.hits,
 ) -> None:
     """Plan machines from measured figures."""
     demand, given = Demand(edges, writes, pages, checks), Assumptions(hits=hits)

@@ -1,4 +1,4 @@
-"""docs/capacity.md, from the measured figures. Measures nothing.
+"""Prints docs/capacity.md from the measured figures.
 
 python -m bench.capacity_page > docs/capacity.md
 """

@@ -1,4 +1,4 @@
-"""Who is measured: how each server is started, and what it can be asked. Starts nothing."""
+"""The measured servers: how each is started, and which shapes it supports."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -32,8 +32,8 @@ async def _nothing(database_url: str, space: str) -> None:
 class Contestant:
     """A server. In `argv`, `{port}` and `{space}` are filled in.
 
-    `document` writes a shape in the server's dialect, or gives None where it cannot be asked;
-    `normalise` turns the data of an answer, its own or ours, into what can be compared.
+    `document` returns a shape's document for this server, or None if it does not support the shape;
+    `normalise` converts the data of an answer, its own or ours, into a comparable form.
     """
 
     name: str
@@ -42,10 +42,10 @@ class Contestant:
     document: Callable[[Shape], str | None] = _as_asked
     normalise: Callable[[Any], Any] = _as_it_is
     prepare: Callable[[str, str], Awaitable[None]] = _nothing
-    """Run before the start, with the database's address and the space."""
+    """Called before the start with the database's URL and the space."""
     same_bytes: bool = False
     reads_cold: bool = False
-    """Whether it answers what the caches do not hold."""
+    """Whether it can answer on a cache miss."""
     node: bool = False
 
 
@@ -58,7 +58,7 @@ def _node(script: str) -> tuple[str, ...]:
 
 
 def node_binary() -> Path | None:
-    """The Node that `npm ci` has put beside the peers."""
+    """The Node binary that `npm ci` installs with the peers."""
     return next(PEERS.glob("node_modules/node-linux-*/bin/node"), None)
 
 
@@ -76,7 +76,7 @@ RAW_REDIS_PY = Contestant(
     document=_from_caches,
     same_bytes=True,
 )
-"""For information: no goal is held against it."""
+"""For information: no goal refers to it."""
 STRAWBERRY = Contestant("strawberry", _python("bench.stock", "{port}", "{space}"), reads_cold=True)
 MERCURIUS = Contestant("mercurius", _node("mercurius.js"), document=_from_caches, node=True)
 POSTGRAPHILE = Contestant(
@@ -93,6 +93,6 @@ WORKER = Contestant(
     ("env", "KITH_METRICS_PORT={port}", *_python("gateway", "worker", "--space", "{space}")),
     ready="/metrics",
 )
-"""Not asked anything: it carries Kith's writes to the reverse side, and shows its metrics."""
+"""Gets no requests: it applies Kith's writes to the reverse rows, and exports metrics."""
 
 ALL = (KITH, RAW, RAW_REDIS_PY, STRAWBERRY, MERCURIUS, POSTGRAPHILE)

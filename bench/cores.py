@@ -1,4 +1,4 @@
-"""Which core does what, so that whoever is measured shares theirs with nobody. Starts nothing."""
+"""Assigns CPU cores, so that the measured server has one of its own."""
 
 import os
 from collections.abc import Iterator
@@ -11,17 +11,17 @@ class Cores:
     """Core numbers. On a small machine some of them are the same."""
 
     server: int
-    """Whoever is measured."""
+    """The measured server."""
     second: int
-    """A second server process, where a bench wants one; else it belongs to the stores."""
+    """A second server process, if a benchmark needs one; otherwise the stores use it."""
     stores: frozenset[int]
     """PostgreSQL, Valkey and the worker."""
     load: int
-    """Whoever asks."""
+    """The load generator."""
 
     @property
     def own(self) -> bool:
-        """Whether the server shares its core with nobody."""
+        """Whether no other process shares the server's core."""
         return self.server not in self.stores | {self.load}
 
 
@@ -42,7 +42,7 @@ def cores() -> Cores:
 
 @contextmanager
 def pinned(to: frozenset[int]) -> Iterator[None]:
-    """Whatever is started inside the block runs on these cores for its whole life."""
+    """Processes that are started inside the block run on these cores for their whole life."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, to)
     try:

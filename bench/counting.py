@@ -1,11 +1,11 @@
-"""How many functions a request calls, counted by the interpreter itself. Knows no server.
+"""Counts the functions that a request calls, with the interpreter's profiling hook.
 
-A coroutine that is resumed counts as called again: so it costs. What is called depends on the code,
-and hardly on how busy the machine is: a request that it holds up gets a timer of its own.
+Resuming a coroutine counts as a call, because it costs as much. The count depends on the code, and
+hardly on the load of the machine: a delayed request starts one more timer.
 """
 
 import sys
-from asyncio import Event
+from asyncio import Event, create_task
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ LIBRARIES = ("site-packages/", f"python{sys.version_info.major}.{sys.version_inf
 
 
 class NoAnswer(Exception):
-    """A request was refused, or answered with errors; the text is what was answered."""
+    """A request was rejected or answered with errors. The text is the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Calls a request, by the functions that are called: ours and other Python, and C."""
+    """Calls per request by function: ours, other Python and C."""
 
     python: Mapping[str, float]
     c: Mapping[str, float]
@@ -43,29 +43,33 @@ class Calls:
         return sum(self.c.values())
 
     def most_called(self, count: int) -> list[tuple[str, float]]:
-        """The functions in Python that are called most, and how often."""
+        """The most called Python functions, with their calls."""
         return sorted(self.python.items(), key=itemgetter(1), reverse=True)[:count]
 
 
 async def counted(app: ASGIApp, questions: Sequence[Question]) -> Calls:
-    """What an application calls for these questions on average, asked one at a time.
-
-    They are asked twice, and counted the second time.
+    """The mean number of calls of an application for these questions, sent one at a time.
 
     Raises NoAnswer.
     """
-    await _ask(app, _requests(questions))
-    again, tally = _requests(questions), _Tally()
+    requests, tally = _requests(questions), _Tally()
     sys.setprofile(tally)
     try:
-        await _ask(app, again)
+        # A task of its own, as in a server: otherwise the callers' coroutines, which are resumed
+        # with each request's own, would be counted too.
+        await create_task(_ask(app, requests))
     finally:
         sys.setprofile(None)
     return tally.each(len(questions))
 
 
+async def send_all(app: ASGIApp, questions: Sequence[Question]) -> None:
+    """Send these questions one at a time, without counting. Raises NoAnswer."""
+    await _ask(app, _requests(questions))
+
+
 class _Tally:
-    """A profiler that counts, and leaves this file out."""
+    """A profiler that counts calls, except those of this file."""
 
     def __init__(self) -> None:
         self._python: Counter[CodeType] = Counter()
@@ -97,7 +101,7 @@ async def _ask(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> None:
 
 
 class _Answer:
-    """The server's side of one request: its body goes in, the answer comes out."""
+    """The ASGI callables of one request: they deliver its body and collect the answer."""
 
     def __init__(self, asked: bytes) -> None:
         self._asked: bytes | None = asked
@@ -107,7 +111,7 @@ class _Answer:
     async def receive(self) -> Message:
         body, self._asked = self._asked, None
         if body is None:
-            await Event().wait()  # nobody hangs up
+            await Event().wait()  # the client does not disconnect
         return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(self, message: Message) -> None:

@@ -1,4 +1,4 @@
-"""One run: the contestants' servers, and every shape asked of them. Prints and saves nothing."""
+"""One run: starts the contestants' servers and measures every shape."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,17 +21,17 @@ from storage.settings import StorageSettings
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How often and how long everybody is asked."""
+    """The number of rounds, and the duration of a sample."""
 
     rounds: int
     seconds: int
     warm_up_s: int
-    """Just-in-time compilers want to have seen a shape before it counts."""
+    """For just-in-time compilers, which must have run a shape before it is measured."""
 
 
 @dataclass(slots=True)
 class Course:
-    """Contestants whose servers run on one space, and what is known of them."""
+    """Contestants whose servers run on one space."""
 
     services: Services
     space: str
@@ -41,18 +41,18 @@ class Course:
     _entered: dict[str, tuple[Contestant, ServerProcess]] = field(default_factory=dict)
 
     async def enter(self, contestant: Contestant) -> None:
-        """Starts a contestant's server. Raises ChildFailed."""
+        """Start a contestant's server. Raises ChildFailed."""
         await contestant.prepare(self.services.database_url, self.space)
         server = await self.services.start(contestant, self.space)
         self._entered[contestant.name] = (contestant, server)
 
     async def fill_caches(self, people: Population) -> None:
-        """Warms what all shapes ask for of these users."""
+        """Fill the caches of these users for all shapes."""
         where = self.services
         await caches.fill(StorageSettings(where.database_url, where.redis_url, self.space), people)
 
     async def warm(self, shape: Shape) -> Outcome:
-        """One shape over full caches, once all agree on its answers. Raises WrongAnswer."""
+        """Measure a shape with full caches, after all answers agree. Raises WrongAnswer."""
         questions = self.questions(shape, self.people)
         names, before = list(questions), await self._fallbacks()
         if not shape.writes:
@@ -72,7 +72,7 @@ class Course:
         return outcome
 
     async def cold(self, shape: Shape) -> Outcome:
-        """One shape over empty caches, each user once, as all agree. Raises WrongAnswer."""
+        """Measure a shape with empty caches, each user once. Raises WrongAnswer."""
         questions = self.questions(shape, self.people.strangers(), cold=True)
         names, before = list(questions), await self._fallbacks()
 
@@ -90,14 +90,14 @@ class Course:
         return outcome
 
     async def sample(self, shape: Shape, name: str, seconds: int, first: int = 0) -> Sample:
-        """Loads one contestant with the questions that were written for it last."""
+        """Load one contestant with the requests that were written for it last."""
         file, server = self._file(shape, name), self._entered[name][1]
         return await loaded(self.services, server, file, seconds, first, shape.connections)
 
     def questions(
         self, shape: Shape, people: Population, *, cold: bool = False
     ) -> Mapping[str, Sequence[Question]]:
-        """The questions of all who can be asked this shape, also written to files."""
+        """The requests of each contestant that supports this shape, also written to files."""
         asked: dict[str, Sequence[Question]] = {}
         for turn, (contestant, _) in enumerate(self._entered.values()):
             document = contestant.document(shape)

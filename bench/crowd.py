@@ -1,4 +1,4 @@
-"""Who follows whom in the bench of writes: endless streams of follows, none of them twice."""
+"""The follows of the write benchmark: endless streams without repetition."""
 
 import itertools
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _DOCUMENT = BY_NAME["follow"].document
 
 
 class Crowd:
-    """Users up to `highest_id`; stars are ids that nobody has followed yet."""
+    """Users up to `highest_id`. Stars have ids above, which have no followers yet."""
 
     def __init__(self, highest_id: int) -> None:
         self._highest = highest_id
@@ -19,14 +19,14 @@ class Crowd:
         self._chance = Random()  # a second run must not repeat the follows of the first
 
     def evenly(self) -> Iterator[Question]:
-        """Anybody follows anybody."""
+        """Follows between random users."""
         while True:
             source, target = self._user(), self._user()
             if source != target:
                 yield _follow(source, target)
 
     def towards_a_star(self) -> Iterator[Question]:
-        """Everybody follows one and the same new user, each once."""
+        """Follows of one new user by all others."""
         star, first = next(self._stars), self._user()
         for turn in range(self._highest):
             yield _follow((first + turn) % self._highest + 1, star)

@@ -1,9 +1,9 @@
-"""The engine against graphql-core and functions written by hand. Knows no network, no Kith.
+"""Compares the engine with graphql-core and with functions written by hand.
 
     python -m bench.engine_micro
 
-All three read the same light rows in one process and end in the same orjson bytes, so the ratios
-say what a way of executing costs; the hand-written function is the limit.
+All three read the same rows in one process and produce the same bytes with orjson, so the ratios
+show the cost of the execution. The hand-written function is the limit.
 """
 
 import asyncio
@@ -96,7 +96,7 @@ CASES = [
 
 
 async def microseconds(work: Callable[[], Awaitable[Any]], seconds: float) -> float:
-    """The best of five means, so that a neighbour's noise counts for nothing."""
+    """The best of five means, to exclude noise of other processes."""
     await work()
     means: list[float] = []
     for _ in range(5):

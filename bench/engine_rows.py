@@ -1,4 +1,4 @@
-"""Light rows, and a schema over them, to measure the engine with. Knows no network, no Kith."""
+"""Small rows and a schema, to measure the engine with."""
 
 from binascii import b2a_base64
 from datetime import UTC, datetime, timedelta

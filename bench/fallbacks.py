@@ -1,4 +1,4 @@
-"""How often Kith's engine has left an operation to graphql-core, from the gateway's own metrics."""
+"""Counts operations that the engine left to graphql-core, from the gateway's metrics."""
 
 import re
 import urllib.request
@@ -7,7 +7,7 @@ _LEFT = re.compile(r"^kith_engine_(?:delegated|bailed_out)\{.*\} ([0-9.e+]+)$", 
 
 
 def fallbacks(server_url: str) -> int:
-    """So far, of the process that answers there, whatever the reasons."""
+    """The count of the process at this URL since its start, for all reasons."""
     with urllib.request.urlopen(f"{server_url}/metrics", timeout=5) as response:
         return counted(response.read().decode())
 

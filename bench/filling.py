@@ -1,4 +1,4 @@
-"""A space with a graph in it: made once, kept for the next run. Knows no load and no server."""
+"""Fills a space with a graph once, and keeps it for later runs."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ _SETTLE = ("VACUUM (ANALYZE) following", "VACUUM (ANALYZE) follower", "CHECKPOIN
 
 
 class NotFilled(Exception):
-    """The loader failed; the text is what it said."""
+    """The loader failed. The text is its output."""
 
 
 def space_of(graph: Community) -> str:
@@ -25,7 +25,7 @@ def space_of(graph: Community) -> str:
 
 
 async def filled(graph: Community, database_url: str, redis_url: str, folder: Path) -> float:
-    """Fills the graph's space through `load`, unless it was already. Returns seconds; 0: it was.
+    """Fill the graph's space by `kith load`. Returns the seconds; 0 if it was filled before.
 
     Raises NotFilled.
     """
@@ -39,7 +39,7 @@ async def filled(graph: Community, database_url: str, redis_url: str, folder: Pa
     start = time.monotonic()
     await _load(file, space, database_url, redis_url)
     seconds = time.monotonic() - start
-    await _settled(database_url, space)
+    await _vacuum(database_url, space)
     file.unlink()
     done.touch()
     return seconds
@@ -52,13 +52,13 @@ async def _load(file: Path, space: str, database_url: str, redis_url: str) -> No
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    told, trouble = await process.communicate()
+    output, errors = await process.communicate()
     if process.returncode:
-        raise NotFilled(f"`load` failed:\n{trouble.decode()}{told.decode()}")
+        raise NotFilled(f"`load` failed:\n{errors.decode()}{output.decode()}")
 
 
-async def _settled(database_url: str, space: str) -> None:
-    """No vacuum and no checkpoint of the load's own may run under what is measured."""
+async def _vacuum(database_url: str, space: str) -> None:
+    """Run the vacuum and the checkpoint that the load causes, before anything is measured."""
     connection = await asyncpg.connect(database_url, server_settings={"search_path": space})
     try:
         for statement in _SETTLE:

@@ -1,7 +1,7 @@
-"""Offers follows at a steady rate, whether they are answered or not, and times every one of them.
+"""Sends follows at a steady rate, whether earlier ones are answered or not, and times each.
 
-A follow that waits for a free connection has waited all the same: times are counted from the
-moment when it was due (Gil Tene's "coordinated omission").
+A wait for a free connection counts too: times are measured from the
+moment when the follow was due (Gil Tene's "coordinated omission").
 """
 
 import asyncio
@@ -16,25 +16,25 @@ from bench.asking import WrongAnswer
 from bench.questions import Question
 
 CONNECTIONS = 48
-"""To each gateway."""
+"""Connections to each gateway."""
 ANSWER_S_MAX = 10.0
 FOLLOWED = b'"FOLLOWED"'
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One offered follow: whose stream it belongs to, and how long it took."""
+    """One follow: its stream, and how long it took."""
 
     stream: str
     seconds: float
     followed: bool
     at_s: float
-    """When it was answered, counted from the start of the round."""
+    """The time of the answer since the start of the round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Follows of one kind, so many a second."""
+    """Follows of one kind, with their rate per second."""
 
     name: str
     per_s: int
@@ -42,7 +42,7 @@ class Stream:
 
 
 class _Connections:
-    """Open connections to all gateways, used in turn: none is idle for long enough to be closed."""
+    """Open connections to all gateways, used in turn, so that none is idle for long."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         self._urls = urls
@@ -91,7 +91,7 @@ class _Connection:
 
 
 async def offered(urls: Sequence[str], streams: Sequence[Stream], seconds: float) -> list[Answered]:
-    """Offers all streams together for so long, and waits for the last answer.
+    """Send all streams together for this time, and wait for the last answer.
 
     Raises an ExceptionGroup of WrongAnswer.
     """

@@ -1,4 +1,4 @@
-"""What Kith is held to, as ratios inside one run. Knows no server."""
+"""The goals of Kith, as ratios inside one run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ RATIOS = {
     "postgraphile": (4.0, 4.0, 5.0, 8.0, 4.0, 3.0),
 }
 CHECKS_PER_CORE_S = 500_000
-"""At 100 ids a request."""
+"""With 100 ids per request."""
 WHOLE_FROM = 100
-"""Goals as great as this are told without decimals, ratios with two."""
+"""Goals from this size are shown without decimals, ratios with two."""
 DEEP_PAGE_MOST = 1.2
-"""The 1,000th page of a whale may cost this many times the first."""
+"""The maximum cost of a whale's 1,000th page, as a multiple of the first."""
 
 
 def left_to_graphql_core(outcomes: Iterable[Outcome]) -> list[str]:
-    """The reads that the engine did not run by itself, with how often: there must be none."""
+    """The reads that the engine left to graphql-core, with their number. There must be none."""
     return [
         f"{outcome.shape} ({outcome.fallbacks:,} times)"
         for outcome in outcomes
@@ -33,7 +33,7 @@ def left_to_graphql_core(outcomes: Iterable[Outcome]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A goal and what was reached."""
+    """A goal, and the result."""
 
     what: str
     goal: float
@@ -45,8 +45,8 @@ class Verdict:
         return self.reached >= self.goal if self.at_least else self.reached <= self.goal
 
 
-def told(goal: float, reached: float, met: bool) -> str:
-    """What was reached, in words that agree with the verdict: one digit more where it takes it."""
+def formatted(goal: float, reached: float, met: bool) -> str:
+    """The result as text that agrees with the verdict: with one more digit if rounding hides it."""
     digits = 0 if goal >= WHOLE_FROM else 2
     if not met and round(reached, digits) == goal:
         digits += 1
@@ -54,7 +54,7 @@ def told(goal: float, reached: float, met: bool) -> str:
 
 
 def verdicts(outcomes: Iterable[Outcome]) -> list[Verdict]:
-    """All goals that these outcomes tell something about."""
+    """The verdicts on all goals that these outcomes cover."""
     by_shape = {outcome.shape: outcome for outcome in outcomes}
     found = [
         Verdict(f"{by_shape[shape].title}: kith / {other}", goal, by_shape[shape].ratio(US, other))

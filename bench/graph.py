@@ -1,12 +1,12 @@
-"""A community of any size: who follows whom, and since when. Knows no database.
+"""Generates a social graph of any size, with dates.
 
-The same seed gives the same graph. Its shape is that of a grown community: 40 % of all users follow
-somebody, 7.9 users on average over everybody, nobody more than 1,000; a quarter of all follows are
-asked back; most followers go to few, and the greatest stars are followed by 37.5 %, 20 %, 10 %, 5 %
-and 2.5 % of the active, whatever the size.
+The same seed gives the same graph. Its shape is that of a mature community: 40 % of all users
+follow somebody, 7.9 users on average over all, none more than 1,000; a quarter of all follows are
+mutual; few users have most followers, and the greatest stars are followed by 37.5 %, 20 %, 10 %,
+5 % and 2.5 % of the active users, at every size.
 
 So whales grow with the graph. The five greatest of a million users (7.9 million follows) have
-163,000, 85,000, 45,000, 24,000 and 13,000 followers, all of them more than a cached list holds.
+163,000, 85,000, 45,000, 24,000 and 13,000 followers, more than a cached list holds.
 There is one of 150,000 and more from about a million users on; there are two from 2 million users
 (16 million follows), three from 4 million, four from 7.5 million.
 
@@ -28,23 +28,23 @@ SMALL = 127_000
 
 _ACTIVE = 0.4
 _CIRCLE = 500
-"""Users who know each other: friendships are made inside a circle."""
+"""The size of a circle. Friendships are inside a circle."""
 _FRIENDS = 0.25
 _SPREAD = 1.2
 """Sigma of the log-normal number of followings: half of the active follow fewer than ten."""
 _SKEW = 2.5
 """A user's popularity falls with the rank to the power of 1 / skew - 1."""
 _STARS = (0.375, 0.2, 0.1, 0.05, 0.025)
-"""Which part of the active users follows each of the greatest stars."""
+"""The share of the active users who follow each of the greatest stars."""
 _SCATTER = 2_147_483_647
-"""A prime: neighbours in rank are no neighbours in number."""
+"""A prime, so that neighbours in rank have distant ids."""
 _NEWEST_MS = 1_767_225_600_000
 _OLDEST_MS = _NEWEST_MS - 3 * 365 * 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class Community:
-    """How large a graph is; nothing else about it can be chosen."""
+    """The size of a graph."""
 
     users: int
     edges: int
@@ -56,7 +56,7 @@ class Community:
             raise ValueError(f"{self.edges} edges: use 1 to 100 a user.")
 
     def user_id(self, rank: int) -> int:
-        """The id of the user who is `rank`th in popularity, from 0."""
+        """The id of the user with this rank in popularity, from 0."""
         return rank * _SCATTER % self.users + 1
 
     def lines(self, seed: int = 1) -> Iterator[str]:
@@ -78,15 +78,15 @@ class Community:
                 yield f"{source},{user_id(target)},{since}\n"
 
     def _wanted(self, chance: Random) -> int:
-        mean = self.edges / self.users / _ACTIVE - 0.5  # int() takes half away below
+        mean = self.edges / self.users / _ACTIVE - 0.5  # int() rounds down below
         drawn = chance.lognormvariate(math.log(max(mean, 1.0)) - _SPREAD**2 / 2, _SPREAD)
         return min(FOLLOWING_MAX, 1 + int(drawn))
 
     def _targets(self, member: int, wanted: int, friends: set[int], chance: Random) -> set[int]:
-        """Whom one user follows: friends, then stars, then whoever is popular."""
+        """The users whom one user follows: friends, then stars, then popular users."""
         born = chance.random
         targets = friends | {star for star, part in enumerate(_STARS) if born() < part}
-        for _ in range(3 * wanted):  # popular users come up twice
+        for _ in range(3 * wanted):  # popular users are drawn repeatedly
             if len(targets) >= wanted:
                 break
             targets.add(int(self.users * born() ** _SKEW))
@@ -95,7 +95,7 @@ class Community:
 
 
 def community(users: int | None, edges: int | None) -> Community:
-    """A community of so many users, or with so many edges, or both."""
+    """A community with this number of users, of edges, or both."""
     if users is None:
         edges = edges or 1_000_000
         return Community(math.ceil(edges / FOLLOWINGS_PER_USER), edges)
@@ -103,7 +103,7 @@ def community(users: int | None, edges: int | None) -> Community:
 
 
 def _friendships(wanted: dict[int, int], chance: Random) -> dict[int, set[int]]:
-    """Pairs drawn at random, each user about as often as they want friends."""
+    """Random pairs; each user occurs about as often as the given number of friends."""
     friends: dict[int, set[int]] = {member: set() for member in wanted}
     stubs = [member for member, most in wanted.items() for _ in range(round(_FRIENDS * most))]
     chance.shuffle(stubs)

@@ -1,8 +1,8 @@
-"""What a check and a page cost on a graph that is many times as large: both sizes in one run.
+"""Compares the cost of a check and a page on a small and on a large graph, in one run.
 
 python -m bench.growth --edges 50000000
 
-The two graphs are two spaces of the same PostgreSQL and the same Valkey, asked in turn.
+The two graphs are two spaces of the same PostgreSQL and the same Valkey, measured in turn.
 """
 
 import asyncio
@@ -38,11 +38,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 def main(
     edges: Annotated[int, typer.Option(help="Follows in the large graph.")] = 50_000_000,
     small: Annotated[int, typer.Option(help="Follows in the small graph.")] = 1_000_000,
-    rounds: Annotated[int, typer.Option(help="Interleaved rounds a shape.", min=1)] = 5,
-    seconds: Annotated[int, typer.Option(help="Seconds of load a round.", min=1)] = 2,
-    state: Annotated[Path, typer.Option(help="The bench's own folder.")] = Path(".kith-bench"),
+    rounds: Annotated[int, typer.Option(help="Interleaved rounds per shape.", min=1)] = 5,
+    seconds: Annotated[int, typer.Option(help="Seconds of load per round.", min=1)] = 2,
+    state: Annotated[Path, typer.Option(help="The state folder.")] = Path(".kith-bench"),
 ) -> None:
-    """Hold a large graph against a small one."""
+    """Compare a large graph with a small one."""
     sizes = {SMALL: small, LARGE: edges}
     try:
         must_have_wrk()
@@ -60,7 +60,7 @@ async def _run(sizes: dict[str, int], pace: Pace, state: Path) -> list[Outcome]:
         courses = {name: await _course(running, edges, pace) for name, edges in sizes.items()}
         warm = [await _warm(BY_NAME[name], courses, pace) for name in WARM]
         for course in courses.values():
-            # Cold caches are measured, not cold disks: so the rows are read once before.
+            # Measure cold caches, not cold disks: read the rows once before.
             await course.fill_caches(course.people.strangers())
         cold = [await _cold(BY_NAME[name], courses, pace) for name in COLD]
         return [*warm, *cold]

@@ -1,4 +1,4 @@
-"""How late a worker's changes reach the reverse side, from the worker's own metrics."""
+"""The lag of a worker, from its metrics."""
 
 import re
 import urllib.request
@@ -9,7 +9,7 @@ _BUCKET = re.compile(r'kith_apply_lag_seconds_bucket\{le="([^"]+)"\} ([0-9.e+]+)
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    """A cumulative histogram: how many changes had at most so many seconds of lag."""
+    """A cumulative histogram of the changes by lag in seconds."""
 
     buckets: dict[float, float]
 
@@ -18,11 +18,11 @@ class Lag:
         return self.buckets.get(float("inf"), 0.0)
 
     def since(self, earlier: "Lag") -> "Lag":
-        """What was added since `earlier`."""
+        """The changes since `earlier`."""
         return Lag({at: n - earlier.buckets.get(at, 0.0) for at, n in self.buckets.items()})
 
     def quantile_s(self, quantile: float) -> float:
-        """Straight lines inside a bucket, as Prometheus draws them."""
+        """A quantile, interpolated inside a bucket as Prometheus does."""
         rank, below, count_below = quantile * self.changes, 0.0, 0.0
         for at, count in sorted(self.buckets.items()):
             if count >= rank:
@@ -34,7 +34,7 @@ class Lag:
 
 
 def lag(metrics_url: str) -> Lag:
-    """The lag that a worker has seen since its start."""
+    """The lag of all changes since the worker's start."""
     with urllib.request.urlopen(metrics_url, timeout=5) as response:
         text = response.read().decode()
     return Lag({float(at): float(count) for at, count in _BUCKET.findall(text)})

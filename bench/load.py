@@ -1,4 +1,4 @@
-"""Runs wrk against one server and says what that cost the server. Knows no schema."""
+"""Runs wrk against one server, and measures the CPU time of the server."""
 
 import asyncio
 import shutil
@@ -33,12 +33,12 @@ class Sample:
 
     @property
     def cpu_us(self) -> float:
-        """CPU-microseconds of the server process a request: what noise disturbs least."""
+        """CPU microseconds of the server process per request, the figure with the least noise."""
         return self.cpu_s / self.requests * 1e6
 
 
 def must_have_wrk() -> None:
-    """Raises ValueError where the load generator is missing."""
+    """Raise ValueError if the load generator is missing."""
     if shutil.which("wrk") is None:
         raise ValueError("The bench needs wrk: `apt-get install wrk`, or your system's package.")
 
@@ -51,9 +51,9 @@ async def loaded(
     first: int,
     connections: int,
 ) -> Sample:
-    """Asks the questions in `file` for so many seconds, beginning after the `first`.
+    """Send the requests in `file` for this many seconds, beginning after the `first`.
 
-    Raises WrongAnswer where any request failed.
+    Raises WrongAnswer if a request failed.
     """
     wrk = ("wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s")
     argv = (*wrk, "-s", str(SCRIPT), server.url, "--", str(file), str(first))
@@ -66,7 +66,7 @@ async def loaded(
     cpu_s, postgres_s, valkey_s = (
         meter.cpu_s() - used for meter, used in zip(meters, before, strict=True)
     )
-    await _idle(server)  # what it still works on would cost the next one on its core
+    await _idle(server)  # unfinished work would be counted for the next server on its core
     numbers = next((line for line in output.splitlines() if line.startswith("RESULT ")), "")
     if not numbers:
         raise WrongAnswer(f"wrk against {server.name} said nothing of use:\n{output}")
@@ -77,7 +77,7 @@ async def loaded(
 
 
 async def _idle(server: ServerProcess) -> None:
-    """Waits until the process has nothing left to do."""
+    """Wait until the process is idle."""
     used = -1.0
     while used != (now := server.cpu_s()):
         used = now

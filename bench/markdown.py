@@ -1,4 +1,4 @@
-"""Results as Markdown tables, for docs/performance.md. Measures nothing.
+"""Prints results as Markdown tables, for docs/performance.md.
 
 python -m bench.markdown
 """
@@ -9,14 +9,14 @@ from typing import Any
 
 import orjson
 
-from bench.goals import US, told
+from bench.goals import US, formatted
 from bench.report import RESULTS
 
 ORDER = ("kith", "raw", "raw-redis-py", "mercurius", "postgraphile", "strawberry")
 
 
 def costs(shapes: dict[str, Any]) -> Iterator[str]:
-    """CPU-microseconds a request, and in brackets how many times as many Kith answers."""
+    """CPU microseconds per request, and in brackets the ratio to those of Kith."""
     names = [name for name in ORDER if any(name in s["contestants"] for s in shapes.values())]
     yield row(["µs of CPU a request", *names])
     yield row(["---", *["---:" for _ in names]])
@@ -25,7 +25,7 @@ def costs(shapes: dict[str, Any]) -> Iterator[str]:
 
 
 def whole_costs(shapes: dict[str, Any]) -> Iterator[str]:
-    """The same, with what PostgreSQL and Valkey took for it."""
+    """The same, including the CPU time of PostgreSQL and Valkey."""
     names = [name for name in ORDER if any(name in s["contestants"] for s in shapes.values())]
     yield row(["µs of CPU a request, stores included", *names])
     yield row(["---", *["---:" for _ in names]])
@@ -36,12 +36,12 @@ def whole_costs(shapes: dict[str, Any]) -> Iterator[str]:
 
 
 def goals(found: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """What is aimed at, and what was reached."""
+    """The goals and the results."""
     yield row(["goal", "aim", "reached", ""])
     yield row(["---", "---:", "---:", "---"])
     for goal in found:
         sign = "met" if goal["met"] else "not yet"
-        reached = told(goal["goal"], goal["reached"], goal["met"])
+        reached = formatted(goal["goal"], goal["reached"], goal["met"])
         yield row([goal["what"], f"{goal['goal']:,g}", reached, sign])
 
 

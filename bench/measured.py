@@ -1,8 +1,8 @@
-"""The figures that capacity is planned from: a small file in git, made from a bench's results.
+"""Writes `measured.json`, the figures for capacity planning, from the results of benchmarks.
 
 python -m bench.measured [reads] [writes] [weights]    (without a name: all three)
 
-What is not named stays as it is.
+Parts that are not named stay unchanged.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ MEASURED = Path(__file__).with_name("measured.json")
 
 PAGE, CHECKS = "followers-20", f"states-{Demand().ids_per_check}"
 MISSES = ("states-100-cold", "followers-20-cold")
-"""What a read with nothing cached is the mean of."""
+"""The shapes whose mean is the cost of a cold read."""
 TABLES = ("following", "follower")
 COUNTS = ("following_count", "follower_count")
 
@@ -29,11 +29,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 
 class Unmeasured(Exception):
-    """A figure is missing; the text says what measures it."""
+    """A figure is missing. The text names the command that measures it."""
 
 
 class Part(StrEnum):
-    """A file of results, by its name; what makes it."""
+    """The name of a results file, and the command that writes it."""
 
     READS = "reads"
     WRITES = "writes"
@@ -50,9 +50,11 @@ class Part(StrEnum):
 
 @app.command()
 def main(
-    parts: Annotated[list[Part] | None, typer.Argument(help="What to take from results.")] = None,
+    parts: Annotated[
+        list[Part] | None, typer.Argument(help="The parts to copy from results.")
+    ] = None,
 ) -> None:
-    """Take figures from results into `measured.json`."""
+    """Copy figures from results into `measured.json`."""
     try:
         content = read_measured() | taken(parts or list(Part), RESULTS)
     except Unmeasured as error:
@@ -63,18 +65,18 @@ def main(
 
 
 def read_measured() -> dict[str, Any]:
-    """The file's content: a key for each part."""
+    """The file's content, with a key for each part."""
     content: dict[str, Any] = orjson.loads(MEASURED.read_bytes())
     return content
 
 
 def taken(parts: list[Part], results: Path) -> dict[str, Any]:
-    """What the file keeps of some results. Raises Unmeasured."""
+    """The figures to keep from some results. Raises Unmeasured."""
     return {part.value: _KEPT[part](_result(part, results)) for part in parts}
 
 
 def figures(measured: Mapping[str, Any]) -> Figures:
-    """What planning wants to know, of the file's content."""
+    """The figures for planning, from the file's content."""
     cpu_us, writes, weights = (
         measured["reads"]["cpu_us"],
         measured["writes"]["cpu_us_per_follow"],
@@ -108,7 +110,7 @@ def _reads(result: Any) -> dict[str, Any]:
 
 
 def _cpu_us(shapes: Any, shape: str) -> dict[str, float]:
-    """By who used it, of one request."""
+    """CPU microseconds of one request, by process."""
     if shape not in shapes:
         raise Unmeasured(f"{shape} was not measured: run `python -m bench` with all shapes.")
     numbers = shapes[shape]["contestants"][KITH.name]
@@ -120,7 +122,7 @@ def _cpu_us(shapes: Any, shape: str) -> dict[str, float]:
 
 
 def _warm(costs: Mapping[str, float]) -> dict[str, float]:
-    """What PostgreSQL used meanwhile was its own housekeeping."""
+    """A cached read. PostgreSQL's CPU time is excluded: it is its own housekeeping."""
     return {who: microseconds for who, microseconds in costs.items() if who != "postgres"}
 
 

@@ -1,4 +1,4 @@
-"""From measured figures to machines: arithmetic with stated assumptions. Measures nothing."""
+"""Computes machines from measured figures and stated assumptions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,39 +9,39 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a service is to carry."""
+    """The load of a service."""
 
     edges: int = 5_000_000_000
     writes_per_s: int = 1_000
     pages_per_s: int = 200_000
     checks_per_s: int = 500_000
     ids_per_check: int = 20
-    """How many ids one request checks: a screen of a list."""
+    """The ids that one request checks: one screen of a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What is not measured here."""
+    """Assumptions, which are not measured."""
 
     busy: float = 0.5
-    """How busy a core may be: the rest is for peaks and for a machine that fails."""
+    """The planned load of a core; the rest is for peaks and for a failed machine."""
     hits: float = 0.95
-    """Which part of all reads finds a filled cache."""
+    """The share of reads that find a filled cache."""
     cached_users: float = 0.2
-    """Which part of all users has cached values at a time."""
+    """The share of users who have cached values at a time."""
     copies: int = 2
-    """Of all data in PostgreSQL: a primary and a standby."""
+    """Copies of all data in PostgreSQL: a primary and a standby."""
     table_slack: float = 1.3
-    """What updates and half-filled pages add to freshly loaded tables."""
+    """The factor by which updates and half-filled pages enlarge freshly loaded tables."""
     cores: int = 16
     memory_gib: int = 64
     disk_gib: int = 2_000
-    """Of one machine."""
+    """The disk of one machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Measured: CPU-microseconds by who uses them, bytes by what they hold."""
+    """Measured figures: CPU microseconds by process, bytes by content."""
 
     page_us: Mapping[str, float]
     """A page of 20 from the caches: gateway, valkey."""
@@ -90,7 +90,7 @@ def needs(demand: Demand, figures: Figures, given: Assumptions) -> list[Need]:
 
 
 def _cpu_s(demand: Demand, figures: Figures, given: Assumptions) -> dict[str, float]:
-    """CPU-seconds a second, by who uses them."""
+    """CPU seconds per second, by process."""
     checks_per_s = demand.checks_per_s / demand.ids_per_check
     reads_per_s = demand.pages_per_s + checks_per_s
     used = dict.fromkeys(("gateway", "worker", "valkey", "postgres"), 0.0)

@@ -1,4 +1,4 @@
-"""A results file as a picture: bars, on a logarithmic scale. Measures nothing.
+"""Draws a results file as bars on a logarithmic scale.
 
 python -m bench.plot docs/images/bench.svg    (`python -m bench` draws results/reads.svg itself)
 """
@@ -27,7 +27,7 @@ FONT = "font-family='system-ui, sans-serif' font-size='12'"
 
 
 def drawn(shapes: dict[str, Any]) -> str:
-    """The shapes that have goals, or all where none has; each with a bar for every contestant."""
+    """The shapes that have goals, or all if none has; each with a bar per contestant."""
     names = [name for name in SHAPES if name in shapes] or list(shapes)
     groups = [(shapes[name]["title"], _rates(shapes[name])) for name in names]
     rates = [rate for _, bars in groups for rate in bars.values()]
@@ -71,7 +71,7 @@ def _bar(name: str, rate: float, y: int, part: float) -> str:
 
 
 def draw(results: Path, file: Path | None = None) -> Path:
-    """Draws a results file, beside it unless told where; returns the picture's file."""
+    """Draw a results file. The picture is stored next to it by default; returns its path."""
     file = file or results.with_suffix(".svg")
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(drawn(orjson.loads(results.read_bytes())["shapes"]), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Whom the bench asks about: users of a filled graph, drawn the same way every time."""
+"""The users of a filled graph that the benchmark requests, the same in every run."""
 
 from dataclasses import dataclass, replace
 from random import Random
@@ -12,13 +12,13 @@ from graph.page import ListKind, ListOf, Position
 Deep = tuple[int, str]
 
 WORKING_SET = 2_000
-"""Ordinary users whose caches are warm: few enough for a small Redis, many for a request."""
+"""Ordinary users with warm caches: few enough for a small Redis."""
 FRESH = 20_000
-"""More ordinary users, for whom nothing is cached: a cold run meets each of them once."""
+"""More ordinary users, without cached values: a cold run requests each of them once."""
 WHALES = 3
 PAGE = 20
 DEEP = 999 * PAGE
-"""How many entries lie before the 1,000th page."""
+"""The number of entries before the 1,000th page."""
 DEEP_PAGES = 10
 NEIGHBOUR_SHARE = 0.2
 """About four checks of five find no relation."""
@@ -53,7 +53,7 @@ class Population:
     """A whale, and a cursor of their followers after about 999 pages."""
 
     def strangers(self) -> "Population":
-        """The same, with the users of whom nothing is cached as the ordinary ones."""
+        """The same, with the users without cached values as the ordinary users."""
         return replace(self, ordinary=self.fresh)
 
     def others(self, user: int, count: int, chance: Random) -> list[str]:

@@ -1,7 +1,7 @@
-"""The bench's shapes in PostGraphile's dialect, and its answers in ours. Starts nothing.
+"""Converts the shapes for PostGraphile, and its answers into those of Kith.
 
-It cannot be asked a write with our rules, nor the 1,000th page by our cursors. Its own cursors are
-opaque as ours are, so they are not compared.
+It supports neither a write with our rules nor the 1,000th page by our cursors. Its own cursors are
+opaque, so they are not compared.
 """
 
 from pathlib import Path
@@ -50,7 +50,7 @@ _DOCUMENTS = {
 
 
 async def prepare(database_url: str, space: str) -> None:
-    """Makes the schema `peer` over one space."""
+    """Create the schema `peer` over one space."""
     connection = await asyncpg.connect(database_url)
     try:
         await connection.execute(_SQL.read_text(encoding="utf-8").replace("{space}", space))
@@ -60,12 +60,12 @@ async def prepare(database_url: str, space: str) -> None:
 
 
 def document(shape: Shape) -> str | None:
-    """The shape as PostGraphile is asked it; None where it cannot be."""
+    """The shape's document for PostGraphile; None if it does not support the shape."""
     return _DOCUMENTS.get(shape.operation)
 
 
 def normalised(data: Any) -> Any:
-    """The data of an answer, Kith's or PostGraphile's, as both can be compared."""
+    """The data of an answer of Kith or PostGraphile, in a comparable form."""
     if isinstance(data, list):
         return list(map(normalised, data))
     if not isinstance(data, dict):
@@ -76,7 +76,7 @@ def normalised(data: Any) -> Any:
 
 
 def _edge(edge: dict[str, Any]) -> dict[str, Any]:
-    """Its edges hold rows of follows, and those the user; the edge of ours holds both."""
+    """An edge as in Kith: PostGraphile nests the user in a row of follows, and that in the edge."""
     node = edge["node"].get("to", edge["node"])
     dates = {**edge, **edge["node"]}
     return {

@@ -1,6 +1,6 @@
-"""A server process under load: where it answers and what CPU time it has used.
+"""Server processes under load: their URLs and their CPU time.
 
-Knows nothing of what it serves. Reads /proc, so it needs Linux.
+Reads /proc, so it needs Linux.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _TICKS_S = os.sysconf("SC_CLK_TCK")
 
 
 class Meter(Protocol):
-    """Whatever uses CPU time."""
+    """Something that uses CPU time."""
 
     def cpu_s(self) -> float:
         """CPU time so far."""
@@ -33,14 +33,14 @@ class Meter(Protocol):
 
 @dataclass(slots=True)
 class ServerProcess:
-    """One process that answers at `url`."""
+    """One process that serves `url`."""
 
     name: str
     url: str
     pid: int
 
     def cpu_s(self) -> float:
-        """CPU time of all threads since the start. Raises OSError where it has ended."""
+        """CPU time of all threads since the start. Raises OSError if the process has ended."""
         return _cpu_s(self.pid)
 
 
@@ -52,7 +52,7 @@ class StoreProcesses:
     name: str
 
     def cpu_s(self) -> float:
-        """CPU time of those that live."""
+        """CPU time of the running processes."""
         total = 0.0
         for process in processes_within(self.folder, frozenset({self.name})):
             with suppress(OSError):  # it ended meanwhile
@@ -70,16 +70,16 @@ async def start_server(
     log: Path,
     ready: str,
 ) -> ServerProcess:
-    """Starts `argv`, in which `{port}` stands for a free port; returns when `ready` answers 200.
+    """Start `argv`, in which `{port}` stands for a free port; return when `ready` answers 200.
 
-    Raises ChildFailed where it cannot start, or dies again and again.
+    Raises ChildFailed if it cannot start or exits repeatedly.
     """
     port = _free_port()
     server = ServerProcess(name, f"http://127.0.0.1:{port}", 0)
 
     async def answers(pid: int) -> bool:
-        # A server that died and was started again has other CPU times: whoever holds the old
-        # number fails, rather than measure two lives as one.
+        # A restarted server has a new CPU time. With the old id this fails, instead of mixing
+        # the times of two processes.
         server.pid = server.pid or pid
         return await asyncio.to_thread(_is_ok, server.url + ready)
 
@@ -97,7 +97,7 @@ async def start_server(
 def _cpu_s(pid: int) -> float:
     """User and system time of a process since its start."""
     stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
-    fields = stat.rpartition(")")[2].split()  # the name before it may hold spaces
+    fields = stat.rpartition(")")[2].split()  # the name before it may contain spaces
     return (int(fields[11]) + int(fields[12])) / _TICKS_S
 
 

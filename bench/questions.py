@@ -1,4 +1,4 @@
-"""One request as it goes over the wire, and the file that the load generator reads them from."""
+"""Requests in their wire format, and the file that the load generator reads."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import orjson
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The body of one GraphQL request, and who asks."""
+    """The body of one GraphQL request, and its viewer."""
 
     body: bytes
     viewer: int | None = None
@@ -27,7 +27,7 @@ def question(document: str, variables: Mapping[str, Any], viewer: int | None = N
 
 
 def write_questions(questions: Iterable[Question], file: Path) -> None:
-    """One line each, as `wrk.lua` reads it: the viewer or a hyphen, a tab, the body."""
+    """Write one line per request for `wrk.lua`: the viewer or a hyphen, a tab, the body."""
     with file.open("wb") as out:
         for asked in questions:
             viewer = b"-" if asked.viewer is None else str(asked.viewer).encode()

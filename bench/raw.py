@@ -2,7 +2,7 @@
 
 python -m bench.raw PORT SPACE [redis-py]       (REDIS_URL is in the environment)
 
-With `redis-py`, the way to Redis is that library's pool: what most would write.
+With `redis-py`, it uses that library's connection pool, as most applications would.
 """
 
 import os
@@ -12,11 +12,11 @@ import orjson
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from bench.pooled import PooledWire
 from bench.raw_answers import RawAnswers
 from bench.shapes import SHAPES
 from gateway.serve import LEAN, calm_collector
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.pooled import PooledWire
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
 
@@ -29,7 +29,7 @@ HEADERS = [
 
 
 def app(answers: RawAnswers) -> ASGIApp:
-    """Answers the bench's own documents, each by its function, and anything else by an error."""
+    """Answers the benchmark's documents, each by its function; others cause an error."""
     functions = {
         shape.document: getattr(answers, shape.operation.lower())
         for shape in SHAPES
@@ -67,7 +67,7 @@ async def _respond(send: Send, body: bytes) -> None:
 
 
 def serve(application: ASGIApp, port: int) -> None:
-    """As `gateway.serve` does."""
+    """Serve in the same way as `gateway.serve`."""
     calm_collector()
     uvicorn.run(application, port=port, **LEAN)
 
@@ -80,5 +80,5 @@ def _wire(settings: StorageSettings, *by: str) -> Wire:
 
 if __name__ == "__main__":
     _, port, space, *by = sys.argv
-    told = StorageSettings("", os.environ["REDIS_URL"], space)
-    serve(app(RawAnswers(_wire(told, *by), space)), int(port))
+    settings = StorageSettings("", os.environ["REDIS_URL"], space)
+    serve(app(RawAnswers(_wire(settings, *by), space)), int(port))

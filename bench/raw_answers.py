@@ -1,6 +1,6 @@
-"""The bench's answers by hand: what a function without GraphQL makes of the same cached values.
+"""The benchmark's answers, written by hand from the same cached values, without GraphQL.
 
-It believes every request, and fails where a cache is cold.
+Requests are not validated, and a cache miss is an error.
 """
 
 from base64 import urlsafe_b64encode
@@ -32,7 +32,7 @@ _list = Struct(">Bq").pack
 
 
 class RawAnswers:
-    """One function an operation of `bench.shapes`, named like it."""
+    """One function for each operation of `bench.shapes`, with its name."""
 
     def __init__(self, wire: Wire, space: str) -> None:
         self._send = wire.send

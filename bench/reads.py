@@ -1,4 +1,4 @@
-"""The whole of one run of reads: a filled graph, all contestants, all shapes. Prints progress."""
+"""Runs all shapes on all contestants over a filled graph, and prints the progress."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from bench.shapes import Shape
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Who is asked what, over how large a graph, how often and how long."""
+    """The contestants, the shapes, the size of the graph, and the duration."""
 
     graph: Community
     contestants: Sequence[Contestant]
@@ -30,7 +30,7 @@ class Plan:
     folder: Path
 
     def described(self) -> dict[str, Any]:
-        """For the JSON file."""
+        """The plan for the JSON file."""
         division: Cores = cores()
         return {
             "graph": {"users": self.graph.users, "edges": self.graph.edges},
@@ -45,9 +45,9 @@ class Plan:
 
 
 async def run(plan: Plan) -> list[Outcome]:
-    """Runs the plan: what is warm, what is cold, and writes last, for they change the graph.
+    """Run the plan: warm reads, cold reads, and writes last, because they change the graph.
 
-    Raises EmbeddedError, NotFilled, WrongAnswer, or ValueError where the graph is too small.
+    Raises EmbeddedError, NotFilled, WrongAnswer, or ValueError if the graph is too small.
     """
     async with services(plan.folder, cores()) as running:
         graph, space = plan.graph, space_of(plan.graph)
@@ -76,5 +76,5 @@ async def _warm(course: Course, shape: Shape) -> Outcome:
 
 
 def say(line: str) -> None:
-    """One line of progress."""
+    """Print one line of progress."""
     typer.echo(line, err=True)

@@ -1,4 +1,4 @@
-"""Outcomes as a table for people and as JSON for programs. Measures nothing."""
+"""Shows outcomes as a table, and saves them as JSON."""
 
 import platform
 import time
@@ -10,14 +10,14 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from bench.goals import US, Verdict, told
+from bench.goals import US, Verdict, formatted
 from bench.rounds import Outcome
 
 RESULTS = Path(__file__).with_name("results")
 
 
 def show(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict]) -> None:
-    """Prints everything."""
+    """Print all outcomes and verdicts."""
     console = Console(width=130)
     if outcomes:
         console.print(_table(outcomes))
@@ -28,7 +28,7 @@ def show(outcomes: Sequence[Outcome], verdicts: Sequence[Verdict]) -> None:
 def save(
     name: str, outcomes: Sequence[Outcome], verdicts: Sequence[Verdict], setup: dict[str, Any]
 ) -> Path:
-    """Writes `results/NAME.json`; returns the file."""
+    """Write `results/NAME.json` and return its path."""
     RESULTS.mkdir(exist_ok=True)
     file = RESULTS / f"{name}.json"
     content = {
@@ -106,7 +106,7 @@ def _goals(verdicts: Sequence[Verdict]) -> Table:
         table.add_row(
             verdict.what,
             f"{sign} {verdict.goal:,g}",
-            told(verdict.goal, verdict.reached, verdict.met),
+            formatted(verdict.goal, verdict.reached, verdict.met),
             "[green]met" if verdict.met else "[red]not yet",
         )
     return table

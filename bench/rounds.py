@@ -1,6 +1,6 @@
-"""Interleaved rounds: every contestant in turn, again and again, so that noise falls on all.
+"""Interleaved rounds: all contestants in turn, repeatedly, so that noise affects all of them.
 
-Ratios are taken inside a round and only then is their median: a slow minute is slow for both.
+A ratio is the median of the ratios of the rounds: a slow minute is slow for both contestants.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,12 +10,12 @@ from statistics import median
 from bench.load import Sample
 
 Run = Callable[[str], Awaitable[Sample]]
-"""Loads one contestant, by name."""
+"""Loads the contestant with this name."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What one shape cost every contestant, round by round."""
+    """The cost of one shape for each contestant and round."""
 
     shape: str
     title: str
@@ -23,7 +23,7 @@ class Outcome:
     writes: bool = False
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     fallbacks: int = 0
-    """Operations that Kith's engine left to graphql-core meanwhile."""
+    """Operations that Kith's engine left to graphql-core."""
 
     def cpu_us(self, name: str) -> float:
         return median(sample.cpu_us for sample in self.samples[name])
@@ -38,11 +38,11 @@ class Outcome:
         return median(sample.p99_us for sample in self.samples[name])
 
     def postgres_cpu_us(self, name: str) -> float:
-        """Of PostgreSQL's processes, a request."""
+        """CPU microseconds of PostgreSQL's processes per request."""
         return median(s.postgres_cpu_s / s.requests for s in self.samples[name]) * 1e6
 
     def valkey_cpu_us(self, name: str) -> float:
-        """Of Valkey, a request."""
+        """CPU microseconds of Valkey per request."""
         return median(s.valkey_cpu_s / s.requests for s in self.samples[name]) * 1e6
 
     def checks_per_cpu_s(self, name: str) -> float:
@@ -50,13 +50,13 @@ class Outcome:
         return self.checks * 1e6 / self.cpu_us(name)
 
     def ratio(self, name: str, other: str) -> float:
-        """How many times as many requests `name` answers in a CPU-second as `other` does."""
+        """The requests per CPU second of `name`, divided by those of `other`."""
         rounds = zip(self.samples[name], self.samples[other], strict=True)
         return median(theirs.cpu_us / ours.cpu_us for ours, theirs in rounds)
 
 
 async def interleaved(outcome: Outcome, names: Sequence[str], rounds: int, run: Run) -> None:
-    """Fills `outcome`; each round begins with another contestant."""
+    """Fill `outcome`. Each round begins with another contestant."""
     for turn in range(rounds):
         begin = turn % len(names)
         for name in (*names[begin:], *names[:begin]):

@@ -1,4 +1,4 @@
-"""PostgreSQL, Valkey and the servers of a bench run, in a state folder of the bench's own."""
+"""Runs PostgreSQL, Valkey and the servers of a benchmark, in its own state folder."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -11,15 +11,15 @@ from bench.processes import ServerProcess, StoreProcesses, start_server
 from devstack.directories import find_directories
 from devstack.servers import Servers, running_servers
 from devstack.state import State
-from gateway.config import child_environment
+from gateway.environment import child_environment
 
 POSTGRES_SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "8GB"}
-"""A load of many millions of edges, and a working set in memory; `fsync` stays on."""
+"""For a load of many millions of edges, and a working set in memory. `fsync` stays on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What runs, and where."""
+    """The running servers and their addresses."""
 
     servers: Servers
     cores: Cores
@@ -41,7 +41,7 @@ class Services:
     async def start(
         self, contestant: Contestant, space: str, *cores: int, **environment: str
     ) -> ServerProcess:
-        """Starts one server process on these cores, or on the core of whoever is measured."""
+        """Start one server process on these cores, or by default on the measured server's."""
         return await start_server(
             self.servers.supervisor,
             contestant.name,
@@ -51,7 +51,7 @@ class Services:
                 {
                     "DATABASE_URL": self.database_url,
                     "REDIS_URL": self.redis_url,
-                    "KITH_BENCH_SPACE": space,
+                    "BENCH_SPACE": space,
                     "NODE_ENV": "production",
                     **environment,
                 }
@@ -62,14 +62,14 @@ class Services:
 
 
 def _into_nothing(name: str, line: str) -> None:
-    """Every server has a log of its own."""
+    """Discards progress messages: every server has its own log."""
 
 
 @asynccontextmanager
 async def services(folder: Path, division: Cores) -> AsyncIterator[Services]:
-    """Runs PostgreSQL and Valkey on the cores of the stores for as long as the block lasts.
+    """Run PostgreSQL and Valkey on the cores of the stores while the block runs.
 
-    Raises an DevstackError whose text is meant for a person.
+    Raises DevstackError, whose text can be shown.
     """
     state = State(folder)
     async with AsyncExitStack() as stack:

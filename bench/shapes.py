@@ -1,4 +1,4 @@
-"""What is asked: every shape of question, with its document and how its variables are drawn."""
+"""The shapes of requests: their documents, and how their variables are drawn."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ Variables = dict[str, Any]
 Draw = Callable[[Population, int, Random], Variables]
 
 QUESTIONS = 2_000
-"""Different requests a shape; the load generator begins anew after the last."""
+"""Different requests per shape; the load generator repeats them."""
 HUGE_QUESTIONS = 500
-"""Those of 500 ids are long."""
+"""Fewer for requests with 500 ids, which are long."""
 CONNECTIONS = 16
-"""Enough to keep one core busy; more only wait longer in its queue."""
+"""Enough to keep one core busy. More would only wait in its queue."""
 FEW_CONNECTIONS = 4
-"""Where an answer takes long: what the end of a round cuts off has cost, but is not counted."""
+"""For slow answers: requests that the end of a round interrupts have a cost but are not counted."""
 WRITES = 20_000
-"""No follow of one run repeats another."""
+"""All follows of one run are different."""
 
 STATE = "state"
 FULL = "to { id } state following followedBy followedAt followedByAt friendsSince"
@@ -29,7 +29,7 @@ PAGE = "totalCount edges { cursor followedAt node { id } } pageInfo { hasNextPag
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One shape of question. `draw` gets the population, the number of the turn, and chance."""
+    """One shape of request. `draw` gets the population, the request's index and a random source."""
 
     name: str
     title: str
@@ -41,9 +41,9 @@ class Shape:
     connections: int = CONNECTIONS
     signed_in: bool = False
     beyond_cache: bool = False
-    """Whether it lies beyond the newest entries, which are always cached."""
+    """Whether the page is beyond the newest entries, which are always cached."""
     quick: bool = False
-    """Whether `--quick` asks it too."""
+    """Whether `--quick` includes it."""
 
     @property
     def operation(self) -> str:
@@ -57,7 +57,7 @@ class Shape:
     def questions(
         self, people: Population, document: str | None = None, seed: int = 1
     ) -> list[Question]:
-        """All requests of this shape, the same for the same seed; or those of another dialect."""
+        """All requests of this shape, equal for equal seeds, with the given document."""
         chance = Random(f"{self.name}:{seed}")
         users = people.ordinary
         return [
@@ -86,7 +86,7 @@ def _relations(count: int, fields: str, *, quick: bool) -> Shape:
         draw,
         checks=count,
         turns=QUESTIONS if count < 500 else HUGE_QUESTIONS,
-        signed_in=True,  # as the user themselves: nearly all checks are of one's own relations
+        signed_in=True,  # the viewer is the user: nearly all checks are of one's own relations
         quick=quick,
     )
 
@@ -198,4 +198,4 @@ SHAPES = (
 )
 BY_NAME = {shape.name: shape for shape in SHAPES}
 COLD = ("states-100", "relations-100", "followers-20")
-"""What is also asked of empty caches."""
+"""The shapes that are also measured with empty caches."""

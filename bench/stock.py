@@ -2,8 +2,8 @@
 
 python -m bench.stock PORT SPACE    (DATABASE_URL and REDIS_URL are in the environment)
 
-What a careful team would deploy: parser and validation caches, orjson, the same resolvers and
-caches. Only the execution, the HTTP layer and the way to Redis are other people's.
+Configured as a careful team would: parser and validation caches, orjson, the same resolvers and
+caches. The execution, the HTTP layer and the Redis client are those of the libraries.
 """
 
 import os
@@ -21,12 +21,12 @@ from starlette.websockets import WebSocket
 from strawberry.asgi import GraphQL
 from strawberry.extensions import ParserCache, ValidationCache
 
+from bench.pooled import PooledWire
 from bench.raw import serve
 from graph.edge import UserId
 from resolvers.scope import Limits, Scope
 from schema.context import Context
 from schema.schema import built
-from storage.redis.pooled import PooledWire
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 

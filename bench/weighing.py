@@ -1,4 +1,4 @@
-"""Weighs a filled graph: bytes in tables, indexes and caches.
+"""Measures the size of a filled graph: bytes in tables, indexes and caches.
 
 python -m bench.weighing [--users 1000000]
 """
@@ -29,10 +29,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def main(
-    users: Annotated[int, typer.Option(help="Users of the graph that is weighed.")] = 1_000_000,
-    state: Annotated[Path, typer.Option(help="The bench's own folder.")] = Path(".kith-bench"),
+    users: Annotated[int, typer.Option(help="Users of the measured graph.")] = 1_000_000,
+    state: Annotated[Path, typer.Option(help="The state folder.")] = Path(".kith-bench"),
 ) -> None:
-    """Weigh a graph. A million users: some minutes and 10 GB, the first time."""
+    """Measure the size of a graph. A million users take some minutes and 10 GB, the first time."""
     try:
         asyncio.run(_weigh(community(users, None), state))
     except (DevstackError, NotFilled, ValueError) as error:

@@ -1,4 +1,4 @@
-"""How many bytes a graph takes: in tables and indexes, and in the caches. Knows no load."""
+"""Measures the bytes of a graph in tables, indexes and caches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from storage.redis import packing
 from storage.redis.keys import Keys
 
 SAMPLE = 500
-"""Users whose cached values are weighed."""
+"""Users whose cached values are measured."""
 
 _TABLES = """
 SELECT parent.relname AS table,
@@ -49,7 +49,7 @@ class TableWeight:
 
 @dataclass(frozen=True, slots=True)
 class GraphWeight:
-    """A space's tables; every index by its name, for it says what an index costs."""
+    """The size of a space's tables and of each index."""
 
     users: int
     edges: int
@@ -57,13 +57,13 @@ class GraphWeight:
     indexes: dict[str, int]
 
     def bytes_per_edge(self, table: str) -> float:
-        """Of one table with its indexes."""
+        """Bytes per edge of one table with its indexes."""
         return sum(w.all_bytes for w in self.tables if w.table == table) / self.edges
 
 
 @dataclass(frozen=True, slots=True)
 class CacheWeight:
-    """What one user's cached values take, by the kind of value, and the entries in them."""
+    """The size of one user's cached values by kind, and their number of entries."""
 
     kind: str
     keys: int
@@ -72,7 +72,7 @@ class CacheWeight:
 
 
 async def graph_weight(database_url: str, space: str) -> GraphWeight:
-    """Weighs a space's tables."""
+    """Measure a space's tables."""
     connection = await asyncpg.connect(database_url, server_settings={"search_path": space})
     try:
         tables = [TableWeight(*row) for row in await connection.fetch(_TABLES, space)]
@@ -84,7 +84,7 @@ async def graph_weight(database_url: str, space: str) -> GraphWeight:
 
 
 async def cache_weights(redis_url: str, space: str, users: Sequence[int]) -> list[CacheWeight]:
-    """Weighs the cached values of some users who have them all."""
+    """Measure the cached values of users who have all kinds of them."""
     keys, sample = Keys(space), [UserId(user) for user in users[:SAMPLE]]
     async with Redis.from_url(redis_url) as redis:
         return [
@@ -111,5 +111,5 @@ async def _plain(redis: Redis, kind: str, keys: Sequence[str]) -> CacheWeight:
 
 
 async def _weight(redis: Redis, keys: Sequence[str]) -> int:
-    """SAMPLES 0: every field is counted, none is estimated."""
+    """The bytes of a key. SAMPLES 0 counts every field instead of estimating."""
     return sum([await redis.memory_usage(key, samples=0) or 0 for key in keys])

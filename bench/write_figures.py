@@ -1,4 +1,4 @@
-"""What rounds of writes have shown, and whether that is enough. Measures nothing."""
+"""Summarises the rounds of the write benchmark, and compares them with the goals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,26 +14,26 @@ EVEN, STAR, OTHERS = "even", "star", "others"
 LAG_MS_MOST = 250.0
 STAR_COSTS_MOST = 1.5
 KEPT_UP = 0.98
-"""Some random follows meet an edge that exists already, and the last are answered too late."""
+"""Less than 1: some random follows already exist, and the last are answered too late."""
 
 
 @dataclass(slots=True)
 class WriteFigures:
-    """The answers of every round, by its kind, and what all rounds cost together."""
+    """The answers of all rounds by kind, and the total cost."""
 
     rate: int
     seconds: int
     rounds: dict[str, list[list[Answered]]] = field(default_factory=lambda: {EVEN: [], STAR: []})
     lag: Lag = field(default_factory=lambda: Lag({}))
     cpu_us: dict[str, float] = field(default_factory=dict)
-    """CPU-microseconds a follow, by who used them."""
+    """CPU microseconds per follow, by process."""
 
     @property
     def follows(self) -> int:
         return sum(len(answers) for rounds in self.rounds.values() for answers in rounds)
 
     def acknowledged_per_s(self) -> float:
-        """New follows of the even rounds, acknowledged before the round was over."""
+        """New follows per second of the even rounds, acknowledged before the end of the round."""
         return median(
             sum(one.followed and one.at_s <= self.seconds for one in answers if one.stream == EVEN)
             / self.seconds
@@ -41,7 +41,7 @@ class WriteFigures:
         )
 
     def ms(self, kind: str, stream: str, percent: int) -> float:
-        """A percentile of one stream's times in the rounds of a kind; the median of the rounds."""
+        """A percentile of one stream's times: the median over the rounds of a kind."""
         return median(_ms(answers, stream, percent) for answers in self.rounds[kind])
 
     def verdicts(self) -> list[Verdict]:
@@ -54,7 +54,7 @@ class WriteFigures:
         ]
 
     def numbers(self) -> dict[str, Any]:
-        """All of it, for programs."""
+        """All figures as JSON."""
         streams = ((EVEN, EVEN), (STAR, STAR), (EVEN, OTHERS), (STAR, OTHERS))
         return {
             "offered_per_s": self.rate,

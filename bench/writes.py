@@ -1,9 +1,9 @@
-"""Writes under load: acknowledged follows a second, the lag behind them, and what a star costs.
+"""Measures writes under load: acknowledged follows per second, the lag, and the effect of a star.
 
 python -m bench.writes [--rate 1000]
 
-Two gateway processes and a worker over a filled graph, fsync on. Rounds with and without a star
-take turns: both carry the same number of follows, and beside them the same few of "others", whose
+Two gateway processes and a worker run over a filled graph, with fsync. Rounds with and without a
+star alternate. Both have the same number of follows, and a few follows of "others", whose
 times are compared.
 """
 
@@ -42,13 +42,13 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
 @app.command()
 def main(
-    rate: Annotated[int, typer.Option(help="Follows offered a second.", min=1)] = 1_000,
+    rate: Annotated[int, typer.Option(help="Follows per second.", min=1)] = 1_000,
     rounds: Annotated[int, typer.Option(help="Rounds with a star, and as many without.")] = 3,
-    seconds: Annotated[int, typer.Option(help="Seconds a round.", min=2)] = 10,
+    seconds: Annotated[int, typer.Option(help="Seconds per round.", min=2)] = 10,
     users: Annotated[int, typer.Option(help="Users of the graph.")] = 127_000,
-    state: Annotated[Path, typer.Option(help="The bench's own folder.")] = Path(".kith-bench"),
+    state: Annotated[Path, typer.Option(help="The state folder.")] = Path(".kith-bench"),
 ) -> None:
-    """Offer follows at a steady rate, with and without a star."""
+    """Send follows at a steady rate, with and without a star."""
     figures = WriteFigures(rate, seconds)
     try:
         asyncio.run(_run(figures, rounds, community(users, None), state))
@@ -63,7 +63,7 @@ def main(
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What runs, and whoever follows."""
+    """The running processes, and the source of follows."""
 
     running: Services
     space: str
@@ -81,7 +81,7 @@ class _Scene:
         }
 
     async def drained(self) -> None:
-        """Waits until the worker has nothing left."""
+        """Wait until the worker has applied all changes."""
         connection = await asyncpg.connect(
             self.running.database_url, server_settings={"search_path": self.space}
         )

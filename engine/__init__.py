@@ -19,18 +19,18 @@ engine leaves operations that a plan does not support to graphql-core, and count
 docs/engine.md has the guarantees, the limits and the other declarations.
 """
 
-from engine.answers import Counters
+from engine.annotations import ItemOrError, MaybeAwaitable, without_errors
+from engine.awaiting import deferred
 from engine.batched import Parents, batched
 from engine.columnar_rows import ColumnarRows, column_of
-from engine.deferred import deferred
 from engine.derived import derived
-from engine.document import Operation
 from engine.engine import Engine
 from engine.errors import ErrorCode
-from engine.outcome import ItemOrError, MaybeAwaitable, without_errors
+from engine.executor import Counters
+from engine.plan import Operation
 from engine.result import RequestError, Result, Stage
-from engine.rows import row_classes
 from engine.settings import EngineSettings
+from engine.type_resolution import row_classes
 
 __all__ = [
     "ColumnarRows",

@@ -23,7 +23,7 @@ from engine.variables import ABSENT, Values
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class VariableArgument:
     """An argument given by exactly one variable."""
 
     name: str
@@ -34,14 +34,14 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Arguments:
+class FieldArguments:
     """The arguments of one field of a document, by their GraphQL names."""
 
     definition: GraphQLField
     node: FieldNode
     constants: Mapping[str, Any]
-    bound: tuple[Bound, ...]
-    is_odd: bool
+    variable_arguments: tuple[VariableArgument, ...]
+    needs_graphql_core: bool
     """Whether graphql-core must coerce them on each run: literals that contain variables."""
 
     def coerced(self, values: Values) -> dict[str, Any]:
@@ -49,10 +49,10 @@ class Arguments:
 
         Raises GraphQLError if a value is invalid for its argument.
         """
-        if self.is_odd:
+        if self.needs_graphql_core:
             return self._by_graphql_core(values)
         coerced = dict(self.constants)
-        for argument in self.bound:
+        for argument in self.variable_arguments:
             value = values.coerced.get(argument.variable, ABSENT)
             if value is ABSENT:
                 value = argument.default
@@ -65,31 +65,37 @@ class Arguments:
         return coerced
 
     def _by_graphql_core(self, values: Values) -> dict[str, Any]:
-        return get_argument_values(self.definition, self.node, values.exact())
+        return get_argument_values(self.definition, self.node, values.as_graphql_core())
 
 
-def compiled_arguments(definition: GraphQLField, node: FieldNode) -> Arguments:
+def compile_arguments(definition: GraphQLField, node: FieldNode) -> FieldArguments:
     """What can be computed about a field's arguments before the variables are known."""
     given = {argument.name.value: argument.value for argument in node.arguments or ()}
     constants: dict[str, Any] = {}
-    bound: list[Bound] = []
-    is_odd = False
+    variable_arguments: list[VariableArgument] = []
+    needs_graphql_core = False
     for name, argument in definition.args.items():
         literal = given.get(name)
         if isinstance(literal, VariableNode):
-            bound.append(_bound(name, literal, argument))
+            variable_arguments.append(_variable_argument(name, literal, argument))
         elif literal is not None and _has_variables(literal):
-            is_odd = True
+            needs_graphql_core = True
         else:
             value = _constant(literal, argument)
-            is_odd |= value is Undefined and (literal is not None or is_required_argument(argument))
+            needs_graphql_core |= value is Undefined and (
+                literal is not None or is_required_argument(argument)
+            )
             constants |= {} if value is Undefined else {name: value}
-    return Arguments(definition, node, constants, tuple(bound), is_odd)
+    return FieldArguments(
+        definition, node, constants, tuple(variable_arguments), needs_graphql_core
+    )
 
 
-def _bound(name: str, literal: VariableNode, argument: GraphQLArgument) -> Bound:
+def _variable_argument(
+    name: str, literal: VariableNode, argument: GraphQLArgument
+) -> VariableArgument:
     default = coerce_default_value(argument)
-    return Bound(
+    return VariableArgument(
         name,
         literal.name.value,
         ABSENT if default is Undefined else default,

@@ -26,8 +26,8 @@ from strawberry.types.fields.resolver import (
     StrawberryResolver,
 )
 
-from engine.batches import load_one, one_for_each
-from engine.outcome import ItemAnnotation
+from engine.annotations import ItemAnnotation
+from engine.batch_loader import checked_column, load_item
 
 RowT_co = TypeVar("RowT_co", covariant=True)
 
@@ -78,7 +78,7 @@ class BatchResolver(StrawberryResolver[Any]):
     @cached_property
     def is_async(self) -> bool:
         """Whether the function is async, or its return type includes an awaitable."""
-        return super().is_async or self.type_annotation.may_wait
+        return super().is_async or self.type_annotation.may_be_awaitable
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -91,7 +91,7 @@ class BatchResolver(StrawberryResolver[Any]):
         items = self.function(parents, **arguments)
         if inspect.isawaitable(items):
             items = await items
-        return one_for_each(parents, items, self.name)
+        return checked_column(parents, items, self.name)
 
 
 class BatchedField(StrawberryField):
@@ -112,8 +112,8 @@ class BatchedField(StrawberryField):
         resolver = self.resolver
         if resolver.is_async:
             assert info is not None
-            return load_one(resolver, source, info, kwargs)
-        return one_for_each([source], resolver.function([source], **kwargs), resolver.name)[0]
+            return load_item(resolver, source, info, kwargs)
+        return checked_column([source], resolver.function([source], **kwargs), resolver.name)[0]
 
 
 @overload

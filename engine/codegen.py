@@ -1,32 +1,32 @@
 """Generated Python code that builds rows from columns.
 
-A generated dict display builds a row of four in 0.13 µs, `dict(zip(keys, cells))` in 0.33 µs
+A generated dict display builds a row of four in 0.13 µs, `dict(zip(keys, values))` in 0.33 µs
 (Python 3.11), and this is the innermost loop of every response.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-Table = list[dict[str, Any]]
-BuildRows = Callable[..., Table]
+ResponseObjects = list[dict[str, Any]]
+BuildObjects = Callable[..., ResponseObjects]
 
 
-def row_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -> BuildRows:
+def object_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -> BuildObjects:
     """Return a function of (number of rows, column, column, …) that returns one dict for each row.
 
     `keys` are all response keys in order. Those in `constants` have the same value in every row;
-    each other key takes its cells from the next column.
+    each other key takes its values from the next column.
 
-    >>> row_builder(("id", "kind"), {"kind": "User"})(2, ["1", "2"])
+    >>> object_builder(("id", "kind"), {"kind": "User"})(2, ["1", "2"])
     [{'id': '1', 'kind': 'User'}, {'id': '2', 'kind': 'User'}]
     """
-    cells = [f"c{index}" for index, key in enumerate(keys) if key not in constants]
-    columns = [f"{cell}s" for cell in cells]
-    if len(cells) > 1:
-        loop = f"for {', '.join(cells)} in zip({', '.join(columns)})"
+    variables = [f"c{index}" for index, key in enumerate(keys) if key not in constants]
+    columns = [f"{variable}s" for variable in variables]
+    if len(variables) > 1:
+        loop = f"for {', '.join(variables)} in zip({', '.join(columns)})"
     else:
-        loop = f"for {cells[0]} in {columns[0]}" if cells else "for _ in range(rows)"
-    many = f"[{_display(keys, constants, cells)} {loop}]"
+        loop = f"for {variables[0]} in {columns[0]}" if variables else "for _ in range(rows)"
+    many = f"[{_display(keys, constants, variables)} {loop}]"
     # A root or a page is one row, and starting a loop takes longer than building one dict.
     only = f"[{_display(keys, constants, [f'{column}[0]' for column in columns])}]"
     source = f"lambda {', '.join(['rows', *columns])}: {only} if rows == 1 else {many}"
@@ -34,11 +34,11 @@ def row_builder(keys: tuple[str, ...], constants: Mapping[str, str | None]) -> B
 
 
 def _display(
-    keys: tuple[str, ...], constants: Mapping[str, str | None], cells: Sequence[str]
+    keys: tuple[str, ...], constants: Mapping[str, str | None], variables: Sequence[str]
 ) -> str:
     """The source code of one row's dict."""
     # Safe for eval: keys are GraphQL names and constants are type names.
-    rest = iter(cells)
+    rest = iter(variables)
     items = [
         f"{key!r}: {constants[key]!r}" if key in constants else f"{key!r}: {next(rest)}"
         for key in keys

@@ -25,18 +25,18 @@ class DerivedField(StrawberryField):
     attribute: str | int
     function: Callable[[Any], Any]
 
-    def of(self, row: Any) -> Any:
+    def value(self, row: Any) -> Any:
         """The field's value for one row."""
-        return self.function(reader(self.attribute)(row))
+        return self.function(attribute_reader(self.attribute)(row))
 
     def get_result(
         self, source: Any, info: Info[Any, Any] | None, args: list[Any], kwargs: Any
     ) -> Any:
         """Resolve the field of one parent for graphql-core."""
-        return self.of(source)
+        return self.value(source)
 
 
-def reader(attribute: str | int) -> Callable[[Any], Any]:
+def attribute_reader(attribute: str | int) -> Callable[[Any], Any]:
     """Return a function that reads an attribute, or a place in a tuple, of one row."""
     return itemgetter(attribute) if isinstance(attribute, int) else attrgetter(attribute)
 

@@ -1,78 +1,50 @@
-"""Valid documents and their operations."""
+"""The operations of valid documents, as far as they are known from the syntax."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from graphql import (
     DocumentNode,
+    FieldNode,
     FragmentDefinitionNode,
-    GraphQLError,
+    FragmentSpreadNode,
+    InlineFragmentNode,
     OperationDefinitionNode,
     OperationType,
+    SelectionSetNode,
     Undefined,
     ValueNode,
     value_from_ast_untyped,
 )
 
-from engine.cache import LruCache
-from engine.errors import Unsupported
-from engine.result import RequestError, Stage
-from engine.size import Measure
+from engine.document_size import DocumentSize
 from engine.variables import InvalidVariables, Variables
 
-if TYPE_CHECKING:
-    from engine.plan import Plan
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Document:
-    """A valid document."""
-
-    node: DocumentNode
-    operations: Mapping[str | None, "Operation"]
-    """By name. None: the one to run if no name is given."""
-
-    def operation(self, name: str | None) -> "Operation":
-        """The operation with this name.
-
-        Raises RequestError with graphql-core's message.
-        """
-        operation = self.operations.get(name)
-        if operation is not None:
-            return operation
-        if name is not None:
-            message = f"Unknown operation named '{name}'."
-        elif self.operations:
-            message = "Must provide operation name if query contains multiple operations."
-        else:
-            message = "Must provide an operation."
-        raise RequestError(Stage.OPERATION, [GraphQLError(message)])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Operation:
-    """One operation of a valid document, with its compiled plans."""
+class OperationDefinition:
+    """One operation of a valid document."""
 
     document: DocumentNode
     fragments: Mapping[str, FragmentDefinitionNode]
     node: OperationDefinitionNode
     kind: OperationType
     variables: Variables
-    switches: tuple[str, ...]
-    """The variables in @skip and @include: each combination of their values has its own plan."""
+    conditions: tuple[str, ...]
+    """The variables in @skip and @include."""
 
-    measure: Measure
+    size: DocumentSize
     root_arguments: Mapping[str, list[ValueNode]]
-    """The arguments of the root's fields, by argument name, including skipped fields."""
-    plans: "LruCache[tuple[bool, ...], Plan | Unsupported]" = field(repr=False)
+    """The arguments of the root fields, by argument name, including skipped fields."""
 
     @property
     def name(self) -> str | None:
         return self.node.name.value if self.node.name else None
 
     def root_argument_values(self, argument: str, variables: Mapping[str, Any]) -> list[Any]:
-        """The values of a leaf argument of the root's fields, before the operation runs, without
+        """The values of a leaf argument of the root fields, before the operation runs, without
         nulls. Empty if the variables are invalid: running the operation reports why.
         """
         nodes = self.root_arguments.get(argument)
@@ -87,4 +59,29 @@ class Operation:
 
     def selects(self, field_name: str) -> bool:
         """Whether its document selects fields with this name, at any depth."""
-        return field_name in self.measure.written
+        return field_name in self.size.field_counts
+
+
+def root_arguments(
+    selections: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode]
+) -> Mapping[str, list[ValueNode]]:
+    """All arguments of the root fields of a valid operation, by name."""
+    found: defaultdict[str, list[ValueNode]] = defaultdict(list)
+    for field in _root_fields(selections, fragments, set()):
+        for argument in field.arguments or ():
+            found[argument.name.value].append(argument.value)
+    return dict(found)
+
+
+def _root_fields(
+    selections: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode], seen: set[str]
+) -> Iterator[FieldNode]:
+    """The fields. Those of a fragment are yielded once, however often it is spread."""
+    for node in selections.selections:
+        if isinstance(node, FieldNode):
+            yield node
+        elif isinstance(node, InlineFragmentNode):
+            yield from _root_fields(node.selection_set, fragments, seen)
+        elif isinstance(node, FragmentSpreadNode) and node.name.value not in seen:
+            seen.add(node.name.value)
+            yield from _root_fields(fragments[node.name.value].selection_set, fragments, seen)

@@ -9,14 +9,14 @@ from typing import Any
 
 from strawberry.schema import Schema
 
-from engine.answers import Answers, Counters
 from engine.cache import LruCache
-from engine.document import Document, Operation
-from engine.reading import read
+from engine.executor import Counters, Executor
+from engine.graphql_core import event_source, event_source_error
+from engine.parsing import Document, parse_document
+from engine.plan import Operation
 from engine.result import RequestError, Result, Stage
 from engine.run import Run
 from engine.settings import EngineSettings
-from engine.subscription import failed, source_of
 from engine.variables import InvalidVariables
 
 
@@ -31,8 +31,8 @@ class Engine:
             raise ValueError("The engine runs neither schema extensions nor operation directives.")
         self.settings = settings or EngineSettings()
         self._schema = schema
-        self._answers = Answers(schema, self.settings)
-        self._begun = partial(Run, schema._schema, self.settings.max_rows)
+        self._executor = Executor(schema, self.settings)
+        self._new_run = partial(Run, schema._schema, self.settings.max_rows)
         # Keyed by the text itself: the dict hashes it, and compares the texts of equal hashes.
         self._documents: LruCache[str, Document] = LruCache(
             entries=self.settings.cached_documents, weight=self.settings.cached_characters
@@ -41,7 +41,7 @@ class Engine:
     @property
     def counters(self) -> Counters:
         """How the operations were run so far."""
-        return self._answers.counters
+        return self._executor.counters
 
     def prepare(self, query: str, operation_name: str | None = None) -> Operation:
         """Parse and validate a document and return the operation, without running it.
@@ -50,9 +50,9 @@ class Engine:
         """
         document = self._documents.get(query)
         if document is None:
-            document = read(query, self._schema, self.settings)
+            document = parse_document(query, self._schema, self.settings)
             self._documents.put(query, document, len(query))
-        return document.operation(operation_name)
+        return document.operations.get(operation_name) or document.operation(operation_name)
 
     async def execute(
         self,
@@ -89,9 +89,11 @@ class Engine:
         try:
             values = operation.variables.coerce(variables or {})
         except InvalidVariables as invalid:
-            return _told(Result(Stage.VARIABLES, errors=invalid.errors))
-        run = self._begun(operation, values, context, root)
-        return self._answers.of(run) if deadline is None else self._answers.in_time(run, deadline)
+            return _awaitable(Result(Stage.VARIABLES, errors=invalid.errors))
+        run = self._new_run(operation, values, context, [root])
+        if deadline is None:
+            return self._executor.execute(operation, run)
+        return self._executor.execute_before(operation, run, deadline)
 
     async def subscribe(
         self,
@@ -111,8 +113,8 @@ class Engine:
         except InvalidVariables as invalid:
             yield Result(Stage.VARIABLES, errors=invalid.errors)
             return
-        run = self._begun(operation, values, await context_of(), None)
-        source = await source_of(run)
+        run = self._new_run(operation, values, await context_of(), [None])
+        source = await event_source(run)
         if isinstance(source, list):
             yield Result(Stage.EXECUTION, errors=source)
             return
@@ -122,11 +124,11 @@ class Engine:
             try:
                 async for event in source:
                     deadline = asyncio.get_running_loop().time() + event_s_max
-                    answering = self._begun(operation, values, await context_of(), event)
-                    yield await self._answers.in_time(answering, deadline)
+                    event_run = self._new_run(operation, values, await context_of(), [event])
+                    yield await self._executor.execute_before(operation, event_run, deadline)
             except (Exception, CancelledError) as error:
-                yield Result(Stage.EXECUTION, errors=[failed(run, error)])
+                yield Result(Stage.EXECUTION, errors=[event_source_error(run, error)])
 
 
-async def _told(result: Result) -> Result:
+async def _awaitable(result: Result) -> Result:
     return result

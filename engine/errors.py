@@ -34,7 +34,7 @@ class CostLimitExceeded(Interrupt):
     @property
     def error(self) -> GraphQLError:
         """The one error of the response."""
-        return coded(
+        return coded_error(
             f"The response must have at most {self.max_rows:,} objects and list items.",
             ErrorCode.COST_LIMIT_EXCEEDED,
         )
@@ -56,7 +56,7 @@ class Unsupported(Exception):
         self.reason = reason
 
 
-def located(
+def locate_error(
     error: Exception,
     nodes: Sequence[Node] | None = None,
     path: Sequence[str | int] | None = None,
@@ -66,11 +66,11 @@ def located(
         return located_error(error, nodes, path)
     except Exception:
         name = type(error).__name__
-        speaker = RuntimeError(f"{name}, which fails to say what it is.")
-        speaker.__cause__ = error
-        return GraphQLError(name, nodes, path=path, original_error=speaker)
+        unprintable = RuntimeError(f"{name}, whose text cannot be read.")
+        unprintable.__cause__ = error
+        return GraphQLError(name, nodes, path=path, original_error=unprintable)
 
 
-def coded(message: str, code: ErrorCode) -> GraphQLError:
+def coded_error(message: str, code: ErrorCode) -> GraphQLError:
     """An error of the engine with its code."""
     return GraphQLError(message, extensions={"code": code.value})

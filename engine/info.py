@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from graphql import (
     FieldNode,
@@ -17,9 +17,7 @@ from strawberry.execution import optimized_is_awaitable
 from strawberry.types.field import StrawberryField
 from strawberry.types.info import Info
 
-if TYPE_CHECKING:
-    from engine.field import Field
-    from engine.run import Run
+from engine.run import Field, Run
 
 
 class FieldInfo:
@@ -36,7 +34,7 @@ class FieldInfo:
     async_helpers = None
     operation_extensions = None
 
-    def __init__(self, field: "Field", run: "Run") -> None:
+    def __init__(self, field: Field, run: Run) -> None:
         self._field = field
         self._run = run
         self.context = run.context  # the one attribute that nearly all resolvers use
@@ -71,7 +69,7 @@ class FieldInfo:
 
     @property
     def root_value(self) -> Any:
-        return self._run.root
+        return self._run.root_rows[0]
 
     @property
     def operation(self) -> OperationDefinitionNode:
@@ -87,29 +85,29 @@ class ColumnInfo(Info[Any, Any]):
 
     context: Any = None
 
-    def __init__(self, field: "Field", declared: StrawberryField, run: "Run") -> None:
-        self._place = field
+    def __init__(self, field: Field, declared: StrawberryField, run: Run) -> None:
+        self._selected = field
         self._field = declared
         self._run = run
         self.context = run.context
 
     @cached_property
     def _raw_info(self) -> Any:  # type: ignore[override]
-        return FieldInfo(self._place, self._run)
+        return FieldInfo(self._selected, self._run)
 
 
-InfoOf: TypeAlias = "Callable[[Run], Info[Any, Any]]"
+InfoFactory: TypeAlias = Callable[[Run], Info[Any, Any]]
 
 
-def info_maker(
-    info_class: type[Info[Any, Any]], declared: StrawberryField, field: "Field"
-) -> InfoOf:
+def info_factory(
+    info_class: type[Info[Any, Any]], declared: StrawberryField, field: Field
+) -> InfoFactory:
     """Return a factory of the `info` of one field, of the schema's info class."""
     if info_class is Info:
         return partial(ColumnInfo, field, declared)
 
-    def of(run: "Run") -> Info[Any, Any]:
-        like_graphql_cores: Any = FieldInfo(field, run)
-        return info_class(like_graphql_cores, declared)
+    def make_info(run: Run) -> Info[Any, Any]:
+        raw_info: Any = FieldInfo(field, run)
+        return info_class(raw_info, declared)
 
-    return of
+    return make_info

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from math import isfinite
 from operator import attrgetter
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from graphql import (
     GRAPHQL_MAX_INT,
@@ -26,70 +26,76 @@ from graphql import (
 from graphql.execution import Executor
 from strawberry.schema.types import base_scalars
 
-from engine.faults import bail_out_of_awaitables, forbidden_null
-from engine.field import Cells, Column, Field, Held, Quick, as_it_is, holding
-
-if TYPE_CHECKING:
-    from engine.run import Run
+from engine.field_errors import bail_out_of_awaitables, non_null_error
+from engine.run import (
+    Column,
+    ColumnTypes,
+    Completion,
+    FastPath,
+    Field,
+    Run,
+    fast_paths_of,
+    unchanged,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf(Cells):
-    """The cells of a scalar or an enum."""
+class LeafCompletion(Completion):
+    """The completion of a scalar or an enum."""
 
     field: Field
     declared: GraphQLLeafType
     may_be_null: bool
-    may_be_ready: bool
+    may_be_serialized: bool
     """Whether values of some Python type need no serialisation."""
-    quick: Mapping[Held, Quick]
+    fast_paths: Mapping[ColumnTypes, FastPath]
 
-    def closely(self, column: Column, run: "Run") -> Column:
-        bail_out_of_awaitables(column)
-        return [self._one(value, run) for value in column]
+    def complete_each(self, column: Column, run: Run) -> Column:
+        bail_out_of_awaitables(column, run)
+        return [self._complete_one(value, run) for value in column]
 
-    def _one(self, value: Any, run: "Run") -> Any:
+    def _complete_one(self, value: Any, run: Run) -> Any:
         if value is None and self.may_be_null:
             return None
-        fault: Exception
+        field_error: Exception
         if value is None:
-            fault = forbidden_null(self.field)
+            field_error = non_null_error(self.field)
         elif isinstance(value, Exception):
-            fault = value
+            field_error = value
         else:
             try:
                 return Executor.complete_leaf_value(self.declared, value)
             except Exception as error:
-                fault = error
-        run.fail(1)
-        return fault
+                field_error = error
+        run.count_field_errors(1)
+        return field_error
 
 
-def leaf(
+def leaf_completion(
     field: Field, declared: GraphQLLeafType, *, may_be_null: bool, orjson_datetimes: bool
-) -> Leaf:
-    """The cells of one leaf type."""
-    quick: dict[Held, Quick] = {frozenset(): as_it_is}
-    forms = _quick_forms(declared, orjson_datetimes)
-    for python_type, serialise in forms.items():
-        quick |= holding(python_type, serialise)
+) -> LeafCompletion:
+    """The completion of one leaf type."""
+    fast_paths: dict[ColumnTypes, FastPath] = {frozenset(): unchanged}
+    serializers = _serializers(declared, orjson_datetimes)
+    for python_type, serialize in serializers.items():
+        fast_paths |= fast_paths_of(python_type, serialize)
         if may_be_null:
-            quick[frozenset((python_type, NoneType))] = _around_nulls(serialise)
+            fast_paths[frozenset((python_type, NoneType))] = _skipping_nulls(serialize)
     if may_be_null:
-        quick |= holding(NoneType, as_it_is)
-    may_be_ready = not _UNTOUCHED.isdisjoint(forms.values())
-    return Leaf(field, declared, may_be_null, may_be_ready, quick)
+        fast_paths |= fast_paths_of(NoneType, unchanged)
+    may_be_serialized = not _LEAVING_UNCHANGED.isdisjoint(serializers.values())
+    return LeafCompletion(field, declared, may_be_null, may_be_serialized, fast_paths)
 
 
-def _quick_forms(declared: GraphQLLeafType, orjson_datetimes: bool) -> dict[type, Quick]:
+def _serializers(declared: GraphQLLeafType, orjson_datetimes: bool) -> dict[type, FastPath]:
     if isinstance(declared, GraphQLEnumType):
-        return _enum_forms(declared)
-    if _is_strawberrys_datetime(declared):
+        return _enum_serializers(declared)
+    if _is_strawberry_datetime(declared):
         return {datetime: _datetimes if orjson_datetimes else _isoformat}
     return _SCALARS.get(declared, {})
 
 
-def _enum_forms(declared: GraphQLEnumType) -> dict[type, Quick]:
+def _enum_serializers(declared: GraphQLEnumType) -> dict[type, FastPath]:
     python_enum = getattr(declared, "wrapped_cls", None)
     if python_enum is None:
         return {}
@@ -100,53 +106,53 @@ def _enum_forms(declared: GraphQLEnumType) -> dict[type, Quick]:
         if any(member.value == value.value for value in declared.values.values())
     }
 
-    def named(column: Column, run: "Run") -> Column | None:
+    def serialize(column: Column, run: Run) -> Column | None:
         try:
             return list(map(names.__getitem__, map(id, column)))
         except KeyError:  # a combination of flags
             return None
 
-    return {python_enum: named}
+    return {python_enum: serialize}
 
 
-def _is_strawberrys_datetime(declared: GraphQLLeafType) -> bool:
+def _is_strawberry_datetime(declared: GraphQLLeafType) -> bool:
     definition = declared.extensions.get("strawberry-definition")
     serialize = getattr(definition, "serialize", None)
     return serialize is base_scalars.DateTimeDefinition.serialize
 
 
-def _around_nulls(serialise: Quick) -> Quick:
-    if serialise is as_it_is:
-        return as_it_is
+def _skipping_nulls(serialize: FastPath) -> FastPath:
+    if serialize is unchanged:
+        return unchanged
 
-    def serialise_the_rest(column: Column, run: "Run") -> Column | None:
+    def serialize_present(column: Column, run: Run) -> Column | None:
         present = [value for value in column if value is not None]
-        done = serialise(present, run)
-        if done is None:
+        completed = serialize(present, run)
+        if completed is None:
             return None
-        if done is present:
+        if completed is present:
             return column
-        rest = iter(done)
+        rest = iter(completed)
         return [None if value is None else next(rest) for value in column]
 
-    return serialise_the_rest
+    return serialize_present
 
 
-def _as_text(column: Column, run: "Run") -> Column | None:
+def _as_text(column: Column, run: Run) -> Column | None:
     try:
         return list(map(str, column))
     except ValueError:  # too many digits
         return None
 
 
-def _isoformat(column: Column, run: "Run") -> Column | None:
+def _isoformat(column: Column, run: Run) -> Column | None:
     try:
         return [moment.isoformat() for moment in column]
     except Exception:  # from a custom tzinfo class
         return None
 
 
-def _datetimes(column: Column, run: "Run") -> Column | None:
+def _datetimes(column: Column, run: Run) -> Column | None:
     # isoformat costs 0.8 µs. orjson writes the same bytes for UTC. It is not used for other zones:
     # their offsets may have seconds, and they may be of any class.
     try:
@@ -157,25 +163,25 @@ def _datetimes(column: Column, run: "Run") -> Column | None:
     return _isoformat(column, run)
 
 
-_UNTOUCHED: set[Quick] = {as_it_is, _datetimes}
+_LEAVING_UNCHANGED: set[FastPath] = {unchanged, _datetimes}
 
 _zone = attrgetter("tzinfo")
 _UTC = {UTC}
 
 
-def _ints(column: Column, run: "Run") -> Column | None:
+def _ints(column: Column, run: Run) -> Column | None:
     in_range = min(column) >= GRAPHQL_MIN_INT and max(column) <= GRAPHQL_MAX_INT
     return column if in_range else None
 
 
-def _floats(column: Column, run: "Run") -> Column | None:
+def _floats(column: Column, run: Run) -> Column | None:
     return column if all(map(isfinite, column)) else None
 
 
-_SCALARS: dict[Any, dict[type, Quick]] = {
-    GraphQLBoolean: {bool: as_it_is},
+_SCALARS: dict[Any, dict[type, FastPath]] = {
+    GraphQLBoolean: {bool: unchanged},
     GraphQLFloat: {float: _floats},
-    GraphQLID: {str: as_it_is, int: _as_text},
+    GraphQLID: {str: unchanged, int: _as_text},
     GraphQLInt: {int: _ints},
-    GraphQLString: {str: as_it_is},
+    GraphQLString: {str: unchanged},
 }

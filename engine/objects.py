@@ -1,77 +1,78 @@
-"""Object columns: rows are recognised by type and turned into dicts."""
+"""Object columns: finds the type of each row, and turns the rows into dicts."""
 
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 from graphql import GraphQLObjectType
 
-from engine.faults import bail_out_of_awaitables, sift
-from engine.field import Cells, Column, Field, Held, Quick, as_it_is, holding
+from engine.field_errors import bail_out_of_awaitables, partition_column
 from engine.info import FieldInfo
-from engine.plan import Selection
-from engine.recognition import Recognition
-
-if TYPE_CHECKING:
-    from engine.run import Run
-
-SelectionOf: TypeAlias = Callable[[GraphQLObjectType], Selection]
+from engine.plan import SelectionSet
+from engine.run import (
+    Column,
+    ColumnTypes,
+    Completion,
+    FastPath,
+    Field,
+    Run,
+    fast_paths_of,
+    unchanged,
+)
+from engine.type_resolution import TypeResolution
 
 
 @dataclass(frozen=True, slots=True)
-class Objects(Cells):
-    """The cells of an object type, an interface or a union."""
+class ObjectCompletion(Completion):
+    """The completion of an object type, an interface or a union."""
 
     field: Field
-    recognition: Recognition
-    selection_of: SelectionOf
+    types: TypeResolution
+    selection_set_of: Callable[[GraphQLObjectType], SelectionSet]
     may_be_null: bool
-    by_class: dict[type, Selection] = dataclass_field(default_factory=dict)
+    by_class: dict[type, SelectionSet] = dataclass_field(default_factory=dict)
     """Python classes whose instances are all rows of one object type."""
 
-    quick: dict[Held, Quick] = dataclass_field(default_factory=lambda: {frozenset(): as_it_is})
+    fast_paths: dict[ColumnTypes, FastPath] = dataclass_field(
+        default_factory=lambda: {frozenset(): unchanged}
+    )
     """The fast paths of columns of one such class, and of empty columns."""
 
-    def closely(self, column: Column, run: "Run") -> Column:
-        bail_out_of_awaitables(column)
-        recognised = [self._recognised(row, run) for row in column]
-        sifted = sift(recognised, self.field, run, may_be_null=self.may_be_null)
-        return sifted.restored(self._dicts(sifted.present, run))
+    def complete_each(self, column: Column, run: Run) -> Column:
+        bail_out_of_awaitables(column, run)
+        typed = [self._typed(row, run) for row in column]
+        partition = partition_column(typed, self.field, run, may_be_null=self.may_be_null)
+        return partition.merged(self._execute(partition.present, run))
 
-    def _recognised(self, row: Any, run: "Run") -> Any:
-        """The row with its selection, or None, or a field error."""
+    def _typed(self, row: Any, run: Run) -> Any:
+        """The row with its selection set, or None, or a field error."""
         if row is None or isinstance(row, Exception):
             return row
         row_class = type(row)
-        selection = self.by_class.get(row_class)
-        if selection is not None:
-            return selection, row
+        selection_set = self.by_class.get(row_class)
+        if selection_set is not None:
+            return selection_set, row
         try:
-            object_type = self.recognition.object_type(row, self.field, FieldInfo(self.field, run))
+            object_type = self.types.object_type(row, self.field, FieldInfo(self.field, run))
         except Exception as error:
             return error
-        selection = self.selection_of(object_type)
-        if self.recognition.is_decided_by_class_of(row):
-            self.by_class[row_class] = selection
-            self.quick.update(holding(row_class, selection.dicts))
-        return selection, row
+        selection_set = self.selection_set_of(object_type)
+        if self.types.is_decided_by_class_of(row):
+            self.by_class[row_class] = selection_set
+            self.fast_paths.update(fast_paths_of(row_class, selection_set.execute))
+        return selection_set, row
 
-    def _dicts(self, recognised: Column, run: "Run") -> list[Any]:
+    def _execute(self, typed: Column, run: Run) -> list[Any]:
         """The dicts of rows of several types, in order."""
-        column_of: defaultdict[int, list[int]] = defaultdict(list)
-        for place, (selection, _) in enumerate(recognised):
-            column_of[id(selection)].append(place)
-        groups = list(column_of.values())
-        if len(groups) == 1:
-            return self._group(recognised, groups[0], run)
-        dicts: list[Any] = [None] * len(recognised)
-        for group in groups:
-            for place, made in zip(group, self._group(recognised, group, run), strict=True):
-                dicts[place] = made
-        return dicts
-
-    def _group(self, recognised: Column, group: list[int], run: "Run") -> list[Any]:
-        selection = recognised[group[0]][0]
-        return list(selection.dicts([recognised[place][1] for place in group], run))
+        groups: defaultdict[int, list[int]] = defaultdict(list)
+        for position, (selection_set, _) in enumerate(typed):
+            groups[id(selection_set)].append(position)
+        objects: list[Any] = [None] * len(typed)
+        for positions in groups.values():
+            selection_set = typed[positions[0]][0]
+            built = selection_set.execute([typed[position][1] for position in positions], run)
+            for position, one in zip(positions, built, strict=True):
+                objects[position] = one
+        return objects

@@ -1,136 +1,120 @@
-"""The immutable plan of one operation: selections of fields over columns.
+"""The immutable plan of one operation: selection sets that are executed for many rows at once.
 
-A selection turns the rows of one object type into dicts: it reads the column of each field and
-builds rows from the columns.
+A selection set turns the rows of one object type into dicts: it resolves the column of each field
+and builds the dicts from the columns.
 
-Nothing here awaits. If a resolver may have to, the dicts are built with a pending field (a hole) in
-its place, which is added to the run. `engine.arrivals` awaits the columns of pending fields.
+Nothing here waits. If a resolver may have to, the dicts are built without its field, which is added
+to the run's pending fields. `engine.await_level` fills them.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from dataclasses import field as dataclass_field
+from typing import Any, NamedTuple, Protocol
 
-from engine.codegen import BuildRows, Table
-from engine.columnar_rows import ColumnarRows
-from engine.field import AwaitedSource, Cells, Column, Field, Rows, Source, as_it_is
-
-if TYPE_CHECKING:
-    from engine.run import Run
-
-
-class PresentColumn(NamedTuple):
-    """A column that is read at once, with the constant properties of its source."""
-
-    source: Source
-    read: Callable[..., Any]
-    keywords: "Callable[[Run], dict[str, Any]] | None"
-    cells: Cells | None
-    """None: the column is complete as read."""
+from engine.codegen import BuildObjects, ResponseObjects
+from engine.document import OperationDefinition
+from engine.errors import Unsupported
+from engine.run import (
+    AsyncResolver,
+    Column,
+    Completion,
+    Field,
+    Rows,
+    Run,
+    SyncResolver,
+    pending_field,
+    unchanged,
+)
 
 
-class AwaitedColumn(NamedTuple):
-    """A column that is filled into the dicts later, because its source may have to wait."""
+class SyncColumn(NamedTuple):
+    """A column that is resolved at once, with the constant properties of its resolver."""
+
+    resolver: SyncResolver
+    function: Callable[..., Any]
+    arguments: Callable[[Run], dict[str, Any]] | None
+    completion: Completion | None
+    """None: the column is complete as the resolver returns it."""
+
+
+class AsyncColumn(NamedTuple):
+    """A column that is filled into the dicts afterwards, because its resolver may have to wait."""
 
     key: str
-    source: AwaitedSource
-    cells: Cells
+    resolver: AsyncResolver
+    completion: Completion
 
 
-class Selection(Protocol):
+class SelectionSet(Protocol):
     """The selected fields of one object type."""
 
-    def dicts(self, rows: Rows, run: "Run") -> Table:
+    def execute(self, rows: Rows, run: Run) -> ResponseObjects:
         """One dict for each row. No row may be None."""
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """The selection that reads each column and builds rows from them."""
+class FieldColumns:
+    """The selection set that resolves the column of each field and builds dicts from them."""
 
     fields: Mapping[str, Field]
     """By response key, without `__typename`, which `build` adds."""
 
-    build: BuildRows
-    """Builds rows from the columns of `present`."""
+    build: BuildObjects
+    """Builds the dicts from the columns of `sync`."""
 
-    present: tuple[PresentColumn, ...]
-    awaited: tuple[AwaitedColumn, ...]
+    sync: tuple[SyncColumn, ...]
+    pending: tuple[AsyncColumn, ...]
 
-    def dicts(self, rows: Rows, run: "Run") -> Table:
+    def execute(self, rows: Rows, run: Run) -> ResponseObjects:
         count = len(rows)
         if not count:
             return []
         run.rows += count
         if run.rows > run.max_rows:
-            run.reject()
-        # The inner loop of every response. `Cells.complete` and others are inlined, so that the
-        # usual column costs no call except that of its resolver.
+            run.exceed_limit()
+        # The inner loop of every response. `Completion.complete` is inlined, so that the usual
+        # column costs no call except that of its resolver.
         columns: list[Column] = []
-        for source, read, keywords, cells in self.present:
+        for resolver, function, arguments, completion in self.sync:
             try:
-                column = read(rows) if keywords is None else read(rows, **keywords(run))
+                column = function(rows) if arguments is None else function(rows, **arguments(run))
                 if type(column) is not list or len(column) != count:
-                    column = source.checked(column, rows)
+                    column = resolver.checked(column, rows)
             except Exception as error:
-                column = source.recovered(error, rows, run)
-            if cells is not None:
+                column = resolver.recovered(error, rows, run)
+            if completion is not None:
                 if type(column) is list:
-                    held = type(column[0]) if count == 1 else frozenset(map(type, column))
-                    quick = cells.quick.get(held)
-                    if quick is not as_it_is:
-                        column = (quick and quick(column, run)) or cells.closely(column, run)
+                    types = type(column[0]) if count == 1 else frozenset(map(type, column))
+                    fast_path = completion.fast_paths.get(types)
+                    if fast_path is not unchanged:
+                        completed = fast_path and fast_path(column, run)
+                        column = completed or completion.complete_each(column, run)
                 else:
-                    column = cells.complete(column, run)
+                    column = completion.complete(column, run)
             columns.append(column)
-        table = self.build(count, *columns)
-        run.made.append((self.fields, table))
-        for key, source_, cells_ in self.awaited:
-            run.holes.append(hole_of((key, source_, cells_, rows, table)))
-        return table
-
-
-class Hole(NamedTuple):
-    """A pending field: dicts were built without it, because its source may have to wait."""
-
-    key: str
-    source: AwaitedSource
-    cells: Cells
-    rows: Rows
-    table: Table
-
-    def ask(self, run: "Run") -> Awaitable[Column] | None:
-        """Return an awaitable of the column, or None after filling a column that was available."""
-        column: Any
-        try:
-            column = self.source.ask(self.rows, run)
-        except Exception as error:
-            column = [error] * len(self.rows)
-        if type(column) is list or type(column) is ColumnarRows:
-            self.fill(column, run)
-            return None
-        return column  # type: ignore[no-any-return]
-
-    def fill(self, column: Column, run: "Run") -> None:
-        """Put the completed column into the dicts."""
-        key, table = self.key, self.table
-        cells = self.cells.complete(column, run)
-        if len(cells) == len(table) == 1:
-            table[0][key] = cells[0]  # a strict zip takes 0.3 µs to start
-            return
-        for made, cell in zip(table, cells, strict=True):
-            made[key] = cell
-
-
-# The constructor of a NamedTuple takes three times as long.
-hole_of: Callable[[tuple[str, AwaitedSource, Cells, Rows, Table]], Hole] = partial(
-    tuple.__new__, Hole
-)
+        objects = self.build(count, *columns)
+        run.objects.append((self.fields, objects))
+        for key, async_resolver, async_completion in self.pending:
+            run.pending.append(
+                pending_field((key, async_resolver, async_completion, rows, objects))
+            )
+        return objects
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A compiled query."""
+    """A compiled operation."""
 
-    root: Selection
+    steps: tuple[SelectionSet, ...]
+    """Executed one after another, each with everything below it: one for all fields of a query, and
+    one for each root field of a mutation."""
+    is_mutation: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation(OperationDefinition):
+    """One operation of a valid document, with its compiled plans."""
+
+    plans: dict[tuple[Any, ...], Plan | Unsupported] = dataclass_field(default_factory=dict)
+    """By the values of the variables in @skip and @include."""

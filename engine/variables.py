@@ -30,7 +30,7 @@ from graphql import (
 )
 from graphql.execution.values import VariableValues, get_variable_values
 
-from engine.errors import located
+from engine.errors import locate_error
 
 Test: TypeAlias = Callable[[Any], bool]
 
@@ -53,7 +53,7 @@ class Values(NamedTuple):
     raw: Mapping[str, Any]
     variables: "Variables"
 
-    def exact(self) -> VariableValues:
+    def as_graphql_core(self) -> VariableValues:
         """The values in graphql-core's form."""
         return self.variables.coerced_by_graphql_core(self.variables.nodes, self.raw)
 
@@ -69,10 +69,10 @@ class Variable(NamedTuple):
 
     node: VariableDefinitionNode
     name: str
-    exact: type | None
+    exact_type: type | None
     """A Python type of which no value needs coercion."""
 
-    is_plain: Test
+    needs_no_coercion: Test
     default: Any
     is_required: bool
 
@@ -95,18 +95,18 @@ class Variables:
         Raises InvalidVariables.
         """
         coerced: dict[str, Any] = {}
-        odd: list[VariableDefinitionNode] = []
-        for node, name, exact, is_plain, default, is_required in self._variables:
+        uncoerced: list[VariableDefinitionNode] = []
+        for node, name, exact_type, needs_no_coercion, default, is_required in self._variables:
             value = raw.get(name, ABSENT)
             if value is ABSENT and not is_required:
                 if default is not ABSENT:
                     coerced[name] = default
-            elif type(value) is exact or is_plain(value):
+            elif type(value) is exact_type or needs_no_coercion(value):
                 coerced[name] = value
             else:
-                odd.append(node)
-        if odd:
-            coerced.update(self.coerced_by_graphql_core(odd, raw).coerced)
+                uncoerced.append(node)
+        if uncoerced:
+            coerced.update(self.coerced_by_graphql_core(uncoerced, raw).coerced)
         return _values((coerced, raw, self))
 
     def coerced_by_graphql_core(
@@ -116,7 +116,7 @@ class Variables:
         try:
             values = get_variable_values(self._schema, nodes, dict(raw), max_errors=MAX_ERRORS)
         except Exception as error:  # from a custom scalar: graphql-core does not catch it
-            raise InvalidVariables([located(error, nodes)]) from error
+            raise InvalidVariables([locate_error(error, nodes)]) from error
         if isinstance(values, list):
             raise InvalidVariables(values)
         return values
@@ -131,25 +131,25 @@ class Variables:
                 is_required = False
             except InvalidVariables:
                 is_required = True  # so that graphql-core reports the invalid default
-        exact = _EXACT.get(get_nullable_type(declared))
-        return Variable(node, name, exact, plainness(declared), default, is_required)
+        exact_type = _EXACT_TYPES.get(get_nullable_type(declared))
+        return Variable(node, name, exact_type, no_coercion_test(declared), default, is_required)
 
 
-def plainness(declared: GraphQLInputType) -> Test:
+def no_coercion_test(declared: GraphQLInputType) -> Test:
     """A test for values of this type that coercion would not change."""
     if isinstance(declared, GraphQLNonNull):
-        return _PLAIN.get(declared.of_type) or _structure(declared.of_type)
-    inner = plainness(GraphQLNonNull(declared))
+        return _TESTS.get(declared.of_type) or _test_of_list(declared.of_type)
+    inner = no_coercion_test(GraphQLNonNull(declared))
     return lambda value: value is None or inner(value)
 
 
-def _structure(declared: GraphQLInputType) -> Test:
+def _test_of_list(declared: GraphQLInputType) -> Test:
     if not isinstance(declared, GraphQLList):
         return _never
     item = declared.of_type
     if isinstance(item, GraphQLNonNull) and item.of_type in (GraphQLID, GraphQLString):
         return _is_list_of_text
-    return partial(_is_list_of, plainness(item))
+    return partial(_is_list_of, no_coercion_test(item))
 
 
 def _never(value: Any) -> bool:
@@ -174,9 +174,9 @@ def _is_list_of(test: Test, value: Any) -> bool:
     return type(value) is list and all(map(test, value))
 
 
-_EXACT: dict[Any, type] = {GraphQLID: str, GraphQLString: str, GraphQLBoolean: bool}
+_EXACT_TYPES: dict[Any, type] = {GraphQLID: str, GraphQLString: str, GraphQLBoolean: bool}
 
-_PLAIN: dict[Any, Test] = {
+_TESTS: dict[Any, Test] = {
     GraphQLID: _is_text,
     GraphQLString: _is_text,
     GraphQLBoolean: lambda value: type(value) is bool,

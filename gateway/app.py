@@ -74,10 +74,10 @@ class Gateway:
         self._config = config
         self._peers = peers
         self._authentication = Authentication(config.authentication)
-        self._connections = Connections(config.streams)
+        self._connections = Connections(config.clients.streams)
         self._engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
-        if config.documents.trusted is not None:
-            require_valid(config.documents.trusted, self._engine)
+        if config.clients.documents.trusted is not None:
+            require_valid(config.clients.documents.trusted, self._engine)
         self._graphql: ASGIApp | None = None
         self._others = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
 
@@ -125,7 +125,11 @@ class Gateway:
         # A notification may arrive before the local cache of this process is invalidated.
         live_context_of = _context_of(stores, config, identify, Consistency.FRESH)
         streams = Streams(
-            executor, live_context_of, formatted, config.streams.request_deadline_ms, documents
+            executor,
+            live_context_of,
+            formatted,
+            config.clients.streams.request_deadline_ms,
+            documents,
         )
         endpoint = GraphQLEndpoint(
             executor=executor,
@@ -136,14 +140,14 @@ class Gateway:
             events=GraphQLEventStream(identify, streams, self._connections),
         )
         sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
-        transports = Transports(endpoint, sockets, config.browsers)
+        transports = Transports(endpoint, sockets, config.clients.browsers)
         return awaiting_keys(self._authentication, transports)
 
 
 def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Documents:
-    if config.documents.trusted is not None:
-        return OnlyTrustedDocuments(config.documents.trusted)
-    if config.documents.automatic:
+    if config.clients.documents.trusted is not None:
+        return OnlyTrustedDocuments(config.clients.documents.trusted)
+    if config.clients.documents.automatic:
         return AutomaticDocuments(stores.caches.documents, executor.prepared)
     return NoDocuments()
 

@@ -17,7 +17,7 @@ class AuthenticationSettings:
     are for local development only.
     """
 
-    secrets: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     public_key_files: tuple[Path, ...] = ()
     jwks_file: Path | None = None
     jwks_url: JwksUrl | None = None

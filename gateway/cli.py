@@ -1,4 +1,7 @@
-"""The command line: one function for each command, with its help."""
+"""The command line: one function for each command, with its help.
+
+The functions import what they run, so that `--help` takes a moment and not seconds.
+"""
 
 import asyncio
 import logging
@@ -12,36 +15,35 @@ from typing import Annotated
 import typer
 
 from devstack.errors import DevstackError
-from gateway.config import ConfigurationError, database_url, read_config, signing
 from gateway.logs import LogFormat, set_up_logging
 from gateway.version import VERSION
 from graph.edge import MAX_USER_ID
 from graph.errors import KithError
-from storage.postgres.bulk_load import OnBad
+from storage.postgres.load_report import OnBad
 from storage.space import checked_space
 
 app = typer.Typer(
     help="Kith: a GraphQL gateway over a social graph.\n\n"
-    "Servers are found in DATABASE_URL and REDIS_URL, or through the state folder of a running "
-    "`dev`.",
+    "The servers are those in DATABASE_URL and REDIS_URL, or those of a running `dev`."
+    " docs/settings.md lists all settings.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 StateFolder = Annotated[
-    Path, typer.Option("--state", help="The folder in which `dev` keeps its servers.")
+    Path, typer.Option("--state", help="The state folder of `dev`, with its servers' data.")
 ]
 Space = Annotated[
     str,
     typer.Option(
         "--space",
-        help="Whose graph: each space has a PostgreSQL schema, a key prefix and a queue.",
+        help="The graph to use: each space has its own PostgreSQL schema, key prefix and queue.",
     ),
 ]
 Port = Annotated[int, typer.Option(help="The port to listen on.", min=1, max=65535)]
 Host = Annotated[str, typer.Option(help="The address to listen on.")]
-Log = Annotated[LogFormat, typer.Option("--log-format", help="Lines of text, or of JSON.")]
+Log = Annotated[LogFormat, typer.Option("--log-format", help="The format of log lines.")]
 
 STATE = Path(".kith")
 SPACE = "public"
@@ -72,7 +74,9 @@ def dev(
     host: Host = "127.0.0.1",
     bundle: Annotated[
         bool,
-        typer.Option("--bundle/--no-bundle", help="Bundle the playground with npm meanwhile."),
+        typer.Option(
+            "--bundle/--no-bundle", help="Bundle the playground with npm in the background."
+        ),
     ] = True,
 ) -> None:
     """Start everything on this machine: servers, sample graph, gateway, worker. Ctrl-C stops it."""
@@ -93,27 +97,31 @@ def serve(
         typer.Option(help="A unix socket to listen on, instead of a host and a port."),
     ] = None,
     uds_mode: Annotated[
-        str, typer.Option(help="The socket's permissions, octal: who may write may connect.")
+        str,
+        typer.Option(
+            help="The socket's permissions in octal. Connecting requires write permission."
+        ),
     ] = "660",
     workers: Annotated[
-        int, typer.Option(help="How many processes share the address: one a core.", min=1, max=256)
+        int, typer.Option(help="The number of processes, one per core.", min=1, max=256)
     ] = 1,
     log_format: Log = LogFormat.TEXT,
     state: StateFolder = STATE,
     space: Space = SPACE,
     trusted_documents: Annotated[
         Path | None,
-        typer.Option(help="A manifest, or a folder of them: run their documents, and no others."),
+        typer.Option(help="A manifest or a folder of manifests: reject all other documents."),
     ] = None,
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
     """Run a gateway. It needs KITH_JWT_SECRET, KITH_JWKS_URL or a file of public keys."""
+    from gateway.config import read_config
     from gateway.listening import TcpAddress, UnixAddress, permissions
     from gateway.serve import run
 
     with _said_plainly(log_format):
         if uds is not None and _is_given(context, "host", "port"):
-            raise ConfigurationError("--uds replaces --host and --port: give one or the other.")
+            raise ValueError("--uds replaces --host and --port: give one or the other.")
         address = TcpAddress(host, port) if uds is None else UnixAddress(uds, permissions(uds_mode))
         set_up_logging(log_format)
         configured = partial(
@@ -130,7 +138,8 @@ def serve(
 def worker(
     state: StateFolder = STATE, space: Space = SPACE, log_format: Log = LogFormat.TEXT
 ) -> None:
-    """Run one worker process. It ends when Redis goes away; keep it under a supervisor."""
+    """Run one worker process. It exits when Redis is unavailable: run it under a supervisor."""
+    from gateway.config import read_config
     from workers.main import run
 
     with _said_plainly(log_format):
@@ -145,10 +154,11 @@ def migrate(
     state: StateFolder = STATE,
     space: Space = SPACE,
     partitions: Annotated[
-        int, typer.Option(help="Hash partitions a table; fixed by the first migration.", min=1)
+        int, typer.Option(help="Hash partitions per table; fixed by the first migration.", min=1)
     ] = 16,
 ) -> None:
     """Migrate the space's tables to the newest version. Safe to repeat and to run concurrently."""
+    from gateway.config import database_url
     from storage.postgres.migrate import migrate as apply
 
     with _said_plainly():
@@ -165,10 +175,11 @@ def load(
     state: StateFolder = STATE,
     space: Space = SPACE,
     on_bad: Annotated[
-        OnBad, typer.Option(help="Bad lines: report and skip them, or refuse the whole file.")
+        OnBad, typer.Option(help="Invalid lines: report and skip them, or reject the file.")
     ] = OnBad.SKIP,
 ) -> None:
     """Load a file of edges. Safe to repeat; an interrupted load resumes where it stopped."""
+    from gateway.config import read_config
     from gateway.load import run
 
     with _said_plainly():
@@ -179,10 +190,13 @@ def load(
 def verify(
     state: StateFolder = STATE,
     space: Space = SPACE,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what is found.")] = False,
-    examples: Annotated[int, typer.Option(help="Examples of each kind of drift.", min=0)] = 5,
+    repair: Annotated[bool, typer.Option("--repair", help="Correct the drift.")] = False,
+    examples: Annotated[
+        int, typer.Option(help="The number of examples for each kind of drift.", min=0)
+    ] = 5,
 ) -> None:
     """Check that forward and reverse rows, counts and caches agree. Exits with 1 if they do not."""
+    from gateway.config import read_config
     from gateway.verify import run
 
     with _said_plainly():
@@ -193,21 +207,20 @@ def verify(
 def token(
     user_id: Annotated[
         int | None,
-        typer.Argument(
-            help="The viewer's id; a service may ask for nobody.", min=1, max=MAX_USER_ID
-        ),
+        typer.Argument(help="The viewer's id. A service may omit it.", min=1, max=MAX_USER_ID),
     ] = None,
     scope: Annotated[str, typer.Option(help="Scopes, separated by spaces: `service`.")] = "",
     ttl: Annotated[int, typer.Option(help="Seconds until it expires.", min=1)] = 86_400,
 ) -> None:
     """Print a token for `dev`, or for a gateway with the same KITH_JWT_SECRET."""
     from gateway.authentication import mint
+    from gateway.config import signing
 
     with _said_plainly():
         secret, settings = signing()
         service = settings.claims.service_scope
         if user_id is None and service not in scope.split():
-            raise ValueError(f"whose token? Name a user id, or `--scope {service}`.")
+            raise ValueError(f"USER_ID is missing. Name a user id, or use `--scope {service}`.")
         typer.echo(mint(secret, user_id, scope, ttl, settings))
 
 
@@ -235,7 +248,7 @@ def _said_plainly(log_format: LogFormat = LogFormat.TEXT) -> Iterator[None]:
     """Print user errors as one sentence without a traceback, and exit with 2."""
     try:
         yield
-    except (ConfigurationError, DevstackError, KithError, ValueError) as error:
+    except (DevstackError, KithError, ValueError) as error:
         cause = str(error.__cause__ or "")
         text = f"{error}" if cause in str(error) else f"{error} ({cause})"
         if log_format is LogFormat.JSON:

@@ -1,33 +1,29 @@
-"""The configuration of a process, read once. The only module that reads the environment."""
+"""The configuration of a process, made from its settings once."""
 
-import os
-import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+
+from pydantic import SecretStr
 
 from devstack.state import Running, State, find_running
+from gateway import settings
 from gateway.authentication_settings import AuthenticationSettings
-from gateway.browsers import ANY, BrowserSettings, read_header_names, read_origins
+from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
+from gateway.environment import ConfigurationError, read
 from gateway.jwks_url import JwksUrl
 from gateway.key_sources import DEVELOPMENT_SECRET
 from gateway.token_claims import ClaimMapping
-from gateway.trusted_documents import (
-    ManifestError,
-    TrustedDocuments,
-    read_trusted_documents,
-)
-from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, InteractionKind, Scale
+from gateway.trusted_documents import ManifestError, TrustedDocuments, read_trusted_documents
+from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, Scale
 from graph.pace import Pace
 from resolvers.scope import Limits
-from storage.settings import CACHE_SCHEMES, CLUSTER, REDIS_SCHEMES, StorageSettings
+from storage.settings import StorageSettings
 from storage.space import checked_space
 
-
-class ConfigurationError(Exception):
-    """A variable is wrong or missing. The text names it and says what is allowed."""
+Environ = Mapping[str, str] | None
+"""Environment variables. None: those of this process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +37,15 @@ class DocumentSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """What clients may send, from where, and how many may stay connected."""
+
+    streams: StreamLimits = field(default_factory=StreamLimits)
+    browsers: BrowserSettings = field(default_factory=BrowserSettings)
+    documents: DocumentSettings = field(default_factory=DocumentSettings)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The configuration of a process."""
 
@@ -50,9 +55,7 @@ class Config:
     metrics_port: int | None = None
     """The port of a worker's metrics. A gateway serves them at /metrics."""
     affinity: Scale = DEFAULT_SCALE
-    streams: StreamLimits = field(default_factory=StreamLimits)
-    browsers: BrowserSettings = field(default_factory=BrowserSettings)
-    documents: DocumentSettings = field(default_factory=DocumentSettings)
+    clients: ClientSettings = field(default_factory=ClientSettings)
 
 
 def read_config(
@@ -61,7 +64,7 @@ def read_config(
     *,
     development: bool = False,
     trusted_documents: Path | None = None,
-    environ: Mapping[str, str] | None = None,
+    environ: Environ = None,
 ) -> Config:
     """The configuration from the environment, or from a running `dev` in `state`.
 
@@ -70,46 +73,43 @@ def read_config(
     Raises:
         ConfigurationError: a value is wrong, or no server can be found.
     """
-    env = os.environ if environ is None else environ
+    affinity = read(settings.Affinity, environ)
     return Config(
-        storage=_storage(env, state, space),
-        authentication=_authentication(env, development),
-        limits=_limits(env),
-        metrics_port=_integer(env, "KITH_METRICS_PORT", 0, 0, 65535) or None,
-        affinity=Scale(_weights(env), _integer(env, "KITH_AFFINITY_HALF_LIFE_DAYS", 30, 1, 36_500)),
-        streams=_streams(env),
-        browsers=_browsers(env, development),
-        documents=_documents(env, trusted_documents),
+        storage=_storage(environ, state, space),
+        authentication=_authentication(environ, development),
+        limits=_limits(environ),
+        metrics_port=read(settings.Servers, environ).metrics_port or None,
+        affinity=Scale({**DEFAULT_WEIGHTS, **affinity.weights}, affinity.half_life_days),
+        clients=ClientSettings(
+            _streams(environ),
+            _browsers(environ, development),
+            _documents(environ, trusted_documents),
+        ),
     )
 
 
-def server_urls(environ: Mapping[str, str] | None = None) -> tuple[str | None, str | None]:
+def server_urls(environ: Environ = None) -> tuple[str | None, str | None]:
     """The PostgreSQL and Redis URLs in the environment, each None if not set."""
-    env = os.environ if environ is None else environ
-    return _text(env, "DATABASE_URL"), _text(env, "REDIS_URL")
+    servers = read(settings.Servers, environ)
+    return _revealed(servers.database_url), _revealed(servers.redis_url)
 
 
-def signing(environ: Mapping[str, str] | None = None) -> tuple[str, AuthenticationSettings]:
+def signing(environ: Environ = None) -> tuple[str, AuthenticationSettings]:
     """The secret that `token` signs with (the first one, or `dev`'s), and the token settings.
 
     Raises:
         ConfigurationError: no secret is configured, so tokens are signed elsewhere.
     """
-    settings = _authentication(os.environ if environ is None else environ, development=True)
-    if not settings.secrets:
+    authentication = _authentication(environ, development=True)
+    if not authentication.secrets:
         raise ConfigurationError(
             "KITH_JWT_SECRET is not set, so this command cannot sign a token. Sign tokens where "
             "the private key is."
         )
-    return settings.secrets[0], settings
+    return authentication.secrets[0], authentication
 
 
-def child_environment(changes: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment for a child process, with `changes`."""
-    return {**os.environ, **changes}
-
-
-def database_url(state: Path, environ: Mapping[str, str] | None = None) -> str:
+def database_url(state: Path, environ: Environ = None) -> str:
     """The URL of PostgreSQL, from the environment or a running `dev`.
 
     Raises:
@@ -128,203 +128,109 @@ def _found(state: Path, missing: str) -> Running:
     return running
 
 
-def _storage(env: Mapping[str, str], state: Path, space: str) -> StorageSettings:
-    given = dict(zip(("DATABASE_URL", "REDIS_URL"), server_urls(env), strict=True))
-    if any(given.values()) and not all(given.values()):
-        missing = next(name for name, url in given.items() if url is None)
-        raise ConfigurationError(
-            f"{missing} is not set, but the other server's address is: set both, or neither to use "
-            "those of a running `make dev`. The caches of one graph must not serve another."
-        )
+def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
+    servers, caches = read(settings.Servers, environ), read(settings.Caches, environ)
+    events, streams = read(settings.Events, environ), read(settings.Streams, environ)
+    database_url, redis_url = _server_pair(servers, state)
     try:
         checked_space(space)
     except ValueError as error:
         raise ConfigurationError(f"--space: {error}") from None
-    redis_url = server_urls(env)[1] or _found(state, "REDIS_URL").redis_url
     return StorageSettings(
-        database_url=database_url(state, env),
-        redis_url=_redis(redis_url, "REDIS_URL", REDIS_SCHEMES),
-        cache_url=_cache_url(env),
+        database_url=database_url,
+        redis_url=redis_url,
+        cache_url=_revealed(servers.cache_url),
         space=space,
-        pool_max=_integer(env, "KITH_POOL_MAX", 8, 1, 100),
-        statement_cache_size=_integer(env, "KITH_STATEMENT_CACHE_SIZE", 200, 0),
-        cache_ttl_s=_integer(env, "KITH_CACHE_TTL_S", 3600, 1),
-        hot_ttl_ms=_integer(env, "KITH_HOT_TTL_MS", 5_000, 0, 60_000),
-        hot_bytes_max=_integer(env, "KITH_HOT_MB", 64, 1, 65_536) * 1_000_000,
-        events_max=_integer(env, "KITH_EVENTS_MAX", 50_000, 100),
-        events_kept_s=_integer(env, "KITH_EVENTS_KEPT_S", 86_400, 60),
-        feed_max=_integer(env, "KITH_FEED_MAX", 1_000, 100, 100_000),
-        feed_kept_s=_integer(env, "KITH_FEED_KEPT_S", 86_400, 60),
-        subscriptions_max=_integer(env, "KITH_SUBSCRIPTIONS_MAX", 20_000, 1),
+        pool_max=servers.pool_max,
+        statement_cache_size=servers.statement_cache_size,
+        cache_ttl_s=caches.cache_ttl_s,
+        hot_ttl_ms=caches.hot_ttl_ms,
+        hot_bytes_max=caches.hot_mb * 1_000_000,
+        events_max=events.events_max,
+        events_kept_s=events.events_kept_s,
+        feed_max=events.feed_max,
+        feed_kept_s=events.feed_kept_s,
+        subscriptions_max=streams.subscriptions_max,
     )
 
 
-def _cache_url(env: Mapping[str, str]) -> str | None:
-    url = _text(env, "KITH_CACHE_URL")
-    return _redis(url, "KITH_CACHE_URL", CACHE_SCHEMES) if url else None
-
-
-def _redis(url: str, name: str, schemes: Collection[str]) -> str:
-    scheme = url.partition(":")[0]
-    if scheme not in schemes:
+def _server_pair(servers: settings.Servers, state: Path) -> tuple[str, str]:
+    """The URLs of PostgreSQL and Redis, both from the settings or both of a running `dev`."""
+    database_url, redis_url = _revealed(servers.database_url), _revealed(servers.redis_url)
+    if database_url and redis_url:
+        return database_url, redis_url
+    missing = "REDIS_URL" if database_url else "DATABASE_URL"
+    if database_url or redis_url:
         raise ConfigurationError(
-            f"{name} begins with {scheme!r}; it must be an address of {', '.join(schemes)}."
+            f"{missing} is not set, but the other server's address is: set both, or neither to use "
+            "those of a running `make dev`. The caches of one graph must not serve another."
         )
-    try:
-        address = urlsplit(url)
-        _ = address.port  # raises ValueError for an invalid port
-    except ValueError:  # its text may hold a part of a password
-        raise ConfigurationError(
-            f"{name} cannot be read; it must look like {scheme}://user:password@host:6379, where "
-            "special characters of a password are written as %XX."
-        ) from None
-    database = parse_qs(address.query).get("db", [address.path.strip("/")])[-1]
-    if scheme.endswith(CLUSTER) and database not in ("", "0"):
-        raise ConfigurationError(
-            f"{name} names the database {database!r}, but of a Redis Cluster only 0 is used: leave "
-            "it out."
-        )
-    return url
+    running = _found(state, missing)
+    return running.database_url, running.redis_url
 
 
-def _limits(env: Mapping[str, str]) -> Limits:
-    per_minute = _integer(env, "KITH_CHANGES_PER_MINUTE", 120, 1, 60_000_000)
+def _limits(environ: Environ) -> Limits:
+    chosen = read(settings.Relationships, environ)
     return replace(
         Limits(),
-        following_max=_integer(env, "KITH_FOLLOWING_LIMIT", 1000, 1),
-        blocks_max=_integer(env, "KITH_BLOCK_LIMIT", 10_000, 1),
-        pace=Pace(60_000_000 // per_minute, _integer(env, "KITH_CHANGES_BURST", 300, 1, 1_000_000)),
-        mutual_approval=_is_on(env, "KITH_MUTUAL_APPROVAL"),
-        whispers_hidden=_is_on(env, "KITH_WHISPERS_HIDDEN_FROM_TARGET"),
-        freshness_wait_ms=_integer(env, "KITH_FRESHNESS_WAIT_MS", 1000, 0, 9000),
-        undo_s=_integer(env, "KITH_UNDO_S", 900, 1, 86_400),
+        following_max=chosen.following_max,
+        blocks_max=chosen.blocks_max,
+        pace=Pace(60_000_000 // chosen.changes_per_minute, chosen.changes_burst),
+        mutual_approval=chosen.mutual_approval,
+        whispers_hidden=chosen.whispers_hidden,
+        freshness_wait_ms=read(settings.Caches, environ).freshness_wait_ms,
+        undo_s=chosen.undo_s,
     )
 
 
-def _streams(env: Mapping[str, str]) -> StreamLimits:
+def _streams(environ: Environ) -> StreamLimits:
+    chosen = read(settings.Streams, environ)
     return StreamLimits(
-        connections_max=_integer(env, "KITH_CONNECTIONS_MAX", 5_000, 1),
-        subscriptions_per_connection_max=_integer(
-            env, "KITH_SUBSCRIPTIONS_PER_CONNECTION_MAX", 100, 1
-        ),
-        send_deadline_ms=_integer(env, "KITH_SEND_DEADLINE_MS", 5_000, 100, 60_000),
+        connections_max=chosen.connections_max,
+        subscriptions_per_connection_max=chosen.subscriptions_per_connection_max,
+        send_deadline_ms=chosen.send_deadline_ms,
     )
 
 
-def _browsers(env: Mapping[str, str], development: bool) -> BrowserSettings:
-    origins = _listed(env, "KITH_CORS_ORIGINS", read_origins)
-    credentials = _is_on(env, "KITH_CORS_CREDENTIALS")
-    if credentials and ANY in origins:
-        raise ConfigurationError(
-            "KITH_CORS_ORIGINS is *, but KITH_CORS_CREDENTIALS is on: browsers refuse the two"
-            " together. List the origins, or leave the credentials off."
-        )
-    headers = _listed(env, "KITH_CORS_HEADERS", read_header_names)
-    if development:
-        headers |= {"x-viewer"}
-    return BrowserSettings(origins, credentials, headers, local=development)
+def _browsers(environ: Environ, development: bool) -> BrowserSettings:
+    chosen = read(settings.Browsers, environ)
+    headers = chosen.headers | {"x-viewer"} if development else chosen.headers
+    return BrowserSettings(chosen.origins, chosen.credentials, headers, local=development)
 
 
-def _listed(
-    env: Mapping[str, str], name: str, read: Callable[[str], frozenset[str]]
-) -> frozenset[str]:
-    try:
-        return read(env.get(name) or "")
-    except ValueError as error:
-        raise ConfigurationError(f"{name} {error}.") from None
-
-
-def _documents(env: Mapping[str, str], trusted: Path | None) -> DocumentSettings:
-    automatic = _is_on(env, "KITH_PERSISTED_QUERIES", default="on")
-    path = trusted or _path(env, "KITH_TRUSTED_DOCUMENTS")
+def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
+    chosen = read(settings.Documents, environ)
+    path = trusted or chosen.trusted_documents
     try:
         documents = None if path is None else read_trusted_documents(path)
     except ManifestError as error:
         raise ConfigurationError(f"The trusted documents cannot be used: {error}") from None
-    return DocumentSettings(automatic, documents)
+    return DocumentSettings(chosen.persisted_queries, documents)
 
 
-def _authentication(env: Mapping[str, str], development: bool) -> AuthenticationSettings:
-    secrets = tuple(filter(None, (_text(env, "KITH_JWT_SECRET") or "").splitlines()))
-    public_keys = tuple(map(Path, _list(env, "KITH_JWT_PUBLIC_KEY_FILE")))
-    jwks_file, jwks_url = _path(env, "KITH_JWKS_FILE"), _jwks_url(env)
-    if development and not (secrets or public_keys or jwks_file or jwks_url):
+def _authentication(environ: Environ, development: bool) -> AuthenticationSettings:
+    keys, claims = read(settings.TokenKeys, environ), read(settings.Claims, environ)
+    secrets = tuple(filter(None, (_revealed(keys.secret) or "").splitlines()))
+    public_keys = tuple(map(Path, keys.public_key_files))
+    if development and not (secrets or public_keys or keys.jwks_file or keys.jwks_url):
         secrets = (DEVELOPMENT_SECRET,)
     return AuthenticationSettings(
         secrets=secrets,
         public_key_files=public_keys,
-        jwks_file=jwks_file,
-        jwks_url=jwks_url,
-        audiences=_list(env, "KITH_JWT_AUDIENCE"),
-        issuers=_list(env, "KITH_JWT_ISSUER"),
-        leeway_s=_integer(env, "KITH_JWT_LEEWAY_S", 30, 0, 300),
-        claims=ClaimMapping(
-            user=env.get("KITH_JWT_USER_CLAIM") or "sub",
-            scope=env.get("KITH_JWT_SCOPE_CLAIM") or "scope",
-            service_scope=env.get("KITH_JWT_SERVICE_SCOPE") or "service",
-        ),
+        jwks_file=keys.jwks_file,
+        jwks_url=_jwks_url(keys),
+        audiences=claims.audiences,
+        issuers=claims.issuers,
+        leeway_s=claims.leeway_s,
+        claims=ClaimMapping(claims.user, claims.scope, claims.service_scope),
         allow_x_viewer=development,
         development=development,
     )
 
 
-def _jwks_url(env: Mapping[str, str]) -> JwksUrl | None:
-    url = env.get("KITH_JWKS_URL")
-    refresh_s = _integer(env, "KITH_JWKS_REFRESH_S", 300, 10, 86_400)
-    wait_ms = _integer(env, "KITH_JWKS_WAIT_MS", 2_000, 0, 9_000)
-    return JwksUrl(url, refresh_s, wait_ms) if url else None
+def _jwks_url(keys: settings.TokenKeys) -> JwksUrl | None:
+    return JwksUrl(keys.jwks_url, keys.jwks_refresh_s, keys.jwks_wait_ms) if keys.jwks_url else None
 
 
-def _weights(env: Mapping[str, str]) -> Mapping[InteractionKind, float]:
-    """The default weights, overridden by those given as `LIKED=3,MESSAGED=7.5`."""
-    given = filter(None, env.get("KITH_AFFINITY_WEIGHTS", "").split(","))
-    return {**DEFAULT_WEIGHTS, **dict(map(_weight, given))}
-
-
-def _weight(text: str) -> tuple[InteractionKind, float]:
-    name, _, number = text.strip().partition("=")
-    is_number = re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", number) and float(number)
-    if name in InteractionKind.__members__ and is_number:
-        return InteractionKind[name], float(number)
-    raise ConfigurationError(
-        f"KITH_AFFINITY_WEIGHTS holds {text!r}; it must be KIND=WEIGHT pairs with commas between, "
-        f"of the kinds {', '.join(InteractionKind.__members__)} and weights above 0, up to 999999."
-    )
-
-
-def _text(env: Mapping[str, str], name: str) -> str | None:
-    """The value of a variable, or the content of the file in NAME_FILE (a mounted secret)."""
-    file = _path(env, f"{name}_FILE")
-    if env.get(name) or file is None:
-        return env.get(name) or None
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ConfigurationError(
-            f"{name}_FILE is {file}, which cannot be read: {error.strerror}."
-        ) from None
-
-
-def _list(env: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """The values of a comma-separated variable."""
-    return tuple(filter(None, (value.strip() for value in env.get(name, "").split(","))))
-
-
-def _path(env: Mapping[str, str], name: str) -> Path | None:
-    return Path(env[name]) if env.get(name) else None
-
-
-def _is_on(env: Mapping[str, str], name: str, default: str = "off") -> bool:
-    text = env.get(name) or default
-    if text not in ("on", "off"):
-        raise ConfigurationError(f"{name} is {text!r}; it must be on or off.")
-    return text == "on"
-
-
-def _integer(
-    env: Mapping[str, str], name: str, default: int, least: int, most: int = 2**31 - 1
-) -> int:
-    text = env.get(name) or str(default)
-    if text.isascii() and text.isdecimal() and least <= int(text) <= most:
-        return int(text)
-    raise ConfigurationError(f"{name} is {text!r}; it must be a whole number, {least} to {most}.")
+def _revealed(secret: SecretStr | None) -> str | None:
+    return None if secret is None else secret.get_secret_value()

@@ -16,8 +16,12 @@ from starlette.types import Message, Send
 
 from gateway.http_rejection import HttpRejection
 
-_connections = Gauge("kith_stream_connections", "Clients that stay connected.", ["transport"])
-_slow = Counter("kith_slow_consumers_dropped", "Clients sent away because they did not read.")
+_connections = Gauge(
+    "kith_stream_connections", "Open web sockets and event streams.", ["transport"]
+)
+_slow = Counter(
+    "kith_slow_consumers_dropped", "Clients disconnected because they did not read in time."
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ import typer
 from devstack.child import Command
 from devstack.servers import Servers, running_servers, until_signalled
 from devstack.state import State, announce, find_running
-from gateway.config import ConfigurationError, child_environment, read_config, server_urls
+from gateway.config import read_config, server_urls
+from gateway.environment import ConfigurationError, child_environment
 from gateway.listening import TcpAddress, listening
 from gateway.program import ARGV, program
 from gateway.sample import load_sample

@@ -14,8 +14,8 @@ from gateway.graphql_execution import EngineExecutor, FormatError, response_of
 from gateway.graphql_request import Documents, GraphQLRequest, RequestRejected
 from gateway.headers import NO_HEADERS, Headers
 
-_subscriptions = Gauge("kith_subscriptions", "Subscriptions that are being served.")
-_events = Counter("kith_events_sent", "Answers to subscriptions.")
+_subscriptions = Gauge("kith_subscriptions", "Open subscriptions.")
+_events = Counter("kith_events_sent", "Messages sent for subscriptions.")
 
 FormattedResult = dict[str, Any]
 """A result or an error as JSON-compatible data: the payload that is sent."""

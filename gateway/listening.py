@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.config import ConfigurationError
+from gateway.environment import ConfigurationError
 
 UNIX_PATH_MAX_BYTES = 103
 """`sun_path` holds 104 bytes on macOS (108 on Linux), including a zero byte."""

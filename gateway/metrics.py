@@ -28,40 +28,47 @@ _shared = CollectorRegistry()
 """Metrics that are equal for all processes of a space: only the scraped one reads them."""
 
 _waiting = Gauge(
-    "kith_outbox_waiting", "Changes that the reverse side does not have yet.", registry=_shared
+    "kith_outbox_waiting", "Changes that are not yet applied to the reverse rows.", registry=_shared
 )
 _oldest = Gauge(
     "kith_outbox_oldest_seconds",
-    "Age of the oldest of them: the lag of this moment.",
+    "Age of the oldest change that is not yet applied to the reverse rows.",
     registry=_shared,
 )
 _queued = Gauge(
     "kith_jobs_queued",
-    "Jobs in the workers' queue: dirty lanes, and the next tick of their clock.",
+    "Jobs in the workers' queue: dirty lanes, and the next sweep.",
     registry=_shared,
 )
 _absent = Gauge(
     "kith_absent_accounts",
-    "Accounts that are switched off, or deleted and not yet erased.",
+    "Accounts that are deactivated, or deleted and not yet erased.",
     registry=_shared,
 )
 _events_oldest = Gauge(
     "kith_events_oldest_seconds",
-    "Age of the oldest event that the change feed keeps.",
+    "Age of the oldest event in the change feed.",
     ["lane"],
     registry=_shared,
 )
-_planned = Gauge("kith_engine_planned", "Operations that the engine ran by a plan.")
+_planned = Gauge("kith_engine_planned", "Operations that the engine ran.")
 _delegated = Gauge("kith_engine_delegated", "Operations left to graphql-core.", ["reason"])
-_bailed_out = Gauge("kith_engine_bailed_out", "Plans given up for graphql-core.", ["reason"])
-_statements = Gauge("kith_postgres_statements", "Statements outside of transactions, ever sent.")
-_round_trips = Gauge("kith_redis_round_trips", "Times that something was sent to Redis.")
-_hot_hits = Gauge("kith_hot_hits", "Users answered from this process's memory.", ["of"])
-_hot_misses = Gauge("kith_hot_misses", "Users whom the caches were asked for instead.", ["of"])
-_hot_entries = Gauge("kith_hot_entries", "Users in memory.", ["of"])
-_hot_bytes = Gauge("kith_hot_bytes", "About how much memory they take.", ["of"])
-_hot_invalidations = Gauge("kith_hot_invalidations", "Changes that Redis has told memory of.")
-_hot_lost = Gauge("kith_hot_connections_lost", "Times that memory was emptied: Redis was gone.")
+_bailed_out = Gauge(
+    "kith_engine_bailed_out",
+    "Operations that the engine began and left to graphql-core.",
+    ["reason"],
+)
+_statements = Gauge("kith_postgres_statements", "Statements sent outside of transactions.")
+_round_trips = Gauge("kith_redis_round_trips", "Round trips to Redis.")
+_hot_hits = Gauge("kith_hot_hits", "Reads answered by the local cache, by kind of value.", ["of"])
+_hot_misses = Gauge("kith_hot_misses", "Reads that the local cache could not answer.", ["of"])
+_hot_entries = Gauge("kith_hot_entries", "Users in the local cache.", ["of"])
+_hot_bytes = Gauge("kith_hot_bytes", "Approximate size of the local cache.", ["of"])
+_hot_invalidations = Gauge("kith_hot_invalidations", "Invalidations received from Redis.")
+_hot_lost = Gauge(
+    "kith_hot_connections_lost",
+    "Times that the local cache was emptied because Redis was unavailable.",
+)
 
 
 class Metrics:

@@ -163,7 +163,7 @@ class Prefork:
         if problem := self._settings.problem():
             log.error("SIGHUP changes nothing: %s", problem)
         elif not self._is_stopping:
-            log.info("SIGHUP: renewing %d gateway processes one by one", len(self._children))
+            log.info("SIGHUP: replacing %d gateway processes one by one", len(self._children))
             self._to_renew = [pid for pid, c in self._children.items() if not c.is_stopping]
 
     def _do_what_is_due(self, now: float) -> None:

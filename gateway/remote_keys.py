@@ -20,7 +20,7 @@ from graph.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
-_fetches = Counter("kith_jwks_fetches", "Fetches of KITH_JWKS_URL, by how they ended.", ["outcome"])
+_fetches = Counter("kith_jwks_fetches", "Fetches of KITH_JWKS_URL, by outcome.", ["outcome"])
 _fetched_at = Gauge("kith_jwks_fetched_timestamp_seconds", "When the last fetch succeeded.")
 _held = Gauge("kith_jwks_keys", "Keys of KITH_JWKS_URL in use.")
 
@@ -154,7 +154,7 @@ class RemoteKeys:
         except FetchFailed as failure:
             self._failed(str(failure))
         except Exception:
-            log.exception("a fetch of KITH_JWKS_URL ended with a bug")
+            log.exception("unexpected error in a fetch of KITH_JWKS_URL")
             self._failed("the fetch failed")
         else:
             self._failure, self._failures = None, 0
@@ -166,7 +166,7 @@ class RemoteKeys:
         self._failures += 1
         _fetches.labels("failed").inc()
         kept = f"the last {len(self.keys)} stay in use" if self.keys else "there are none yet"
-        log.warning("KITH_JWKS_URL gave no keys: %s; %s", reason, kept)
+        log.warning("KITH_JWKS_URL returned no keys: %s; %s", reason, kept)
 
     async def _fetch(self, client: httpx.AsyncClient) -> bool:
         """Fetch the keys. Return whether they have changed. Raises FetchFailed."""
@@ -192,7 +192,7 @@ class RemoteKeys:
     def _take(self, content: bytes, found: KeySet) -> None:
         for problem in found.problems[:10]:
             log.warning("KITH_JWKS_URL: %s", problem)
-        log.info("KITH_JWKS_URL gave %s keys", len(found.keys))
+        log.info("KITH_JWKS_URL returned %s keys", len(found.keys))
         self.keys, self._content = found.keys, content
         _held.set(len(found.keys))
         self._on_change()

@@ -17,7 +17,8 @@ from typing import Any
 import uvicorn
 
 from gateway.app import Gateway
-from gateway.config import Config, ConfigurationError
+from gateway.config import Config
+from gateway.environment import ConfigurationError
 from gateway.listening import Address, listening
 from gateway.peers import Peers
 from gateway.prefork import Prefork, PreforkSettings
@@ -117,7 +118,7 @@ def _prefork(
             return str(error)
         return None
 
-    hang_up_s = config.streams.send_deadline_ms / 1000
+    hang_up_s = config.clients.streams.send_deadline_ms / 1000
     settings = PreforkSettings(
         count=workers,
         problem=problem,

@@ -32,6 +32,8 @@ class Outcome(Enum):
     ALREADY_DISMISSED = "ALREADY_DISMISSED"
     RECORDED = "RECORDED"
     RESTORED = "RESTORED"
+    INVALID_INPUT = "INVALID_INPUT"
+    """An argument is invalid, so no rule was asked."""
     CANNOT_FOLLOW_SELF = "CANNOT_FOLLOW_SELF"
     CANNOT_DO_TO_SELF = "CANNOT_DO_TO_SELF"
     NOT_ALLOWED = "NOT_ALLOWED"
@@ -84,6 +86,7 @@ CHANGES = frozenset(
 
 REJECTIONS = frozenset(
     {
+        Outcome.INVALID_INPUT,
         Outcome.CANNOT_FOLLOW_SELF,
         Outcome.CANNOT_DO_TO_SELF,
         Outcome.NOT_ALLOWED,

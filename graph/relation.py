@@ -145,6 +145,11 @@ def blocks(kinds: int) -> bool:
     return kinds & 15 == Kind.BLOCK
 
 
+def has_block(kinds: int) -> bool:
+    """Whether there is a block between the two, in either direction."""
+    return kinds & 15 == Kind.BLOCK or kinds >> 4 & 15 == Kind.BLOCK
+
+
 def mutes(kinds: int) -> bool:
     """Whether the first has muted the second, with or without following them."""
     return kinds >> 8 & Flags.MUTED != 0

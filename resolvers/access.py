@@ -3,60 +3,44 @@
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind
 from graph.visibility import Access, access
 from resolvers import visibility
-from resolvers.facts import Facts
+from resolvers.profiles import Facts
 from resolvers.scope import Scope
 
+AnyList: TypeAlias = ListKind | OwnListKind
+
 Totals: TypeAlias = list[int | None]
+"""The length of each list. None where the viewer may not open the list."""
 
 
-async def totals(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
-    """How many entries the viewer can page through. None where the viewer may not open the list."""
-    facts = await facts_of(scope, owners)
-    if is_plain(scope, owners, facts):
-        return plain_totals(scope, kind, facts)
-    counts = _shown(scope, facts.counts)
-    accesses = await accesses_of(scope, kind, owners, facts)
-    opened = [owner for owner, seen in zip(owners, accesses, strict=True) if seen is Access.VISIBLE]
-    blocked_counts = await _blocked_counts(scope, kind, opened) if facts.blocks else {}
-    known = dict(zip(owners, counts, strict=True))
-    found = {
-        owner: max(
-            0,
-            total(own_kind(scope, kind, owner, known[owner]) or kind, known[owner])
-            - blocked_counts.get(owner, 0),
-        )
-        for owner in opened
-    }
-    return [found.get(owner) for owner in owners]
-
-
-def ask(scope: Scope, owners: Sequence[UserId]) -> "Future[None] | None":
-    """Start loading the profiles that decide on access to lists. None: they are loaded.
-
-    All fields of a column that ask at the same time get the same future.
+def deciding_users(scope: Scope, owners: Sequence[UserId]) -> list[UserId]:
+    """The users whose profiles decide on access to the owners' lists: the owners and the viewer,
+    whose counts show whether there are blocks.
     """
-    return scope.profiles.ask_alike([*owners, *askers(scope)])
+    return [*owners] if scope.viewer is None else [*owners, scope.viewer]
 
 
-def totals_once_loaded(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId]
-) -> Totals | Awaitable[Totals]:
-    """The same as `totals`, after `ask`: without awaiting where nothing is hidden."""
-    if not scope.sees_everything:
-        plain = scope.profiles.plain_totals(kind, owners, scope.viewer)
-        if plain is not None:
-            return cast("Totals", plain)
-    facts = scope.profiles.facts(owners, scope.viewer)
-    if is_plain(scope, owners, facts):
-        return plain_totals(scope, kind, facts)
-    return totals(scope, kind, owners)
+def request_facts(scope: Scope, owners: Sequence[UserId]) -> "Future[None] | None":
+    """Start loading what decides on access to the owners' lists. None: it is loaded.
+
+    All fields of a column that request it at the same time get the same future.
+    """
+    return scope.profiles.request_shared(deciding_users(scope, owners))
+
+
+async def load_facts(scope: Scope, owners: Sequence[UserId]) -> Facts:
+    """Load what decides on access to the owners' lists."""
+    users = deciding_users(scope, owners)
+    loaded = scope.profiles.request(users)
+    if loaded is not None:
+        await loaded
+    return scope.profiles.facts(users, len(owners))
 
 
 def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
@@ -70,66 +54,81 @@ def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
     return scope.viewer is None or scope.viewer not in owners
 
 
-def plain_totals(scope: Scope, kind: ListKind, facts: Facts) -> Totals:
-    """The totals of the owners' lists in the plain case."""
-    counts = _shown(scope, facts.counts) if facts.have_absent else facts.counts
-    return list(map(_TOTALS[kind], counts))
-
-
-async def facts_of(scope: Scope, owners: Sequence[UserId]) -> Facts:
-    """The profiles that decide whether the viewer may open the owners' lists."""
-    profiles = scope.profiles
-    answer = profiles.ask([*owners, *askers(scope)])
-    if answer is not None:
-        await answer
-    return profiles.facts(owners, scope.viewer)
-
-
 async def accesses_of(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId], facts: Facts
-) -> list[Access]:
+    scope: Scope, kind: AnyList, owners: Sequence[UserId], facts: Facts
+) -> Sequence[Access]:
     """The viewer's access to that list of each owner. `facts` are those of the owners."""
-    if scope.sees_everything or (not facts.blocks and facts.are_open):
+    is_open = facts.are_open and not facts.blocks
+    if is_open or scope.sees_everything or isinstance(kind, OwnListKind):
         return [Access.VISIBLE] * len(owners)
-    viewer_roles = await visibility.viewer_roles_to(scope, owners)
+    roles = await visibility.viewer_roles_to(scope, owners)
     return [
-        access(kind, account.privacy, viewer)
-        for account, viewer in zip(facts.accounts, viewer_roles, strict=True)
+        access(kind, account.privacy, role)
+        for account, role in zip(facts.accounts, roles, strict=True)
     ]
 
 
-def askers(scope: Scope) -> Sequence[UserId]:
-    """The users whose counts show whether something is hidden: the viewer, if signed in."""
-    return () if scope.viewer is None else (scope.viewer,)
-
-
-def own_kind(scope: Scope, kind: ListKind, owner: UserId, counts: Counts) -> OwnListKind | None:
-    """The list with whispers that replaces the public list, if the viewer may see whispers (as the
-    owner or a service) and there are any.
-    """
-    if owner != scope.viewer and not scope.sees_everything:
-        return None
-    if kind is ListKind.FOLLOWING and counts.whispers:
-        return OwnListKind.FOLLOWING
-    if kind is ListKind.FOLLOWERS and counts.whispered and knows_whispers(scope, owner):
-        return OwnListKind.FOLLOWERS
-    return None
-
-
-def knows_whispers(scope: Scope, owner: UserId) -> bool:
-    """Whether the viewer may see who follows the owner by a whisper."""
+def shows_whispers(scope: Scope, kind: ListKind, owner: UserId) -> bool:
+    """Whether the viewer may see the whispers in that list of the owner."""
     if scope.sees_everything:
         return True
-    return owner == scope.viewer and not scope.limits.whispers_hidden
+    is_hidden = kind is ListKind.FOLLOWERS and scope.limits.whispers_hidden
+    return owner == scope.viewer and not is_hidden
 
 
-async def own_totals(scope: Scope, kind: OwnListKind, owners: Sequence[UserId]) -> list[int]:
-    """The totals of a list that only its owner may open."""
-    profiles = await scope.profiles.load_many(owners)
-    counts = [profile.counts for profile in profiles]
-    if not scope.sees_everything:
-        counts = [count.shown for count in counts]
+def stored_kind(scope: Scope, kind: AnyList, owner: UserId, counts: Counts) -> AnyList:
+    """The list that the viewer sees as `kind`: the one with whispers, if the viewer may see them
+    and there are any.
+    """
+    if kind is ListKind.FOLLOWING and counts.whispers and shows_whispers(scope, kind, owner):
+        return OwnListKind.FOLLOWING
+    if kind is ListKind.FOLLOWERS and counts.whispered and shows_whispers(scope, kind, owner):
+        return OwnListKind.FOLLOWERS
+    return kind
+
+
+async def load_totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> Totals:
+    """How many entries of each list the viewer can page through."""
+    await load_facts(scope, owners)
+    found = totals(scope, kind, owners)
+    return found if isinstance(found, list) else await found
+
+
+def totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> Totals | Awaitable[Totals]:
+    """The same after the facts are loaded: without awaiting where nothing is hidden."""
+    users = deciding_users(scope, owners)
+    if isinstance(kind, OwnListKind):
+        return plain_totals(scope, kind, scope.profiles.facts(users, len(owners)))
+    if plain := scope.profiles.plain_totals(kind, users, len(owners)):
+        return plain
+    facts = scope.profiles.facts(users, len(owners))
+    if is_plain(scope, owners, facts):
+        return plain_totals(scope, kind, facts)
+    return _visible_totals(scope, kind, owners, facts)
+
+
+def plain_totals(scope: Scope, kind: AnyList, facts: Facts) -> Totals:
+    """The totals of the owners' lists where nothing is hidden from the viewer but absent users."""
+    counts = facts.counts
+    if any(map(_ABSENT_OF, counts)):
+        counts = _shown(scope, counts)
     return list(map(_TOTALS[kind], counts))
+
+
+async def _visible_totals(
+    scope: Scope, kind: ListKind, owners: Sequence[UserId], facts: Facts
+) -> Totals:
+    accesses = await accesses_of(scope, kind, owners, facts)
+    visible = [
+        owner for owner, seen in zip(owners, accesses, strict=True) if seen is Access.VISIBLE
+    ]
+    blocked = await _blocked_counts(scope, kind, visible) if facts.blocks else {}
+    totals: Totals = []
+    for owner, seen, counts in zip(owners, accesses, _shown(scope, facts.counts), strict=True):
+        length = _TOTALS[stored_kind(scope, kind, owner, counts)](counts)
+        hidden = blocked.get(owner, 0)
+        totals.append(max(0, length - hidden) if seen is Access.VISIBLE else None)
+    return totals
 
 
 def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
@@ -137,30 +136,27 @@ def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
     return counts if scope.sees_everything else [count.shown for count in counts]
 
 
-def total(kind: ListKind | OwnListKind, counts: Counts) -> int:
-    """How many entries a list has."""
-    return _TOTALS[kind](counts)
+async def _blocked_counts(
+    scope: Scope, kind: ListKind, owners: Sequence[UserId]
+) -> Mapping[UserId, int]:
+    # Own lists hold no users with a block in either direction: a block ends the follows.
+    others = [owner for owner in owners if owner != scope.viewer]
+    if not others:
+        return {}
+    return await scope.stores.reads.overlaps.blocked_counts(kind, others, scope.must_have_viewer())
 
 
-_TOTALS: Mapping[ListKind | OwnListKind, Callable[[Counts], int]] = {
+_ABSENT_OF = attrgetter("absent")
+
+_TOTALS: Mapping[AnyList, Callable[[Counts], int]] = {
     ListKind.FOLLOWING: attrgetter("following"),
     ListKind.FOLLOWERS: attrgetter("followers"),
     ListKind.FRIENDS: attrgetter("friends"),
     OwnListKind.FOLLOWING: lambda counts: counts.following + counts.whispers,
     OwnListKind.FOLLOWERS: lambda counts: counts.followers + counts.whispered,
-    OwnListKind.CLOSE_FOLLOWS: lambda counts: counts.close_follows,
-    OwnListKind.MUTED: lambda counts: counts.mutes,
-    OwnListKind.BLOCKED: lambda counts: counts.blocks,
-    OwnListKind.OUTGOING_REQUESTS: lambda counts: counts.outgoing_requests,
-    OwnListKind.INCOMING_REQUESTS: lambda counts: counts.incoming_requests,
+    OwnListKind.CLOSE_FOLLOWS: attrgetter("close_follows"),
+    OwnListKind.MUTED: attrgetter("mutes"),
+    OwnListKind.BLOCKED: attrgetter("blocks"),
+    OwnListKind.OUTGOING_REQUESTS: attrgetter("outgoing_requests"),
+    OwnListKind.INCOMING_REQUESTS: attrgetter("incoming_requests"),
 }
-
-
-async def _blocked_counts(
-    scope: Scope, kind: ListKind, opened: Sequence[UserId]
-) -> Mapping[UserId, int]:
-    # Own lists hold no users with a block in either direction: a block ends the follows.
-    others = [owner for owner in opened if owner != scope.viewer]
-    if not others:
-        return {}
-    return await scope.stores.reads.overlaps.blocked_counts(kind, others, scope.must_have_viewer())

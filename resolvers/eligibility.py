@@ -21,10 +21,10 @@ async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibili
     viewer = scope.viewer
     if viewer is None:
         return [Eligibility.SIGN_IN] * len(users)
-    viewer_relations, (own, counts), accounts = await asyncio.gather(
-        scope.viewer_relations.load_many(users),
-        scope.profiles.load(viewer),
-        scope.accounts.load_many(users),
+    viewer_relations, ((own, counts),), accounts = await asyncio.gather(
+        scope.viewer_relations.get_many(users),
+        scope.profiles.get_many([viewer]),
+        scope.accounts.get_many(users),
     )
     following = counts.following + counts.whispers + counts.outgoing_requests
 

@@ -19,7 +19,7 @@ from graph.event import Event, EventType, event_type_for
 from graph.page import ListKind
 from graph.relation import Relation, mutes
 from resolvers import relations
-from resolvers.access import askers, totals
+from resolvers.access import deciding_users, load_totals
 from resolvers.scope import Scope
 from storage.ports import Check, FeedBatch
 
@@ -129,7 +129,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     scope.since = scope.since or 0
     shown: Sequence[int | None] | None = None
     # The viewer's access depends on their relation to the user, and on their own blocks.
-    with scope.stores.changes.subscriptions.of(user, *askers(scope)) as subscription:
+    with scope.stores.changes.subscriptions.of(*deciding_users(scope, [user])) as subscription:
         while True:
             await subscription.news()
             now = await _when_available(partial(_counts_seen, scope, user))
@@ -141,7 +141,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
 
 async def _counts_seen(scope: Scope, user: UserId) -> Sequence[int | None]:
     scope.forget()
-    kinds = map(partial(totals, scope), ListKind, repeat([user]))
+    kinds = map(partial(load_totals, scope), ListKind, repeat([user]))
     return [count for (count,) in await asyncio.gather(*kinds)]
 
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from graph.edge import FOLLOWS, Millis, UserId
-from graph.page import EMPTY_PAGE, ListKind, Position, Window, cut, since
-from graph.relation import Relation
+from graph.edge import Millis, UserId
+from graph.page import ListKind, Position, Window, cut, since
+from graph.relation import has_block
 from graph.visibility import Access
-from resolvers.access import accesses_of, facts_of, knows_whispers, totals
-from resolvers.pages import Omission, Opened, is_blocked, pages_of, present_only, without
+from resolvers.access import accesses_of, load_facts, load_totals, shows_whispers
+from resolvers.pages import VisiblePages, pages_of, present_only
 from resolvers.scope import Scope
 from storage.ports import Side, Whispers
 
@@ -43,9 +43,9 @@ class Overlap(NamedTuple):
     entries: Sequence[Position]
 
 
-def opened(overlaps: Sequence[Overlap], window: Window) -> Opened:
+def pages_of_overlaps(overlaps: Sequence[Overlap], window: Window) -> VisiblePages:
     """The same window of each overlap."""
-    return Opened(
+    return VisiblePages(
         [access for access, _ in overlaps],
         [cut(entries, window) for _, entries in overlaps],
         [len(entries) for _, entries in overlaps],
@@ -55,11 +55,12 @@ def opened(overlaps: Sequence[Overlap], window: Window) -> Opened:
 async def known_followers(scope: Scope, owners: Sequence[UserId]) -> list[Overlap]:
     """The followers of each owner whom the viewer follows, publicly or by a whisper.
 
-    Raises:
-        Unauthenticated: the request has no viewer.
+    Without a viewer there are none.
     """
-    viewer = scope.must_have_viewer()
-    return await _overlaps(scope, ListKind.FOLLOWERS, owners, viewer)
+    if scope.viewer is None:
+        accesses = await _accesses(scope, ListKind.FOLLOWERS, owners)
+        return [Overlap(access, ()) for access in accesses]
+    return await _overlaps(scope, ListKind.FOLLOWERS, owners, scope.viewer)
 
 
 async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId) -> list[Overlap]:
@@ -70,30 +71,19 @@ async def common_following(scope: Scope, owners: Sequence[UserId], other: UserId
     overlaps = await _overlaps(scope, ListKind.FOLLOWING, owners, other)
     if scope.viewer is None or other == scope.viewer:
         return overlaps
-    return await asyncio.gather(*(_unbarred(scope, overlap) for overlap in overlaps))
+    return await asyncio.gather(*(_unblocked(scope, overlap) for overlap in overlaps))
 
 
 async def filtered_followers(
     scope: Scope, owners: Sequence[UserId], window: Window, chosen: Filter
-) -> Opened:
+) -> VisiblePages:
     """A window of each owner's followers that match the filter."""
     narrow = chosen.cut(window)
-    if chosen.viewer_follows is None:
-        found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow)
-        return found._replace(totals=[None] * len(owners))  # these count the unfiltered lists
     if chosen.viewer_follows:
-        return opened(await known_followers(scope, owners), narrow)
-    viewer = scope.must_have_viewer()
-    accesses, (_, counts) = await asyncio.gather(
-        _accesses(scope, ListKind.FOLLOWERS, owners), scope.profiles.load(viewer)
-    )
-    most = counts.following + counts.whispers + counts.blocks + counts.blocked
-    visible = [o for o, access in zip(owners, accesses, strict=True) if access is Access.VISIBLE]
-    absent = await scope.absent()
-    omission = Omission(_is_followed_or_barred, most + len(absent), absent)
-    pages = await without(scope, ListKind.FOLLOWERS, visible, narrow, omission)
-    shown = [pages.get(owner, EMPTY_PAGE) for owner in owners]
-    return Opened(accesses, shown, [None] * len(owners))
+        return pages_of_overlaps(await known_followers(scope, owners), narrow)
+    unfollowed = chosen.viewer_follows is False and scope.viewer is not None
+    found = await pages_of(scope, ListKind.FOLLOWERS, owners, narrow, unfollowed=unfollowed)
+    return found._replace(totals=[None] * len(owners))  # these count the unfiltered lists
 
 
 async def filtered_totals(
@@ -102,7 +92,7 @@ async def filtered_totals(
     """How many entries the viewer can page through. With a date, at most `COUNTED_MAX`."""
     if chosen.viewer_follows is False and chosen.since is None:
         wholes, overlaps = await asyncio.gather(
-            totals(scope, ListKind.FOLLOWERS, owners), known_followers(scope, owners)
+            load_totals(scope, ListKind.FOLLOWERS, owners), known_followers(scope, owners)
         )
         return [
             None if whole is None else whole - len(overlap.entries)
@@ -126,10 +116,10 @@ async def _overlaps(
         group = [
             owner
             for owner, access in zip(owners, accesses, strict=True)
-            if access is Access.VISIBLE and _shows_whispers(scope, kind, owner) is listed
+            if access is Access.VISIBLE and shows_whispers(scope, kind, owner) is listed
         ]
         if group:
-            whispers = Whispers(listed, _shows_whispers(scope, ListKind.FOLLOWING, other))
+            whispers = Whispers(listed, shows_whispers(scope, ListKind.FOLLOWING, other))
             entries |= await scope.stores.reads.overlaps.followed(kind, group, other, whispers)
     return [
         Overlap(access, present_only(entries.get(owner, ()), absent))
@@ -137,23 +127,15 @@ async def _overlaps(
     ]
 
 
-def _shows_whispers(scope: Scope, kind: ListKind, owner: UserId) -> bool:
-    if kind is ListKind.FOLLOWERS:
-        return knows_whispers(scope, owner)
-    return owner == scope.viewer or scope.sees_everything
+async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Sequence[Access]:
+    return await accesses_of(scope, kind, owners, await load_facts(scope, owners))
 
 
-async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> list[Access]:
-    return await accesses_of(scope, kind, owners, await facts_of(scope, owners))
-
-
-async def _unbarred(scope: Scope, overlap: Overlap) -> Overlap:
-    if not (await facts_of(scope, ())).blocks:
+async def _unblocked(scope: Scope, overlap: Overlap) -> Overlap:
+    """The overlap without users with a block between them and the viewer."""
+    if not (await load_facts(scope, ())).blocks:
         return overlap
-    relations = await scope.viewer_relations.load_many([user for _, user in overlap.entries])
+    relations = await scope.viewer_relations.get_many([user for _, user in overlap.entries])
     pairs = zip(overlap.entries, relations, strict=True)
-    return Overlap(overlap.access, [entry for entry, relation in pairs if not is_blocked(relation)])
-
-
-def _is_followed_or_barred(relation: Relation) -> bool:
-    return relation.kinds & 15 in FOLLOWS or is_blocked(relation)
+    kept = [entry for entry, relation in pairs if not has_block(relation.kinds)]
+    return Overlap(overlap.access, kept)

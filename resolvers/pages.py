@@ -1,22 +1,29 @@
 """Pages of many users' lists, as the viewer may see them.
 
-Users with a block between them and the viewer are left out of all lists. Pages are read longer than
-shown, by the number of blocks, so that one read is nearly always enough and only the last page of a
-list is short. Absent users are left out too. They are so few that only pages that hold one are read
-again.
+A page is read in four steps: fetch, load the facts, apply the rules, cut. Nearly always nothing is
+hidden from the viewer, and the third step is skipped.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
+from itertools import repeat
 from operator import itemgetter
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple
 
 from graph.counts import Counts
-from graph.edge import Kind, UserId
-from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
-from graph.relation import Relation
+from graph.edge import UserId
+from graph.page import EMPTY_PAGE, OwnListKind, Page, Position, Window, cut
+from graph.relation import follows, has_block
 from graph.visibility import Access
-from resolvers.access import accesses_of, askers, is_plain, own_kind, plain_totals
+from resolvers.access import (
+    AnyList,
+    accesses_of,
+    deciding_users,
+    is_plain,
+    plain_totals,
+    stored_kind,
+)
+from resolvers.profiles import Facts, no_facts
 from resolvers.scope import NOBODY, Scope
 from storage.ports import PagesOf
 
@@ -26,19 +33,14 @@ CHUNK = 500
 CHUNKS_MAX = 50
 """After this many reads a page may be short: 25,000 entries in a row were left out."""
 
-Leaves = Callable[[Relation], bool]
-"""Whether an entry is left out, by the viewer's relation to its user."""
-
-
-AnyList: TypeAlias = ListKind | OwnListKind
-
-T = TypeVar("T")
+_SHOW_ABSENT = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
+"""Lists that show absent users too, so that their owner can remove them."""
 
 _USER = itemgetter(1)
 """The user of an entry."""
 
 
-class Opened(NamedTuple):
+class VisiblePages(NamedTuple):
     """Pages of lists as the viewer sees them, in columns. Empty where the viewer has no access."""
 
     accesses: Sequence[Access]
@@ -47,122 +49,171 @@ class Opened(NamedTuple):
     """The length of each list for the viewer, if known already."""
 
 
-class Omission(NamedTuple):
-    """Which entries are left out of pages, and the maximum number of them."""
+class Rule(NamedTuple):
+    """What the viewer sees of one list."""
 
-    leaves: Leaves | None
-    """None: leave out nobody because of the viewer's relation."""
+    stored: AnyList
+    """The list that is read."""
+    absent: Set[UserId]
+    """Users who are left out."""
+    leaves_out: Callable[[int], bool] | None
+    """Whether an entry is left out, by the kinds of the viewer's relation to its user. None: no
+    relation leaves one out."""
     most: int
-    absent: Set[UserId] = NOBODY
+    """The maximum number of entries that are left out."""
+
+    def hides(self, page: Page) -> bool:
+        """Whether it may leave out an entry of this page."""
+        return self.leaves_out is not None or not _have_none([page], self.absent)
 
 
 async def pages_of(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId], window: Window
-) -> Opened:
-    """The same window of every owner's list, as the viewer may see it."""
-    absent = await scope.absent()
-    read = _one_more(window) if absent else window
-    # Reads the pages as their owners see them and, at the same time, the profiles that decide who
-    # may see them.
-    profiles, users = scope.profiles, [*owners, *askers(scope)]
-    if profiles.may_bring(users):
-        pages = await profiles.bring(users, scope.profiled_pages(kind, owners, read, users))
+    scope: Scope,
+    kind: AnyList,
+    owners: Sequence[UserId],
+    window: Window,
+    *,
+    unfollowed: bool = False,
+) -> VisiblePages:
+    """The same window of every owner's list, as the viewer may see it.
+
+    With `unfollowed`, only the users whom the viewer does not follow.
+    """
+    is_own, users = isinstance(kind, OwnListKind), deciding_users(scope, owners)
+    # 1. Fetch. If anybody is absent, one more entry shows whether others follow after the page.
+    absent = NOBODY if kind in _SHOW_ABSENT else await scope.absent()
+    wanted = window._replace(size=window.size + 1) if absent else window
+    pages = await _fetch(scope, kind, owners, wanted, users)
+    # 2. Load the facts that decide what the viewer may see. The fetch has read them, too.
+    count = len(owners)
+    facts = no_facts(count) if is_own else scope.profiles.facts(users, count)
+    plain = not is_own and is_plain(scope, owners, facts)
+    # 3. Apply the rules, unless they hide nothing.
+    if plain and not unfollowed and (not absent or _have_none(pages.values(), absent)):
+        accesses: Sequence[Access] = [Access.VISIBLE] * count
     else:
-        asked = scope.stores.reads.reader.read(
-            scope.viewer, PagesOf(kind, owners, read), consistency=scope.consistency
-        )
-        pages = await _beside(profiles.ask(users), asked)
-    facts = profiles.facts(owners, scope.viewer)
-    if not is_plain(scope, owners, facts):
-        return await _by_rules(scope, kind, owners, window, pages, absent)
+        accesses = await accesses_of(scope, kind, owners, facts)
+        rules = _rules(scope, kind, owners, accesses, facts, absent, unfollowed=unfollowed)
+        pages = await _apply(scope, rules, kind, pages, window)
+    # 4. Cut the extra entry off.
+    shown = list(map(pages.get, owners, repeat(EMPTY_PAGE)))
     if absent:
-        pages = await _present(scope, kind, pages, window, absent)
-    return _visible(owners, pages, plain_totals(scope, kind, facts))
+        shown = [_cut(page, window) for page in shown]
+    totals = plain_totals(scope, kind, facts) if plain else [None] * count
+    return VisiblePages(accesses, shown, totals)
 
 
-async def _beside(profiles: Awaitable[None] | None, pages: Awaitable[T]) -> T:
+def _fetch(
+    scope: Scope,
+    kind: AnyList,
+    owners: Sequence[UserId],
+    window: Window,
+    users: Sequence[UserId],
+) -> Awaitable[Mapping[UserId, Page]]:
+    """Read pages as everybody sees them and, for public lists, the profiles of `users`."""
+    if isinstance(kind, OwnListKind):
+        return _stored(scope, kind, owners, window)
+    profiles = scope.profiles
+    if profiles.may_load_with(users):
+        return profiles.load_with(users, scope.profiled_pages(kind, owners, window, users))
+    return _and_then(_stored(scope, kind, owners, window), profiles.request(users))
+
+
+async def _and_then(
+    pages: Awaitable[Mapping[UserId, Page]], loaded: Awaitable[None] | None
+) -> Mapping[UserId, Page]:
     found = await pages
-    if profiles is not None:
-        await profiles
+    if loaded is not None:
+        await loaded
     return found
 
 
-async def _by_rules(
+def _have_none(pages: Iterable[Page], absent: Set[UserId]) -> bool:
+    """Whether the pages show no absent user."""
+    return all(absent.isdisjoint(map(_USER, page.entries)) for page in pages)
+
+
+def _rules(
     scope: Scope,
-    kind: ListKind,
+    kind: AnyList,
     owners: Sequence[UserId],
-    window: Window,
-    pages: Mapping[UserId, Page],
+    accesses: Sequence[Access],
+    facts: Facts,
     absent: Set[UserId],
-) -> Opened:
-    """The same if some owners hide something, or the viewer sees more or less than others.
+    *,
+    unfollowed: bool,
+) -> dict[UserId, Rule]:
+    """The rule of each list that the viewer may open."""
+    most = facts.blocks + len(absent)
+    if unfollowed:
+        most += facts.viewer_counts.following + facts.viewer_counts.whispers
 
-    `pages` are one entry longer than the window if anybody is absent.
-    """
-    read = _one_more(window) if absent else window
-    facts = scope.profiles.facts(owners, scope.viewer)
-    accesses = await accesses_of(scope, kind, owners, facts)
-    seen = {
-        owner: pages[owner]
-        for owner, access in zip(owners, accesses, strict=True)
-        if access is Access.VISIBLE
-    }
-    seen |= await _own(scope, kind, read, _own_only(scope, owners, facts.counts))
-    if facts.blocks:
-        others = [owner for owner in seen if owner != scope.viewer]
-        omission = Omission(is_blocked, facts.blocks + len(absent), absent)
-        seen |= await without(scope, kind, others, window, omission)
-    if absent:
-        seen = await _present(scope, kind, seen, window, absent)
-    shown = [seen.get(owner, EMPTY_PAGE) for owner in owners]
-    return Opened(accesses, shown, [None] * len(owners))
+    def rule(owner: UserId, counts: Counts) -> Rule:
+        # The viewer's own list holds nobody with a block.
+        by_block = has_block if facts.blocks and owner != scope.viewer else None
+        leaves_out = _is_followed_or_blocked if unfollowed else by_block
+        return Rule(stored_kind(scope, kind, owner, counts), absent, leaves_out, most)
 
-
-_NOTED = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
-
-
-async def own_pages_of(
-    scope: Scope, kind: OwnListKind, owners: Sequence[UserId], window: Window
-) -> Opened:
-    """The same of a list that only the viewer may open. `_NOTED` lists show absent users too."""
-    absent = NOBODY if kind in _NOTED else await scope.absent()
-    read = _one_more(window) if absent else window
-    pages = await _read(scope, kind, owners, read)
-    if absent:
-        pages = await _present(scope, kind, pages, window, absent)
-    return _visible(owners, pages, [None] * len(owners))
-
-
-def _visible(
-    owners: Sequence[UserId], pages: Mapping[UserId, Page], totals: Sequence[int | None]
-) -> Opened:
-    shown = list(map(pages.__getitem__, owners))
-    return Opened([Access.VISIBLE] * len(owners), shown, totals)
-
-
-def _own_only(
-    scope: Scope, owners: Sequence[UserId], counts: Sequence[Counts]
-) -> dict[UserId, Counts]:
-    """The counts of the owners of whom the viewer may see more than others."""
     return {
-        owner: count
-        for owner, count in zip(owners, counts, strict=True)
-        if owner == scope.viewer or scope.sees_everything
+        owner: rule(owner, counts)
+        for owner, seen, counts in zip(owners, accesses, facts.counts, strict=True)
+        if seen is Access.VISIBLE
     }
 
 
-async def without(
-    scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window, omission: Omission
+async def _apply(
+    scope: Scope,
+    rules: Mapping[UserId, Rule],
+    kind: AnyList,
+    pages: Mapping[UserId, Page],
+    window: Window,
 ) -> dict[UserId, Page]:
-    """The same window of every owner's list, refilled after entries are left out."""
-    if not owners:
-        return {}
-    wide = window._replace(size=window.size + 1 + min(omission.most, CHUNK))
-    pages = await _read(scope, kind, owners, wide)
+    """The pages of the lists that have rules: from the stored lists, with entries left out.
+
+    Pages are read anew and longer than shown, by the number of entries that may be left out, so
+    that one read is nearly always enough and only the last page of a list is short.
+    """
+    hiding = {
+        owner: rule
+        for owner, rule in rules.items()
+        if rule.stored is not kind or rule.hides(pages[owner])
+    }
+    most = max((rule.most for rule in hiding.values()), default=0)
+    wide = window._replace(size=window.size + 1 + min(most, CHUNK))
+    again: dict[AnyList, list[UserId]] = {}
+    for owner, rule in hiding.items():
+        if rule.stored is not kind or pages[owner].more:
+            again.setdefault(rule.stored, []).append(owner)
+    found = await asyncio.gather(*(_stored(scope, *of, wide) for of in again.items()))
+    read = {owner: page for pages in (pages, *found) for owner, page in pages.items()}
     kept = await asyncio.gather(
-        *(_kept(scope, kind, owner, window, wide, pages[owner], omission) for owner in owners)
+        *(_kept(scope, owner, rule, read[owner], wide, window) for owner, rule in hiding.items())
     )
-    return dict(zip(owners, kept, strict=True))
+    return {owner: pages[owner] for owner in rules} | dict(zip(hiding, kept, strict=True))
+
+
+async def _kept(
+    scope: Scope, owner: UserId, rule: Rule, page: Page, wide: Window, window: Window
+) -> Page:
+    """The window of one list without the entries that the rule leaves out."""
+    kept: list[Position] = []
+    for _ in range(CHUNKS_MAX):
+        kept += await _visible(scope, rule, page.entries)
+        if len(kept) > window.size or not page.more:
+            break
+        wide = _beyond(wide, page)
+        page = (await _stored(scope, rule.stored, [owner], wide))[owner]
+    found = cut(kept, window)
+    return Page(found.entries, found.more or page.more)
+
+
+async def _visible(scope: Scope, rule: Rule, entries: Sequence[Position]) -> Sequence[Position]:
+    present = present_only(entries, rule.absent)
+    if rule.leaves_out is None:
+        return present
+    relations = await scope.viewer_relations.get_many([user for _, user in present])
+    pairs = zip(present, relations, strict=True)
+    return [entry for entry, relation in pairs if not rule.leaves_out(relation.kinds)]
 
 
 def present_only(entries: Sequence[Position], absent: Set[UserId]) -> Sequence[Position]:
@@ -172,83 +223,8 @@ def present_only(entries: Sequence[Position], absent: Set[UserId]) -> Sequence[P
     return [entry for entry in entries if entry[1] not in absent]
 
 
-async def _present(
-    scope: Scope,
-    kind: AnyList,
-    pages: Mapping[UserId, Page],
-    window: Window,
-    absent: Set[UserId],
-) -> dict[UserId, Page]:
-    """Cut the extra entry off pages, and refill pages that hold absent users."""
-    shown = {owner: _without_one_more(page, window) for owner, page in pages.items()}
-    held = [
-        owner for owner, page in pages.items() if not absent.isdisjoint(map(_USER, page.entries))
-    ]
-    if held:
-        shown |= await without(scope, kind, held, window, Omission(None, len(absent), absent))
-    return shown
-
-
-def _one_more(window: Window) -> Window:
-    """One more entry shows whether a page is the last, even if only absent users follow."""
-    return window._replace(size=window.size + 1)
-
-
-def _without_one_more(page: Page, window: Window) -> Page:
-    if len(page.entries) <= window.size:
-        return page
-    shown = page.entries[1:] if window.backward else page.entries[: window.size]
-    return Page(shown, more=True)
-
-
-def is_blocked(relation: Relation) -> bool:
-    """Whether there is a block between the two users, in either direction."""
-    return relation.kinds & 15 == Kind.BLOCK or relation.kinds >> 4 & 15 == Kind.BLOCK
-
-
-async def _own(
-    scope: Scope, kind: ListKind, window: Window, counts: Mapping[UserId, Counts]
-) -> dict[UserId, Page]:
-    """The pages of lists that hold whispers."""
-    whispered = {
-        owner: own
-        for owner, count in counts.items()
-        if (own := own_kind(scope, kind, owner, count))
-    }
-    if not whispered:
-        return {}
-    own, *_ = whispered.values()
-    return dict(await scope.stores.reads.own_lists.pages(own, list(whispered), window))
-
-
-async def _kept(
-    scope: Scope,
-    kind: AnyList,
-    owner: UserId,
-    window: Window,
-    wide: Window,
-    page: Page,
-    omission: Omission,
-) -> Page:
-    kept: list[Position] = []
-    for _ in range(CHUNKS_MAX):
-        kept += await _shown(scope, page, omission)
-        if len(kept) > window.size or not page.more:
-            break
-        wide = _beyond(wide, page)
-        page = (await _read(scope, kind, [owner], wide))[owner]
-    found = cut(kept, window)
-    return Page(found.entries, found.more or page.more)
-
-
-async def _shown(scope: Scope, page: Page, omission: Omission) -> list[Position]:
-    present, leaves = present_only(page.entries, omission.absent), omission.leaves
-    if leaves is None:
-        return list(present)
-    relations = await scope.viewer_relations.load_many([user for _, user in present])
-    return [
-        entry for entry, relation in zip(present, relations, strict=True) if not leaves(relation)
-    ]
+def _is_followed_or_blocked(kinds: int) -> bool:
+    return follows(kinds) or has_block(kinds)
 
 
 def _beyond(window: Window, page: Page) -> Window:
@@ -258,19 +234,20 @@ def _beyond(window: Window, page: Page) -> Window:
     return window._replace(after=page.entries[-1])
 
 
-async def _read(
+def _stored(
     scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window
-) -> dict[UserId, Page]:
-    """Pages as the owners and services see them. For others, users with a block are not removed."""
+) -> Awaitable[Mapping[UserId, Page]]:
+    """Pages of a stored list, with nothing left out."""
     if isinstance(kind, OwnListKind):
-        return dict(await scope.stores.reads.own_lists.pages(kind, owners, window))
-    whose = owners if scope.sees_everything else [o for o in owners if o == scope.viewer]
-    pages, profiles = await asyncio.gather(
-        scope.stores.reads.reader.read(
-            scope.viewer, PagesOf(kind, owners, window), consistency=scope.consistency
-        ),
-        scope.profiles.load_many(whose),
+        return scope.stores.reads.own_lists.pages(kind, owners, window)
+    return scope.stores.reads.reader.read(
+        scope.viewer, PagesOf(kind, owners, window), consistency=scope.consistency
     )
-    counts = {owner: profile.counts for owner, profile in zip(whose, profiles, strict=True)}
-    own = await _own(scope, kind, window, counts)
-    return {**pages, **own}
+
+
+def _cut(page: Page, window: Window) -> Page:
+    """The page without its extra entry, if it has one."""
+    if len(page.entries) <= window.size:
+        return page
+    entries = page.entries[1:] if window.backward else page.entries[: window.size]
+    return Page(entries, more=True)

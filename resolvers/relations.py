@@ -38,7 +38,7 @@ async def of_viewer(scope: Scope, users: Sequence[UserId]) -> RelationColumn:
     """The viewer's relation to each user, as far as visible. An anonymous viewer has none."""
     if scope.viewer is None:
         return column_of([STRANGERS] * len(users))
-    viewer_relations = column_of(await scope.viewer_relations.load_many(users))
+    viewer_relations = column_of(await scope.viewer_relations.get_many(users))
     return visibility.own(scope, await scope.absent(), users, viewer_relations)
 
 

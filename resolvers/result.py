@@ -4,16 +4,20 @@ from dataclasses import dataclass, field
 
 from graph.counts import Limit
 from graph.edge import Millis
+from graph.errors import BadInput
 from graph.outcome import CHANGES, Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An outcome. If it is a rejection, the limit that was reached, or when to try again."""
+    """An outcome. If it is a rejection, the limit that was reached, when to try again, or what is
+    invalid.
+    """
 
     outcome: Outcome
     limit: Limit | None = field(default=None, kw_only=True)
     retry_at: Millis | None = field(default=None, kw_only=True)
+    invalid: BadInput | None = field(default=None, kw_only=True)
 
     @property
     def is_changed(self) -> bool:

@@ -15,9 +15,9 @@ from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from graph.relation import SELF, Relation
 from graph.suggestion import Suggestion
-from resolvers.facts import ProfileLoader
-from resolvers.loader import Loader
+from resolvers.loader import ColumnLoader
 from resolvers.once import Once
+from resolvers.profiles import ProfileLoader
 from storage.ports import (
     AccountsOf,
     Check,
@@ -104,8 +104,8 @@ class Scope:
 
     # Defaults on the class, because most requests need none of these.
     _profiles: ProfileLoader | None = None
-    _accounts: Loader[UserId, Account] | None = None
-    _viewer_relations: Loader[UserId, Relation] | None = None
+    _accounts: ColumnLoader[UserId, Account] | None = None
+    _viewer_relations: ColumnLoader[UserId, Relation] | None = None
     _candidates: Once[Candidates] | None = None
     _suggestion_total: Once[int] | None = None
     since: int | None = None
@@ -153,7 +153,7 @@ class Scope:
     def profiled_pages(
         self, kind: ListKind, owners: Sequence[UserId], window: Window, users: Sequence[UserId]
     ) -> Awaitable[ProfiledPages]:
-        """Read pages as their owners see them together with profiles, for `profiles.bring`."""
+        """Read pages as their owners see them together with profiles, for `profiles.load_with`."""
         read = self.stores.reads.reader.read(
             self.viewer,
             PagesOf(kind, owners, window),
@@ -163,19 +163,19 @@ class Scope:
         return _as_profiles_hold(self.limits, read) if self.limits.mutual_approval else read
 
     @property
-    def accounts(self) -> Loader[UserId, Account]:
+    def accounts(self) -> ColumnLoader[UserId, Account]:
         """The settings of users, for fields that do not need the totals."""
         if self._accounts is None:
-            self._accounts = Loader(
+            self._accounts = ColumnLoader(
                 partial(_read_accounts, self.stores.reads.reader, self.limits, self.consistency)
             )
         return self._accounts
 
     @property
-    def viewer_relations(self) -> Loader[UserId, Relation]:
+    def viewer_relations(self) -> ColumnLoader[UserId, Relation]:
         """The viewer's full relations to others: for rules only, never to be shown unfiltered."""
         if self._viewer_relations is None:
-            self._viewer_relations = Loader(
+            self._viewer_relations = ColumnLoader(
                 partial(
                     _read_viewer_relations,
                     self.stores.reads.reader,

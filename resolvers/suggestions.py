@@ -140,7 +140,7 @@ async def _allowed(
     while len(found) < most and (some := list(islice(candidates, at_once))):
         users = [candidate.user for candidate in some]
         viewer_relations, accounts = await asyncio.gather(
-            scope.viewer_relations.load_many(users), scope.accounts.load_many(users)
+            scope.viewer_relations.get_many(users), scope.accounts.get_many(users)
         )
         found += [
             candidate

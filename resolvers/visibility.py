@@ -76,7 +76,7 @@ async def list_access_of(
     if not users:
         return {}
     accounts, viewer_roles = await asyncio.gather(
-        scope.accounts.load_many(users), viewer_roles_to(scope, users)
+        scope.accounts.get_many(users), viewer_roles_to(scope, users)
     )
     return {
         user: list_access(account.privacy, viewer)
@@ -90,7 +90,7 @@ async def viewer_roles_to(scope: Scope, users: Sequence[UserId]) -> list[ViewerR
         return [ViewerRole.SERVICE] * len(users)
     if scope.viewer is None:
         return [ViewerRole.STRANGER] * len(users)
-    viewer_relations = await scope.viewer_relations.load_many(users)
+    viewer_relations = await scope.viewer_relations.get_many(users)
     return [
         ViewerRole.OWNER if relation is SELF else viewer_role_of(relation.kinds)
         for relation in viewer_relations

@@ -18,7 +18,7 @@ from resolvers.scope import Limits
 
 T = TypeVar("T")
 GivenT = TypeVar("GivenT")
-SequenceT = TypeVar("SequenceT", bound=Sequence[str])
+SequenceT = TypeVar("SequenceT", bound=Sequence[object])
 
 WINDOWS_HELD = 256
 """All page sizes, from either end, in the default order; 100 bytes each."""
@@ -61,23 +61,16 @@ def user_ids(argument: str, texts: Sequence[str], most: int) -> list[UserId]:
     Raises:
         BadInput: a text is not a user id, or there are more than `most`.
     """
-    if len(texts) > most:
-        raise too_many(argument, len(texts), most)
-    if len(texts) > 1 and (numbers := _plain_ids(texts)):
+    if len(at_most(argument, texts, most)) > 1 and (numbers := _plain_ids(texts)):
         return numbers
     return [user_id(argument, text) for text in texts]
 
 
-def at_most(argument: str, texts: SequenceT, most: int) -> SequenceT:
-    """Return `texts`. Raises BadInput if there are more than `most`."""
-    if len(texts) > most:
-        raise too_many(argument, len(texts), most)
-    return texts
-
-
-def too_many(argument: str, count: int, most: int) -> BadInput:
-    """Return the error for a list of `count` entries where at most `most` are allowed."""
-    return BadInput(argument, f"must have at most {most} entries, got {count}.")
+def at_most(argument: str, entries: SequenceT, most: int) -> SequenceT:
+    """Return `entries`. Raises BadInput if there are more than `most`."""
+    if len(entries) > most:
+        raise BadInput(argument, f"must have at most {most} entries, got {len(entries)}.")
+    return entries
 
 
 def each_user_id(argument: str, texts: Sequence[str], most: int) -> list[ItemOrError[UserId]]:
@@ -100,9 +93,7 @@ def each_user_pair(argument: str, pairs: Sequence[PairOfIds], most: int) -> list
     Raises:
         BadInput: there are more than `most`.
     """
-    if len(pairs) > most:
-        raise too_many(argument, len(pairs), most)
-    return [_outcome(_pair, argument, pair) for pair in pairs]
+    return [_outcome(_pair, argument, pair) for pair in at_most(argument, pairs, most)]
 
 
 def _pair(argument: str, pair: PairOfIds) -> Pair:
@@ -171,6 +162,15 @@ def _size(argument: str, size: int | None, default: int, most: int) -> int:
     if not 0 <= size <= most:
         raise BadInput(argument, f"must be between 0 and {most}, got {size}.")
     return size
+
+
+def text(argument: str, given: str, most: int) -> str:
+    """Return `given`. Raises BadInput if it is too long or cannot be stored."""
+    if len(given) > most:
+        raise BadInput(argument, f"must have at most {most} characters, got {len(given)}.")
+    if "\0" in given or (not given.isascii() and any("\ud800" <= c <= "\udfff" for c in given)):
+        raise BadInput(argument, "must not contain null characters or surrogates.")
+    return given
 
 
 def zoned(argument: str, date: datetime) -> datetime:

@@ -12,7 +12,7 @@ from engine import ColumnarRows, MaybeAwaitable, Parents, batched, column_of, ro
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Ranking
-from resolvers.access import own_totals, totals
+from resolvers.access import load_totals
 from resolvers.freshness import freshness_of
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
@@ -250,10 +250,8 @@ async def _read(scope: Scope, counted: _Counted, owners: list[UserId]) -> dict[U
     if isinstance(kind, Ranking):
         kind = ListKind.FRIENDS  # the same list in another order; suggestions do not come here
     found: Sequence[int | None]
-    if isinstance(kind, OwnListKind):
-        found = await own_totals(scope, kind, owners)
-    elif chosen is None:
-        found = await totals(scope, kind, owners)
+    if chosen is None:
+        found = await load_totals(scope, kind, owners)
     else:
         found = await filtered_totals(scope, owners, chosen)
     return {owner: length or 0 for owner, length in zip(owners, found, strict=True)}

@@ -60,9 +60,7 @@ def users_of(representations: Sequence[Representation], most: int) -> list[ItemO
     Raises:
         BadInput: there are more than `most`.
     """
-    if len(representations) > most:
-        raise arguments.too_many("representations", len(representations), most)
-    return list(map(_user_of, representations))
+    return list(map(_user_of, arguments.at_most("representations", representations, most)))
 
 
 def _user_of(representation: object) -> ItemOrError[UserId]:

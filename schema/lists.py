@@ -18,7 +18,7 @@ from graph.visibility import Access
 from resolvers import closest_friends as closest
 from resolvers import overlap
 from resolvers.overlap import Filter
-from resolvers.pages import Opened, own_pages_of, pages_of
+from resolvers.pages import VisiblePages, pages_of
 from resolvers.scope import Limits
 from schema.arguments import Paging, window
 from schema.context import Info, scope_of
@@ -26,7 +26,7 @@ from schema.order import FriendOrder, ListOrder, is_oldest_first
 from schema.rows import ConnectionRow, UserRow, ViewerRow
 
 Rows: TypeAlias = Sequence[ItemOrError[ConnectionRow]]
-Read: TypeAlias = Callable[[Sequence[UserId], Window], Awaitable[Opened]]
+Read: TypeAlias = Callable[[Sequence[UserId], Window], Awaitable[VisiblePages]]
 """Reads one window of several owners' lists."""
 
 
@@ -67,7 +67,7 @@ def own_pages(
     """Return a page of a list that only the viewer can open."""
     scope = scope_of(info)
     lists = _lists(kind, [user for (user,) in viewers], order)
-    return _rows(scope.limits, lists, paging, partial(own_pages_of, scope, kind))
+    return _rows(scope.limits, lists, paging, partial(pages_of, scope, kind))
 
 
 def known_followers(
@@ -76,8 +76,8 @@ def known_followers(
     """Return a page of each user's followers whom the viewer follows."""
     scope = scope_of(info)
 
-    async def read(owners: Sequence[UserId], window: Window) -> Opened:
-        return overlap.opened(await overlap.known_followers(scope, owners), window)
+    async def read(owners: Sequence[UserId], window: Window) -> VisiblePages:
+        return overlap.pages_of_overlaps(await overlap.known_followers(scope, owners), window)
 
     return _rows(scope.limits, _lists(ListKind.FOLLOWERS, users, order), paging, read)
 
@@ -92,8 +92,10 @@ def common_following(
     """Return a page of the users whom both each user and `other` follow."""
     scope = scope_of(info)
 
-    async def read(owners: Sequence[UserId], window: Window) -> Opened:
-        return overlap.opened(await overlap.common_following(scope, owners, other), window)
+    async def read(owners: Sequence[UserId], window: Window) -> VisiblePages:
+        return overlap.pages_of_overlaps(
+            await overlap.common_following(scope, owners, other), window
+        )
 
     return _rows(scope.limits, _lists(ListKind.FOLLOWING, users, order), paging, read)
 
@@ -108,8 +110,10 @@ async def closest_friends(
     if viewer not in users:
         return [not_own] * len(users)
 
-    async def read(_: Sequence[UserId], window: Window) -> Opened:
-        return Opened([Access.VISIBLE], [await closest.closest_friends(scope, window)], [None])
+    async def read(_: Sequence[UserId], window: Window) -> VisiblePages:
+        return VisiblePages(
+            [Access.VISIBLE], [await closest.closest_friends(scope, window)], [None]
+        )
 
     list_of = ListOf(Ranking.FRIENDS, viewer, is_oldest_first(order))
     (row,) = await _rows(scope.limits, [list_of], paging, read)
@@ -166,7 +170,7 @@ _OWNER = attrgetter("owner")
 
 
 def _opened_rows(
-    lists: Sequence[ListOf], paging: Paging, opened: Opened, chosen: Filter | None
+    lists: Sequence[ListOf], paging: Paging, opened: VisiblePages, chosen: Filter | None
 ) -> list[ConnectionRow]:
     """Return the connections of lists that are all read in one order."""
     accesses, pages, totals = opened

@@ -68,8 +68,7 @@ class FollowerFilter:
     viewer_follows: bool | None = strawberry.field(
         default=None,
         description="True: only followers whom the viewer follows. False: only followers whom the "
-        "viewer does not follow. If nobody is signed in, the error is `UNAUTHENTICATED` and the "
-        "`User` is null.",
+        "viewer does not follow. If nobody is signed in, the viewer follows no one.",
     )
     since: datetime | None = strawberry.field(
         default=None, description="Only followers who have followed since this date."

@@ -14,7 +14,7 @@ from schema.query import Query
 from schema.relation_mask import RELATION_MASK, RelationMask
 from schema.subscription import Subscription
 from schema.user import User
-from schema.user_error import USER_ERRORS
+from schema.user_errors import USER_ERRORS
 
 DESCRIPTION = """A social graph: who follows, requests, blocks and mutes whom, and who can see it.
 
@@ -42,7 +42,7 @@ def built(extensions: Iterable[type[SchemaExtension]] = ()) -> strawberry.Schema
         query=Query,
         mutation=Mutation,
         subscription=Subscription,
-        types=[User, *USER_ERRORS],
+        types=[User, *(rejection.type for rejection in USER_ERRORS)],
         config=StrawberryConfig(
             scalar_map={
                 RelationMask: RELATION_MASK,

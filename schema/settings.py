@@ -71,4 +71,4 @@ class RelationshipSettings(Node):
 
 async def settings_rows(scope: Scope, users: Sequence[UserId]) -> list[SettingsRow]:
     """One row for each user, in order."""
-    return list(map(SettingsRow, users, await scope.accounts.load_many(users)))
+    return list(map(SettingsRow, users, await scope.accounts.get_many(users)))

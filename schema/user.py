@@ -135,5 +135,5 @@ def _totals(
 ) -> MaybeAwaitable[list[int | None]]:
     scope, owners = scope_of(info), list(users)
     return deferred(
-        access.ask(scope, owners), partial(access.totals_once_loaded, scope, kind, owners)
+        access.request_facts(scope, owners), partial(access.totals, scope, kind, owners)
     )

@@ -23,9 +23,9 @@ RETRY_AFTER_MS = 1000
 """Suggested retry delay: the sweep looks at every lane within this time."""
 
 waited = Counter(
-    "kith_readers_waited", "Requests that waited for the changes of their consistency tokens."
+    "kith_readers_waited", "Requests that waited for the changes of their consistency token."
 )
-stale = Counter("kith_readers_stale", "Those of them that waited too long and got the error STALE.")
+stale = Counter("kith_readers_stale", "Requests that failed with STALE after the wait.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ PARKED_BATCHES_MAX = 10
 
 lag = Histogram(
     "kith_apply_lag_seconds",
-    "From the acknowledgement of a change until the caches of both its ends know it.",
+    "Time from the commit of a change until the caches of both users have it.",
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60),
 )
 

@@ -80,7 +80,7 @@ class Erasure:
             return await self._end(user)
         if await self._erase(pairs):
             return Turn.MORE
-        log.warning("what leads to %d begins nowhere: run verify --repair", user)
+        log.warning("reverse rows of %d have no forward row: run verify --repair", user)
         return Turn.WAIT
 
     async def _end(self, user: UserId) -> Turn:
@@ -91,7 +91,7 @@ class Erasure:
         if not await self._erasures.finish(user, self._in_flight_s):
             return Turn.WAIT
         await self._caches.forget_user(user)
-        log.info("nothing is left of the account %d", user)
+        log.info("erased the account %d", user)
         return Turn.DONE
 
     async def _erase(self, pairs: Sequence[Pair]) -> int:

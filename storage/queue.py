@@ -11,13 +11,13 @@ import orjson
 from arq.connections import ArqRedis
 from arq.constants import expires_extra_ms, job_key_prefix
 from arq.jobs import serialize_job
+from redis.asyncio import BlockingConnectionPool
 from redis.exceptions import RedisError
 
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.redis.connection import PART, Redis
-from storage.redis.pooled import client
 from storage.redis.scripts import CALL, ENQUEUE
 from storage.redis.wire import Command
 from storage.settings import StorageSettings
@@ -63,9 +63,21 @@ def erasure_id(space: str, user: UserId) -> str:
 
 
 def arq_redis(settings: StorageSettings) -> ArqRedis:
-    """arq's client of the space's queue."""
+    """arq's client of the space's queue, with a bounded number of connections."""
+    url, timeout_s = settings.redis_url, settings.redis_timeout_s
+    # Redis-py does not check the host name of a certificate unless it is told to.
+    tls = {"ssl_check_hostname": True} if url.startswith("rediss:") else {}
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=settings.redis_connections_max,
+        timeout=timeout_s,
+        socket_timeout=timeout_s,
+        socket_connect_timeout=timeout_s,
+        client_name="kith",
+        **tls,
+    )
     return ArqRedis(
-        client(settings).connection_pool,
+        pool,
         job_serializer=serialize,
         job_deserializer=deserialize,
         default_queue_name=queue_name(settings.space),
@@ -123,7 +135,7 @@ class ArqLanes:
                 await self._redis.pipe([enqueue(self._space, lanes)])
             except Unavailable:
                 if not self._failed:  # log once for each outage
-                    log.warning("lanes are not woken; the sweep will find them")
+                    log.warning("cannot enqueue lanes; the sweep will find them")
                 self._failed = True
             else:
                 self._failed = False
@@ -143,7 +155,7 @@ class ArqErasures:
         try:
             await self._redis.pipe([_enqueue(self._space, ERASE, jobs)])
         except Unavailable:
-            log.warning("erasures were not queued; the sweep will find them")
+            log.warning("cannot enqueue erasures; the sweep will find them")
 
 
 def enqueue(space: str, lanes: Iterable[Lane]) -> Command:

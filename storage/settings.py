@@ -1,6 +1,6 @@
 """The settings of the stores."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 CLUSTER = "+cluster"
 """Suffix of the URL scheme for a Redis Cluster."""
@@ -13,14 +13,14 @@ CACHE_SCHEMES = (*REDIS_SCHEMES, f"redis{CLUSTER}", f"rediss{CLUSTER}")
 class StorageSettings:
     """Server addresses, and the bounds of pools, caches and queues."""
 
-    database_url: str
-    redis_url: str
+    database_url: str = field(repr=False)  # like the others, it may hold a password
+    redis_url: str = field(repr=False)
     """Server of arq's queue, the event log and the change notifier; also of the caches without
     `cache_url`."""
     space: str = "public"
     """A tenant: a PostgreSQL schema, a key prefix and a queue."""
 
-    cache_url: str | None = None
+    cache_url: str | None = field(default=None, repr=False)
     """A separate server for the caches or, with `redis+cluster://`, any server of a Redis
     Cluster."""
 

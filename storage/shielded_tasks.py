@@ -36,7 +36,7 @@ class ShieldedTasks:
             return
         _, late = await asyncio.wait(self._running, timeout=CLOSE_S)
         if late:
-            log.warning("%d changes still run after %.1f s and are cancelled", len(late), CLOSE_S)
+            log.warning("%d changes did not complete within %.1f s", len(late), CLOSE_S)
         for task in late:
             task.cancel()
         await asyncio.gather(*late, return_exceptions=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from storage.announced_accounts import AnnouncedAccounts
 from storage.announced_edges import AnnouncedEdges
@@ -43,13 +43,14 @@ from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
+from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
 from storage.redis.profiled_lists import CachedProfiledLists
 from storage.redis.profiles import CachedProfiles
 from storage.redis.publish import RedisCaches
 from storage.redis.range_cache import RangeCache
 from storage.redis.relations import CachedRelations
-from storage.redis.servers import servers_at, wire_to
+from storage.redis.servers import servers_at
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
@@ -127,7 +128,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
 
 
 def _servers(settings: StorageSettings, wire: Wire | None) -> Servers:
-    wire = wire or wire_to(settings.redis_url, settings)
+    wire = wire or MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
     broker: RedisServers = GuardedRedis(wire, settings.redis_retry_after_s)
     redis = servers_at(settings.cache_url, settings) if settings.cache_url else broker
     return Servers(Postgres(settings), redis, broker)
@@ -145,8 +146,7 @@ def _broker(settings: StorageSettings, servers: Servers) -> Broker:
 
 
 def _notifier(settings: StorageSettings, absences: Absences) -> ChangeNotifier:
-    patient = replace(settings, redis_timeout_s=BLOCK_MS / 1000 + settings.redis_timeout_s)
-    wire = wire_to(settings.redis_url, patient)
+    wire = MultiplexedWire(settings.redis_url, BLOCK_MS / 1000 + settings.redis_timeout_s)
     return ChangeNotifier(wire, Keys(settings.space), settings.redis_retry_after_s, absences.expire)
 
 

@@ -102,4 +102,4 @@ class Subscriptions:
         self._listening.cancel()
         await asyncio.wait([self._listening], timeout=CANCEL_S)
         if not self._listening.done():
-            log.warning("what listens for events has not ended within %.1f s", CANCEL_S)
+            log.warning("the event listener did not stop within %.1f s", CANCEL_S)

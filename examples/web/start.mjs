@@ -13,11 +13,12 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const READY_MS = 180_000;
 const STOP_MS = 20_000;
 
-const env = process.env;
-const python = env["KITH_PYTHON"] ?? `${ROOT}.venv/bin/python`;
-const state = env["KITH_STATE"] ?? `${ROOT}.kith-example`;
+// Kith itself takes these three as options, and rejects the variables.
+const { KITH_PYTHON, KITH_STATE, KITH_PORT, ...env } = process.env;
+const python = KITH_PYTHON ?? `${ROOT}.venv/bin/python`;
+const state = KITH_STATE ?? `${ROOT}.kith-example`;
 const ports = {
-  kith: Number(env["KITH_PORT"] ?? 8000),
+  kith: Number(KITH_PORT ?? 8000),
   profiles: Number(env["PROFILES_PORT"] ?? 4001),
   router: Number(env["ROUTER_PORT"] ?? 4000),
   web: Number(env["WEB_PORT"] ?? 5173),

@@ -17,7 +17,7 @@ from storage.hot.viewers import Viewers
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.servers import is_plain
+from storage.redis.servers import is_cluster
 from storage.settings import StorageSettings
 
 PATIENCE = 20
@@ -103,9 +103,9 @@ class Memory:
 
 
 def opened_memory(settings: StorageSettings) -> Memory | None:
-    """A local cache, or None if it is disabled or there is no single connection for invalidations:
-    redis-py keeps a pool, and a cluster's servers report only their own keys."""
-    if settings.hot_ttl_ms and is_plain(settings.caches_at):
+    """A local cache, or None if it is disabled or the caches are in a cluster: its servers report
+    only their own keys, so no single connection receives all invalidations."""
+    if settings.hot_ttl_ms and not is_cluster(settings.caches_at):
         return Memory(settings)
     return None
 

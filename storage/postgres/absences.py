@@ -71,7 +71,9 @@ class PostgresAbsences:
                         if self._read_at is None:
                             raise
                         # No account state can change while PostgreSQL is down.
-                        log.warning("PostgreSQL does not say who is absent; what was known holds")
+                        log.warning(
+                            "cannot read absent accounts from PostgreSQL; using those last read"
+                        )
         return self._known
 
     async def since(self, at_us: int) -> Set[UserId]:
@@ -115,7 +117,7 @@ class PostgresAbsences:
             _, *rows = await self._postgres.fetch(_SQL.all_absent, max(known), ROWS)
             known.update(row["user_id"] for row in rows)
         if len(known) >= ABSENT_MAX:
-            log.warning("%d accounts are absent: any more are not left out", ABSENT_MAX)
+            log.warning("%d accounts are absent; further ones are not hidden", ABSENT_MAX)
         self._known, self._as_of_us = known, clock["now"]
 
     async def _read_changes(self) -> None:

@@ -240,7 +240,7 @@ class ClusterRedis:
     def _warn_of(self, at: str, reason: object) -> None:
         """Log once for each outage."""
         if at not in self._silent:
-            log.warning("who is in the cluster is not said by %s: %s", at, reason)
+            log.warning("cannot read the cluster's slots from %s: %s", at, reason)
         self._silent.add(at)
 
     def _homes_in(self, ranges: Sequence[Sequence[Any]]) -> dict[int, str]:

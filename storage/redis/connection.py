@@ -244,7 +244,7 @@ class GuardedRedis:
                 raise
             self.failures += 1
             if self._breaker.trip():
-                log.warning("Redis is left alone for a moment: %s", error)
+                log.warning("Redis is unavailable and is not called for a moment: %s", error)
             raise Unavailable(PART) from error
         except Unavailable:
             self.failures += 1

@@ -6,13 +6,14 @@ its place in the queue, so that later replies still match their calls.
 """
 
 import asyncio
+import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 import hiredis
-from redis.asyncio.connection import parse_url
 
+from storage.redis.address import Address, read_address
 from storage.redis.scripts import LOADS
 from storage.redis.wire import (
     LONG,
@@ -56,9 +57,10 @@ class MultiplexedWire:
     """Implements `Wire`. Connects at the first call, and again at the first call after a loss."""
 
     def __init__(self, redis_url: str, timeout_s: float, listener: Listener | None = None) -> None:
+        """Raises ValueError if the URL has a wrong parameter."""
         self._timeout_s = timeout_s
         self._listener = listener
-        self._address: dict[str, Any] = {**parse_url(redis_url)}
+        self._address = read_address(redis_url)
         self._connection: _Connection | None = None
         self.round_trips = 0
         self._connecting = asyncio.Lock()
@@ -86,8 +88,14 @@ class MultiplexedWire:
                     greeting = self._listener.greeting if self._listener else ()
                     self._connection = await _connect(self._address, self._made, greeting)
                 return self._connection
-        except (OSError, TimeoutError) as error:
-            raise WireError(f"the server cannot be reached: {error}") from error
+        except ssl.SSLCertVerificationError as error:
+            text = f"the certificate of {self._address} was rejected: {error.verify_message}"
+            raise WireError(text) from error
+        except TimeoutError as error:
+            text = f"{self._address} did not answer within {self._timeout_s:g} s"
+            raise WireError(text) from error
+        except OSError as error:
+            raise WireError(f"{self._address} cannot be reached: {error}") from error
 
     def _made(self) -> "_Connection":
         return _Connection(self._timeout_s, self._count, self._listener)
@@ -203,14 +211,15 @@ class _Connection(asyncio.Protocol):
 
 
 async def _connect(
-    address: dict[str, Any], made: Callable[[], _Connection], greeting: Sequence[Command]
+    address: Address, made: Callable[[], _Connection], greeting: Sequence[Command]
 ) -> _Connection:
     loop = asyncio.get_running_loop()
-    if path := address.get("path"):
-        _, connection = await loop.create_unix_connection(made, path)
+    if address.path:
+        _, connection = await loop.create_unix_connection(made, address.path)
     else:
-        host, port = address.get("host", "localhost"), address.get("port", 6379)
-        _, connection = await loop.create_connection(made, host, port)
+        _, connection = await loop.create_connection(
+            made, address.host, address.port, ssl=address.tls
+        )
     try:
         await connection.send([*_greeting(address), *greeting])
     except BaseException:
@@ -219,9 +228,9 @@ async def _connect(
     return connection
 
 
-def _greeting(address: dict[str, Any]) -> list[Command]:
+def _greeting(address: Address) -> list[Command]:
     commands: list[Command] = []
-    if password := address.get("password"):
-        user = address.get("username")
-        commands.append(("AUTH", user, password) if user else ("AUTH", password))
-    return [*commands, ("SELECT", address.get("db", 0)), ("CLIENT", "SETNAME", "kith"), *LOADS]
+    if address.password:
+        credentials = filter(None, (address.username, address.password))
+        commands.append(("AUTH", *credentials))
+    return [*commands, ("SELECT", address.database), ("CLIENT", "SETNAME", "kith"), *LOADS]

@@ -228,7 +228,7 @@ def test_the_settings_are_those_that_are_read() -> None:
         name.strip("`"): default.strip("`")
         for name, default, _ in rows("authentication", "variable")
     }
-    source = (Path(__file__).parents[2] / "gateway" / "config.py").read_text(encoding="utf-8")
+    source = (Path(__file__).parents[2] / "gateway" / "settings.py").read_text(encoding="utf-8")
     read = set(re.findall(r'"(KITH_JW[A-Z_]+)"', source))
     assert result.keys() - {"KITH_JWT_SECRET_FILE"} == read
     settings, jwks = AuthenticationSettings(), JwksUrl("")

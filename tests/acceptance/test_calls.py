@@ -2,7 +2,7 @@
 
 import uvloop
 
-from bench.counting import Calls, counted
+from bench.counting import Calls, counted, send_all
 from bench.questions import question
 from bench.shapes import BY_NAME
 from gateway.app import Gateway
@@ -44,6 +44,7 @@ def asked(settings: StorageSettings, shape: str, variables: dict[str, object]) -
             await drain_all(stores)
         gateway = Gateway(Config(settings, DEVELOPMENT, Limits()))
         async with gateway.lifespan():
+            await send_all(gateway, questions)
             return await counted(gateway, questions)
 
     return uvloop.run(ask())

@@ -11,7 +11,7 @@ from tests.support.relationships import protect
 TOKENS = ("undoToken", "consistencyToken")
 """What an example is given of the one before it, in a variable of that name."""
 
-PAGES = ("relationship", "whispers", "requests", "blocks", "undo", "freshness")
+PAGES = ("relationship", "errors", "whispers", "requests", "blocks", "undo", "freshness")
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -16,7 +16,7 @@ from graph.visibility import Access, Audience, Privacy, ViewerRole, access, view
 from storage.stores import Stores
 from tests.support.edges import edges
 from tests.support.gateway import Gateway
-from tests.support.graphs import drain_all
+from tests.support.graphs import drain_all, follows
 
 USERS = range(1, 9)
 NOBODY, SERVICE = None, -1
@@ -252,3 +252,27 @@ async def test_a_user_who_is_requested_twice_is_in_the_response_twice(
         variables = {"ids": list(map(str, [*USERS, *USERS])), "other": "1"}
         users = (await ask(gateway, viewer, query, **variables))["users"]
         assert users[: len(USERS)] == users[len(USERS) :]
+
+
+@pytest.mark.parametrize("asker", [NOBODY, SERVICE])
+async def test_without_a_viewer_no_follower_is_one_whom_the_viewer_follows(
+    gateway: Gateway, stores: Stores, asker: int | None
+) -> None:
+    """It is no error, as `followersYouKnow` and `viewerIsFollowing` are none."""
+    await follows(stores, (1, 9), (2, 9), (3, 9))
+    await drain_all(stores)
+    query = """{ user(id: "9") { followersYouKnow { totalCount }
+      known: followers(filter: {viewerFollows: true}) { ...page }
+      others: followers(first: 2, filter: {viewerFollows: false}) { ...page }
+      since: followers(filter: {viewerFollows: false, since: "2020-01-01T00:00:00Z"}) { ...page }
+    } } fragment page on FollowerConnection {
+      access totalCount nodes { id viewerIsFollowing } pageInfo { hasNextPage } }"""
+    user = (await ask(gateway, asker, query))["user"]
+    strangers = [{"id": str(fan), "viewerIsFollowing": False} for fan in (3, 2, 1)]
+    page = {"access": "VISIBLE", "totalCount": 3, "nodes": strangers}
+    assert user == {
+        "followersYouKnow": None,
+        "known": {**page, "totalCount": 0, "nodes": [], "pageInfo": {"hasNextPage": False}},
+        "others": {**page, "nodes": strangers[:2], "pageInfo": {"hasNextPage": True}},
+        "since": {**page, "pageInfo": {"hasNextPage": False}},
+    }

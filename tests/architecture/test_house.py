@@ -2,12 +2,22 @@
 
 import ast
 import importlib
+import json
 import re
 from pathlib import Path
 
 import pytest
-from graphql import GraphQLEnumType, GraphQLInputObjectType, GraphQLInterfaceType, GraphQLObjectType
+from graphql import (
+    GraphQLEnumType,
+    GraphQLInputObjectType,
+    GraphQLInterfaceType,
+    GraphQLObjectType,
+    build_schema,
+    find_breaking_changes,
+)
 
+from gateway.environment import OF_OTHERS, OPTIONS, names
+from gateway.settings_page import page
 from schema.schema import schema, sdl
 
 ROOT = Path(__file__).parents[2]
@@ -37,11 +47,27 @@ def test_a_modules_first_line_says_what_it_is_for(file: Path) -> None:
 @pytest.mark.parametrize("file", MODULES, ids=name_of)
 def test_the_environment_is_read_in_one_place(file: Path) -> None:
     reads = re.search(r"os\.environ|os\.getenv|getenv\(", file.read_text(encoding="utf-8"))
-    assert reads is None or name_of(file) == "gateway/config.py"
+    assert reads is None or name_of(file) == "gateway/environment.py"
 
 
 def test_the_printed_contract_is_the_contract() -> None:
     assert (ROOT / "schema" / "schema.graphql").read_text(encoding="utf-8") == sdl()
+
+
+def test_the_page_of_settings_is_up_to_date() -> None:
+    assert (ROOT / "docs" / "settings.md").read_text(encoding="utf-8") == page()
+
+
+def test_every_variable_in_the_documentation_is_a_setting() -> None:
+    known = {*names(), *OF_OTHERS, *OPTIONS}
+    for file in (ROOT / "docs").glob("*.md"):
+        found = set(re.findall(r"\bKITH_[A-Z_]+[A-Z]\b", file.read_text(encoding="utf-8")))
+        assert found - {"KITH_POOLMAX"} <= known, file.name
+
+
+def test_the_contract_breaks_nothing_that_is_released() -> None:
+    released = (ROOT / "schema" / "released.graphql").read_text(encoding="utf-8")
+    assert find_breaking_changes(build_schema(released), build_schema(sdl())) == []
 
 
 def test_everything_in_the_contract_is_described() -> None:
@@ -71,6 +97,14 @@ def test_no_lock_file_names_a_host() -> None:
     for lock in ROOT.glob("*/**/package-lock.json"):
         if "node_modules" not in lock.parts:
             assert '"resolved"' not in lock.read_text(encoding="utf-8"), lock
+
+
+def test_the_lock_of_the_benchmark_has_node_for_every_platform() -> None:
+    """npm 11 rejects a lock in which one is missing, and npm leaves out what it cannot find."""
+    peers = ROOT / "bench" / "peers"
+    wanted = json.loads((peers / "package.json").read_text())["optionalDependencies"]
+    locked = json.loads((peers / "package-lock.json").read_text())["packages"]
+    assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
 
 
 def test_the_locks_agree() -> None:

@@ -17,7 +17,6 @@ from graph.lane import lane_of
 from graph.page import ListKind, Window
 from storage import drain as draining
 from storage.ports import Check, PagesOf, ProfilesOf, RelationsOf
-from storage.redis import servers
 from storage.redis.cluster import ClusterRedis
 from storage.redis.keys import Keys
 from storage.redis.leases import Leases
@@ -261,19 +260,17 @@ async def test_who_finds_no_server_asks_the_tables(
 
 @pytest.fixture
 async def reached_cluster(
-    over: str, own_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    over: str, own_cluster: Cluster, tmp_path: Path
 ) -> AsyncIterator[Cluster]:
     """A cluster to take apart, with another way to it."""
     async with AsyncExitStack() as stack:
         if over == "TLS":
             reached = cluster_over_tls(own_cluster, tmp_path)
             own_cluster.address = await stack.enter_async_context(reached)
-        else:
-            monkeypatch.setattr(servers, "is_plain", lambda _: over == "one connection")
         yield own_cluster
 
 
-@pytest.mark.parametrize("over", ["one connection", "a pool", "TLS"])
+@pytest.mark.parametrize("over", ["TCP", "TLS"])
 async def test_a_slot_that_moves_is_followed(
     storage_settings: StorageSettings, reached_cluster: Cluster
 ) -> None:

@@ -2,19 +2,24 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from redis.exceptions import RedisError
 
 from graph.errors import Unavailable
 from graph.lane import lane_of
 from storage.ports import ProfilesOf
 from storage.queue import arq_redis
+from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.wire import WireError
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import drain_all, follows, users
-from tests.support.tls import certificate, cluster_over_tls, server_over_tls
-from tests.support.valkey_cluster import Cluster
+from tests.support.tls import HOST, certificate, cluster_over_tls, server_over_tls, tls_before
+from tests.support.valkey_cluster import Cluster, free_ports
 
 ONE, TWO = users(1, 2)
 FANS = users(*range(10, 40))
@@ -36,7 +41,6 @@ async def test_one_server_serves_everything_over_tls(
     async with server_over_tls(storage_settings.redis_url, tmp_path) as url:
         settings = replace(storage_settings, redis_url=url, hot_ttl_ms=5_000)
         async with open_stores(settings) as stores:
-            assert stores.caches.local is None, "it has no one connection to remember by"
             with stores.changes.subscriptions.of(TWO) as subscription:
                 await follows(stores, *((fan, TWO) for fan in FANS))
                 await stores.broker.lanes.woken()
@@ -49,6 +53,8 @@ async def test_one_server_serves_everything_over_tls(
                     await subscription.news()
             assert await are_cached(stores)
             assert stores.servers.redis.failures == 0
+            assert stores.caches.local is not None
+            assert stores.caches.local.redis.failures == 0
 
 
 async def test_a_cluster_serves_the_caches_over_tls(
@@ -63,6 +69,94 @@ async def test_a_cluster_serves_the_caches_over_tls(
             assert stores.servers.redis.failures == 0
         spread = [await server.ask("DBSIZE") for server in own_cluster.servers]
         assert all(spread), "every server has a part"
+
+
+async def answers(url: str) -> bool:
+    """Whether the server answers over this address. Raises WireError."""
+    wire = MultiplexedWire(url, timeout_s=5)
+    try:
+        return await wire.send([("PING",)]) == [b"PONG"]
+    finally:
+        await wire.close()
+
+
+async def test_a_certificate_of_another_host_is_rejected_unless_the_url_allows_it(
+    redis_url: str, tmp_path: Path
+) -> None:
+    async with server_over_tls(redis_url, tmp_path) as url:
+        assert await answers(url)
+        other = url.replace("127.0.0.1", "localhost")
+        reason = r"the certificate of localhost:\d+ was rejected: Hostname mismatch"
+        with pytest.raises(WireError, match=reason):
+            await answers(other)
+        assert await answers(f"{other}&ssl_check_hostname=false")
+
+
+async def test_a_certificate_of_an_unknown_authority_is_rejected_unless_the_url_allows_it(
+    redis_url: str, tmp_path: Path
+) -> None:
+    async with server_over_tls(redis_url, tmp_path) as url:
+        unverified = url.partition("&ssl_ca_certs=")[0]
+        with pytest.raises(WireError, match=r"was rejected: self.signed certificate"):
+            await answers(unverified)
+        assert await answers(f"{unverified}&ssl_cert_reqs=none")
+
+
+async def test_the_queue_rejects_a_certificate_of_another_host(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    async with server_over_tls(storage_settings.redis_url, tmp_path) as url:
+        queue = arq_redis(replace(storage_settings, redis_url=url))
+        assert await queue.ping()
+        await queue.aclose(close_connection_pool=True)
+        other = url.replace("127.0.0.1", "localhost")
+        queue = arq_redis(replace(storage_settings, redis_url=other))
+        with pytest.raises(RedisError, match="Hostname mismatch"):
+            await queue.ping()
+        await queue.aclose(close_connection_pool=True)
+
+
+async def test_a_server_that_wants_a_certificate_is_shown_one(
+    redis_url: str, tmp_path: Path
+) -> None:
+    url, (port,) = urlsplit(redis_url), free_ports(1)
+    server, client = certificate(tmp_path), certificate(tmp_path)
+    reach = partial(asyncio.open_unix_connection, url.path)
+    async with tls_before(reach, server, port, client_authority=client):
+        address = f"rediss://{HOST}:{port}?{url.query}&ssl_ca_certs={server}"
+        with pytest.raises(WireError):
+            await answers(address)
+        assert await answers(f"{address}&ssl_certfile={client}&ssl_keyfile={client}")
+
+
+async def test_a_lost_connection_is_replaced(redis_url: str, tmp_path: Path) -> None:
+    url, (port,), file = urlsplit(redis_url), free_ports(1), certificate(tmp_path)
+    reach = partial(asyncio.open_unix_connection, url.path)
+    wire = MultiplexedWire(f"rediss://{HOST}:{port}?{url.query}&ssl_ca_certs={file}", timeout_s=5)
+    for _ in range(2):
+        async with tls_before(reach, file, port):
+            assert await wire.send([("PING",)]) == [b"PONG"]
+            lost = wire.send([("BLPOP", "kith:none", 0)])
+        with pytest.raises(WireError):
+            await lost
+        with pytest.raises(WireError, match="cannot be reached"):
+            await wire.send([("PING",)])
+    await wire.close()
+
+
+async def test_a_server_that_is_silent_during_the_handshake_is_given_up(tmp_path: Path) -> None:
+    accepted: list[asyncio.StreamWriter] = []
+
+    async def stay_silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer)
+
+    (port,), file = free_ports(1), certificate(tmp_path)
+    wire = MultiplexedWire(f"rediss://{HOST}:{port}?ssl_ca_certs={file}", timeout_s=0.1)
+    async with await asyncio.start_server(stay_silent, HOST, port):
+        with pytest.raises(WireError, match=rf"{HOST}:{port} did not answer within 0\.1 s"):
+            await wire.send([("PING",)])
+        for writer in accepted:
+            writer.close()
 
 
 async def test_whose_certificate_nobody_has_vouched_for_is_not_talked_to(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence, Set
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
@@ -35,7 +36,6 @@ from storage.redis.leases import Leases
 from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.own_writes import OwnWrites
-from storage.redis.pooled import PooledWire
 from storage.redis.profiles import CachedProfiles
 from storage.redis.range_cache import RangeCache
 from storage.redis.relations import CachedRelations
@@ -46,6 +46,7 @@ from storage.stores import Stores, open_stores
 from tests.support.counts import CountsOf, ProfileTotals, Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
 from tests.support.redis_proxy import Cable, cable_to
+from tests.support.tls import server_over_tls
 
 DEADLINE_S = 20
 LEASE_MS = 60_000  # no lease ends by itself in here, however slow the machine is
@@ -902,19 +903,20 @@ async def test_reads_and_writes_go_on_when_redis_stops_under_them(
     assert await Totals(stores.reads.reader).of([ONE], None) == {ONE: Counts(2, 2, 2)}
 
 
-@pytest.mark.parametrize("pooled", [False, True], ids=["one connection", "a pool"])
+@pytest.mark.parametrize("over", ["unix socket", "TLS"])
 async def test_readers_who_hang_up_leave_no_reply_to_the_next(
-    storage_settings: StorageSettings, pooled: bool
+    redis_url: str, tmp_path: Path, over: str
 ) -> None:
-    patient = replace(storage_settings, redis_timeout_s=5)
-    wire = PooledWire(patient) if pooled else MultiplexedWire(patient.redis_url, timeout_s=5)
-    redis = GuardedRedis(wire, retry_after_s=0)
+    async with AsyncExitStack() as stack:
+        if over == "TLS":
+            redis_url = await stack.enter_async_context(server_over_tls(redis_url, tmp_path))
+        redis = GuardedRedis(MultiplexedWire(redis_url, timeout_s=5), retry_after_s=0)
+        stack.push_async_callback(redis.close)
 
-    async def read(number: int) -> None:
-        replies = await redis.pipe([("GET", f"kith:{number}"), ("GET", f"kith:{number}")])
-        assert replies == [b"%d" % number] * 2
+        async def read(number: int) -> None:
+            replies = await redis.pipe([("GET", f"kith:{number}"), ("GET", f"kith:{number}")])
+            assert replies == [b"%d" % number] * 2
 
-    try:
         await redis.pipe([("SET", f"kith:{n}", n) for n in range(50)])
         for turn in range(30):
             readers = [asyncio.create_task(read(number)) for number in range(50)]
@@ -924,8 +926,6 @@ async def test_readers_who_hang_up_leave_no_reply_to_the_next(
                 reader.cancel()
             for ended in await asyncio.gather(*readers, return_exceptions=True):
                 assert ended is None or isinstance(ended, asyncio.CancelledError), ended
-    finally:
-        await redis.close()
 
 
 async def test_what_guards_a_key_lies_beside_it(bench: Bench) -> None:

@@ -28,6 +28,7 @@ from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows, ids_of, unfollows, users
 from tests.support.readers import Reading
 from tests.support.redis_proxy import Cable, cable_to
+from tests.support.tls import server_over_tls
 from tests.support.valkey import own_valkey
 from tests.support.waiting import until
 
@@ -79,9 +80,12 @@ class Remembering:
 
 @asynccontextmanager
 async def remembering(
-    settings: StorageSettings, stores: Stores, folder: Path
+    settings: StorageSettings, stores: Stores, folder: Path, *, over_tls: bool = False
 ) -> AsyncIterator[Remembering]:
-    async with cable_to(settings.redis_url, folder) as (cable, url):
+    async with AsyncExitStack() as stack:
+        cable, url = await stack.enter_async_context(cable_to(settings.redis_url, folder))
+        if over_tls:
+            url = await stack.enter_async_context(server_over_tls(url, folder))
         memory = Memory(replace(settings, redis_url=url))
         try:
             reading = Reading(
@@ -105,14 +109,22 @@ async def redis_url(tmp_path: Path) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def reader(
-    storage_settings: StorageSettings, stores: Stores, tmp_path: Path
+    request: pytest.FixtureRequest,
+    storage_settings: StorageSettings,
+    stores: Stores,
+    tmp_path: Path,
 ) -> AsyncIterator[Remembering]:
     """Its memory lasts, waits long for replies, and tries again at once."""
     settings = replace(hot(storage_settings), redis_timeout_s=5, redis_retry_after_s=0)
-    async with remembering(settings, stores, tmp_path) as reader:
+    over_tls = getattr(request, "param", "") == "TLS"
+    async with remembering(settings, stores, tmp_path, over_tls=over_tls) as reader:
         yield reader
 
 
+with_and_without_tls = pytest.mark.parametrize("reader", ["unix socket", "TLS"], indirect=True)
+
+
+@with_and_without_tls
 async def test_what_is_remembered_costs_one_ping_for_what_may_have_been_hidden(
     reader: Remembering,
 ) -> None:
@@ -180,6 +192,7 @@ async def test_a_viewer_is_not_answered_in_parts(reader: Remembering) -> None:
 
 @pytest.mark.parametrize("drained", [False, True], ids=["pending", "settled"])
 @pytest.mark.parametrize("news", ["late", "lost"])
+@with_and_without_tls
 async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
     reader: Remembering, drained: bool, news: str
 ) -> None:
@@ -245,7 +258,7 @@ async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering)
             check.user: relations[-1].kinds for check, relations in zip(checks, result, strict=True)
         }
         assert kinds == {user: {ONE: 1, TWO: 1 << 4, THREE: 0}[user] for user in kinds}
-    assert (await scope.viewer_relations.load(TWO)).kinds == 1
+    assert (await scope.viewer_relations.get_many([TWO]))[0].kinds == 1
 
 
 async def heads(reader: Remembering, user: UserId, viewer: UserId | None) -> list[list[int]]:
@@ -370,8 +383,14 @@ async def test_a_server_that_may_not_tell_is_never_remembered(
 
 def test_memory_can_be_off(storage_settings: StorageSettings) -> None:
     assert opened_memory(replace(storage_settings, hot_ttl_ms=0)) is None
-    tls = hot(replace(storage_settings, redis_url="rediss://cache:6380"))
-    assert opened_memory(tls) is None
+    cluster = hot(replace(storage_settings, cache_url="redis+cluster://cache:6379"))
+    assert opened_memory(cluster) is None
+
+
+async def test_memory_can_be_over_tls(storage_settings: StorageSettings) -> None:
+    memory = opened_memory(hot(replace(storage_settings, redis_url="rediss://cache:6380")))
+    assert memory is not None
+    await memory.close()
 
 
 SCREEN = """

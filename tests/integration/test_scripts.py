@@ -16,7 +16,6 @@ from storage.redis import packing
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys, beyond
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.pooled import PooledWire
 from storage.redis.scripts import CALL, FILL_VALUE, READ_WINDOW
 from storage.redis.wire import Command, WireError
 from storage.settings import StorageSettings
@@ -35,10 +34,10 @@ class Held:
     """What a server has of a list: its head, and ranges of it."""
 
     head: Page
-    stretches: Sequence[tuple[Window, Page]]
+    ranges: Sequence[tuple[Window, Page]]
 
     def commands(self) -> list[Command]:
-        values = [packing.page_range(window, page) for window, page in self.stretches]
+        values = [packing.page_range(window, page) for window, page in self.ranges]
         return [
             ("DEL", beyond(KEY)),
             ("SET", KEY, packing.page_value(self.head)),
@@ -46,14 +45,14 @@ class Held:
         ]
 
     def can_tell(self, window: Window) -> bool:
-        """Whether the head, or that stretch which begins next to the window, is enough."""
+        """Whether the head, or that range which begins next to the window, is enough."""
         if window.after <= window.before:
             return False  # the wrong way round: nobody need tell that nothing is in there
         entries = self.head.entries
         ends = not self.head.more or (bool(entries) and entries[-1] <= window.before)
         if ends or (not window.backward and len(window.inside(entries)) > window.size):
             return True
-        held = [packing.page_range(asked, page) for asked, page in self.stretches]
+        held = [packing.page_range(asked, page) for asked, page in self.ranges]
         if window.backward:
             # Their old ends come first, and of those that reach to the window's the newest counts.
             near = [s for s in held if s[:1] == b"<" and packing.stretch_in(s)[1] <= window.before]
@@ -103,11 +102,11 @@ async def wire(tmp_path: Path) -> AsyncIterator[MultiplexedWire]:
 @pytest.mark.parametrize("held", [0, 1, 130, 500, 700])
 @pytest.mark.parametrize("ranges", [0, 1, 6])
 async def test_a_cached_window_is_right_and_found(
-    wire: MultiplexedWire, held: int, stretches: int
+    wire: MultiplexedWire, held: int, ranges: int
 ) -> None:
-    chance = Random(f"{held} {stretches}")
+    chance = Random(f"{held} {ranges}")
     whole = entries(700)
-    asked = [drawn(whole, [10, 150, 400], chance) for _ in range(stretches)]
+    asked = [drawn(whole, [10, 150, 400], chance) for _ in range(ranges)]
     known = Held(
         Page(tuple(whole[:held]), more=held < len(whole)), [(w, cut(whole, w)) for w in asked]
     )
@@ -151,14 +150,12 @@ async def test_a_window_is_found_in_few_calls(
     assert sum(calls) - 1 <= calls_most, ran  # but for the reset
 
 
-@pytest.mark.parametrize("pooled", [False, True], ids=["one connection", "a pool"])
 async def test_a_server_that_lost_its_scripts_gets_them_again(
-    storage_settings: StorageSettings, tmp_path: Path, pooled: bool
+    tmp_path: Path,
 ) -> None:
     fill: Command = (CALL, FILL_VALUE, 3, "key", "lease", "closed", "token", "value", 60_000)
     async with own_valkey(tmp_path) as url:
-        settings = replace(storage_settings, redis_url=url, redis_timeout_s=5)
-        wire = PooledWire(settings) if pooled else MultiplexedWire(url, timeout_s=5)
+        wire = MultiplexedWire(url, timeout_s=5)
         for turn in range(3):
             await wire.send([("SET", "lease", "token"), ("DEL", "key")])
             assert await wire.send([("PING",), fill, ("GET", "key")]) == [b"PONG", 1, b"value"]
@@ -168,9 +165,8 @@ async def test_a_server_that_lost_its_scripts_gets_them_again(
             )
             assert before == [b"value"]
             assert forgot == [b"OK"]
-            if not pooled:
-                assert isinstance(rejected, WireError), turn
-                assert isinstance(after, WireError), turn
+            assert isinstance(rejected, WireError), turn
+            assert isinstance(after, WireError), turn
         await wire.close()
 
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from gateway.app import Gateway as App
-from gateway.config import Config, DocumentSettings
+from gateway.config import ClientSettings, Config, DocumentSettings
 from gateway.trusted_documents import read_trusted_documents
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
@@ -124,6 +124,8 @@ def test_a_document_that_cannot_be_run_stops_the_start(
     file = tmp_path / "relay.json"
     file.write_text(json.dumps({sha256(stranger.encode()).hexdigest(): stranger}))
     trusted = DocumentSettings(trusted=read_trusted_documents(file))
-    config = Config(storage_settings, DEVELOPMENT, Limits(), documents=trusted)
+    config = Config(
+        storage_settings, DEVELOPMENT, Limits(), clients=ClientSettings(documents=trusted)
+    )
     with pytest.raises(ValueError, match=r"relay\.json: the operation Stranger .*'stranger'"):
         App(config)

@@ -9,7 +9,7 @@ import httpx
 from gateway.app import Gateway as App
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, AuthenticationSettings, mint
 from gateway.browsers import BrowserSettings
-from gateway.config import Config, DocumentSettings
+from gateway.config import ClientSettings, Config, DocumentSettings
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 
@@ -67,8 +67,9 @@ async def running_gateway(
         settings,
         DEVELOPMENT,
         limits or Limits(),
-        browsers=browsers or BrowserSettings(),
-        documents=documents or DocumentSettings(),
+        clients=ClientSettings(
+            browsers=browsers or BrowserSettings(), documents=documents or DocumentSettings()
+        ),
     )
     app = App(config)
     async with app.lifespan():

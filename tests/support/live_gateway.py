@@ -15,7 +15,7 @@ from websockets.typing import Subprotocol
 from gateway.app import Gateway as App
 from gateway.authentication import AuthenticationSettings
 from gateway.browsers import BrowserSettings
-from gateway.config import Config, DocumentSettings
+from gateway.config import ClientSettings, Config, DocumentSettings
 from gateway.connections import StreamLimits
 from gateway.serve import IDLE_S, Server
 from resolvers.scope import Limits
@@ -127,9 +127,11 @@ async def live_gateway(
         settings,
         authentication,
         limits or replace(Limits(), counts_every_s=0.01),
-        streams=streams or StreamLimits(),
-        browsers=browsers or BrowserSettings(),
-        documents=documents or DocumentSettings(),
+        clients=ClientSettings(
+            streams or StreamLimits(),
+            browsers or BrowserSettings(),
+            documents or DocumentSettings(),
+        ),
     )
     app = App(config)
     with listener(port) as bound:

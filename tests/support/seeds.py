@@ -6,7 +6,7 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, given, settings, strategies
 
 from engine import EngineSettings, Result, Stage
-from engine.answers import Counters
+from engine.executor import Counters
 
 # Seeds and not `strategies.randoms()`, whose numbers favour extremes: of 1,050 operations drawn
 # from it 857 were invalid.
@@ -51,5 +51,5 @@ class Endings:
 def assert_planned(counters: Counters, examples: int) -> None:
     """That the engine ran most operations itself, and left the others for what it does not do."""
     assert set(counters.bailed_out) <= {"introspection"}  # below the root, that is
-    assert set(counters.delegated) == {"introspection", "null_switch"}
+    assert set(counters.delegated) == {"introspection", "null_condition"}
     assert counters.planned > examples / 2

@@ -1,4 +1,4 @@
-"""TLS before servers that speak none: the suite's Valkey is built without it."""
+"""TLS in front of servers without it: the suite's Valkey is built without TLS."""
 
 import asyncio
 import datetime as dt
@@ -50,9 +50,16 @@ def certificate(folder: Path) -> Path:
 
 @asynccontextmanager
 async def tls_before(
-    reach: Callable[[], Awaitable[Streams]], file: Path, port: int
+    reach: Callable[[], Awaitable[Streams]],
+    file: Path,
+    port: int,
+    *,
+    client_authority: Path | None = None,
 ) -> AsyncIterator[None]:
-    """Forward TLS connections to `port` to the server."""
+    """Forward TLS connections at `port` to those that `reach` opens.
+
+    With `client_authority`, clients must have a certificate from it.
+    """
     carriers: set[asyncio.Task[None]] = set()
 
     async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -60,19 +67,24 @@ async def tls_before(
         assert task is not None
         carriers.add(task)
         task.add_done_callback(carriers.discard)
-        far_reader, far_writer = await reach()
+        writers = [writer]
         try:
+            far_reader, far_writer = await reach()
+            writers.append(far_writer)
             async with asyncio.TaskGroup() as both:
                 both.create_task(_copy(reader, far_writer))
                 both.create_task(_copy(far_reader, writer))
         except* (OSError, asyncio.CancelledError):
             pass
         finally:
-            for end in (writer, far_writer):
-                end.transport.abort()
+            for one in writers:
+                one.transport.abort()
 
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(file)
+    if client_authority is not None:
+        context.load_verify_locations(client_authority)
+        context.verify_mode = ssl.CERT_REQUIRED
     listener = await asyncio.start_server(carry, HOST, port, ssl=context)
     try:
         yield

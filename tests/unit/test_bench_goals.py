@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.goals import Verdict, told
+from bench.goals import Verdict, formatted
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from bench.goals import Verdict, told
     ],
 )
 def test_what_is_shown_does_not_contradict_the_verdict(verdict: Verdict, shown: str) -> None:
-    assert told(verdict.goal, verdict.reached, verdict.met) == shown
+    assert formatted(verdict.goal, verdict.reached, verdict.met) == shown

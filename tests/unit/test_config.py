@@ -1,4 +1,4 @@
-"""The settings of a process: read once, and rejected with a sentence where they are wrong."""
+"""Settings: read once; a wrong or unknown one stops the start with a sentence that names it."""
 
 from pathlib import Path
 
@@ -6,18 +6,16 @@ import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
 from gateway.browsers import BrowserSettings
-from gateway.config import (
-    ConfigurationError,
-    DocumentSettings,
-    database_url,
-    read_config,
-    signing,
-)
+from gateway.config import Config, DocumentSettings, database_url, read_config, signing
+from gateway.environment import ConfigurationError, names, read
 from gateway.jwks_url import JwksUrl
+from gateway.setting import unit_of
+from gateway.settings import GROUPS, Servers
 from gateway.token_claims import ClaimMapping
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace
 from resolvers.scope import Limits
+from storage.settings import StorageSettings
 
 NOWHERE = Path("/nonexistent/state")
 SERVERS = {"DATABASE_URL": "postgresql://db/kith", "REDIS_URL": "redis://cache"}
@@ -256,7 +254,7 @@ def test_the_origins_of_pages_are_listed_as_browsers_spell_them() -> None:
         "KITH_CORS_HEADERS": "X-Tenant",
         "KITH_CORS_CREDENTIALS": "on",
     }
-    assert read_config(NOWHERE, "public", environ=environ).browsers == BrowserSettings(
+    assert read_config(NOWHERE, "public", environ=environ).clients.browsers == BrowserSettings(
         frozenset(
             {
                 "https://app.example",
@@ -268,8 +266,8 @@ def test_the_origins_of_pages_are_listed_as_browsers_spell_them() -> None:
         credentials=True,
         headers=frozenset({"x-tenant"}),
     )
-    assert read_config(NOWHERE, "public", environ=SERVERS).browsers == BrowserSettings()
-    development = read_config(NOWHERE, "public", development=True, environ=SERVERS).browsers
+    assert read_config(NOWHERE, "public", environ=SERVERS).clients.browsers == BrowserSettings()
+    development = read_config(NOWHERE, "public", development=True, environ=SERVERS).clients.browsers
     assert development == BrowserSettings(headers=frozenset({"x-viewer"}), local=True)
 
 
@@ -302,7 +300,7 @@ def test_what_is_no_origin_stops_the_start_with_what_is_one(origin: str) -> None
 
 def test_any_origin_with_credentials_stops_the_start() -> None:
     environ = {**SERVERS, "KITH_CORS_ORIGINS": "*"}
-    assert read_config(NOWHERE, "public", environ=environ).browsers.origins == {"*"}
+    assert read_config(NOWHERE, "public", environ=environ).clients.browsers.origins == {"*"}
     with pytest.raises(ConfigurationError, match=r"KITH_CORS_ORIGINS is \*, but KITH_CORS_CREDENT"):
         read_config(NOWHERE, "public", environ={**environ, "KITH_CORS_CREDENTIALS": "on"})
 
@@ -321,6 +319,99 @@ def test_too_many_origins_and_wrong_headers_stop_the_start() -> None:
 
 
 def test_persisted_queries_are_on_and_may_be_switched_off() -> None:
-    assert read_config(NOWHERE, "public", environ=SERVERS).documents == DocumentSettings()
+    assert read_config(NOWHERE, "public", environ=SERVERS).clients.documents == DocumentSettings()
     environ = {**SERVERS, "KITH_PERSISTED_QUERIES": "off"}
-    assert not read_config(NOWHERE, "public", environ=environ).documents.automatic
+    assert not read_config(NOWHERE, "public", environ=environ).clients.documents.automatic
+
+
+def test_the_defaults_of_the_settings_are_those_of_the_objects_they_fill() -> None:
+    assert read_config(NOWHERE, "public", environ=SERVERS) == Config(
+        StorageSettings(SERVERS["DATABASE_URL"], SERVERS["REDIS_URL"]),
+        AuthenticationSettings(),
+        Limits(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("KITH_POOLMAX", "Did you mean KITH_POOL_MAX?"),
+        ("KITH_JWT_SECRETS_FILE", "Did you mean KITH_JWT_SECRET_FILE?"),
+        ("KITH_METRIC_PORT", "Did you mean KITH_METRICS_PORT?"),
+        ("KITH_SPACE", "Use the option --space."),
+        ("KITH_XYZZY", "docs/settings.md lists all settings."),
+    ],
+)
+def test_an_unknown_variable_stops_the_start_with_the_nearest_name(name: str, advice: str) -> None:
+    environ = {**SERVERS, name: "1"}
+    for command in (
+        lambda: read_config(NOWHERE, "public", environ=environ),
+        lambda: signing(environ),
+        lambda: database_url(NOWHERE, environ),
+    ):
+        with pytest.raises(ConfigurationError) as rejected:
+            command()
+        assert str(rejected.value) == f"{name} is not a setting. {advice}"
+
+
+def test_variables_of_kubernetes_and_of_other_programs_are_no_settings() -> None:
+    environ = {
+        "KITH_PORT": "tcp://10.0.0.7:8000",
+        "KITH_PORT_8000_TCP": "tcp://10.0.0.7:8000",
+        "KITH_PORT_8000_TCP_ADDR": "10.0.0.7",
+        "KITH_SERVICE_HOST": "10.0.0.7",
+        "KITH_SERVICE_PORT": "8000",
+        "KITH_GATEWAY_PORT": "tcp://10.0.0.8:8000",
+        "KITH_GATEWAY_SERVICE_HOST": "10.0.0.8",
+        "KITH_GATEWAY_SERVICE_PORT_HTTP": "8000",
+        "KITH_TOKEN": "x.y.z",
+        "KITHARA": "1",
+    }
+    config = read_config(NOWHERE, "public", environ={**SERVERS, **environ})
+    assert config == read_config(NOWHERE, "public", environ=SERVERS)
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "REDIS_URL", "KITH_CACHE_URL", "KITH_JWT_SECRET"])
+def test_every_secret_may_come_from_a_file_and_is_never_shown(name: str, tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("redis://:hunter2hunter2hunter2hunter2@host\n")
+    environ = {key: value for key, value in SERVERS.items() if key != name}
+    config = read_config(NOWHERE, "public", environ={**environ, f"{name}_FILE": str(file)})
+    held = (
+        *(config.storage.database_url, config.storage.redis_url, config.storage.cache_url),
+        *config.authentication.secrets,
+    )
+    assert "redis://:hunter2hunter2hunter2hunter2@host" in held
+    assert "hunter" not in repr(config)
+    for group in GROUPS:
+        assert "hunter" not in repr(read(group, {name: file.read_text().strip()}))
+
+
+def test_a_secret_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match=r"KITH_JWT_SECRET_FILE is .* it is not UTF-8"):
+        signing({"KITH_JWT_SECRET_FILE": str(file)})
+
+
+def test_an_empty_variable_counts_as_not_set() -> None:
+    empty = dict.fromkeys(names(), "")
+    assert read_config(NOWHERE, "public", environ=empty | SERVERS) == read_config(
+        NOWHERE, "public", environ=SERVERS
+    )
+
+
+def test_the_environment_is_read_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KITH_POOL_MAX", "3")
+    assert read(Servers).pool_max == 3
+    assert read(Servers, {}).pool_max == 8
+    assert Servers().pool_max == 8
+
+
+def test_every_setting_has_help_and_every_number_a_unit() -> None:
+    assert len(set(names())) == len(list(names()))
+    for group in GROUPS:
+        assert len(group.model_fields) <= 7
+        for field in group.model_fields.values():
+            assert field.description
+            assert unit_of(field) or type(field.default) is not int

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import pytest
 
 from graph.errors import Unavailable
-from resolvers.loader import Loader
+from resolvers.loader import ColumnLoader
 
 DEADLINE_S = 5
 
@@ -39,6 +39,11 @@ class Batches:
         return {key: f"value {key}" for key in keys}
 
 
+async def value(loader: ColumnLoader[int, T], key: int) -> T:
+    (found,) = await loader.get_many([key])
+    return found
+
+
 async def soon(awaited: Awaitable[T]) -> T:
     async with asyncio.timeout(DEADLINE_S):
         return await awaited
@@ -46,19 +51,19 @@ async def soon(awaited: Awaitable[T]) -> T:
 
 async def test_one_turn_is_one_batch_with_each_key_once() -> None:
     batches = Batches()
-    loader = Loader(batches)
+    loader = ColumnLoader(batches)
     columns: tuple[list[int], ...] = ([1, 2, 1], [2], [3, 1], [])
-    found = await asyncio.gather(*map(loader.load_many, columns))
+    found = await asyncio.gather(*map(loader.get_many, columns))
     assert found == [[f"value {key}" for key in column] for column in columns]
     assert batches.asked == [[1, 2, 3]]
 
 
 async def test_what_was_read_is_not_read_again() -> None:
     batches = Batches()
-    loader = Loader(batches)
-    await loader.load_many([1, 2])
-    assert await loader.load_many([2, 1]) == ["value 2", "value 1"]
-    assert await loader.load_many([2, 3]) == ["value 2", "value 3"]
+    loader = ColumnLoader(batches)
+    await loader.get_many([1, 2])
+    assert await loader.get_many([2, 1]) == ["value 2", "value 1"]
+    assert await loader.get_many([2, 3]) == ["value 2", "value 3"]
     assert batches.asked == [[1, 2], [3]]
 
 
@@ -69,30 +74,30 @@ async def test_a_value_of_none_is_a_value() -> None:
         calls.append(keys)
         return dict.fromkeys(keys)
 
-    loader: Loader[int, int | None] = Loader(nothing)
-    assert await loader.load_many([1, 2]) == [None, None]
-    assert await loader.load_many([1]) == [None]
+    loader: ColumnLoader[int, int | None] = ColumnLoader(nothing)
+    assert await loader.get_many([1, 2]) == [None, None]
+    assert await loader.get_many([1]) == [None]
     assert len(calls) == 1
 
 
 async def test_a_cancelled_waiter_leaves_the_others_alone() -> None:
     batches = Batches(held=True)
-    loader = Loader(batches)
-    first, second = (asyncio.create_task(loader.load(1)) for _ in range(2))
+    loader = ColumnLoader(batches)
+    first, second = (asyncio.create_task(value(loader, 1)) for _ in range(2))
     await soon(batches.started.wait())
     first.cancel()
     await asyncio.wait([first], timeout=DEADLINE_S)
     assert first.cancelled()
     batches.let_go.set()
     assert await soon(second) == "value 1"
-    assert await soon(loader.load(1)) == "value 1"
+    assert await soon(value(loader, 1)) == "value 1"
     assert batches.asked == [[1]]
 
 
 async def test_a_waiter_who_is_cancelled_before_the_batch_begins_leaves_the_others_alone() -> None:
     batches = Batches()
-    loader = Loader(batches)
-    first, second = (asyncio.create_task(loader.load(1)) for _ in range(2))
+    loader = ColumnLoader(batches)
+    first, second = (asyncio.create_task(value(loader, 1)) for _ in range(2))
     await asyncio.sleep(0)  # both have asked, and nothing runs yet
     assert not batches.asked
     first.cancel()
@@ -103,28 +108,28 @@ async def test_a_waiter_who_is_cancelled_before_the_batch_begins_leaves_the_othe
 async def test_a_failed_batch_fails_for_all_its_waiters_and_is_not_remembered() -> None:
     batches = Batches()
     batches.fails_with = Unavailable("PostgreSQL")
-    loader = Loader(batches)
-    failed = await asyncio.gather(loader.load(1), loader.load_many([1, 2]), return_exceptions=True)
+    loader = ColumnLoader(batches)
+    failed = await asyncio.gather(value(loader, 1), loader.get_many([1, 2]), return_exceptions=True)
     assert [str(error) for error in failed] == [str(batches.fails_with)] * 2
     batches.fails_with = None
-    assert await loader.load_many([1, 2]) == ["value 1", "value 2"]
+    assert await loader.get_many([1, 2]) == ["value 1", "value 2"]
     assert batches.asked == [[1, 2], [1, 2]]
 
 
 async def test_a_failed_batch_leaves_alone_what_was_read_before() -> None:
     batches = Batches()
-    loader = Loader(batches)
-    await loader.load(1)
+    loader = ColumnLoader(batches)
+    await value(loader, 1)
     batches.fails_with = Unavailable("PostgreSQL")
     with pytest.raises(Unavailable):
-        await loader.load_many([1, 2])
-    assert await loader.load(1) == "value 1"
+        await loader.get_many([1, 2])
+    assert await value(loader, 1) == "value 1"
 
 
 async def test_a_cancelled_batch_hangs_nobody() -> None:
     batches = Batches(held=True)
-    loader = Loader(batches)
-    waiting = [asyncio.create_task(loader.load(key)) for key in (1, 2)]
+    loader = ColumnLoader(batches)
+    waiting = [asyncio.create_task(value(loader, key)) for key in (1, 2)]
     await soon(batches.started.wait())
     assert batches.task is not None
     batches.task.cancel()
@@ -132,13 +137,13 @@ async def test_a_cancelled_batch_hangs_nobody() -> None:
         with pytest.raises(Unavailable):
             await soon(waiter)
     batches.let_go.set()
-    assert await soon(loader.load(1)) == "value 1"
+    assert await soon(value(loader, 1)) == "value 1"
 
 
 async def test_a_stuck_batch_ends_for_all_its_waiters() -> None:
     batches = Batches(held=True)
-    loader = Loader(batches, batch_s_max=0.01)
-    waiting = [asyncio.create_task(loader.load(key)) for key in (1, 2)]
+    loader = ColumnLoader(batches, batch_s_max=0.01)
+    waiting = [asyncio.create_task(value(loader, key)) for key in (1, 2)]
     for waiter in waiting:
         with pytest.raises(Unavailable):
             await soon(waiter)
@@ -150,10 +155,10 @@ async def test_a_batch_that_answers_too_little_fails_and_is_not_remembered() -> 
     async def batch(keys: Sequence[int]) -> dict[int, str]:
         return short.pop() if short else {key: str(key) for key in keys}
 
-    loader = Loader(batch)
+    loader = ColumnLoader(batch)
     with pytest.raises(ValueError, match="one value for each"):
-        await loader.load_many([1, 2])
-    assert await loader.load_many([1, 2]) == ["1", "2"]
+        await loader.get_many([1, 2])
+    assert await loader.get_many([1, 2]) == ["1", "2"]
 
 
 async def test_a_batch_runs_in_the_context_of_the_first_caller() -> None:
@@ -166,9 +171,9 @@ async def test_a_batch_runs_in_the_context_of_the_first_caller() -> None:
 
     async def ask(name: str) -> int:
         who.set(name)
-        return await loader.load(1)
+        return await value(loader, 1)
 
-    loader = Loader(batch)
+    loader = ColumnLoader(batch)
     await asyncio.gather(ask("first"), ask("second"))
     assert seen == ["first"]
     assert who.get() == "nobody"
@@ -176,11 +181,11 @@ async def test_a_batch_runs_in_the_context_of_the_first_caller() -> None:
 
 async def test_keys_that_come_while_a_batch_runs_are_a_batch_of_their_own() -> None:
     batches = Batches(held=True)
-    loader = Loader(batches)
-    first = asyncio.create_task(loader.load(1))
+    loader = ColumnLoader(batches)
+    first = asyncio.create_task(value(loader, 1))
     await soon(batches.started.wait())
     batches.started.clear()
-    second = asyncio.create_task(loader.load(2))
+    second = asyncio.create_task(value(loader, 2))
     await soon(batches.started.wait())
     batches.let_go.set()
     assert await soon(second) == "value 2"
@@ -190,42 +195,42 @@ async def test_keys_that_come_while_a_batch_runs_are_a_batch_of_their_own() -> N
 
 async def test_what_comes_with_something_else_comes_for_all_who_ask_meanwhile() -> None:
     batches = Batches()
-    loader = Loader(batches)
-    await loader.load(1)
+    loader = ColumnLoader(batches)
+    await value(loader, 1)
     arrived = asyncio.Event()
 
     async def read() -> tuple[str, dict[int, str]]:
         await arrived.wait()
         return "a page", {1: "another", 2: "brought"}
 
-    assert loader.may_bring([1, 2])
-    bringing = asyncio.create_task(loader.bring([1, 2], read()))
+    assert loader.may_load_with([1, 2])
+    bringing = asyncio.create_task(loader.load_with([1, 2], read()))
     await asyncio.sleep(0)
-    assert not loader.may_bring([2])
-    waiting = [asyncio.create_task(loader.load(key)) for key in (2, 2, 3)]
+    assert not loader.may_load_with([2])
+    waiting = [asyncio.create_task(value(loader, key)) for key in (2, 2, 3)]
     await asyncio.sleep(0)
     waiting[0].cancel()
     arrived.set()
     assert await soon(bringing) == "a page"
     assert await soon(asyncio.gather(*waiting[1:])) == ["brought", "value 3"]
-    assert await loader.load_many([1, 2]) == ["value 1", "brought"]
-    assert not loader.may_bring([1, 2])
+    assert await loader.get_many([1, 2]) == ["value 1", "brought"]
+    assert not loader.may_load_with([1, 2])
     assert batches.asked == [[1], [3]]
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
 async def test_who_brings_fails_alone(*, cancelled: bool) -> None:
     batches = Batches()
-    loader = Loader(batches)
+    loader = ColumnLoader(batches)
     arrived = asyncio.Event()
 
     async def read() -> tuple[str, dict[int, str]]:
         await arrived.wait()
         raise Unavailable("PostgreSQL")
 
-    bringing = asyncio.create_task(loader.bring([1, 2], read()))
+    bringing = asyncio.create_task(loader.load_with([1, 2], read()))
     await asyncio.sleep(0)
-    waiting = asyncio.create_task(loader.load(1))
+    waiting = asyncio.create_task(value(loader, 1))
     await asyncio.sleep(0)
     if cancelled:
         bringing.cancel()
@@ -233,5 +238,5 @@ async def test_who_brings_fails_alone(*, cancelled: bool) -> None:
     with pytest.raises((Unavailable, asyncio.CancelledError)):
         await soon(bringing)
     assert await soon(waiting) == "value 1"
-    assert loader.may_bring([2])
+    assert loader.may_load_with([2])
     assert batches.asked == [[1]]

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from engine import Engine
-from gateway.config import ConfigurationError, read_config
+from gateway.config import read_config
 from gateway.documents import require_valid
+from gateway.environment import ConfigurationError
 from gateway.trusted_documents import ManifestError, read_trusted_documents
 from tests.support.small_schema import schema
 

@@ -1,7 +1,6 @@
 """The Lua scripts, each in a file beside this one.
 
-They are called by their SHA-1. Every multiplexed connection loads them first. Through redis-py the
-whole text is sent, because it rejects EVALSHA in a pipeline to a cluster.
+They are called by their SHA-1. Every connection loads them first.
 """
 
 from hashlib import sha1
@@ -35,8 +34,3 @@ READ_WINDOW = _script("read_window")
 
 LOADS: list[Command] = [("SCRIPT", "LOAD", text) for text in TEXTS.values()]
 """Commands that load all scripts."""
-
-
-def sent_whole(command: Command) -> Command:
-    """The command with the script's text, for a server that may not have loaded it."""
-    return ("EVAL", TEXTS[str(command[1])], *command[2:]) if command[0] == CALL else command

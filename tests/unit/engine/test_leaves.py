@@ -12,7 +12,7 @@ from graphql.execution import Executor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.leaves import leaf
+from engine.leaves import leaf_completion
 
 ZONES: list[tzinfo | None] = [
     UTC,
@@ -38,9 +38,9 @@ class _Field:
 
 
 async def completed(declared: Any, column: list[Any], *, may_be_null: bool) -> list[Any]:
-    run: Any = type("_Run", (), {"fail": lambda *_: None})()
+    run: Any = type("_Run", (), {"root_values": None, "count_field_errors": lambda *_: None})()
     field: Any = _Field()
-    cells = leaf(field, declared, may_be_null=may_be_null, orjson_datetimes=True)
+    cells = leaf_completion(field, declared, may_be_null=may_be_null, orjson_datetimes=True)
     return [
         f"{type(cell).__name__}: {cell}" if isinstance(cell, Exception) else cell
         for cell in cells.complete(column, run)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from engine import Engine, Stage
+from engine.awaiting import AwaitableCancelled
 from engine.errors import Unsupported
-from engine.waiting import WaitedInVain
 from tests.support.answer_comparison import Answer, by_graphql_core
 from tests.support.misbehaving_schema import VALUES, schema
 from tests.support.tree_schema import schema as tree
@@ -14,7 +14,7 @@ from tests.support.tree_schema import schema as tree
 NINES = "9" * 5_000
 LEAVES = ["moment", "id", "whole", "ratio", "text", "flag", "anything"]
 LISTS = ["moments", "ids", "numbers", "lists"]
-IN_VAIN = str(WaitedInVain())
+IN_VAIN = str(AwaitableCancelled())
 
 # graphql-core leaves coroutines behind where it fails.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
@@ -198,14 +198,14 @@ async def test_a_plan_that_fails_is_answered_by_graphql_core(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = Engine(tree)
-    plan = engine._answers._compiler.plan
+    plan = engine._executor._compiler.compile
 
     def broken(*given: Any) -> Any:
         found = plan(*given)
-        monkeypatch.setattr(type(found.root), "dicts", lambda *_: 1 / 0)
+        monkeypatch.setattr(type(found.steps[0]), "execute", lambda *_: 1 / 0)
         return found
 
-    monkeypatch.setattr(engine._answers._compiler, "plan", broken)
+    monkeypatch.setattr(engine._executor._compiler, "compile", broken)
     result = await engine.execute(query="{ tree { number } }")
     assert result.response() == {"data": {"tree": {"number": 1}}}
     assert engine.counters.bailed_out == {"failed": 1}
@@ -216,7 +216,7 @@ async def test_an_operation_that_cannot_be_compiled_is_left_to_graphql_core(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = Engine(tree)
-    monkeypatch.setattr(engine._answers._compiler, "plan", lambda *_: 1 / 0)
+    monkeypatch.setattr(engine._executor._compiler, "compile", lambda *_: 1 / 0)
     result = await engine.execute(query="{ tree { number } }")
     assert result.response() == {"data": {"tree": {"number": 1}}}
     assert engine.counters.delegated == {"failed": 1}

@@ -4,7 +4,7 @@ import asyncio
 import gc
 
 from engine import Engine
-from engine.codegen import row_builder
+from engine.codegen import object_builder
 from tests.support.tree_schema import Calls, answer, schema
 
 DEADLINE_S = 5
@@ -75,10 +75,10 @@ async def test_objects_that_derive_from_one_value_are_shared() -> None:
 
 
 def test_rows_are_built_of_columns_and_constants() -> None:
-    assert row_builder(("a",), {})(2, ["x", "y"]) == [{"a": "x"}, {"a": "y"}]
-    assert row_builder(("t",), {"t": "T"})(2) == [{"t": "T"}, {"t": "T"}]
-    assert row_builder((), {})(1) == [{}]
-    assert list(row_builder(("b", "t", "a"), {"t": "T"})(1, [2], [3])[0]) == ["b", "t", "a"]
+    assert object_builder(("a",), {})(2, ["x", "y"]) == [{"a": "x"}, {"a": "y"}]
+    assert object_builder(("t",), {"t": "T"})(2) == [{"t": "T"}, {"t": "T"}]
+    assert object_builder((), {})(1) == [{}]
+    assert list(object_builder(("b", "t", "a"), {"t": "T"})(1, [2], [3])[0]) == ["b", "t", "a"]
 
 
 async def test_an_answer_leaves_no_cyclic_garbage() -> None:

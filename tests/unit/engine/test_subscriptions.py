@@ -10,10 +10,10 @@ import strawberry
 from graphql import OperationType
 
 from engine import Engine, EngineSettings, Parents, Result, Stage, batched, row_classes
-from engine.waiting import WaitedInVain
+from engine.awaiting import AwaitableCancelled
 from tests.support import misbehaving_schema as odd
 
-IN_VAIN = str(WaitedInVain())
+IN_VAIN = str(AwaitableCancelled())
 
 
 class Context:

@@ -1,0 +1,128 @@
+"""Deferred columns, and helpers for awaiting several things and for cancellation."""
+
+import asyncio
+from asyncio import CancelledError, Future, shield
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from inspect import isawaitable
+from types import CoroutineType
+from typing import Any, Generic, TypeVar, cast
+
+from engine.annotations import ColumnT, MaybeAwaitable
+
+T = TypeVar("T")
+
+
+class Deferred(Generic[ColumnT]):
+    """`column` returns the column, or an awaitable of it, after `future` is done.
+
+    A resolver that returns `MaybeAwaitable[…]` may return it. Fields with the same future await it
+    once, and without a task for each.
+    """
+
+    __slots__ = ("column", "future")
+
+    def __init__(
+        self, future: "Future[Any]", column: Callable[[], MaybeAwaitable[ColumnT]]
+    ) -> None:
+        self.future = future
+        self.column = column
+
+    def __await__(self) -> Generator[Any, None, ColumnT]:
+        return self._awaited().__await__()
+
+    async def _awaited(self) -> ColumnT:
+        await shield(self.future)  # others await it too
+        column = self.column()
+        return await cast("Awaitable[ColumnT]", column) if isawaitable(column) else column
+
+
+def deferred(
+    future: "Future[Any] | None", column: Callable[[], MaybeAwaitable[ColumnT]]
+) -> MaybeAwaitable[ColumnT]:
+    """The column itself if `future` is None, else a deferred one."""
+    return column() if future is None else Deferred(future, column)
+
+
+class AwaitableCancelled(Exception):
+    """The awaited task or future was cancelled, but not the waiter."""
+
+    def __init__(self) -> None:
+        super().__init__("The awaited task was cancelled.")
+
+
+def field_error_of(error: Exception | CancelledError) -> Exception:
+    """The field error of an exception met while waiting. Re-raises a cancellation of this task."""
+    if not isinstance(error, CancelledError):
+        return error
+    task = asyncio.current_task()
+    if task is None or task.cancelling():
+        raise error
+    return AwaitableCancelled()
+
+
+async def gather_or_cancel(coroutines: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results in order. The first exception, or a cancellation, cancels all the others.
+
+    Not `asyncio.gather`, which lets the others continue, nor a `TaskGroup`, which wraps exceptions
+    in a group.
+    """
+    if len(coroutines) == 1:
+        return [await coroutines[0]]  # without a task, which costs like a small column
+    create = asyncio.get_running_loop().create_task  # looked up once
+    tasks = [create(coroutine) for coroutine in coroutines]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+class PartialColumn:
+    """A list some of whose items are awaitables. When awaited, the list of their results.
+
+    They are awaited concurrently. An exception takes its place in the list.
+    """
+
+    __slots__ = ("_awaitables", "_items")
+
+    def __init__(self, items: list[Any], awaitables: Sequence[int]) -> None:
+        self._items = items
+        self._awaitables = awaitables
+        """Their positions."""
+
+    def __await__(self) -> Generator[Any, None, list[Any]]:
+        return self._awaited().__await__()
+
+    def close(self) -> None:
+        """Close all awaitables that were not started."""
+        for position in self._awaitables:
+            close_awaitable(self._items[position])
+
+    async def _awaited(self) -> list[Any]:
+        items = self._items
+        waits = [_item_or_error(items[position]) for position in self._awaitables]
+        try:
+            results = await gather_or_cancel(waits)
+        except BaseException:
+            self.close()
+            raise
+        for position, result in zip(self._awaitables, results, strict=True):
+            items[position] = result
+        return items
+
+
+def close_awaitable(awaitable: object) -> None:
+    """Close an awaitable that will not be awaited. It must not be running."""
+    if isinstance(awaitable, CoroutineType | PartialColumn):
+        awaitable.close()
+    elif isinstance(awaitable, Future):
+        awaitable.cancel()
+
+
+async def _item_or_error(awaitable: Awaitable[Any]) -> Any:
+    try:
+        return await awaitable
+    except (Exception, CancelledError) as error:
+        return field_error_of(error)

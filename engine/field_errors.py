@@ -1,0 +1,123 @@
+"""Nulls and field errors: in the columns of a run, and in its result."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import CoroutineType
+from typing import Any, TypeAlias
+
+from graphql import GraphQLError, GraphQLList, GraphQLNonNull, GraphQLOutputType, is_leaf_type
+from strawberry.execution import optimized_is_awaitable
+
+from engine.errors import BailOut, locate_error
+from engine.run import Column, Field, Run
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+def non_null_error(field: Field) -> TypeError:
+    """The field error for a null in a non-null field, with graphql-core's message."""
+    return TypeError(f"Cannot return null for non-nullable field {field.parent}.{field.name}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A column without its nulls and field errors, and the original column."""
+
+    present: Column
+    whole: Column
+    """The original column, with forbidden nulls replaced by field errors."""
+
+    def merged(self, completed: Sequence[Any]) -> Column:
+        """The column of completed values, with the nulls and field errors in their places."""
+        if len(self.present) == len(self.whole):
+            return list(completed)
+        rest = iter(completed)
+        return [value if is_null_or_error(value) else next(rest) for value in self.whole]
+
+
+def partition_column(column: Column, field: Field, run: Run, *, may_be_null: bool) -> Partition:
+    """Remove nulls and field errors from a column, and count the errors."""
+    whole = column
+    if not may_be_null and None in map(_none_or_true, column):
+        whole = [non_null_error(field) if value is None else value for value in column]
+    present = [value for value in whole if not is_null_or_error(value)]
+    run.count_field_errors(sum(isinstance(value, Exception) for value in whole))
+    return Partition(present, whole)
+
+
+def bail_out_of_awaitables(column: Column, run: Run) -> None:
+    """Raise BailOut for a column with awaitables: graphql-core supports them everywhere."""
+    if awaitables := [value for value in column if optimized_is_awaitable(value)]:
+        for awaitable in awaitables:
+            # Others may be shared. graphql-core awaits those in the values of a mutation, which it
+            # does not resolve again.
+            if isinstance(awaitable, CoroutineType) and run.root_values is None:
+                awaitable.close()
+        raise BailOut("awaitable_value")
+
+
+def is_null_or_error(value: Any) -> bool:
+    return value is None or isinstance(value, Exception)
+
+
+def _none_or_true(value: Any) -> Any:
+    # `None in column` would call the rows' own __eq__.
+    return None if value is None else True
+
+
+def propagate_nulls(
+    data: dict[str, Any], run: Run
+) -> tuple[dict[str, Any] | None, list[GraphQLError]]:
+    """The data with its field errors turned into nulls of their nearest nullable parents, and the
+    errors.
+
+    Walks the finished data once, in the order in which graphql-core completes values without
+    waiting, and only if there are field errors. Returns new data, because dicts may be shared.
+    """
+    propagation = _NullPropagation(run)
+    try:
+        return propagation.object(data, ()), propagation.errors
+    except GraphQLError as error:
+        return None, [*propagation.errors, error]
+
+
+class _NullPropagation:
+    """One walk. A located error raised here makes its nearest nullable parent null."""
+
+    def __init__(self, run: Run) -> None:
+        self.errors: list[GraphQLError] = []
+        self._fields: dict[int, Mapping[str, Field]] = {
+            id(built): fields for fields, objects in run.objects for built in objects
+        }
+
+    def object(self, built: dict[str, Any], path: Path) -> dict[str, Any]:
+        fields = self._fields[id(built)]
+        return {
+            key: self._guarded(fields[key].definition.type, value, fields[key], (*path, key))
+            if key in fields
+            else value
+            for key, value in built.items()
+        }
+
+    def _guarded(self, declared: GraphQLOutputType, value: Any, field: Field, path: Path) -> Any:
+        try:
+            return self._value(declared, value, field, path)
+        except GraphQLError as error:
+            if isinstance(declared, GraphQLNonNull):
+                raise
+            self.errors.append(error)
+            return None
+
+    def _value(self, declared: GraphQLOutputType, value: Any, field: Field, path: Path) -> Any:
+        if isinstance(value, Exception):
+            raise locate_error(value, field.nodes, list(path))
+        if isinstance(declared, GraphQLNonNull):
+            declared = declared.of_type
+        if value is None or is_leaf_type(declared):
+            return value
+        if isinstance(declared, GraphQLList):
+            return [
+                self._guarded(declared.of_type, item, field, (*path, index))
+                for index, item in enumerate(value)
+            ]
+        return self.object(value, path)

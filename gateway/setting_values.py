@@ -1,0 +1,60 @@
+"""Parsers and checks of single settings.
+
+They raise ValueError with the rest of a sentence that begins with the name of the variable.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from urllib.parse import parse_qs, urlsplit
+
+from pydantic import SecretStr
+
+from graph.affinity import InteractionKind
+from storage.settings import CLUSTER
+
+_WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
+
+
+def check_redis_url(schemes: Collection[str]) -> Callable[[SecretStr], SecretStr]:
+    """A check that an address of Redis has one of the schemes. Its errors show no password."""
+
+    def check(secret: SecretStr) -> SecretStr:
+        url = secret.get_secret_value()
+        scheme = url.partition(":")[0]
+        if scheme not in schemes:
+            # Without a scheme, these may be the first letters of a password.
+            begins = repr(scheme) if "://" in url else "no scheme"
+            raise ValueError(f"begins with {begins}; it must be an address of {', '.join(schemes)}")
+        try:
+            address = urlsplit(url)
+            _ = address.port  # raises ValueError for an invalid port
+        except ValueError:  # its text may hold a part of a password
+            raise ValueError(
+                f"cannot be read; it must look like {scheme}://user:password@host:6379, where"
+                " special characters of a password are written as %XX"
+            ) from None
+        database = parse_qs(address.query).get("db", [address.path.strip("/")])[-1]
+        if scheme.endswith(CLUSTER) and database not in ("", "0"):
+            raise ValueError(
+                f"names the database {database!r}, but of a Redis Cluster only 0 is used: leave it"
+                " out"
+            )
+        return secret
+
+    return check
+
+
+def read_weights(text: str) -> Mapping[InteractionKind, float]:
+    """The weights in `LIKED=3,MESSAGED=7.5`."""
+    return dict(map(_weight, filter(None, text.split(","))))
+
+
+def _weight(text: str) -> tuple[InteractionKind, float]:
+    name, _, value = text.strip().partition("=")
+    is_number = _WEIGHT.fullmatch(value) and float(value)
+    if name in InteractionKind.__members__ and is_number:
+        return InteractionKind[name], float(value)
+    raise ValueError(
+        f"holds {text!r}; it must be KIND=WEIGHT pairs with commas between, of the kinds"
+        f" {', '.join(InteractionKind.__members__)} and weights above 0, up to 999999"
+    )

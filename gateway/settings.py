@@ -1,0 +1,369 @@
+"""Every setting of Kith: an environment variable with its type, default, unit and help.
+
+`gateway.environment` reads the variables, and `gateway.config` makes the configuration of a process
+from them. `make settings` prints this file as docs/settings.md.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, PlainValidator, SecretStr, model_validator
+from pydantic_settings import NoDecode
+
+from gateway.browsers import ANY, read_header_names, read_origins
+from gateway.setting import Group, Names, Switch, WholeNumber, number, secret, setting, switch
+from gateway.setting_values import check_redis_url, read_weights
+from graph.affinity import InteractionKind
+from storage.settings import CACHE_SCHEMES, REDIS_SCHEMES
+
+RedisUrl = Annotated[SecretStr, AfterValidator(check_redis_url(REDIS_SCHEMES))]
+CacheUrl = Annotated[SecretStr, AfterValidator(check_redis_url(CACHE_SCHEMES))]
+Origins = Annotated[frozenset[str], NoDecode, PlainValidator(read_origins)]
+HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(read_header_names)]
+Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(read_weights)]
+
+A_DAY_S = 86_400
+
+
+class Servers(Group):
+    """Servers"""
+
+    database_url: SecretStr | None = secret(
+        "DATABASE_URL",
+        "PostgreSQL. Without it and `REDIS_URL`: the servers of a running `dev`",
+        allowed="`postgresql://user@host/database`",
+    )
+    redis_url: RedisUrl | None = secret(
+        "REDIS_URL",
+        "Redis or Valkey: the queue, the change feed and the caches",
+        allowed="`redis://`, `rediss://` or `unix://`",
+    )
+    cache_url: CacheUrl | None = secret(
+        "KITH_CACHE_URL",
+        "separate servers for the caches: one, or any server of a Redis Cluster. Without it:"
+        " `REDIS_URL`",
+        allowed="as `REDIS_URL`, or `redis+cluster://`, `rediss+cluster://`",
+    )
+    pool_max: WholeNumber = number(
+        "KITH_POOL_MAX",
+        8,
+        "PostgreSQL connections per process",
+        unit="connections",
+        least=1,
+        most=100,
+    )
+    statement_cache_size: WholeNumber = number(
+        "KITH_STATEMENT_CACHE_SIZE",
+        200,
+        "prepared statements per connection; 0 behind a PgBouncer older than 1.21 in transaction"
+        " mode",
+        unit="statements",
+        least=0,
+    )
+    metrics_port: WholeNumber = number(
+        "KITH_METRICS_PORT",
+        0,
+        "the port of a worker's metrics; 0: none. A gateway serves them at `/metrics`",
+        unit="port",
+        least=0,
+        most=65_535,
+    )
+
+
+class TokenKeys(Group):
+    """Keys of tokens
+
+    The keys that verify [tokens](authentication.md). A gateway needs at least one of the first
+    four.
+    """
+
+    secret: SecretStr | None = secret(
+        "KITH_JWT_SECRET",
+        "secrets of HS256, HS384 and HS512; `kith token` signs with the first",
+        allowed="one a line, 32 bytes or more each",
+    )
+    public_key_files: Names = setting(
+        "KITH_JWT_PUBLIC_KEY_FILE", (), "files of public keys in PEM", allowed="paths, `,` between"
+    )
+    jwks_file: Path | None = setting(
+        "KITH_JWKS_FILE", None, "a file with a JSON Web Key Set", allowed="a path"
+    )
+    jwks_url: str | None = setting(
+        "KITH_JWKS_URL",
+        None,
+        "the [key set of an identity provider](authentication.md#a-jwks-url); it requires"
+        " `KITH_JWT_ISSUER` or `KITH_JWT_AUDIENCE`",
+        allowed="`https://…`; `http://` for this machine",
+    )
+    jwks_refresh_s: WholeNumber = number(
+        "KITH_JWKS_REFRESH_S",
+        300,
+        "how often the keys are fetched",
+        least=10,
+        most=A_DAY_S,
+        unit="s",
+    )
+    jwks_wait_ms: WholeNumber = number(
+        "KITH_JWKS_WAIT_MS",
+        2_000,
+        "how long a request whose token has an unknown key waits for a fetch",
+        least=0,
+        most=9_000,
+        unit="ms",
+    )
+
+
+class Claims(Group):
+    """Claims of tokens
+
+    [The claims](authentication.md#claims) that a token must have, and what they mean.
+    """
+
+    issuers: Names = setting(
+        "KITH_JWT_ISSUER", (), "accepted issuers; without any: all", allowed="text, `,` between"
+    )
+    audiences: Names = setting(
+        "KITH_JWT_AUDIENCE", (), "accepted audiences; without any: all", allowed="text, `,` between"
+    )
+    leeway_s: WholeNumber = number(
+        "KITH_JWT_LEEWAY_S", 30, "allowed clock difference", least=0, most=300, unit="s"
+    )
+    user: str = setting(
+        "KITH_JWT_USER_CLAIM", "sub", "the claim with the user's id", allowed="a name or `$.path`"
+    )
+    scope: str = setting(
+        "KITH_JWT_SCOPE_CLAIM", "scope", "the claim with the scopes", allowed="a name or `$.path`"
+    )
+    service_scope: str = setting(
+        "KITH_JWT_SERVICE_SCOPE", "service", "the scope of a service", allowed="text"
+    )
+
+
+class Relationships(Group):
+    """Relationships"""
+
+    following_max: WholeNumber = number(
+        "KITH_FOLLOWING_LIMIT", 1_000, "users that one account may follow", unit="users", least=1
+    )
+    blocks_max: WholeNumber = number(
+        "KITH_BLOCK_LIMIT", 10_000, "users that one account may block", unit="users", least=1
+    )
+    changes_per_minute: WholeNumber = number(
+        "KITH_CHANGES_PER_MINUTE",
+        120,
+        "sustained rate of changes per account",
+        least=1,
+        most=60_000_000,
+        unit="changes a minute",
+    )
+    changes_burst: WholeNumber = number(
+        "KITH_CHANGES_BURST",
+        300,
+        "changes per account at once",
+        unit="changes",
+        least=1,
+        most=1_000_000,
+    )
+    mutual_approval: Switch = switch(
+        "KITH_MUTUAL_APPROVAL",
+        False,
+        "whether every account approves its followers, and then both follow each other",
+    )
+    whispers_hidden: Switch = switch(
+        "KITH_WHISPERS_HIDDEN_FROM_TARGET",
+        False,
+        "whether a [whisper](whispers.md) is hidden from the followed user too",
+    )
+    undo_s: WholeNumber = number(
+        "KITH_UNDO_S",
+        900,
+        "how long a change can be [undone](undo.md); set it for workers too, which then purge the"
+        " messages of requests",
+        least=1,
+        most=A_DAY_S,
+        unit="s",
+    )
+
+
+class Affinity(Group):
+    """Affinity
+
+    How [interactions](affinity.md) count.
+    """
+
+    weights: Weights = setting(
+        "KITH_AFFINITY_WEIGHTS",
+        {},
+        "weights that replace the defaults of single kinds",
+        allowed="`LIKED=3,MESSAGED=7.5`",
+    )
+    half_life_days: WholeNumber = number(
+        "KITH_AFFINITY_HALF_LIFE_DAYS",
+        30,
+        "half-life of an interaction's weight; permanent after the first recorded interaction",
+        least=1,
+        most=36_500,
+        unit="days",
+    )
+
+
+class Caches(Group):
+    """Caches and freshness"""
+
+    freshness_wait_ms: WholeNumber = number(
+        "KITH_FRESHNESS_WAIT_MS",
+        1_000,
+        "how long a request with a [consistency token](freshness.md) waits before it fails with"
+        " `STALE`",
+        least=0,
+        most=9_000,
+        unit="ms",
+    )
+    cache_ttl_s: WholeNumber = number(
+        "KITH_CACHE_TTL_S",
+        3_600,
+        "the longest TTL of a cached value; of an account and totals, 300 s at most",
+        least=1,
+        unit="s",
+    )
+    hot_ttl_ms: WholeNumber = number(
+        "KITH_HOT_TTL_MS",
+        5_000,
+        "TTL of hot users in the local cache; 0 disables it",
+        least=0,
+        most=60_000,
+        unit="ms",
+    )
+    hot_mb: WholeNumber = number(
+        "KITH_HOT_MB", 64, "size of the local cache", least=1, most=65_536, unit="MB"
+    )
+
+
+class Events(Group):
+    """Events"""
+
+    events_max: WholeNumber = number(
+        "KITH_EVENTS_MAX",
+        50_000,
+        "events that each of the eight streams of the [change feed](events.md#the-change-feed)"
+        " keeps",
+        unit="events",
+        least=100,
+    )
+    events_kept_s: WholeNumber = number(
+        "KITH_EVENTS_KEPT_S", A_DAY_S, "how long the change feed keeps them", least=60, unit="s"
+    )
+    feed_max: WholeNumber = number(
+        "KITH_FEED_MAX",
+        1_000,
+        "events that a subscriber's feed keeps",
+        unit="events",
+        least=100,
+        most=100_000,
+    )
+    feed_kept_s: WholeNumber = number(
+        "KITH_FEED_KEPT_S",
+        A_DAY_S,
+        "how long after the subscriber's last read",
+        least=60,
+        unit="s",
+    )
+
+
+class Streams(Group):
+    """Open connections"""
+
+    connections_max: WholeNumber = number(
+        "KITH_CONNECTIONS_MAX",
+        5_000,
+        "web sockets and event streams per process",
+        unit="connections",
+        least=1,
+    )
+    subscriptions_max: WholeNumber = number(
+        "KITH_SUBSCRIPTIONS_MAX",
+        20_000,
+        "[subscriptions](events.md) per process",
+        unit="subscriptions",
+        least=1,
+    )
+    subscriptions_per_connection_max: WholeNumber = number(
+        "KITH_SUBSCRIPTIONS_PER_CONNECTION_MAX",
+        100,
+        "subscriptions per web socket",
+        unit="subscriptions",
+        least=1,
+    )
+    send_deadline_ms: WholeNumber = number(
+        "KITH_SEND_DEADLINE_MS",
+        5_000,
+        "how long a client may leave a message unread before it is disconnected",
+        least=100,
+        most=60_000,
+        unit="ms",
+    )
+
+
+class Browsers(Group):
+    """Browsers
+
+    Which [other origins](browsers.md#origins) may send requests.
+    """
+
+    origins: Origins = setting(
+        "KITH_CORS_ORIGINS",
+        frozenset(),
+        "origins whose pages may send requests",
+        allowed="`https://app.example.com`, `,` between; `*`: all",
+    )
+    headers: HeaderNames = setting(
+        "KITH_CORS_HEADERS",
+        frozenset(),
+        "request headers that they may set besides the usual ones",
+        allowed="names, `,` between",
+    )
+    credentials: Switch = switch(
+        "KITH_CORS_CREDENTIALS", False, "whether their requests may carry credentials"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "Browsers":
+        if self.credentials and ANY in self.origins:
+            raise ValueError(
+                "KITH_CORS_ORIGINS is *, but KITH_CORS_CREDENTIALS is on: browsers reject the two"
+                " together. List the origins, or leave the credentials off"
+            )
+        return self
+
+
+class Documents(Group):
+    """Documents"""
+
+    persisted_queries: Switch = switch(
+        "KITH_PERSISTED_QUERIES",
+        True,
+        "[automatic persisted queries](persisted-operations.md#automatic-persisted-queries)",
+    )
+    trusted_documents: Path | None = setting(
+        "KITH_TRUSTED_DOCUMENTS",
+        None,
+        "a manifest, or a folder of them: [no other"
+        " documents](persisted-operations.md#trusted-documents) are run; as"
+        " `serve --trusted-documents`",
+        allowed="a path",
+    )
+
+
+GROUPS: tuple[type[Group], ...] = (
+    Servers,
+    TokenKeys,
+    Claims,
+    Relationships,
+    Affinity,
+    Caches,
+    Events,
+    Streams,
+    Browsers,
+    Documents,
+)

@@ -1,0 +1,87 @@
+"""The profiles of list owners, and what they mean for the viewer: read once, for a whole column.
+
+Nearly all accounts are open, nearly no viewer has a block and nearly no user is absent, so these
+checks are made once for a column and shared by all fields that show it.
+"""
+
+from asyncio import Future
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import NamedTuple, cast
+
+from graph.account import DEFAULT, Account
+from graph.counts import NO_COUNTS, Counts
+from graph.edge import UserId
+from graph.page import ListKind
+from graph.profile import PlainProfiles, Profile
+from resolvers.loader import ColumnLoader
+
+
+class Facts(NamedTuple):
+    """What decides which parts of some owners' lists the viewer may see."""
+
+    accounts: Sequence[Account]
+    """The owners' accounts."""
+    counts: Sequence[Counts]
+    """The owners' counts."""
+    viewer_counts: Counts
+    """The viewer's counts; zeros if nobody is signed in."""
+    blocks: int
+    """The number of users with a block between them and the viewer."""
+    are_open: bool
+    """Whether all owners' lists are public."""
+
+
+def no_facts(owners: int) -> Facts:
+    """The facts for lists that only their owner may open: nothing decides on access to them."""
+    return Facts([DEFAULT] * owners, [NO_COUNTS] * owners, NO_COUNTS, blocks=0, are_open=True)
+
+
+class ProfileLoader(ColumnLoader[UserId, Profile]):
+    """Loads profiles, each once a request."""
+
+    _facts: tuple[Sequence[UserId], int, Facts] | None = None
+    _requested: "tuple[Sequence[UserId], Future[None]] | None" = None
+
+    def request_shared(self, users: Sequence[UserId]) -> "Future[None] | None":
+        """Like `request`, but callers with the same users share one future until it is done."""
+        requested = self._requested
+        if requested is not None and not requested[1].done() and requested[0] == users:
+            return requested[1]
+        loaded = self.request(users)
+        self._requested = None if loaded is None else (users, loaded)
+        return loaded
+
+    def plain_totals(
+        self, kind: ListKind, users: Sequence[UserId], owners: int
+    ) -> list[int | None]:
+        """The length of that list of each of the first `owners` users, if the profiles were read
+        for exactly these users and nothing about them hides anything. Empty: use `facts`.
+        """
+        known = self._values
+        if not isinstance(known, PlainProfiles) or known.users != users:
+            return []
+        return cast("list[int | None]", known.column.totals[kind][:owners])
+
+    def facts(self, users: Sequence[UserId], owners: int) -> Facts:
+        """The facts about loaded users: the first `owners` are owners of lists; one more is the
+        viewer.
+        """
+        # Several fields of one column of users call this one after the other.
+        if self._facts is not None and self._facts[1] == owners and self._facts[0] == users:
+            return self._facts[2]
+        profiles = map(self._values.__getitem__, users)
+        accounts, counts = zip(*profiles, strict=True) if users else ((), ())
+        viewer_counts = counts[-1] if owners < len(users) else NO_COUNTS
+        blocks = viewer_counts.blocks + viewer_counts.blocked
+        accounts, counts = accounts[:owners], counts[:owners]
+        # Nearly all are the one default account: `count` finds that without a call for each.
+        are_open = accounts.count(DEFAULT) == owners or all(map(_IS_OPEN, accounts))
+        facts = _new_facts((accounts, counts, viewer_counts, blocks, are_open))
+        self._facts = users, owners, facts
+        return facts
+
+
+_new_facts: Callable[[tuple[object, ...]], Facts] = partial(tuple.__new__, Facts)
+_IS_OPEN = attrgetter("privacy.is_open")

@@ -1,0 +1,347 @@
+"""The mutations that make many changes, and that undo one."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import Enum
+from typing import Annotated, cast
+
+import strawberry
+from strawberry import UNSET
+
+from graph.edge import UserId
+from graph.errors import BadInput, KithError
+from graph.outcome import REJECTIONS, Outcome
+from graph.receipt import KeyReused
+from resolvers import actions, relationship
+from resolvers.actions import Action
+from resolvers.relationship import Change, Result
+from resolvers.scope import Limits, Scope
+from schema import arguments
+from schema.context import Info, scope_of
+from schema.mutations import blocks, follows, requests
+from schema.mutations.follows import FollowVisibility
+from schema.mutations.payload import (
+    CLIENT_MUTATION_ID,
+    CONSISTENCY,
+    OUTCOME,
+    REJECTED,
+    VIEWER,
+    ChangeResult,
+    RelationshipPayload,
+    RepeatableInput,
+    consistency_token,
+    outcome_of,
+    relation_after,
+    relationship_payload,
+)
+from schema.relation import Relation
+from schema.rows import RelationRow, UserRow, ViewerRow
+from schema.user import User
+from schema.user_errors import INPUT, UserError, user_errors
+from schema.viewer import Viewer
+
+
+@strawberry.enum(description="The outcome of `undoRelationshipChange`.")
+class UndoRelationshipChangeOutcome(Enum):
+    RESTORED = strawberry.enum_value(
+        "RESTORED",
+        description="The change was undone. If the user now approves their followers, a follow "
+        "request was sent instead of a follow.",
+    )
+    REJECTED = REJECTED
+
+
+@strawberry.input(description="Input of `undoRelationshipChange`.")
+class UndoRelationshipChangeInput(RepeatableInput):
+    undo_token: str = strawberry.field(description="The `undoToken` that the change returned.")
+
+
+@strawberry.type(description="The result of `undoRelationshipChange`.")
+class UndoRelationshipChangePayload(RelationshipPayload):
+    relation: RelationRow | None = strawberry.field(
+        graphql_type=Relation | None,
+        description="The relationship between the viewer and the user after this mutation. Null "
+        "if the input is invalid or `undoToken` is unknown.",
+    )
+    user: UserRow | None = strawberry.field(
+        graphql_type=User | None,
+        description="The other user. Null if the input is invalid or `undoToken` is unknown.",
+    )
+    outcome: UndoRelationshipChangeOutcome = strawberry.field(description=OUTCOME)
+
+
+@strawberry.enum(description="An action of `changeRelationships`.")
+class RelationshipAction(Enum):
+    FOLLOW = strawberry.enum_value("FOLLOW", description="The same as `followUser`.")
+    UNFOLLOW = strawberry.enum_value("UNFOLLOW", description="The same as `unfollowUser`.")
+    UPDATE_FOLLOW = strawberry.enum_value(
+        "UPDATE_FOLLOW", description="The same as `updateFollow`."
+    )
+    REMOVE_FOLLOWER = strawberry.enum_value(
+        "REMOVE_FOLLOWER", description="The same as `removeFollower`."
+    )
+    BLOCK = strawberry.enum_value("BLOCK", description="The same as `blockUser`.")
+    UNBLOCK = strawberry.enum_value("UNBLOCK", description="The same as `unblockUser`.")
+    MUTE = strawberry.enum_value("MUTE", description="The same as `muteUser`.")
+    UNMUTE = strawberry.enum_value("UNMUTE", description="The same as `unmuteUser`.")
+    ACCEPT_REQUEST = strawberry.enum_value(
+        "ACCEPT_REQUEST", description="The same as `acceptFollowRequest`."
+    )
+    DECLINE_REQUEST = strawberry.enum_value(
+        "DECLINE_REQUEST", description="The same as `declineFollowRequest`."
+    )
+    CANCEL_REQUEST = strawberry.enum_value(
+        "CANCEL_REQUEST", description="The same as `cancelFollowRequest`."
+    )
+    DISMISS_SUGGESTION = strawberry.enum_value(
+        "DISMISS_SUGGESTION", description="The same as `dismissSuggestion`."
+    )
+
+
+@strawberry.input(
+    description="One change of `changeRelationships`. Fields that its action does not use are "
+    "ignored."
+)
+class RelationshipChangeInput:
+    action: RelationshipAction = strawberry.field(description="The action.")
+    user_id: strawberry.ID = strawberry.field(description="The id of the other user.")
+    visibility: FollowVisibility | None = strawberry.field(
+        default=UNSET, description="Who can see the follow. Used by FOLLOW and UPDATE_FOLLOW."
+    )
+    close_follow: bool | None = strawberry.field(
+        default=UNSET,
+        description="Whether this is a close follow. Used by FOLLOW and UPDATE_FOLLOW.",
+    )
+    message: str | None = strawberry.field(
+        default=UNSET,
+        description="A message of up to 500 characters, which the follow request shows. Used "
+        "by FOLLOW.",
+    )
+    until: datetime | None = strawberry.field(
+        default=UNSET, description="When the mute ends; it must be in the future. Used by MUTE."
+    )
+
+    def change(self, limits: Limits) -> Change:
+        """Return the change that the viewer asks for. Raises BadInput."""
+        return Change(arguments.user_id("userId", self.user_id), self._action(limits))
+
+    def _action(self, limits: Limits) -> Action:
+        match self.action:
+            case RelationshipAction.FOLLOW:
+                return follows.follow(limits, self.visibility, self.close_follow, self.message)
+            case RelationshipAction.UNFOLLOW:
+                return actions.unfollow(limits)
+            case RelationshipAction.UPDATE_FOLLOW:
+                return follows.update_follow(limits, self.visibility, self.close_follow)
+            case RelationshipAction.REMOVE_FOLLOWER:
+                return actions.remove_follower(limits)
+            case RelationshipAction.BLOCK:
+                return actions.block(limits)
+            case RelationshipAction.UNBLOCK:
+                return actions.unblock()
+            case RelationshipAction.MUTE:
+                return blocks.mute(self.until)
+            case RelationshipAction.UNMUTE:
+                return actions.unmute()
+            case RelationshipAction.ACCEPT_REQUEST:
+                return actions.accept_request(limits)
+            case RelationshipAction.DECLINE_REQUEST:
+                return actions.decline_request()
+            case RelationshipAction.CANCEL_REQUEST:
+                return actions.cancel_request()
+            case RelationshipAction.DISMISS_SUGGESTION:
+                return actions.dismiss()
+
+
+@strawberry.input(description="Input of `changeRelationships`.")
+class ChangeRelationshipsInput(RepeatableInput):
+    changes: list[RelationshipChangeInput] = strawberry.field(
+        description="Up to 50 changes. Changes with the same user are made in the given order, "
+        "others in parallel."
+    )
+
+
+OUTCOMES: tuple[type[Enum], ...] = (
+    follows.FollowUserOutcome,
+    follows.UnfollowUserOutcome,
+    follows.UpdateFollowOutcome,
+    follows.RemoveFollowerOutcome,
+    blocks.BlockUserOutcome,
+    blocks.UnblockUserOutcome,
+    blocks.MuteUserOutcome,
+    blocks.UnmuteUserOutcome,
+    requests.AcceptFollowRequestOutcome,
+    requests.DeclineFollowRequestOutcome,
+    requests.CancelFollowRequestOutcome,
+    blocks.DismissSuggestionOutcome,
+)
+"""The outcomes that one change of `changeRelationships` can have."""
+
+_VALUES = {
+    value.name: strawberry.enum_value(value.value, description=value.description)
+    for outcomes in OUTCOMES
+    for value in outcomes.__strawberry_definition__.values  # type: ignore[attr-defined]
+}
+RelationshipOutcome: type[Enum] = strawberry.enum(
+    cast("type[Enum]", Enum("RelationshipOutcome", _VALUES)),
+    description="The outcome of one change of `changeRelationships`.",
+)
+
+
+@strawberry.type(description="The result of one change of `changeRelationships`.")
+class RelationshipChange(ChangeResult):
+    outcome: Enum = strawberry.field(description=OUTCOME, graphql_type=RelationshipOutcome)
+
+
+@strawberry.enum(description="The outcome of `changeRelationships` as a whole.")
+class ChangeRelationshipsOutcome(Enum):
+    COMPLETED = strawberry.enum_value(
+        "COMPLETED", description="Every change was made, or was already in effect."
+    )
+    PARTIALLY_COMPLETED = strawberry.enum_value(
+        "PARTIALLY_COMPLETED",
+        description="At least one change was rejected or failed. The entries of `changes` give "
+        "the reasons.",
+    )
+    REJECTED = strawberry.enum_value(
+        "REJECTED",
+        description="No change was made because the input as a whole is invalid. `userErrors` "
+        "gives the reason.",
+    )
+
+
+@strawberry.type(description="The result of `changeRelationships`.")
+class ChangeRelationshipsPayload:
+    outcome: ChangeRelationshipsOutcome = strawberry.field(
+        description="Whether all changes succeeded."
+    )
+    changed: bool = strawberry.field(description="Whether at least one change had an effect.")
+    changes: Sequence[RelationshipChange | KithError] = strawberry.field(
+        graphql_type=list[RelationshipChange | None],
+        description="One result for each change of the input, in order. An entry is null beside "
+        "an error if the service was unavailable: send that change again. Empty if the input as a "
+        "whole was rejected.",
+    )
+    viewer: ViewerRow = strawberry.field(graphql_type=Viewer | None, description=VIEWER)
+    user_errors: list[UserError] = strawberry.field(
+        description="Why the input as a whole was rejected. Empty if it was not. The errors of "
+        "one change are in its entry of `changes`."
+    )
+    consistency_token: str | None = strawberry.field(
+        description=f"{CONSISTENCY} The token is for all changes."
+    )
+    client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
+
+
+@strawberry.type
+class ChangeMutations:
+    """A part of `Mutation`; not a type of the API."""
+
+    @strawberry.mutation(
+        description="Undoes an unfollow, a block, the removal of a follower, or a declined or "
+        "cancelled request: restores what it removed, with the original dates. Possible for 15 "
+        "minutes by default, unless the relationship has changed since. If the user now approves "
+        "their followers, a follow request is sent instead of a follow."
+    )
+    async def undo_relationship_change(
+        self,
+        info: Info,
+        input: Annotated[  # noqa: A002
+            UndoRelationshipChangeInput,
+            strawberry.argument(description="The change to undo, and options."),
+        ],
+    ) -> UndoRelationshipChangePayload | None:
+        scope = scope_of(info)
+        viewer = scope.must_have_viewer()
+        try:
+            key = input.key
+        except BadInput as bad:
+            result = Result(Outcome.INVALID_INPUT, invalid=bad)
+        else:
+            result = await relationship.undo(scope, input.undo_token, key)
+        return relationship_payload(
+            UndoRelationshipChangePayload,
+            UndoRelationshipChangeOutcome,
+            viewer,
+            result,
+            input.echo,
+        )
+
+    @strawberry.mutation(
+        description="Makes up to 50 changes. Each change succeeds or fails independently. If the "
+        "idempotency key was used with other changes, no change is made."
+    )
+    async def change_relationships(
+        self,
+        info: Info,
+        input: Annotated[  # noqa: A002
+            ChangeRelationshipsInput,
+            strawberry.argument(description="The changes, and options."),
+        ],
+    ) -> ChangeRelationshipsPayload | None:
+        scope = scope_of(info)
+        viewer = scope.must_have_viewer()
+        results: list[Result | KithError] = []
+        errors: list[UserError] = []
+        try:
+            key = input.key
+            arguments.at_most("changes", input.changes, scope.limits.changes_max)
+            results = await _results(scope, input.changes, key)
+        except BadInput as bad:
+            errors = user_errors(Result(Outcome.INVALID_INPUT, invalid=bad))
+        except KeyReused:
+            errors = user_errors(Result(Outcome.IDEMPOTENCY_KEY_REUSED))
+        made = [result for result in results if isinstance(result, Result)]
+        return ChangeRelationshipsPayload(
+            outcome=_outcome_of_all(results, errors),
+            changed=any(result.is_changed for result in made),
+            changes=[_change(viewer, place, result) for place, result in enumerate(results)],
+            viewer=ViewerRow(viewer),
+            user_errors=errors,
+            consistency_token=consistency_token(made),
+            client_mutation_id=input.echo,
+        )
+
+
+async def _results(
+    scope: Scope, given: Sequence[RelationshipChangeInput], key: str | None
+) -> list[Result | KithError]:
+    """Make each change that is valid. Return a result or an error for each of `given`.
+
+    Raises:
+        KeyReused: the idempotency key was used with other changes.
+    """
+    changes: dict[int, Change] = {}
+    results: dict[int, Result | KithError] = {}
+    for place, one in enumerate(given):
+        try:
+            changes[place] = one.change(scope.limits)
+        except BadInput as bad:
+            results[place] = Result(Outcome.INVALID_INPUT, invalid=bad)
+    results |= await relationship.change_many(scope, changes, key)
+    return [results[place] for place in range(len(given))]
+
+
+def _outcome_of_all(
+    results: Sequence[Result | KithError], errors: Sequence[UserError]
+) -> ChangeRelationshipsOutcome:
+    if errors:
+        return ChangeRelationshipsOutcome.REJECTED
+    if all(isinstance(one, Result) and one.outcome not in REJECTIONS for one in results):
+        return ChangeRelationshipsOutcome.COMPLETED
+    return ChangeRelationshipsOutcome.PARTIALLY_COMPLETED
+
+
+def _change(
+    viewer: UserId, place: int, result: Result | KithError
+) -> RelationshipChange | KithError:
+    if isinstance(result, KithError):
+        return result
+    return RelationshipChange(
+        outcome=outcome_of(result, RelationshipOutcome),
+        changed=result.is_changed,
+        relation=relation_after(viewer, result),
+        user=result.target,
+        user_errors=user_errors(result, (*INPUT, "changes", str(place))),
+        undo_token=result.undo_token,
+    )

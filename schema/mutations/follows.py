@@ -1,0 +1,231 @@
+"""The mutations of follows."""
+
+from enum import Enum
+from typing import Annotated
+
+import strawberry
+from strawberry import UNSET
+
+from graph.edge import Kind
+from graph.errors import BadInput
+from resolvers import actions
+from resolvers.actions import Action
+from resolvers.scope import Limits
+from schema import arguments
+from schema.context import Info
+from schema.mutations.payload import (
+    OUTCOME,
+    REJECTED,
+    USER_INPUT,
+    RelationshipPayload,
+    UserInput,
+    changed,
+)
+
+MESSAGE_CHARS_MAX = 500
+
+
+@strawberry.enum(description="Who can see a follow.")
+class FollowVisibility(Enum):
+    PUBLIC = strawberry.enum_value(
+        "PUBLIC", description="Everyone who can open a list that contains the follow."
+    )
+    WHISPER = strawberry.enum_value(
+        "WHISPER",
+        description="Only the follower and the followed user. A deployment can hide it from the "
+        "followed user too.",
+    )
+
+
+@strawberry.enum(description="The outcome of `followUser`.")
+class FollowUserOutcome(Enum):
+    FOLLOWED = strawberry.enum_value("FOLLOWED", description="The viewer now follows the user.")
+    REQUESTED = strawberry.enum_value(
+        "REQUESTED", description="The user approves their followers: a follow request was sent."
+    )
+    ALREADY_FOLLOWING = strawberry.enum_value(
+        "ALREADY_FOLLOWING", description="The viewer already follows the user. Nothing changed."
+    )
+    ALREADY_REQUESTED = strawberry.enum_value(
+        "ALREADY_REQUESTED", description="A follow request is already pending. Nothing changed."
+    )
+    REJECTED = REJECTED
+
+
+@strawberry.input(description="Input of `followUser`.")
+class FollowUserInput(UserInput):
+    visibility: FollowVisibility | None = strawberry.field(
+        default=UNSET,
+        description="Who can see the follow; PUBLIC by default. Ignored if the viewer already "
+        "follows the user: use `updateFollow`.",
+    )
+    close_follow: bool | None = strawberry.field(
+        default=UNSET,
+        description="Whether this is a close follow; false by default. Other users do not see it.",
+    )
+    message: str | None = strawberry.field(
+        default=UNSET,
+        description="A message of up to 500 characters, which the follow request shows if one "
+        "is sent.",
+    )
+
+    def action(self, limits: Limits) -> Action:
+        return follow(limits, self.visibility, self.close_follow, self.message)
+
+
+@strawberry.type(description="The result of `followUser`.")
+class FollowUserPayload(RelationshipPayload):
+    outcome: FollowUserOutcome = strawberry.field(description=OUTCOME)
+
+
+@strawberry.enum(description="The outcome of `unfollowUser`.")
+class UnfollowUserOutcome(Enum):
+    UNFOLLOWED = strawberry.enum_value(
+        "UNFOLLOWED", description="The viewer no longer follows the user."
+    )
+    NOT_FOLLOWING = strawberry.enum_value(
+        "NOT_FOLLOWING", description="The viewer does not follow the user. Nothing changed."
+    )
+    REJECTED = REJECTED
+
+
+@strawberry.input(description="Input of `unfollowUser`.")
+class UnfollowUserInput(UserInput):
+    def action(self, limits: Limits) -> Action:
+        return actions.unfollow(limits)
+
+
+@strawberry.type(description="The result of `unfollowUser`.")
+class UnfollowUserPayload(RelationshipPayload):
+    outcome: UnfollowUserOutcome = strawberry.field(description=OUTCOME)
+
+
+@strawberry.enum(description="The outcome of `updateFollow`.")
+class UpdateFollowOutcome(Enum):
+    UPDATED = strawberry.enum_value("UPDATED", description="The follow was changed.")
+    UNCHANGED = strawberry.enum_value(
+        "UNCHANGED", description="The follow already has these values. Nothing changed."
+    )
+    NOT_FOLLOWING = strawberry.enum_value(
+        "NOT_FOLLOWING", description="The viewer does not follow the user. Nothing changed."
+    )
+    REJECTED = REJECTED
+
+
+@strawberry.input(
+    description="Input of `updateFollow`. Fields that are omitted or null keep their values."
+)
+class UpdateFollowInput(UserInput):
+    visibility: FollowVisibility | None = strawberry.field(
+        default=UNSET, description="Who can see the follow."
+    )
+    close_follow: bool | None = strawberry.field(
+        default=UNSET, description="Whether this is a close follow."
+    )
+
+    def action(self, limits: Limits) -> Action:
+        return update_follow(limits, self.visibility, self.close_follow)
+
+
+@strawberry.type(description="The result of `updateFollow`.")
+class UpdateFollowPayload(RelationshipPayload):
+    outcome: UpdateFollowOutcome = strawberry.field(description=OUTCOME)
+
+
+@strawberry.enum(description="The outcome of `removeFollower`.")
+class RemoveFollowerOutcome(Enum):
+    FOLLOWER_REMOVED = strawberry.enum_value(
+        "FOLLOWER_REMOVED", description="The user no longer follows the viewer."
+    )
+    NOT_FOLLOWED = strawberry.enum_value(
+        "NOT_FOLLOWED", description="The user does not follow the viewer. Nothing changed."
+    )
+    REJECTED = REJECTED
+
+
+@strawberry.input(description="Input of `removeFollower`.")
+class RemoveFollowerInput(UserInput):
+    def action(self, limits: Limits) -> Action:
+        return actions.remove_follower(limits)
+
+
+@strawberry.type(description="The result of `removeFollower`.")
+class RemoveFollowerPayload(RelationshipPayload):
+    outcome: RemoveFollowerOutcome = strawberry.field(description=OUTCOME)
+
+
+@strawberry.type
+class FollowMutations:
+    """A part of `Mutation`; not a type of the API."""
+
+    @strawberry.mutation(
+        description="Follows a user, or sends a follow request if the user approves their "
+        "followers. The viewer sees the change immediately."
+    )
+    async def follow_user(
+        self,
+        info: Info,
+        input: Annotated[FollowUserInput, USER_INPUT],  # noqa: A002
+    ) -> FollowUserPayload | None:
+        return await changed(info, input, FollowUserPayload, FollowUserOutcome)
+
+    @strawberry.mutation(description="Unfollows a user. Can be undone with the `undoToken`.")
+    async def unfollow_user(
+        self,
+        info: Info,
+        input: Annotated[UnfollowUserInput, USER_INPUT],  # noqa: A002
+    ) -> UnfollowUserPayload | None:
+        return await changed(info, input, UnfollowUserPayload, UnfollowUserOutcome)
+
+    @strawberry.mutation(
+        description="Changes the viewer's follow: its visibility, and whether it is a close "
+        "follow. The date of the follow stays the same."
+    )
+    async def update_follow(
+        self,
+        info: Info,
+        input: Annotated[UpdateFollowInput, USER_INPUT],  # noqa: A002
+    ) -> UpdateFollowPayload | None:
+        return await changed(info, input, UpdateFollowPayload, UpdateFollowOutcome)
+
+    @strawberry.mutation(
+        description="Removes a follower of the viewer, without giving the follower a reason. Can "
+        "be undone with the `undoToken`."
+    )
+    async def remove_follower(
+        self,
+        info: Info,
+        input: Annotated[RemoveFollowerInput, USER_INPUT],  # noqa: A002
+    ) -> RemoveFollowerPayload | None:
+        return await changed(info, input, RemoveFollowerPayload, RemoveFollowerOutcome)
+
+
+def follow(
+    limits: Limits,
+    visibility: FollowVisibility | None,
+    close_follow: bool | None,
+    message: str | None,
+) -> Action:
+    """Return the action of these input fields. Raises BadInput."""
+    text = arguments.text("message", message, MESSAGE_CHARS_MAX) if message else None
+    kind = _kind(limits, visibility) or Kind.FOLLOW
+    return actions.follow(limits, kind, close_follow=bool(close_follow), message=text)
+
+
+def update_follow(
+    limits: Limits, visibility: FollowVisibility | None, close_follow: bool | None
+) -> Action:
+    """Return the action of these input fields. Raises BadInput."""
+    return actions.update_follow(_kind(limits, visibility), arguments.given(close_follow))
+
+
+def _kind(limits: Limits, visibility: FollowVisibility | None) -> Kind | None:
+    if visibility is FollowVisibility.WHISPER and limits.mutual_approval:
+        raise BadInput("visibility", "must not be WHISPER: all follows are mutual and public here.")
+    return _KINDS.get(visibility)
+
+
+_KINDS: dict[FollowVisibility | None, Kind] = {
+    FollowVisibility.PUBLIC: Kind.FOLLOW,
+    FollowVisibility.WHISPER: Kind.WHISPER,
+}

@@ -1,0 +1,181 @@
+"""The parts that all mutations share: the fields of inputs and payloads, and how they are made."""
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import TypeVar
+
+import strawberry
+from strawberry import UNSET
+
+import resolvers.result
+from graph.consistency import joined, write_token
+from graph.edge import Pair, UserId
+from graph.errors import BadInput
+from graph.outcome import REJECTIONS, Outcome
+from resolvers import relationship
+from resolvers.actions import Action
+from resolvers.relationship import Result
+from resolvers.scope import Limits
+from schema import arguments
+from schema.context import Info, scope_of
+from schema.relation import Relation
+from schema.rows import RelationRow, UserRow, ViewerRow, relation_row
+from schema.user import User
+from schema.user_errors import UserError, user_errors
+from schema.viewer import Viewer
+
+KEY_CHARS_MAX = 64
+
+OUTCOME = "What the mutation did, or which state was already in effect."
+CHANGED = "Whether this changed anything."
+USER_ERRORS = "Why the mutation was rejected. Empty if it was not."
+VIEWER = "The user who makes the request. Null only beside an error."
+CLIENT_MUTATION_ID = "The `clientMutationId` of the input."
+CONSISTENCY = (
+    "A token for the argument `atLeastAsFresh` or the header `X-Consistency-Token`: the response "
+    "to a request with this token includes the change. Other users can use the token too. Null if "
+    "the mutation was rejected, or no token is available."
+)
+USER_INPUT = strawberry.argument(description="The other user, and options.")
+REJECTED = strawberry.enum_value(
+    "REJECTED", description="Nothing changed. `userErrors` gives the reason."
+)
+"""A value of the enum of each mutation's outcomes."""
+
+OutcomeT = TypeVar("OutcomeT", bound=Enum)
+PayloadT = TypeVar("PayloadT", bound="RelationshipPayload")
+
+
+@strawberry.input
+class RepeatableInput:
+    """The fields of all inputs; not a type of the API.
+
+    Optional fields default to UNSET, not to None, because each present value costs a conversion.
+    """
+
+    idempotency_key: str | None = strawberry.field(
+        default=UNSET,
+        description="A key of up to 64 characters that is unique to this request. Repeating the "
+        "request with the same key within 24 hours returns the first result and changes nothing. "
+        "A rejected request can be repeated with its key.",
+    )
+    client_mutation_id: str | None = strawberry.field(
+        default=UNSET, description="Any text. The payload returns it unchanged."
+    )
+
+    @property
+    def key(self) -> str | None:
+        """The idempotency key; None if there is none.
+
+        Raises:
+            BadInput: it is empty or too long.
+        """
+        key = arguments.given(self.idempotency_key)
+        if key == "":
+            raise BadInput("idempotencyKey", f"must have 1 to {KEY_CHARS_MAX} characters, got 0.")
+        return None if key is None else arguments.text("idempotencyKey", key, KEY_CHARS_MAX)
+
+    @property
+    def echo(self) -> str | None:
+        """The `clientMutationId` of the payload."""
+        return arguments.given(self.client_mutation_id)
+
+
+@strawberry.input
+class UserInput(RepeatableInput):
+    """The fields of all inputs about another user; not a type of the API."""
+
+    user_id: strawberry.ID = strawberry.field(description="The id of the other user.")
+
+    def action(self, limits: Limits) -> Action:
+        """Return what the viewer asks to do with the other user. Raises BadInput."""
+        raise NotImplementedError
+
+
+@strawberry.type
+class ChangeResult:
+    """The fields of the result of every change; not a type of the API."""
+
+    outcome: strawberry.Private[Enum]
+    """Each type has a field with its own enum in place of this one."""
+
+    changed: bool = strawberry.field(description=CHANGED)
+    relation: RelationRow | None = strawberry.field(
+        graphql_type=Relation | None,
+        description="The relationship between the viewer and the user after this mutation. Null "
+        "if the input is invalid.",
+    )
+    user: UserRow | None = strawberry.field(
+        graphql_type=User | None, description="The other user. Null if the input is invalid."
+    )
+    user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
+    undo_token: str | None = strawberry.field(
+        description="A token for `undoRelationshipChange`. Null if there is nothing to undo. Only "
+        "the viewer can use it, for 15 minutes by default."
+    )
+
+
+@strawberry.interface(
+    description="The result of a mutation that changes the relationship between the viewer and "
+    "another user. Each implementation also has an `outcome`, whose values depend on the mutation."
+)
+class RelationshipPayload(ChangeResult):
+    viewer: ViewerRow = strawberry.field(graphql_type=Viewer | None, description=VIEWER)
+    consistency_token: str | None = strawberry.field(default=None, description=CONSISTENCY)
+    client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
+
+
+async def changed(
+    info: Info, given: UserInput, payload: type[PayloadT], outcomes: type[Enum]
+) -> PayloadT:
+    """Do what the input asks for and return the payload. `outcomes` is the type of its outcome."""
+    scope = scope_of(info)
+    viewer = scope.must_have_viewer()
+    try:
+        user = arguments.user_id("userId", given.user_id)
+        action = given.action(scope.limits)
+        key = given.key
+    except BadInput as bad:
+        result = Result(Outcome.INVALID_INPUT, invalid=bad)
+    else:
+        result = await relationship.change(scope, user, action, key)
+    return relationship_payload(payload, outcomes, viewer, result, given.echo)
+
+
+def relationship_payload(
+    payload: type[PayloadT],
+    outcomes: type[Enum],
+    viewer: UserId,
+    result: Result,
+    client_mutation_id: str | None,
+) -> PayloadT:
+    """Return the payload of a change."""
+    return payload(
+        outcome=outcome_of(result, outcomes),
+        changed=result.is_changed,
+        relation=relation_after(viewer, result),
+        user=result.target,
+        user_errors=user_errors(result),
+        undo_token=result.undo_token,
+        viewer=ViewerRow(viewer),
+        consistency_token=consistency_token([result]),
+        client_mutation_id=client_mutation_id,
+    )
+
+
+def outcome_of(result: resolvers.result.Result, outcomes: type[OutcomeT]) -> OutcomeT:
+    """Return the outcome of a result as a value of a mutation's enum."""
+    return outcomes["REJECTED" if result.outcome in REJECTIONS else result.outcome.name]
+
+
+def relation_after(viewer: UserId, result: Result) -> RelationRow | None:
+    """Return the relation of the viewer to the other user after a change."""
+    if result.target is None or result.relation is None:
+        return None
+    return relation_row(Pair(viewer, result.target), result.relation)
+
+
+def consistency_token(results: Iterable[Result]) -> str | None:
+    """Return one token for all changes. None if all were rejected."""
+    moment = joined(result.moment for result in results if result.moment is not None)
+    return None if moment is None else write_token(moment)

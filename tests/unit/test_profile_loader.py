@@ -1,0 +1,44 @@
+"""Profiles: who asks alike waits for the same."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from graph.account import DEFAULT
+from graph.counts import NO_COUNTS
+from graph.edge import UserId
+from graph.profile import Profile
+from resolvers.profiles import ProfileLoader
+
+ONE, TWO = UserId(1), UserId(2)
+
+
+async def test_who_asks_alike_waits_for_the_same_until_it_is_known() -> None:
+    asked: list[Sequence[UserId]] = []
+
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Profile]:
+        asked.append(users)
+        return dict.fromkeys(users, Profile(DEFAULT, NO_COUNTS))
+
+    loader = ProfileLoader(read)
+    first, second = (loader.request_shared([ONE]) for _ in range(2))
+    other = loader.request_shared([ONE, TWO])
+    assert first is not None
+    assert other is not None
+    assert first is second is not other
+    await asyncio.gather(first, other)
+    assert loader.request_shared([ONE]) is None
+    assert asked == [[ONE, TWO]]
+
+
+async def test_nobody_is_given_a_future_that_was_cancelled() -> None:
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Profile]:
+        return dict.fromkeys(users, Profile(DEFAULT, NO_COUNTS))
+
+    loader = ProfileLoader(read)
+    first = loader.request_shared([ONE])
+    assert first is not None
+    first.cancel()
+    second = loader.request_shared([ONE])
+    assert second is not None
+    await second
+    assert loader.facts([ONE], 1).are_open
