@@ -53,5 +53,5 @@ async def statuses(scope: Scope, users: Sequence[UserId]) -> list[AccountStatus]
         Forbidden: the request is not from a service.
     """
     scope.must_be_service()
-    found = await scope.stores.writes.account_states.of(users)
+    found = await scope.stores.writes.account_states.get_many(users)
     return [found[user] for user in users]

@@ -55,7 +55,7 @@ async def relationship_events(
     """
     viewer = scope.must_have_viewer()
     position = None if after is None else checked_feed_cursor("after", after)
-    with scope.stores.changes.subscriptions.of(viewer) as subscription:
+    with scope.stores.changes.subscriptions.open(viewer) as subscription:
         if position is None:
             position = await scope.stores.changes.feeds.open(viewer)
         while True:
@@ -96,7 +96,7 @@ async def relation_changed(
     scope.since = scope.since or 0  # read the absences that this process has been notified of
     others = list(dict.fromkeys(others))
     shown: dict[UserId, Seen] = {}
-    with scope.stores.changes.subscriptions.of(viewer) as subscription:
+    with scope.stores.changes.subscriptions.open(viewer) as subscription:
         while True:
             await subscription.news()
             now = await _when_available(partial(_relations_seen, scope, viewer, others))
@@ -115,7 +115,7 @@ async def _relations_seen(
         for other, kinds in zip(others, found.kinds, strict=True)
         if mutes(kinds)
     ]
-    notes = await scope.stores.reads.edge_notes.of(muted) if muted else {}
+    notes = await scope.stores.reads.edge_notes.get_many(muted) if muted else {}
     ends = {pair.target: note.muted_until for pair, note in notes.items()}
     return {other: (seen, ends.get(other)) for other, seen in zip(others, found, strict=True)}
 
@@ -129,7 +129,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
     scope.since = scope.since or 0
     shown: Sequence[int | None] | None = None
     # The viewer's access depends on their relation to the user, and on their own blocks.
-    with scope.stores.changes.subscriptions.of(*deciding_users(scope, [user])) as subscription:
+    with scope.stores.changes.subscriptions.open(*deciding_users(scope, [user])) as subscription:
         while True:
             await subscription.news()
             now = await _when_available(partial(_counts_seen, scope, user))

@@ -9,4 +9,4 @@ from storage.ports import EdgeNote
 
 async def notes_of(scope: Scope, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
     """Return the notes on these edges."""
-    return await scope.stores.reads.edge_notes.of(pairs)
+    return await scope.stores.reads.edge_notes.get_many(pairs)

@@ -45,8 +45,8 @@ class AnnouncedStates:
         self._events = events
         self._shielded = shielded
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
-        return await self._inner.of(users)
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
+        return await self._inner.get_many(users)
 
     async def change(
         self, user: UserId, state: AccountState, request: Request | None = None

@@ -24,6 +24,6 @@ class JoinedProfiledLists:
         users: Sequence[UserId],
     ) -> ProfiledPages:
         found = await asyncio.gather(
-            self._lists.pages(kind, owners, window, viewer), self._profiles.of(users, viewer)
+            self._lists.pages(kind, owners, window, viewer), self._profiles.get_many(users, viewer)
         )
         return ProfiledPages(*found)

@@ -239,7 +239,7 @@ class Overlaps(Protocol):
 class EdgeNotes(Protocol):
     """The notes that users have stored beside their edges. Exact."""
 
-    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
+    async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
         """The notes of those pairs that have any."""
         ...
 
@@ -295,7 +295,7 @@ class Usages(Protocol):
 class AccountStates(Protocol):
     """Account states. A change is visible to all readers when it returns."""
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
         """The state of each of `users`; a user without a row is active."""
         ...
 
@@ -342,7 +342,7 @@ class Absences(Protocol):
 class Pending(Protocol):
     """Writes that have not reached the reverse side or the caches yet."""
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
         """For each of `users`, the targets of their pending writes."""
         ...
 
@@ -465,7 +465,7 @@ class Subscription(Protocol):
 class Subscriptions(Protocol):
     """The subscriptions of this process to users' news."""
 
-    def of(self, *users: UserId) -> AbstractContextManager[Subscription]:
+    def open(self, *users: UserId) -> AbstractContextManager[Subscription]:
         """A subscription to news of any of `users`, for a block.
 
         Raises:

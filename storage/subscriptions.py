@@ -55,7 +55,7 @@ class Subscriptions:
         return self._count
 
     @contextmanager
-    def of(self, *users: UserId) -> Iterator[Subscription]:
+    def open(self, *users: UserId) -> Iterator[Subscription]:
         """A subscription to news of any of `users`, for the block.
 
         Raises:

@@ -63,8 +63,8 @@ class CacheReader:
         if isinstance(request, PagesOf):
             return inner.lists.pages(request.kind, request.owners, request.window, viewer)
         if isinstance(request, ProfilesOf):
-            return inner.profiles.of(request.users, viewer)
-        return inner.accounts.of(cast("AccountsOf", request).users)
+            return inner.profiles.get_many(request.users, viewer)
+        return inner.accounts.get_many(cast("AccountsOf", request).users)
 
 
 def _involves(request: RelationsOf, viewer: UserId | None) -> bool:

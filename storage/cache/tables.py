@@ -34,7 +34,7 @@ class Lists(Protocol):
 class Accounts(Protocol):
     """Account settings."""
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         """The account of each of `users`; the default for a user without a row."""
         ...
 
@@ -49,7 +49,9 @@ class ProfiledPages(NamedTuple):
 class Profiles(Protocol):
     """Accounts, as fresh as in `Accounts`, together with totals."""
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Profile]:
         """The profile of each of `users`; totals are zero for a user without edges."""
         ...
 

@@ -28,8 +28,10 @@ class HotProfiles:
         self._values = values
         self._viewers = viewers
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
-        read = partial(self._inner.of, viewer=viewer)
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Profile]:
+        read = partial(self._inner.get_many, viewer=viewer)
         return await self._viewers.answers(
             viewer, users, self._values, self._values.held, read, exact=True
         )
@@ -43,9 +45,9 @@ class HotAccounts:
         self._values = values
         self._viewers = viewers
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         return await self._viewers.answers(
-            None, users, self._values, self._held, self._inner.of, exact=True
+            None, users, self._values, self._held, self._inner.get_many, exact=True
         )
 
     def _held(self, users: Sequence[UserId]) -> dict[UserId, Account]:

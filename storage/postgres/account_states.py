@@ -28,7 +28,7 @@ class PostgresAccountStates:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
         rows = await self._postgres.fetch(_SQL.states, list(users))
         found = {UserId(row["user_id"]): _status(row) for row in rows}
         return {user: found.get(user, HERE) for user in users}

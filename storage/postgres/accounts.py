@@ -39,7 +39,7 @@ class PostgresAccounts:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
         rows = await self._postgres.fetch(_SQL.accounts, list(users))
         found = {UserId(row["user_id"]): account_of(row) for row in rows}
         return {user: found.get(user, DEFAULT) for user in users}

@@ -180,7 +180,7 @@ class PostgresPending:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
         towards: dict[UserId, set[UserId]] = {user: set() for user in users}
         for source, target in await self._postgres.fetch(_SQL.pending, list(users)):
             towards[source].add(target)

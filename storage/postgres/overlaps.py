@@ -57,7 +57,7 @@ class PostgresEdgeNotes:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def of(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
+    async def get_many(self, pairs: Sequence[Pair]) -> Mapping[Pair, EdgeNote]:
         sources, targets = (list(column) for column in zip(*pairs, strict=True))
         rows = await self._postgres.fetch(_SQL.notes, sources, targets)
         return {Pair(source, target): EdgeNote(*note) for source, target, *note in rows}

@@ -38,7 +38,9 @@ class PostgresProfiles:
         self._postgres = postgres
         self._followers_max = followers_max
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Profile]:
         rows = await self._postgres.fetch(_SQL.profiles, list(users), viewer or 0)
         found = {UserId(row["user_id"]): _profile(row) for row in rows}
         if rows and rows[0]["any_absent"]:

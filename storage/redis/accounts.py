@@ -15,5 +15,5 @@ class CachedAccounts:
         self._inner = inner
         self._profiles = profiles
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
-        return await self._profiles.accounts(users, self._inner.of)
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
+        return await self._profiles.accounts(users, self._inner.get_many)

@@ -99,7 +99,7 @@ class CacheAudit:
         return await self._differing(users, self._keys.relations, "HGETALL", differs)
 
     async def _profiles_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
-        rows = await self._profiles.of(users, None)
+        rows = await self._profiles.get_many(users, None)
 
         def differs(user: UserId, reply: Reply) -> bool:
             return packing.profiles_in([reply]) != [rows[user]]

@@ -128,7 +128,7 @@ class OwnWrites:
 
     async def _fill(self, viewer: UserId) -> Collection[UserId]:
         del self._filling[viewer]  # a later caller may have written since
-        load = self._inner.of
+        load = self._inner.get_many
         question = Question([viewer], self._values, self._view, load, load)
         try:
             (found,) = await self._fills.filled([question])

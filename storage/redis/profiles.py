@@ -39,9 +39,11 @@ class CachedProfiles:
             pack=packing.profile_value,
             ttl_s=lambda _: min(ttl_s, PROFILE_TTL_S),
         )
-        self._load = partial(inner.of, viewer=None)
+        self._load = partial(inner.get_many, viewer=None)
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Profile]:
         question = self.question(users, viewer)._replace(view=_COLUMNS)
         (found,) = await self._own.seen(viewer, question)
         if isinstance(found, PlainColumn) and len(set(users)) == len(users):
@@ -60,5 +62,5 @@ class CachedProfiles:
         self, users: Sequence[UserId], viewer: UserId | None
     ) -> Question[Profile, Profile]:
         """The same as a question, to be asked in one round trip with others."""
-        read = partial(self._inner.of, viewer=viewer)
+        read = partial(self._inner.get_many, viewer=viewer)
         return Question(users, self._values, _WHOLE, self._load, read)

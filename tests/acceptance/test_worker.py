@@ -162,7 +162,7 @@ async def test_a_deletion_goes_on_wherever_its_worker_is_killed(
     await stores.broker.erasures.wake([UserId(1)])
 
     async def edges_left() -> int:
-        (status,) = (await stores.writes.account_states.of([UserId(1)])).values()
+        (status,) = (await stores.writes.account_states.get_many([UserId(1)])).values()
         assert status.deletion
         return status.deletion.edges_left
 

@@ -41,7 +41,7 @@ async def test_one_server_serves_everything_over_tls(
     async with server_over_tls(storage_settings.redis_url, tmp_path) as url:
         settings = replace(storage_settings, redis_url=url, hot_ttl_ms=5_000)
         async with open_stores(settings) as stores:
-            with stores.changes.subscriptions.of(TWO) as subscription:
+            with stores.changes.subscriptions.open(TWO) as subscription:
                 await follows(stores, *((fan, TWO) for fan in FANS))
                 await stores.broker.lanes.woken()
                 queue = arq_redis(settings)

@@ -49,7 +49,7 @@ class Both:
     """Account settings, to read and to change."""
 
     def __init__(self, writes: Accounts, reader: Reader, consistency: Consistency) -> None:
-        self.of = Reading(reader, consistency).accounts
+        self.get_many = Reading(reader, consistency).accounts
         self.set_privacy = writes.set_privacy
         self.set_following_limit = writes.set_following_limit
 
@@ -68,12 +68,12 @@ async def accounts(
 
 async def test_nearly_everybody_has_said_nothing(accounts: Both) -> None:
     for _ in range(2):
-        assert await accounts.of([ONE, TWO, ONE]) == {ONE: DEFAULT, TWO: DEFAULT}
-    assert await accounts.of([]) == {}
+        assert await accounts.get_many([ONE, TWO, ONE]) == {ONE: DEFAULT, TWO: DEFAULT}
+    assert await accounts.get_many([]) == {}
 
 
 async def test_what_is_not_named_stays_as_it_was(accounts: Both) -> None:
-    await accounts.of([ONE])
+    await accounts.get_many([ONE])
     only_me = PrivacyChange(following=Audience.ONLY_ME, followers=Audience.FRIENDS)
     first = (await accounts.set_privacy(ONE, only_me)).account
     assert first.privacy == Privacy(following=Audience.ONLY_ME, followers=Audience.FRIENDS)
@@ -81,11 +81,11 @@ async def test_what_is_not_named_stays_as_it_was(accounts: Both) -> None:
     assert limited == Account(first.privacy, following_limit=0)
     then = (await accounts.set_privacy(ONE, PROTECTED)).account
     assert then == Account(replace(first.privacy, protected=True), following_limit=0)
-    assert await accounts.of([ONE, TWO]) == {ONE: then, TWO: DEFAULT}
+    assert await accounts.get_many([ONE, TWO]) == {ONE: then, TWO: DEFAULT}
     await accounts.set_following_limit(ONE, None)
     opened = PrivacyChange(False, Audience.EVERYONE, Audience.EVERYONE)
     assert await accounts.set_privacy(ONE, opened) == Saved(Outcome.UPDATED, DEFAULT)
-    assert await accounts.of([ONE]) == {ONE: DEFAULT}
+    assert await accounts.get_many([ONE]) == {ONE: DEFAULT}
     assert await accounts.set_privacy(ONE, opened) == Saved(Outcome.UNCHANGED, DEFAULT)
 
 
@@ -97,7 +97,7 @@ async def test_of_many_changes_at_once_each_keeps_the_others(accounts: Both) -> 
         accounts.set_following_limit(ONE, 7),
     )
     privacy = Privacy(True, Audience.FRIENDS, Audience.ONLY_ME)
-    assert await accounts.of([ONE]) == {ONE: Account(privacy, 7)}
+    assert await accounts.get_many([ONE]) == {ONE: Account(privacy, 7)}
 
 
 async def test_a_receipt_is_written_with_its_change_or_neither_is(
@@ -114,7 +114,7 @@ async def test_a_receipt_is_written_with_its_change_or_neither_is(
     ):
         with pytest.raises(ReceiptExists):
             await again
-    assert await accounts.of([ONE]) == {ONE: CLOSED}
+    assert await accounts.get_many([ONE]) == {ONE: CLOSED}
 
 
 async def test_a_user_who_changes_settings_too_fast_learns_when_to_go_on(
@@ -130,7 +130,7 @@ async def test_a_user_who_changes_settings_too_fast_learns_when_to_go_on(
         rejected = await accounts.set_privacy(ONE, change, asked, pace)
         assert (rejected.outcome, rejected.account) == (Outcome.RATE_LIMITED, DEFAULT)
         assert rejected.retry_at is not None
-    assert await accounts.of([ONE]) == {ONE: DEFAULT}
+    assert await accounts.get_many([ONE]) == {ONE: DEFAULT}
     assert await stores.writes.receipts.get_many(ONE, [request.id]) == {}
 
 
@@ -193,8 +193,10 @@ class GatedProfiles(Stop):
         super().__init__()
         self._inner = inner
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
-        found = await self._inner.of(users, viewer)
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Profile]:
+        found = await self._inner.get_many(users, viewer)
         await self.stop()
         return found
 

@@ -109,8 +109,10 @@ class GatedLists(PostgresLists):
 class GatedProfiles(PostgresProfiles):
     gate: Gate | None = None
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Profile]:
-        found = await super().of(users, viewer)
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Profile]:
+        found = await super().get_many(users, viewer)
         if self.gate is not None:
             await self.gate.through()
         return found
@@ -266,14 +268,14 @@ async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
     counts = cached_counts(bench, tables)
     tables.gate = Gate()
     owner = TWO if drained else ONE
-    old = asyncio.create_task(counts.of([owner], None))
+    old = asyncio.create_task(counts.get_many([owner], None))
     await tables.gate.reached()
     await follows(bench.stores, (1, 2))
     if drained:
         await drain_all(bench.stores)
     tables.gate.open()
     assert (await old)[owner] == NO_COUNTS
-    now = (await counts.of([owner], None))[owner]
+    now = (await counts.get_many([owner], None))[owner]
     assert now == (Counts(0, 1, 0) if drained else Counts(1, 0, 0))
 
 
@@ -422,9 +424,9 @@ class DrainsMeanwhile:
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
 
-    async def of(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
         await drain_all(self._stores)
-        return await PostgresPending(self._stores.servers.postgres).of(users)
+        return await PostgresPending(self._stores.servers.postgres).get_many(users)
 
 
 async def test_the_writer_sees_a_follower_list_right_while_it_is_drained(bench: Bench) -> None:
@@ -440,12 +442,12 @@ async def test_the_writer_sees_a_follower_list_right_while_it_is_drained(bench: 
 
 async def test_the_writer_sees_a_count_right_while_it_is_drained(bench: Bench) -> None:
     stores = bench.stores
-    assert (await Totals(stores.reads.reader).of([TWO], None))[TWO] == NO_COUNTS
+    assert (await Totals(stores.reads.reader).get_many([TWO], None))[TWO] == NO_COUNTS
     await follows(stores, (1, 2))
     counts = cached_counts(
         bench, PostgresProfiles(stores.servers.postgres), DrainsMeanwhile(stores)
     )
-    assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
+    assert (await counts.get_many([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
 
 class DrainsBetween:
@@ -494,12 +496,12 @@ async def test_own_writes_are_read_before_the_list_though_in_one_pipeline(bench:
 
 async def test_own_writes_are_read_before_the_counts_though_in_one_pipeline(bench: Bench) -> None:
     stores = bench.stores
-    await Totals(stores.reads.reader).of([TWO], ONE)
+    await Totals(stores.reads.reader).get_many([TWO], ONE)
     await follows(stores, (1, 2))
-    await Totals(stores.reads.reader).of([TWO], ONE)  # remembers what is pending
+    await Totals(stores.reads.reader).get_many([TWO], ONE)  # remembers what is pending
     tables = PostgresProfiles(stores.servers.postgres)
     counts = cached_counts(bench, tables, redis=DrainsBetween(stores))
-    assert (await counts.of([TWO], ONE))[TWO] == Counts(0, 1, 0)
+    assert (await counts.get_many([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
 
 class GatedCaches:
@@ -777,7 +779,7 @@ async def everything(stores: Stores, viewer: int | None, *ids: int) -> object:
         await stores.reads.reader.read(seen, PagesOf(kind, users(*ids), Window(9)))
         for kind in ListKind
     ]
-    counts = await Totals(stores.reads.reader).of(users(*ids), seen)
+    counts = await Totals(stores.reads.reader).get_many(users(*ids), seen)
     checks = [Check(user, users(*ids)) for user in users(*ids)]
     return lists, counts, await stores.reads.reader.read(None, RelationsOf(checks))
 
@@ -808,7 +810,7 @@ async def test_what_no_drain_mends_is_not_crowded_out(
     await follows(stores, (1, 2), (3, 2))
     await drain_all(stores)
     assert (await stores.reads.reader.read(None, AccountsOf([TWO])))[TWO].privacy == OPEN
-    assert (await Totals(stores.reads.reader).of([ONE], None))[ONE].following == 1
+    assert (await Totals(stores.reads.reader).get_many([ONE], None))[ONE].following == 1
     await cuttable.cable.cut()
     await follows(stores, *((100, other) for other in range(101, 101 + most)))
     await stores.writes.accounts.set_privacy(TWO, PrivacyChange(protected=True))
@@ -818,7 +820,7 @@ async def test_what_no_drain_mends_is_not_crowded_out(
     account = (await stores.reads.reader.read(None, AccountsOf([TWO])))[TWO]
     assert account.privacy.protected
     assert not account.privacy.present
-    assert (await Totals(stores.reads.reader).of([ONE], None))[ONE].shown.following == 0
+    assert (await Totals(stores.reads.reader).get_many([ONE], None))[ONE].shown.following == 0
 
 
 async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(
@@ -900,7 +902,7 @@ async def test_reads_and_writes_go_on_when_redis_stops_under_them(
         await stores.reads.reader.read(None, PagesOf(ListKind.FRIENDS, [ONE], Window(9)))
     ).values()
     assert ids_of(page.entries) == [3, 2]
-    assert await Totals(stores.reads.reader).of([ONE], None) == {ONE: Counts(2, 2, 2)}
+    assert await Totals(stores.reads.reader).get_many([ONE], None) == {ONE: Counts(2, 2, 2)}
 
 
 @pytest.mark.parametrize("over", ["unix socket", "TLS"])

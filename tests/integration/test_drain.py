@@ -62,7 +62,8 @@ async def assert_settled(stores: Stores) -> None:
         for user in everybody
     }
     assert (
-        await Totals(stores.reads.reader, Consistency.ROWS).of(users(*everybody), None) == expected
+        await Totals(stores.reads.reader, Consistency.ROWS).get_many(users(*everybody), None)
+        == expected
     )
     assert await stores.servers.postgres.fetch("SELECT FROM outbox") == []
 
@@ -148,7 +149,7 @@ async def test_what_was_applied_and_not_acknowledged_comes_again_beside_what_is_
     both = await stores.jobs.outbox.apply(LANE, 4)
     assert both.ids[:1] == first.ids
     assert [change.pair.source for change in both.changes] == [3000, 3001]
-    counts = await Totals(stores.reads.reader, Consistency.ROWS).of(users(star), None)
+    counts = await Totals(stores.reads.reader, Consistency.ROWS).get_many(users(star), None)
     assert counts[UserId(star)].followers == 2
 
 
@@ -172,7 +173,7 @@ async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores
     await follows(stores, (2, 1), (1, 2))
     await drain_all(stores)
     await assert_settled(stores)
-    assert (await Totals(stores.reads.reader).of([TWO], None))[TWO] == Counts(1, 1, 1)
+    assert (await Totals(stores.reads.reader).get_many([TWO], None))[TWO] == Counts(1, 1, 1)
 
 
 # Killed anywhere.
@@ -181,7 +182,7 @@ async def test_many_changes_of_one_pair_are_one_change_of_its_row(stores: Stores
 async def seen_by_others(stores: Stores, user: UserId, other: UserId) -> tuple[object, ...]:
     """What a stranger reads of one user: followers, their count, and a relation."""
     pages = await stores.reads.reader.read(None, PagesOf(ListKind.FOLLOWERS, [user], Window(9)))
-    counts = await Totals(stores.reads.reader).of([user], None)
+    counts = await Totals(stores.reads.reader).get_many([user], None)
     ((relation,),) = await stores.reads.reader.read(None, RelationsOf([Check(user, [other])]))
     return ids_of(pages[user].entries), counts[user].followers, followed(relation.kinds)
 
@@ -347,11 +348,11 @@ async def test_a_friendship_made_and_ended_before_a_drain_never_counts_below_zer
     await follows(stores, (2, 1))  # waits
     await unfollows(stores, (1, 2))
     for viewer in (None, ONE, TWO):
-        counts = await Totals(stores.reads.reader, Consistency.ROWS).of([ONE, TWO], viewer)
+        counts = await Totals(stores.reads.reader, Consistency.ROWS).get_many([ONE, TWO], viewer)
         assert counts[ONE].friends == 0
         assert counts[TWO].friends >= 0
     await drain_all(stores)
-    assert await Totals(stores.reads.reader).of([ONE], None) == {ONE: Counts(0, 1, 0)}
+    assert await Totals(stores.reads.reader).get_many([ONE], None) == {ONE: Counts(0, 1, 0)}
     await assert_settled(stores)
 
 
@@ -380,7 +381,7 @@ async def test_a_lane_that_is_held_up_holds_up_no_other(stores: Stores, database
             await until(it_waits)
             await stores.jobs.drain.lane(lane_of(UserId(other)))
             star, reached = UserId(STARS[0]), UserId(other)
-            counts = await Totals(stores.reads.reader).of([star, reached], None)
+            counts = await Totals(stores.reads.reader).get_many([star, reached], None)
             assert not held.done()
             assert (counts[star], counts[reached].followers) == (NO_COUNTS, 1)
         async with asyncio.timeout(DEADLINE_S):

@@ -109,12 +109,12 @@ async def test_nothing_is_left_of_a_deleted_account(
     assert await left(stores) == []
     report = await verify(storage_settings)
     assert report.clean, report.drifts
-    counts = await Totals(stores.reads.reader).of(
+    counts = await Totals(stores.reads.reader).get_many(
         [UserId(u) for u in (1, 2, 3, 4, 5, 6, 8, 9)], None
     )
     assert counts[UserId(1)].numbers[:3] == counts[UserId(2)].numbers[:3] == (1, 1, 1)
     assert not any(any(counts[UserId(u)].numbers) for u in (3, 4, 5, 6, 8, 9))
-    (status,) = (await stores.writes.account_states.of([GONE])).values()
+    (status,) = (await stores.writes.account_states.get_many([GONE])).values()
     assert status.state is AccountState.DELETED
     assert status.deletion
     assert (status.deletion.edges_left, bool(status.deletion.finished_at)) == (0, True)
@@ -396,7 +396,7 @@ async def test_a_worker_takes_some_turns_and_gives_its_place_back(
     await drain_all(stores)
     await delete(stores)
     assert await erase(stores, GONE)
-    (status,) = (await stores.writes.account_states.of([GONE])).values()
+    (status,) = (await stores.writes.account_states.get_many([GONE])).values()
     assert status.deletion
     assert status.deletion.edges_left == 7 - 4
     assert not await erase(stores, GONE), "nothing is left, but something may be under way"

@@ -105,4 +105,4 @@ async def test_notes_are_of_the_edges_that_have_one(stores: Stores) -> None:
     await stores.writes.edges.change(as_pair(1, 2), mute(until))
     await stores.writes.edges.change(as_pair(1, 3), follow(PLENTY))
     pairs = [Pair(UserId(1), UserId(other)) for other in (2, 3, 4)]
-    assert await stores.reads.edge_notes.of(pairs) == {pairs[0]: EdgeNote(None, until)}
+    assert await stores.reads.edge_notes.get_many(pairs) == {pairs[0]: EdgeNote(None, until)}

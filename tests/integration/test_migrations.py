@@ -98,7 +98,7 @@ async def test_rows_that_wait_for_a_worker_keep_their_event_types(earlier: Stora
             (3, "UNFOLLOWED"),
             (3, "FOLLOWED"),
         ]
-        assert await Totals(stores.reads.reader).of([SEVEN], None) == {SEVEN: Counts(0, 2, 0)}
+        assert await Totals(stores.reads.reader).get_many([SEVEN], None) == {SEVEN: Counts(0, 2, 0)}
     report = await verify(earlier)
     assert report.clean, report.drifts
     assert await migrate.migrate(earlier.database_url, earlier.space) == []
@@ -128,7 +128,7 @@ async def test_gateways_of_two_versions_write_to_a_space_during_an_upgrade(
         await execute(previous, step(2, version=20))
         await follows(stores, (3, SEVEN), (SEVEN, 1))
         await drain_all(stores)
-        assert await Totals(stores.reads.reader).of([SEVEN], None) == {SEVEN: Counts(1, 3, 1)}
+        assert await Totals(stores.reads.reader).get_many([SEVEN], None) == {SEVEN: Counts(1, 3, 1)}
     report = await verify(previous)
     assert report.clean, report.drifts
 

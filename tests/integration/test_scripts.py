@@ -178,7 +178,7 @@ async def everything(stores: Stores, users: Sequence[UserId]) -> object:
         for kind in ListKind
         for window in [*windows, Window(1, backward=True)]
     ]
-    return lists, await Totals(stores.reads.reader).of(users, None)
+    return lists, await Totals(stores.reads.reader).get_many(users, None)
 
 
 async def drained(stores: Stores) -> None:

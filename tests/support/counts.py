@@ -13,7 +13,9 @@ from storage.ports import Consistency, ProfilesOf, Reader
 class CountsOf(Protocol):
     """Totals."""
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Counts]:
         """The counts of each of `users`; zeros for a user without edges."""
         ...
 
@@ -25,7 +27,9 @@ class Totals:
     reader: Reader
     consistency: Consistency = Consistency.CACHED
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Counts]:
         found = await self.reader.read(viewer, ProfilesOf(users), consistency=self.consistency)
         return {user: profile.counts for user, profile in found.items()}
 
@@ -36,6 +40,8 @@ class ProfileTotals:
 
     profiles: Profiles
 
-    async def of(self, users: Sequence[UserId], viewer: UserId | None) -> Mapping[UserId, Counts]:
-        found = await self.profiles.of(users, viewer)
+    async def get_many(
+        self, users: Sequence[UserId], viewer: UserId | None
+    ) -> Mapping[UserId, Counts]:
+        found = await self.profiles.get_many(users, viewer)
         return {user: profile.counts for user, profile in found.items()}

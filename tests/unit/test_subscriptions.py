@@ -38,9 +38,9 @@ async def has_news(subscription: Subscription) -> bool:
 async def test_a_waiter_begins_with_news_and_is_woken_by_its_own_alone() -> None:
     subscriptions = Subscriptions(Ear().listen, 10)
     with (
-        subscriptions.of(ONE) as one,
-        subscriptions.of(TWO) as two,
-        subscriptions.of(ONE) as also_one,
+        subscriptions.open(ONE) as one,
+        subscriptions.open(TWO) as two,
+        subscriptions.open(ONE) as also_one,
     ):
         assert [await has_news(waiter) for waiter in (one, two, also_one)] == [True] * 3
         subscriptions.wake([ONE, ONE])
@@ -55,10 +55,10 @@ async def test_a_waiter_begins_with_news_and_is_woken_by_its_own_alone() -> None
 
 async def test_there_are_never_more_waiters_than_allowed() -> None:
     subscriptions = Subscriptions(Ear().listen, 2)
-    with subscriptions.of(ONE):
-        with subscriptions.of(ONE), pytest.raises(Overloaded), subscriptions.of(TWO):
+    with subscriptions.open(ONE):
+        with subscriptions.open(ONE), pytest.raises(Overloaded), subscriptions.open(TWO):
             raise AssertionError
-        with subscriptions.of(TWO):
+        with subscriptions.open(TWO):
             assert len(subscriptions) == 2
     await subscriptions.close()
 
@@ -69,7 +69,7 @@ async def test_one_listener_begins_with_the_first_waiter_and_ends_with_the_proce
     await asyncio.sleep(0)
     assert ear.began == 0
     for _ in range(3):
-        with subscriptions.of(ONE), subscriptions.of(TWO):
+        with subscriptions.open(ONE), subscriptions.open(TWO):
             await asyncio.sleep(0)
     assert (ear.began, ear.ended) == (1, 0)
     await subscriptions.close()
