@@ -12,8 +12,8 @@ from typing import Any, cast
 from graph.cursor import VERSION
 from graph.edge import Kind, UserId
 from graph.page import ListKind
+from storage.cache.codec import MARKER, bytes_of_entries
 from storage.redis.keys import Keys
-from storage.redis.packing import MARKER, bytes_of_entries
 from storage.redis.wire import Preformatted, Wire
 
 Variables = dict[str, Any]

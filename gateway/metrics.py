@@ -21,7 +21,7 @@ from engine import Engine
 from gateway.peers import Peers, answering, gathered
 from graph.errors import Unavailable
 from graph.lane import Lane
-from storage.hot.memory import Memory
+from storage.cache.local import LocalCache
 from storage.stores import Stores
 
 _shared = CollectorRegistry()
@@ -138,11 +138,11 @@ def _show_events(oldest_ms: Mapping[Lane, int]) -> None:
         _events_oldest.labels(lane).set(max(0.0, now_ms - since_ms) / 1000)
 
 
-def _show_memory(memory: Memory) -> None:
+def _show_memory(memory: LocalCache) -> None:
     for what, figures in memory.figures().items():
         _hot_hits.labels(what).set(figures.hits)
         _hot_misses.labels(what).set(figures.misses)
         _hot_entries.labels(what).set(figures.entries)
         _hot_bytes.labels(what).set(figures.size)
-    _hot_invalidations.set(memory.invalidations.heard)
+    _hot_invalidations.set(memory.invalidations.received)
     _hot_lost.set(memory.invalidations.connections_lost)

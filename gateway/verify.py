@@ -59,7 +59,7 @@ async def _tell_everybody(stores: Stores) -> None:
     try:
         await stores.broker.events.resync()
     except Unavailable:
-        typer.echo("Redis is down: subscribers were not told to ask anew.", err=True)
+        typer.echo("Redis is unavailable: subscribers were not woken.", err=True)
 
 
 async def _caches(stores: Stores, status: Status, *, repair: bool, examples: int) -> int | None:

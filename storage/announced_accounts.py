@@ -1,16 +1,17 @@
 """Updates caches and subscriptions after changes of account settings."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from graph.account import PrivacyChange, Saved
 from graph.edge import UserId
 from graph.pace import Pace
 from graph.receipt import Request
+from storage.cache.lease import closed_while_written
 from storage.ports import Accounts
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.leases import closed_while_written
 from storage.shielded_tasks import ShieldedTasks
 
 
@@ -38,14 +39,13 @@ class AnnouncedAccounts:
         request: Request | None = None,
         pace: Pace | None = None,
     ) -> Saved:
-        return await self._told(user, lambda: self._inner.set_privacy(user, change, request, pace))
+        write = partial(self._inner.set_privacy, user, change, request, pace)
+        return await self._shielded.run(self._write(user, write))
 
     async def set_following_limit(
         self, user: UserId, limit: int | None, request: Request | None = None
     ) -> Saved:
-        return await self._told(user, lambda: self._inner.set_following_limit(user, limit, request))
-
-    async def _told(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
+        write = partial(self._inner.set_following_limit, user, limit, request)
         return await self._shielded.run(self._write(user, write))
 
     async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
@@ -55,4 +55,4 @@ class AnnouncedAccounts:
         finally:
             # A privacy change can change what other users may see, so their subscriptions must look
             # again.
-            await self._events.ring([user])
+            await self._events.notify([user])

@@ -8,11 +8,11 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.outcome import Outcome
 from graph.receipt import Request
+from storage.cache.lease import closed_while_written, invalidate
 from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.connection import Debt, Redis
 from storage.redis.events import ABSENCES, RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.leases import closed_while_written, forget_or_owe
 from storage.shielded_tasks import ShieldedTasks
 
 NEIGHBOURS_MAX = 20_000
@@ -63,7 +63,7 @@ class AnnouncedStates:
         finally:
             # Also if nothing has changed: a repeated request may follow one that was cancelled
             # here.
-            await self._events.ring([user], ABSENCES)
+            await self._events.notify([user], ABSENCES)
             if state is AccountState.DELETED:
                 await self._erasures.wake([user])
             with contextlib.suppress(Unavailable):
@@ -74,5 +74,5 @@ class AnnouncedStates:
         users = [user, *await self._neighbours.around(user, NEIGHBOURS_MAX)]
         for first in range(0, len(users), USERS):
             some = users[first : first + USERS]
-            await forget_or_owe(self._redis, self._keys.all_profiles(some), Debt.TOTALS)
-            await self._events.ring(some, ABSENCES)
+            await invalidate(self._redis, self._keys.all_profiles(some), Debt.TOTALS)
+            await self._events.notify(some, ABSENCES)

@@ -15,9 +15,9 @@ from prometheus_client import Histogram
 
 from graph.edge import UserId
 from graph.lane import Lane, parked_lane
+from storage.cache.updates import RedisCaches
 from storage.postgres.outbox import Applied, Outbox
 from storage.redis.events import RedisEvents
-from storage.redis.publish import RedisCaches
 
 BATCH = 1000
 """Changes in one transaction: enough to be efficient, few enough to take about 50 ms."""
@@ -102,7 +102,9 @@ class Drain:
                 published, _ = _split(found, await self._caches.applied(found.changes))
                 # The log has these events already. A subscriber they woke may have read a stale
                 # cache.
-                await self._events.ring(end for change in published.changes for end in change.pair)
+                await self._events.notify(
+                    end for change in published.changes for end in change.pair
+                )
                 await self._acknowledge(parked_lane(lane), published)
             if is_last:
                 return

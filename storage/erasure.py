@@ -13,11 +13,11 @@ from enum import Enum, auto
 from graph.edge import Pair, UserId
 from graph.lane import lane_of
 from graph.transitions import erase
+from storage.cache.updates import RedisCaches
 from storage.drain import Drain
 from storage.ports import Edges
 from storage.postgres.affinity import FORGOTTEN_BATCH, PostgresAffinity
 from storage.postgres.erasures import Erasures
-from storage.redis.publish import RedisCaches
 
 log = logging.getLogger(__name__)
 

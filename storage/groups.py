@@ -5,9 +5,11 @@
 
 from dataclasses import dataclass
 
+from storage.cache.audit import CacheAudit
+from storage.cache.local import LocalCache
+from storage.cache.updates import RedisCaches
 from storage.drain import Drain
 from storage.erasure import Erasure
-from storage.hot.memory import Memory
 from storage.ports import DocumentStore
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
@@ -16,10 +18,8 @@ from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox
 from storage.postgres.pool import Postgres
 from storage.queue import ArqErasures, ArqLanes
-from storage.redis.audit import CacheAudit
 from storage.redis.connection import Servers as RedisServers
 from storage.redis.events import RedisEvents
-from storage.redis.publish import RedisCaches
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Caches:
     updates: RedisCaches
     audit: CacheAudit
     documents: DocumentStore
-    local: Memory | None
+    local: LocalCache | None
     """The local cache of hot users; None if it is disabled."""
 
 

@@ -4,7 +4,7 @@ Every method takes a batch, returns a batch, and may raise `graph.errors.Unavail
 the user whose own writes must be visible immediately, even in an implementation that lags.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import IntEnum, auto
@@ -119,15 +119,19 @@ class Consistency(IntEnum):
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
+Answer = TypeVar("Answer", covariant=True)
 
 
-class ReadRequest(Generic[A]):
-    """A request to a `Reader`. `A`: the type of its answer."""
+class ReadRequest(Generic[Answer]):
+    """A request to a `Reader`. `Answer`: the type of its answer.
+
+    Requests are not frozen: creating them takes 0.6 µs, not 2, and every read creates some.
+    """
 
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class RelationsOf(ReadRequest[list[RelationColumn]]):
     """Relation checks: one column for each check, with one relation for each of its `others`.
 
@@ -137,7 +141,7 @@ class RelationsOf(ReadRequest[list[RelationColumn]]):
     checks: Sequence[Check]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class PagesOf(ReadRequest[Mapping[UserId, Page]]):
     """A page of each owner's list; an empty page for a user without entries."""
 
@@ -146,14 +150,14 @@ class PagesOf(ReadRequest[Mapping[UserId, Page]]):
     window: Window
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ProfilesOf(ReadRequest[Mapping[UserId, Profile]]):
     """The profile of each user; totals are zero for a user without edges. Accounts are exact."""
 
     users: Sequence[UserId]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class AccountsOf(ReadRequest[Mapping[UserId, Account]]):
     """The account of each user; the default for a user without a row. Exact."""
 
@@ -336,14 +340,6 @@ class Absences(Protocol):
 
     def expire(self) -> None:
         """Make later calls read the state anew, because an account has become absent or active."""
-        ...
-
-
-class Pending(Protocol):
-    """Writes that have not reached the reverse side or the caches yet."""
-
-    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
-        """For each of `users`, the targets of their pending writes."""
         ...
 
 

@@ -65,7 +65,7 @@ def erasure_id(space: str, user: UserId) -> str:
 def arq_redis(settings: StorageSettings) -> ArqRedis:
     """arq's client of the space's queue, with a bounded number of connections."""
     url, timeout_s = settings.redis_url, settings.redis_timeout_s
-    # Redis-py does not check the host name of a certificate unless it is told to.
+    # redis-py checks the host name of a certificate only if asked to.
     tls = {"ssl_check_hostname": True} if url.startswith("rediss:") else {}
     pool = BlockingConnectionPool.from_url(
         url,

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from storage.announced_accounts import AnnouncedAccounts
 from storage.announced_edges import AnnouncedEdges
 from storage.announced_states import AnnouncedStates
-from storage.cache.reader import CacheReader, Inner
+from storage.cache.audit import CacheAudit
+from storage.cache.local import local_cache_of
+from storage.cache.reader import CacheReader
 from storage.cache.tables import Tables
+from storage.cache.updates import RedisCaches
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.groups import Broker, Caches, Jobs, Servers
-from storage.hot.memory import Memory, opened_memory
-from storage.joined import JoinedProfiledLists
 from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
@@ -33,23 +34,13 @@ from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.postgres.usage import PostgresUsages
 from storage.queue import ArqErasures, ArqLanes
-from storage.redis.accounts import CachedAccounts
-from storage.redis.audit import CacheAudit
 from storage.redis.change_notifier import BLOCK_MS, ChangeNotifier
 from storage.redis.connection import GuardedRedis
 from storage.redis.connection import Servers as RedisServers
 from storage.redis.documents import RedisDocuments
 from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.leases import Leases
-from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.own_writes import OwnWrites
-from storage.redis.profiled_lists import CachedProfiledLists
-from storage.redis.profiles import CachedProfiles
-from storage.redis.publish import RedisCaches
-from storage.redis.range_cache import RangeCache
-from storage.redis.relations import CachedRelations
 from storage.redis.servers import servers_at
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
@@ -165,7 +156,7 @@ def _caches(settings: StorageSettings, servers: Servers) -> Caches:
             settings.list_cache_max,
         ),
         documents=RedisDocuments(redis, keys, settings.documents_kept_s),
-        local=opened_memory(settings),
+        local=local_cache_of(settings),
     )
 
 
@@ -174,7 +165,7 @@ def _reads(
 ) -> Reads:
     postgres = servers.postgres
     return Reads(
-        reader=reader_of(settings, servers.redis, tables_of(postgres), caches.local),
+        reader=CacheReader(settings, servers.redis, tables_of(postgres), caches.local),
         own_lists=PostgresOwnLists(postgres),
         overlaps=PostgresOverlaps(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
@@ -192,38 +183,6 @@ def tables_of(postgres: Postgres) -> Tables:
         accounts=PostgresAccounts(postgres),
         pending=PostgresPending(postgres),
     )
-
-
-def reader_of(
-    settings: StorageSettings, redis: RedisServers, tables: Tables, memory: Memory | None
-) -> CacheReader:
-    """A reader of the caches, and of a local cache."""
-    keys, ttl_s = Keys(settings.space), settings.cache_ttl_s
-    leases = Leases(redis, settings.lease_ms, settings.lease_wait_ms)
-    own = OwnWrites(tables.pending, redis, leases, keys, settings.own_writes_ttl_s)
-    lists, profiles = tables.lists, tables.profiles
-    relations, accounts = tables.relations, tables.accounts
-    cached_profiles = CachedProfiles(profiles, own, keys, ttl_s)
-    ranges = RangeCache(redis, leases, settings.range_cache_max)
-    cached_lists = CachedLists(lists, own, ranges, keys, ttl_s, settings.list_cache_max)
-    most = settings.relation_cache_max
-    rows = Inner(relations, lists, profiles, JoinedProfiledLists(lists, profiles), accounts)
-    cached = local = Inner(
-        CachedRelations(relations, redis, leases, keys, ttl_s, most),
-        cached_lists,
-        cached_profiles,
-        CachedProfiledLists(own, cached_lists, cached_profiles),
-        CachedAccounts(accounts, cached_profiles),
-    )
-    if memory is not None:
-        local = Inner(
-            memory.relations(cached.relations),
-            memory.lists(cached.lists),
-            memory.profiles(cached.profiles),
-            memory.profiled_lists(cached.profiled_lists),
-            memory.accounts(cached.accounts),
-        )
-    return CacheReader(local, cached, rows, redis)
 
 
 def _writes(

@@ -25,7 +25,7 @@ async def update_absent_follower_counts(stores: Stores) -> int:
         counted = await stores.jobs.absent_follower_counts.update(BATCH)
         if counted.users:
             await stores.caches.updates.forget_totals(counted.users)
-            await stores.broker.events.ring(counted.users, ABSENCES)
+            await stores.broker.events.notify(counted.users, ABSENCES)
         accounts += counted.accounts
         if not counted.accounts:
             break

@@ -1,72 +1,222 @@
-"""Reads relations, lists and profiles through the caches."""
+"""Reads relations, lists and profiles through the caches.
 
-from asyncio import gather
-from collections.abc import Awaitable
-from dataclasses import dataclass
-from typing import Any, cast
+The caches must not answer a viewer about the targets of the viewer's pending writes. These are read
+before the caches: if they were read after, a write could reach a cache after the cache was read and
+be acknowledged before the targets are read, and would appear in neither. One server runs a pipeline
+in order, so both reads take one round trip; a cluster needs two.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 from graph.edge import UserId
-from storage.cache.tables import Accounts, Lists, ProfiledLists, Profiles, Relations
+from graph.errors import Unavailable
+from storage.cache import codec
+from storage.cache.entries import entries_of
+from storage.cache.fill import Fills, Part, together
+from storage.cache.lease import Leases
+from storage.cache.local import LocalCache
+from storage.cache.lookups import (
+    AccountLookup,
+    PageLookup,
+    PendingLookup,
+    ProfileLookup,
+    Sources,
+    ValueLookup,
+)
+from storage.cache.ranges import RangeCache
+from storage.cache.relations import RelationHashes, RelationLookup
+from storage.cache.tables import Tables
 from storage.ports import AccountsOf, Consistency, PagesOf, ProfilesOf, ReadRequest, RelationsOf
-from storage.redis.connection import Servers
+from storage.redis.connection import PART, Redis
+from storage.redis.wire import Command, Reply
+from storage.settings import StorageSettings
+
+Lookup: TypeAlias = ValueLookup[Any, Any] | RelationLookup
+
+_LOOKUPS: Mapping[type, Callable[[Any, UserId | None, Sources, bool], Lookup]] = {
+    RelationsOf: RelationLookup,
+    PagesOf: PageLookup,
+    ProfilesOf: ProfileLookup,
+    AccountsOf: AccountLookup,
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
-    """The stores that answer reads of one consistency."""
+class CountingRedis(Redis, Protocol):
+    """Redis with a count of its failures."""
 
-    relations: Relations
-    lists: Lists
-    profiles: Profiles
-    profiled_lists: ProfiledLists
-    accounts: Accounts
+    @property
+    def failures(self) -> int: ...
 
 
 class CacheReader:
     """Implements `storage.ports.Reader`."""
 
-    def __init__(self, local: Inner, cached: Inner, rows: Inner, redis: Servers) -> None:
-        self._inner = {
-            Consistency.CACHED: local,
-            Consistency.FRESH: cached,
-            Consistency.ROWS: rows,
-        }
+    def __init__(
+        self,
+        settings: StorageSettings,
+        redis: CountingRedis,
+        tables: Tables,
+        local: LocalCache | None = None,
+        leases: Leases | None = None,
+    ) -> None:
+        """`leases`: for tests."""
+        leases = leases or Leases(redis, settings.lease_ms, settings.lease_wait_ms)
+        entries = entries_of(tables, settings)
         self._redis = redis
+        self._local = local
+        self._sources = Sources(
+            entries, tables, RangeCache(redis, leases, settings.range_cache_max)
+        )
+        self._fills = Fills(redis, leases)
+        self._hashes = RelationHashes(redis, leases, entries.relations, tables.relations)
+        self._filling: dict[UserId, asyncio.Task[Collection[UserId]]] = {}
 
     @property
     def failures(self) -> int:
         return self._redis.failures
 
-    async def read(
+    def read(
         self,
         viewer: UserId | None,
         *requests: ReadRequest[Any],
         consistency: Consistency = Consistency.CACHED,
-    ) -> Any:
-        if len(requests) == 2:
-            first, second = requests
-            if isinstance(first, PagesOf) and isinstance(second, ProfilesOf):
-                return await self._inner[consistency].profiled_lists.pages(
-                    first.kind, first.owners, first.window, viewer, second.users
-                )
-        found = await gather(*(self._one(viewer, one, consistency) for one in requests))
-        return found[0] if len(found) == 1 else tuple(found)
-
-    def _one(
-        self, viewer: UserId | None, request: ReadRequest[Any], consistency: Consistency
     ) -> Awaitable[Any]:
-        inner = self._inner[consistency]
-        if isinstance(request, RelationsOf):
-            if consistency is Consistency.CACHED and _involves(request, viewer):
-                inner = self._inner[Consistency.FRESH]
-            return inner.relations.between(request.checks)
-        if isinstance(request, PagesOf):
-            return inner.lists.pages(request.kind, request.owners, request.window, viewer)
-        if isinstance(request, ProfilesOf):
-            return inner.profiles.get_many(request.users, viewer)
-        return inner.accounts.get_many(cast("AccountsOf", request).users)
+        if consistency is Consistency.ROWS:
+            return self._rows(viewer, requests)
+        if consistency is Consistency.FRESH or self._local is None:
+            return self._cached(viewer, requests)
+        return self._local_first(self._local, viewer, requests)
+
+    async def _local_first(
+        self, local: LocalCache, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]
+    ) -> Any:
+        held = local.held(viewer, requests)
+        if held is not None:
+            found = await local.confirmed(viewer, requests, held)
+            if found is not None:
+                return _unwrapped(found)
+        answer = await self._cached(viewer, requests)
+        local.missed(viewer, requests)
+        return answer
+
+    async def _cached(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> Any:
+        """The answers, in one round trip if all of them are in Redis."""
+        is_alone = len(requests) == 1
+        lookups: list[Lookup] = []
+        commands: list[Command] = []
+        shows_own_writes = False
+        for request in requests:
+            lookup = _LOOKUPS[type(request)](request, viewer, self._sources, is_alone)
+            lookups.append(lookup)
+            commands += lookup.commands
+            shows_own_writes |= lookup.shows_own_writes
+        own: Collection[UserId] = ()
+        replies: Sequence[Reply]
+        try:
+            if viewer is None or not shows_own_writes or not commands:
+                replies = await self._redis.partly(commands)
+            else:
+                first = ("GET", self._sources.entries.pending.key(viewer))
+                pending, *replies = await self._redis.after(first, commands)
+                if pending != codec.NOTHING_PENDING:
+                    own, replies = await self._with_own_writes(viewer, pending, commands, replies)
+        except Unavailable as error:
+            if error.part != PART:
+                raise
+            return await self._rows(viewer, requests)
+        found: list[Any] = []
+        is_complete, end = not own, 0
+        for lookup in lookups:
+            start, end = end, end + len(lookup.commands)
+            answer = lookup.answer(replies if is_alone else replies[start:end])
+            found.append(answer)
+            is_complete = is_complete and answer is not None
+        if not is_complete:
+            found = await self._completed(own, lookups, replies, found)
+        return found[0] if is_alone else tuple(found)
+
+    async def _with_own_writes(
+        self,
+        viewer: UserId,
+        pending: Reply,
+        commands: Sequence[Command],
+        replies: Sequence[Reply],
+    ) -> tuple[Collection[UserId], Sequence[Reply]]:
+        """The users about whom the caches must not answer this viewer, and the replies."""
+        if pending:
+            return _around(viewer, codec.pending_in(pending)), replies
+        own = _around(viewer, await self._filled(viewer))
+        if any(any(one) if isinstance(one, list) else one for one in replies):
+            replies = await self._redis.partly(commands)  # the first ones came too early
+        return own, replies
+
+    async def _completed(
+        self,
+        own: Collection[UserId],
+        lookups: Sequence[Lookup],
+        replies: Sequence[Reply],
+        found: Sequence[Any],
+    ) -> list[Any]:
+        """The answers, completed by filling the caches and from the tables."""
+        parts: dict[int, Part[Any, Any]] = {}
+        hashes: dict[int, Awaitable[Any]] = {}
+        end = 0
+        for n, lookup in enumerate(lookups):
+            start, end = end, end + len(lookup.commands)
+            hidden: Collection[UserId] = own if lookup.shows_own_writes else ()
+            if found[n] is not None and not hidden:
+                continue
+            if isinstance(lookup, RelationLookup):
+                hashes[n] = self._hashes.complete(lookup, replies[start:end])
+            else:
+                parts[n] = Part(lookup, lookup.column(replies[start:end]), hidden)
+        completed = await together(
+            [*([self._fills.complete(list(parts.values()))] if parts else ()), *hashes.values()]
+        )
+        answers = [parts[n].answer if n in parts else answer for n, answer in enumerate(found)]
+        for n, columns in zip(hashes, completed[len(completed) - len(hashes) :], strict=True):
+            answers[n] = columns
+        return answers
+
+    async def _rows(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> Any:
+        """The answers from the tables."""
+        tables = self._sources.tables
+        reads: list[Awaitable[Any]] = []
+        for request in requests:
+            if isinstance(request, RelationsOf):
+                reads.append(tables.relations.between(request.checks))
+            elif isinstance(request, PagesOf):
+                kind, owners, window = request.kind, request.owners, request.window
+                reads.append(tables.lists.pages(kind, owners, window, viewer))
+            elif isinstance(request, ProfilesOf):
+                reads.append(tables.profiles.get_many(request.users, viewer))
+            else:
+                assert isinstance(request, AccountsOf)
+                reads.append(tables.accounts.get_many(request.users))
+        return _unwrapped(await together(reads))
+
+    async def _filled(self, viewer: UserId) -> Collection[UserId]:
+        """The viewer's targets from the tables. Concurrent reads of one request share the read."""
+        filling = self._filling.get(viewer)
+        if filling is None:
+            filling = self._filling[viewer] = asyncio.create_task(self._fill_pending(viewer))
+        return await asyncio.shield(filling)
+
+    async def _fill_pending(self, viewer: UserId) -> Collection[UserId]:
+        del self._filling[viewer]  # a later caller may have written since
+        part = Part(PendingLookup(viewer, self._sources), [None])
+        await self._fills.complete([part])  # from the tables if the key's server is unavailable
+        return part.answer[viewer] or ()
 
 
-def _involves(request: RelationsOf, viewer: UserId | None) -> bool:
-    """Whether a check is about the viewer: another process may have changed it."""
-    return any(viewer == user or viewer in others for user, others, _ in request.checks)
+def _around(viewer: UserId, targets: Collection[UserId]) -> Collection[UserId]:
+    # Includes the viewer's own lists and counts: following back makes a friend before a worker
+    # applies the edge.
+    return {viewer, *targets} if targets else ()
+
+
+def _unwrapped(answers: Sequence[Any]) -> Any:
+    """One answer, or a tuple of several."""
+    return answers[0] if len(answers) == 1 else tuple(answers)

@@ -1,27 +1,22 @@
-"""The tables that the caches copy."""
+"""The tables that the caches copy, and the interfaces of their stores.
 
-from collections.abc import Mapping, Sequence
+`viewer` is the user whose own writes must be visible immediately.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from graph.account import Account
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from graph.relation import RelationColumn
-from storage.ports import Check, Pending
+from storage.ports import Check
 from storage.postgres.relations import Neighbourhood
 
 
-class Relations(Protocol):
-    """Relation checks. Forward edges are exact; reverse edges lag until their lane is drained."""
-
-    async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
-        """One column for each check, with one relation for each of its `others`."""
-        ...
-
-
-class Lists(Protocol):
+class ListRows(Protocol):
     """Pages of the lists `following`, `followers` and `friends`."""
 
     async def pages(
@@ -31,7 +26,7 @@ class Lists(Protocol):
         ...
 
 
-class Accounts(Protocol):
+class AccountRows(Protocol):
     """Account settings."""
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Account]:
@@ -39,14 +34,7 @@ class Accounts(Protocol):
         ...
 
 
-class ProfiledPages(NamedTuple):
-    """Pages of some users' lists, and profiles of these and of other users."""
-
-    pages: Mapping[UserId, Page]
-    profiles: Mapping[UserId, Profile]
-
-
-class Profiles(Protocol):
+class ProfileRows(Protocol):
     """Accounts, as fresh as in `Accounts`, together with totals."""
 
     async def get_many(
@@ -56,27 +44,23 @@ class Profiles(Protocol):
         ...
 
 
-class ProfiledLists(Protocol):
-    """Pages of lists together with profiles."""
+class RelationRows(Protocol):
+    """Relations. Forward edges are exact; reverse edges lag until their lane is drained."""
 
-    async def pages(
-        self,
-        kind: ListKind,
-        owners: Sequence[UserId],
-        window: Window,
-        viewer: UserId | None,
-        users: Sequence[UserId],
-    ) -> ProfiledPages:
-        """A page for each of `owners`, as in `Lists`, and a profile for each of `users`, as in
-        `Profiles`."""
+    async def between(self, checks: Sequence[Check]) -> list[RelationColumn]:
+        """One column for each check, with one relation for each of its `others`."""
         ...
-
-
-class RelationRows(Relations, Protocol):
-    """Relation checks, and whole neighbourhoods."""
 
     async def around(self, users: Sequence[UserId], most: int) -> Mapping[UserId, Neighbourhood]:
         """The neighbourhood of each of `users`, with at most `most` edges in each direction."""
+        ...
+
+
+class PendingRows(Protocol):
+    """Writes that have not reached the reverse side or the caches yet."""
+
+    async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, Collection[UserId]]:
+        """For each of `users`, the targets of their pending writes."""
         ...
 
 
@@ -85,7 +69,7 @@ class Tables:
     """The tables that the caches copy."""
 
     relations: RelationRows
-    lists: Lists
-    profiles: Profiles
-    accounts: Accounts
-    pending: Pending
+    lists: ListRows
+    profiles: ProfileRows
+    accounts: AccountRows
+    pending: PendingRows

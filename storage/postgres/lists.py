@@ -45,7 +45,7 @@ _entries = cast("Callable[[bytes], Iterator[Position]]", Struct(">qq").iter_unpa
 
 
 class PostgresLists:
-    """Implements `storage.ports.Lists` with one statement per call, for any number of users."""
+    """Implements `storage.cache.tables.ListRows` with one statement per call."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

@@ -174,8 +174,8 @@ def _former(packed: int) -> tuple[Kind, Flags]:
 
 
 class PostgresPending:
-    """Implements `storage.ports.Pending` with one index range per user, which is empty for nearly
-    all."""
+    """Implements `storage.cache.tables.PendingRows`: one index range per user, nearly always
+    empty."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

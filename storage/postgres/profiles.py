@@ -32,7 +32,7 @@ _NOTHING = Profile(DEFAULT, NO_COUNTS)
 
 
 class PostgresProfiles:
-    """Implements `storage.ports.Profiles`."""
+    """Implements `storage.cache.tables.ProfileRows`."""
 
     def __init__(self, postgres: Postgres, followers_max: int = FOLLOWERS_MAX) -> None:
         self._postgres = postgres

@@ -44,7 +44,7 @@ class _Gathered:
 
 
 class PostgresRelations:
-    """Implements `storage.ports.Relations` with one statement per call and two probes per pair."""
+    """Implements `storage.cache.tables.RelationRows`: one statement a call, two probes a pair."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres

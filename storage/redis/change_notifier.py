@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable
 
 from graph.edge import UserId
-from storage.redis.events import ABSENCES, BELL_MAX, EVERYBODY
+from storage.redis.events import ABSENCES, EVERYBODY, NOTIFICATIONS_MAX
 from storage.redis.keys import Keys
 from storage.redis.wire import Wire
 from storage.subscriptions import Subscriptions
@@ -52,7 +52,7 @@ class ChangeNotifier:
                     self._wake_all(subscriptions)
                     pause_s = 0.0
                     while True:
-                        last = await self._heard(last, subscriptions)
+                        last = await self._wake_next(last, subscriptions)
                 except Exception as error:  # any failure: the listener must not end
                     pause_s = min(PAUSE_S_MAX, pause_s * 2 or self._retry_after_s)
                     log.warning("no events for %.1f s or more: %s", pause_s, error)
@@ -63,27 +63,27 @@ class ChangeNotifier:
     async def _last(self) -> bytes:
         _, entries = await self._wire.send(
             [
-                ("CLIENT", "SETNAME", "kith-bell"),
+                ("CLIENT", "SETNAME", "kith-notifier"),
                 ("XREVRANGE", self._key, "+", "-", "COUNT", 1),
             ]
         )
         return bytes(entries[0][0]) if entries else b"0-0"
 
-    async def _heard(self, last: bytes, subscriptions: Subscriptions) -> bytes:
+    async def _wake_next(self, last: bytes, subscriptions: Subscriptions) -> bytes:
         """Wait for entries after `last`, wake their subscribers, and return the last entry's id."""
         (reply,) = await self._wire.send([("XREAD", "BLOCK", BLOCK_MS, "STREAMS", self._key, last)])
         if not reply:
             return last
         ((_, entries),) = reply
-        if len(entries) >= BELL_MAX:
+        if len(entries) >= NOTIFICATIONS_MAX:
             self._wake_all(subscriptions)  # earlier entries may have been trimmed
-        for _, (named, told) in entries:
-            if named == EVERYBODY:
+        for _, (kind, packed) in entries:
+            if kind == EVERYBODY:
                 self._wake_all(subscriptions)
                 continue
-            if named == ABSENCES:
+            if kind == ABSENCES:
                 self._expire()
-            subscriptions.wake(_users(told))
+            subscriptions.wake(_users(packed))
         return bytes(entries[-1][0])
 
     def _wake_all(self, subscriptions: Subscriptions) -> None:
@@ -91,7 +91,7 @@ class ChangeNotifier:
         subscriptions.wake_all()
 
 
-def _users(told: bytes) -> list[UserId]:
+def _users(packed: bytes) -> list[UserId]:
     users = array("q")
-    users.frombytes(told)
+    users.frombytes(packed)
     return list(map(UserId, users))

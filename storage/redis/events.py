@@ -26,11 +26,11 @@ from storage.redis.connection import Redis, unlink_all
 from storage.redis.keys import Keys
 from storage.redis.wire import Command
 
-BELL_MAX = 1_000
+NOTIFICATIONS_MAX = 1_000
 """Length of the notifier's stream. A listener that is further behind wakes all its
 subscriptions."""
 
-_BELL_MOST = ("MAXLEN", "~", BELL_MAX)
+_TRIMMED = ("MAXLEN", "~", NOTIFICATIONS_MAX)
 USERS, ABSENCES, EVERYBODY = b"users", b"absences", b"everybody"
 """The kinds of notifier entries. ABSENCES: the users' lists may contain an account that has become
 absent or active."""
@@ -77,7 +77,7 @@ class RedisEvents:
             commands += [self._to_feed(end, packed) for end in event.ends]
         oldest_ms = max(0, now_ms - kept.lane_s * 1000)
         commands.append(("XTRIM", key, "MINID", "~", oldest_ms))
-        commands.append(rung(self._keys, [end for event in events for end in event.ends]))
+        commands.append(notification(self._keys, [end for event in events for end in event.ends]))
         await self._redis.pipe(commands)
 
     def _to_feed(self, user: UserId, packed: bytes) -> Command:
@@ -123,11 +123,11 @@ class RedisEvents:
         events = list(_events(entries[1:]))
         return FeedBatch(events, _text(entries[-1][0]), more=len(entries) > most)
 
-    async def ring(self, users: Iterable[UserId], field: bytes = USERS) -> None:
+    async def notify(self, users: Iterable[UserId], field: bytes = USERS) -> None:
         """Wake the subscriptions to these users. If Redis is unavailable, listeners look for news
         when they reconnect."""
         with contextlib.suppress(Unavailable):
-            await self._redis.pipe([rung(self._keys, users, field)])
+            await self._redis.pipe([notification(self._keys, users, field)])
 
     async def resync(self) -> None:
         """Delete all feeds and wake all subscriptions, after changes that did not go through the
@@ -137,7 +137,7 @@ class RedisEvents:
             Unavailable: Redis cannot be reached.
         """
         await unlink_all(self._redis, self._keys.feeds)
-        await self._redis.pipe([("XADD", self._keys.notifier, *_BELL_MOST, "*", EVERYBODY, b"")])
+        await self._redis.pipe([("XADD", self._keys.notifier, *_TRIMMED, "*", EVERYBODY, b"")])
 
     async def oldest_ms(self) -> dict[Lane, int]:
         """The time of the oldest entry in each lane's change feed. Empty lanes are left out.
@@ -158,10 +158,10 @@ class RedisEvents:
         return ("EXPIRE", feed, self._kept.feed_s)
 
 
-def rung(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
+def notification(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> Command:
     """A command that tells every process that these users have news."""
     ids = array("q", dict.fromkeys(users)).tobytes()
-    return ("XADD", keys.notifier, *_BELL_MOST, "*", field, ids)
+    return ("XADD", keys.notifier, *_TRIMMED, "*", field, ids)
 
 
 def event_of(change: EdgeChange) -> Event:

@@ -14,7 +14,7 @@ from graph.edge import UserId
 from graph.lane import Lane
 from graph.page import ListKind
 
-_LISTS = {kind: kind.name.lower() for kind in ListKind}
+LISTS = {kind: kind.name.lower() for kind in ListKind}
 _PARSED = re.compile(r"kith:[a-z0-9_]+:([a-z]+):1:\{([0-9]+)\}(:beyond)?")
 
 
@@ -24,17 +24,19 @@ class Keys:
 
     space: str
 
-    # Methods for one user, and for many users without a call for each.
+    def prefix(self, what: str) -> str:
+        """The prefix of the keys of one kind of value: the user and a brace follow."""
+        return _head(self.space, what)
 
     def relations(self, user: UserId) -> str:
         return self._key("rel", user)
 
     def entries(self, kind: ListKind, user: UserId) -> str:
-        return self._key(_LISTS[kind], user)
+        return self._key(LISTS[kind], user)
 
     def all_entries(self, kind: ListKind) -> Callable[[Iterable[UserId]], list[str]]:
         """A function from users to their keys, with the kind's name looked up once."""
-        return partial(self._every, _LISTS[kind])
+        return partial(self._every, LISTS[kind])
 
     def profile(self, user: UserId) -> str:
         return self._key("profile", user)
@@ -62,7 +64,7 @@ class Keys:
 
     @property
     def notifier(self) -> str:
-        return f"kith:{self.space}:bell"
+        return f"kith:{self.space}:notifier"
 
     def document(self, digest: str) -> str:
         """A persisted document, by the first 15 bits of its SHA-256. No cache either."""

@@ -103,7 +103,7 @@ class Application:
         self._page.wait_for("document.title === 'an application' && typeof listen === 'function'")
 
     def _call(self, call: str) -> Any:
-        self._page.evaluate(f"window.answer = undefined; {call}.then(told => window.answer = told)")
+        self._page.evaluate(f"window.answer = undefined; {call}.then(it => window.answer = it)")
         return self._page.wait_for("window.answer")
 
     def post(self, query: str, **headers: str) -> Any:

@@ -6,7 +6,7 @@ import pytest
 
 from graph.edge import Kind, UserId
 from graph.lane import lane_of
-from storage.redis.leases import Leases
+from storage.cache.lease import Leases
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.support.edges import edges

@@ -285,7 +285,7 @@ async def test_a_drain_that_died_between_its_steps_changes_nothing(
 ) -> None:
     assert await followers(other) == []
     token = await token_of(gateway, FAN, "followUser", STAR)
-    await stores.jobs.outbox.apply(lane_of(STAR), 1000)  # and here it is killed: no cache was told
+    await stores.jobs.outbox.apply(lane_of(STAR), 1000)  # killed here: no cache was updated
     assert await followers(other) == []
     assert await followers(other, token=token) == [str(FAN)]
     assert lane_of(STAR) not in await stores.jobs.outbox.dirty()

@@ -29,7 +29,7 @@ async def readers(stores: Stores) -> int:
     clients, own = await stores.servers.redis.pipe([("CLIENT", "LIST"), ("CLIENT", "INFO")])
     (database,) = [word for word in own.split() if word.startswith(b"db=")]
     words = [client.split() for client in clients.splitlines()]
-    return sum(b"name=kith-bell" in client and database in client for client in words)
+    return sum(b"name=kith-notifier" in client and database in client for client in words)
 
 
 async def test_a_thousand_idle_subscribers_are_one_reader_and_no_round_trips(
@@ -71,13 +71,13 @@ class Ear:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.reads = 0
-        hear = change_notifier.ChangeNotifier._heard
+        hear = change_notifier.ChangeNotifier._wake_next
 
         async def heard(*args: Any) -> bytes:
             self.reads += 1
             return await hear(*args)
 
-        monkeypatch.setattr(change_notifier.ChangeNotifier, "_heard", heard)
+        monkeypatch.setattr(change_notifier.ChangeNotifier, "_wake_next", heard)
 
 
 async def has_waited_again(ear: Ear) -> bool:

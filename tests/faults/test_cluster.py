@@ -16,10 +16,10 @@ from graph.errors import Unavailable
 from graph.lane import lane_of
 from graph.page import ListKind, Window
 from storage import drain as draining
+from storage.cache.lease import Leases
 from storage.ports import Check, PagesOf, ProfilesOf, RelationsOf
 from storage.redis.cluster import ClusterRedis
 from storage.redis.keys import Keys
-from storage.redis.leases import Leases
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings

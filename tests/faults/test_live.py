@@ -71,13 +71,13 @@ async def test_a_redis_that_comes_back_empty_gives_a_resync(
 async def test_a_bell_that_was_trimmed_wakes_everybody(
     storage_settings: StorageSettings, stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_notifier, "BELL_MAX", 1)
+    monkeypatch.setattr(change_notifier, "NOTIFICATIONS_MAX", 1)
     async with live_gateway(storage_settings) as live, live.socket() as socket:
         await socket.subscribe(COUNTS)
         assert (await socket.data())["countsChanged"]["followerCount"] == 0
         await follows(stores, (1, 7))
         await drain_all(stores)
-        await stores.servers.redis.pipe([("XADD", "kith:public:bell", "*", "users", b"")])
+        await stores.servers.redis.pipe([("XADD", "kith:public:notifier", "*", "users", b"")])
         assert (await socket.data())["countsChanged"]["followerCount"] == 1
 
 

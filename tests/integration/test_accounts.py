@@ -17,15 +17,16 @@ from graph.profile import PlainColumn, PlainProfiles, Profile
 from graph.receipt import ReceiptExists, Request, keyed_id
 from graph.visibility import Audience, Privacy
 from storage.announced_accounts import AnnouncedAccounts
-from storage.cache.tables import Profiles
+from storage.cache import codec
+from storage.cache.reader import CacheReader
+from storage.cache.tables import ProfileRows
 from storage.ports import Accounts, AccountsOf, Consistency, Reader
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.profiles import PostgresProfiles
-from storage.redis import packing
 from storage.redis.keys import Keys
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
-from storage.stores import Stores, open_stores, reader_of, tables_of
+from storage.stores import Stores, open_stores, tables_of
 from tests.support.graphs import drain_all, follows, users
 from tests.support.readers import Reading
 
@@ -144,18 +145,18 @@ def test_a_cached_profile_is_what_was_packed(
         for followers in Audience:
             account = Account(Privacy(protected, following, followers, present), limit)
             profiles = [Profile(account, counts) for counts in (NO_COUNTS, *TOTALS)]
-            values = list(map(packing.profile_value, profiles))
-            assert packing.profiles_in(values) == profiles
-            assert packing.profiles_in(values[:1]) == profiles[:1]
-            assert list(packing.profile_column(values)) == profiles
-            assert list(packing.profile_column(values[:1])) == profiles[:1]
-            assert packing.accounts_in(values) == [account] * len(values)
+            values = list(map(codec.profile_value, profiles))
+            assert codec.profiles_in(values) == profiles
+            assert codec.profiles_in(values[:1]) == profiles[:1]
+            assert list(codec.profile_column(values)) == profiles
+            assert list(codec.profile_column(values[:1])) == profiles[:1]
+            assert codec.accounts_in(values) == [account] * len(values)
 
 
 def test_profiles_of_nothing_but_three_totals_are_columns_of_these() -> None:
     profiles = [Profile(DEFAULT, Counts(n, n + 1, n + 2)) for n in range(3)]
-    values = list(map(packing.profile_value, profiles))
-    column = packing.profile_column(values)
+    values = list(map(codec.profile_value, profiles))
+    column = codec.profile_column(values)
     assert isinstance(column, PlainColumn)
     assert column.totals[ListKind.FOLLOWERS] == [1, 2, 3]
     assert list(column) == profiles
@@ -163,16 +164,16 @@ def test_profiles_of_nothing_but_three_totals_are_columns_of_these() -> None:
     assert by_user == dict(zip([ONE, TWO, THREE], profiles, strict=True))
     assert THREE in by_user
     assert 7 not in by_user
-    blocked = packing.profile_value(Profile(DEFAULT, Counts(1, 2, 3, blocked=1)))
-    assert not isinstance(packing.profile_column([*values, blocked]), PlainColumn)
+    blocked = codec.profile_value(Profile(DEFAULT, Counts(1, 2, 3, blocked=1)))
+    assert not isinstance(codec.profile_column([*values, blocked]), PlainColumn)
 
 
 def test_nearly_everybodys_profile_is_short_and_their_account_one_object() -> None:
-    value = packing.profile_value(Profile(DEFAULT, Counts(1, 2, 3)))
+    value = codec.profile_value(Profile(DEFAULT, Counts(1, 2, 3)))
     assert len(value) == 25
-    (profile,) = packing.profiles_in([value])
+    (profile,) = codec.profiles_in([value])
     assert profile.account is DEFAULT
-    assert packing.profiles_in([]) == []
+    assert codec.profiles_in([]) == []
 
 
 class Stop:
@@ -189,7 +190,7 @@ class Stop:
 class GatedProfiles(Stop):
     """Profiles whose reads stop."""
 
-    def __init__(self, inner: Profiles) -> None:
+    def __init__(self, inner: ProfileRows) -> None:
         super().__init__()
         self._inner = inner
 
@@ -256,7 +257,7 @@ async def test_an_old_read_does_not_overwrite_a_newer_write(
     slow = GatedProfiles(PostgresProfiles(stores.servers.postgres))
     settings = replace(storage_settings, lease_ms=LEASE_MS)
     tables = replace(tables_of(stores.servers.postgres), profiles=slow)
-    reader = reader_of(settings, stores.servers.redis, tables, None)
+    reader = CacheReader(settings, stores.servers.redis, tables)
     reading = asyncio.create_task(Reading(reader).accounts([ONE]))
     async with asyncio.timeout(DEADLINE_S):
         await slow.done.wait()
@@ -283,7 +284,7 @@ async def test_while_somebody_writes_nobody_remembers(stores: Stores, tables: Ac
         await writing
     assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
     (value,) = await stores.servers.redis.pipe([("GET", KEYS.profile(ONE))])
-    assert packing.accounts_in([value]) == [CLOSED]
+    assert codec.accounts_in([value]) == [CLOSED]
 
 
 @pytest.mark.parametrize("last", [0, 1], ids=["the first ends last", "the second ends last"])

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,29 +23,26 @@ from graph.relation import RelationColumn
 from graph.transitions import follow, unfollow
 from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
-from storage.cache.tables import Lists, Profiles
-from storage.ports import AccountsOf, Check, EdgeChange, PagesOf, Pending, ProfilesOf, RelationsOf
+from storage.cache import codec
+from storage.cache.lease import Leases
+from storage.cache.reader import CacheReader, CountingRedis
+from storage.ports import AccountsOf, Check, EdgeChange, PagesOf, ProfilesOf, RelationsOf
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import PostgresPending
 from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.relations import Neighbourhood, PostgresRelations
-from storage.redis import connection, packing
+from storage.redis import connection
 from storage.redis.connection import Debt, GuardedRedis, Redis
 from storage.redis.keys import Keys, closing, lease
-from storage.redis.leases import Leases
-from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.own_writes import OwnWrites
-from storage.redis.profiles import CachedProfiles
-from storage.redis.range_cache import RangeCache
-from storage.redis.relations import CachedRelations
 from storage.redis.wire import Command, Reply, Wire
 from storage.settings import StorageSettings
 from storage.shielded_tasks import ShieldedTasks
-from storage.stores import Stores, open_stores
-from tests.support.counts import CountsOf, ProfileTotals, Totals
+from storage.stores import Stores, open_stores, tables_of
+from tests.support.counts import Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+from tests.support.readers import Reading
 from tests.support.redis_proxy import Cable, cable_to
 from tests.support.tls import server_over_tls
 
@@ -123,23 +121,34 @@ class Bench:
     """Stores, and caches over tables that can be held up."""
 
     stores: Stores
+    settings: StorageSettings
     most: int
 
-    @property
-    def leases(self) -> Leases:
-        return Leases(self.stores.servers.redis, LEASE_MS, 30)
+    def relations(self, leases: Leases | None = None) -> tuple[Reading, GatedRelations]:
+        tables = GatedRelations(self.stores.servers.postgres)
+        return self.reading(relations=tables, leases=leases), tables
 
-    def relations(self, leases: Leases | None = None) -> tuple[CachedRelations, GatedRelations]:
-        inner = GatedRelations(self.stores.servers.postgres)
-        redis = self.stores.servers.redis
-        cached = CachedRelations(inner, redis, leases or self.leases, KEYS, TTL_S, self.most)
-        return cached, inner
+    def reading(
+        self,
+        *,
+        redis: CountingRedis | None = None,
+        leases: Leases | None = None,
+        list_max: int = 5000,
+        **held_up: Any,
+    ) -> Reading:
+        """A reader over tables some of which are held up."""
+        tables = replace(tables_of(self.stores.servers.postgres), **held_up)
+        settings = replace(
+            self.settings, relation_cache_max=self.most, list_cache_max=list_max, lease_ms=LEASE_MS
+        )
+        redis = redis or self.stores.servers.redis
+        return Reading(CacheReader(settings, redis, tables, leases=leases))
 
     async def hash_sides(self, user: int) -> int | None:
         """Which directions a user's hash holds; None if there is none."""
         key = KEYS.relations(UserId(user))
-        (marker,) = await self.stores.servers.redis.pipe([("HGET", key, packing.MARKER)])
-        return None if marker is None else packing.sides(marker)
+        (marker,) = await self.stores.servers.redis.pipe([("HGET", key, codec.MARKER)])
+        return None if marker is None else codec.sides(marker)
 
     async def hash_fields(self, user: int) -> int:
         (fields,) = await self.stores.servers.redis.pipe([("HLEN", KEYS.relations(UserId(user)))])
@@ -147,19 +156,19 @@ class Bench:
 
 
 @pytest.fixture
-async def bench(stores: Stores) -> Bench:
-    return Bench(stores, 5000)
+async def bench(stores: Stores, storage_settings: StorageSettings) -> Bench:
+    return Bench(stores, storage_settings, 5000)
 
 
 @pytest.fixture
 async def small(storage_settings: StorageSettings) -> AsyncIterator[Bench]:
     """A bench where a user with more than three followers is a whale."""
     async with open_stores(replace(storage_settings, relation_cache_max=3)) as stores:
-        yield Bench(stores, 3)
+        yield Bench(stores, storage_settings, 3)
 
 
-async def state(relations: CachedRelations, user: int, *others: int) -> list[tuple[int, int]]:
-    (found,) = await relations.between([Check(UserId(user), users(*others))])
+async def state(relations: Reading, user: int, *others: int) -> list[tuple[int, int]]:
+    (found,) = await relations.relations([Check(UserId(user), users(*others))])
     return [(int(r.kind), int(r.back_kind)) for r in found]
 
 
@@ -215,7 +224,7 @@ async def test_a_list_fill_that_a_change_overtook_is_thrown_away(
     await follows(bench.stores, (1, 2))
     await drain_all(bench.stores)
     tables = GatedLists(bench.stores.servers.postgres)
-    lists = cached_lists(bench, tables)
+    lists = bench.reading(lists=tables)
     tables.gate = Gate()
     owner = TWO if kind is not ListKind.FOLLOWERS else ONE
     old = asyncio.create_task(lists.pages(kind, [owner], Window(5), None))
@@ -237,7 +246,7 @@ async def test_a_cached_range_does_not_outlive_a_follower_in_it(
     await follows(bench.stores, *((fan, 1) for fan in range(2, 20)))
     await drain_all(bench.stores)
     tables = GatedLists(bench.stores.servers.postgres)
-    lists = cached_lists(bench, tables, most=3)
+    lists = bench.reading(lists=tables, list_max=3)
     await lists.pages(ListKind.FOLLOWERS, [ONE], Window(2), None)  # fills the head
     whole = (await tables.pages(ListKind.FOLLOWERS, [ONE], Window(20), None))[ONE].entries
     window = Window(20, after=whole[1])
@@ -265,43 +274,18 @@ async def test_a_count_fill_that_a_change_overtook_is_thrown_away(
     bench: Bench, drained: bool
 ) -> None:
     tables = GatedProfiles(bench.stores.servers.postgres)
-    counts = cached_counts(bench, tables)
+    counts = bench.reading(profiles=tables)
     tables.gate = Gate()
     owner = TWO if drained else ONE
-    old = asyncio.create_task(counts.get_many([owner], None))
+    old = asyncio.create_task(counts.counts([owner], None))
     await tables.gate.reached()
     await follows(bench.stores, (1, 2))
     if drained:
         await drain_all(bench.stores)
     tables.gate.open()
     assert (await old)[owner] == NO_COUNTS
-    now = (await counts.get_many([owner], None))[owner]
+    now = (await counts.counts([owner], None))[owner]
     assert now == (Counts(0, 1, 0) if drained else Counts(1, 0, 0))
-
-
-def cached_lists(
-    bench: Bench,
-    tables: Lists,
-    pending: Pending | None = None,
-    redis: Redis | None = None,
-    most: int = 5000,
-) -> CachedLists:
-    redis = redis or bench.stores.servers.redis
-    own = own_writes(bench, pending, redis)
-    ranges = RangeCache(redis, bench.leases, 500)
-    return CachedLists(tables, own, ranges, KEYS, TTL_S, most)
-
-
-def cached_counts(
-    bench: Bench, tables: Profiles, pending: Pending | None = None, redis: Redis | None = None
-) -> CountsOf:
-    own = own_writes(bench, pending, redis)
-    return ProfileTotals(CachedProfiles(tables, own, KEYS, TTL_S))
-
-
-def own_writes(bench: Bench, pending: Pending | None, redis: Redis | None) -> OwnWrites:
-    pending = pending or PostgresPending(bench.stores.servers.postgres)
-    return OwnWrites(pending, redis or bench.stores.servers.redis, bench.leases, KEYS, TTL_S)
 
 
 async def test_a_lease_that_another_one_took_later_lets_only_that_one_fill(bench: Bench) -> None:
@@ -435,7 +419,7 @@ async def test_the_writer_sees_a_follower_list_right_while_it_is_drained(bench: 
         TWO
     ].entries == ()
     await follows(stores, (1, 2))
-    lists = cached_lists(bench, PostgresLists(stores.servers.postgres), DrainsMeanwhile(stores))
+    lists = bench.reading(pending=DrainsMeanwhile(stores))
     page = (await lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE))[TWO]
     assert ids_of(page.entries) == [1]
 
@@ -444,10 +428,8 @@ async def test_the_writer_sees_a_count_right_while_it_is_drained(bench: Bench) -
     stores = bench.stores
     assert (await Totals(stores.reads.reader).get_many([TWO], None))[TWO] == NO_COUNTS
     await follows(stores, (1, 2))
-    counts = cached_counts(
-        bench, PostgresProfiles(stores.servers.postgres), DrainsMeanwhile(stores)
-    )
-    assert (await counts.get_many([TWO], ONE))[TWO] == Counts(0, 1, 0)
+    counts = bench.reading(pending=DrainsMeanwhile(stores))
+    assert (await counts.counts([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
 
 class DrainsBetween:
@@ -456,6 +438,7 @@ class DrainsBetween:
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
+        self.failures = 0
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         replies: list[Reply] = []
@@ -483,13 +466,12 @@ class DrainsBetween:
 
 async def test_own_writes_are_read_before_the_list_though_in_one_pipeline(bench: Bench) -> None:
     stores = bench.stores
-    tables = PostgresLists(stores.servers.postgres)
     await stores.reads.reader.read(ONE, PagesOf(ListKind.FOLLOWERS, [TWO], Window(5)))
     await follows(stores, (1, 2))
     await stores.reads.reader.read(
         ONE, PagesOf(ListKind.FOLLOWERS, [TWO], Window(5))
     )  # remembers what is pending
-    lists = cached_lists(bench, tables, redis=DrainsBetween(stores))
+    lists = bench.reading(redis=DrainsBetween(stores))
     page = (await lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE))[TWO]
     assert ids_of(page.entries) == [1]
 
@@ -499,9 +481,8 @@ async def test_own_writes_are_read_before_the_counts_though_in_one_pipeline(benc
     await Totals(stores.reads.reader).get_many([TWO], ONE)
     await follows(stores, (1, 2))
     await Totals(stores.reads.reader).get_many([TWO], ONE)  # remembers what is pending
-    tables = PostgresProfiles(stores.servers.postgres)
-    counts = cached_counts(bench, tables, redis=DrainsBetween(stores))
-    assert (await counts.get_many([TWO], ONE))[TWO] == Counts(0, 1, 0)
+    counts = bench.reading(redis=DrainsBetween(stores))
+    assert (await counts.counts([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
 
 class GatedCaches:
@@ -634,12 +615,12 @@ async def test_a_reader_that_waits_in_vain_reads_the_tables_and_fills_nothing(be
     assert await bench.hash_sides(1) is None
     held.gate.open()
     assert await filling == [(1, 0)]
-    assert await bench.hash_sides(1) == packing.FORWARD | packing.BACK
+    assert await bench.hash_sides(1) == codec.FORWARD | codec.BACK
 
 
 async def test_no_checks_at_all_are_answered_by_nothing(bench: Bench) -> None:
     relations, _ = bench.relations()
-    assert await relations.between([]) == []
+    assert await relations.relations([]) == []
 
 
 # Whales.
@@ -650,7 +631,7 @@ async def test_a_user_at_the_bound_is_held_whole(small: Bench) -> None:
     await follows(small.stores, *((fan, 1) for fan in (2, 3, 4)), (1, 2))
     await drain_all(small.stores)
     assert await state(relations, 1, 2, 3, 4, 5) == [(1, 1), (0, 1), (0, 1), (0, 0)]
-    assert await small.hash_sides(1) == packing.FORWARD | packing.BACK
+    assert await small.hash_sides(1) == codec.FORWARD | codec.BACK
     assert (tables.fills, tables.plain) == (1, 0)
 
 
@@ -660,7 +641,7 @@ async def test_a_whale_holds_its_forward_side_only_and_is_answered_right(small: 
     await drain_all(small.stores)
     expected = [(1, 1), (0, 1), (0, 1), (0, 1), (0, 0), (1, 0)]
     assert await state(relations, 1, 2, 3, 4, 5, 6, 9) == expected
-    assert await small.hash_sides(1) == packing.FORWARD
+    assert await small.hash_sides(1) == codec.FORWARD
     assert await small.hash_fields(1) == 1 + 2
     for other in (2, 3, 4, 5, 6, 9):
         await state(relations, other, 1)
@@ -692,7 +673,7 @@ async def test_checks_of_whales_and_others_keep_their_places(small: Bench) -> No
         relations, _ = small.relations()
         for user in warm:
             await state(relations, user, 99)
-        found = await relations.between(
+        found = await relations.relations(
             [
                 Check(UserId(8), users(2)),
                 Check(UserId(6), users(1, 8, 5)),
@@ -721,8 +702,8 @@ async def test_a_user_grows_into_a_whale_and_every_check_stays_right(small: Benc
         expected = [(0, int(index <= grown)) for index in range(len(fans))]
         assert await state(relations, 1, *fans) == expected
         held.append(await small.hash_sides(1))
-    assert held[0] == packing.FORWARD | packing.BACK
-    assert held[-1] == packing.FORWARD
+    assert held[0] == codec.FORWARD | codec.BACK
+    assert held[-1] == codec.FORWARD
     await unfollows(small.stores, (fans[0], 1), (fans[-1], 1))
     await drain_all(small.stores)
     assert await state(relations, 1, fans[0], fans[1], fans[-1]) == [(0, 0), (0, 1), (0, 0)]
@@ -734,7 +715,7 @@ async def test_who_follows_more_than_a_hash_holds_is_answered_right(small: Bench
     await drain_all(small.stores)
     for _ in range(2):
         assert await state(relations, 1, 2, 3, 4, 5, 6) == [(1, 1), *[(1, 0)] * 3, (0, 0)]
-    assert await small.hash_sides(1) == packing.BACK
+    assert await small.hash_sides(1) == codec.BACK
     await unfollows(small.stores, (1, 3), (2, 1))
     await drain_all(small.stores)
     assert await state(relations, 1, 2, 3) == [(1, 0), (0, 0)]

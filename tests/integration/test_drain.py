@@ -277,7 +277,7 @@ async def test_without_redis_a_writer_sees_past_more_than_a_batch_that_waits(
 async def test_caches_that_are_away_hold_up_neither_lanes_nor_events(
     stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With servers of their own: the broker is there, so it is only they who have to be told."""
+    """With servers of their own: the broker is available, so only the caches miss updates."""
     monkeypatch.setattr(draining, "BATCH", 3)
     star, fans = UserId(STARS[0]), range(3000, 3008)
     arrived = ([*reversed(fans)], len(fans), True)

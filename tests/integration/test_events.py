@@ -205,7 +205,7 @@ async def test_every_command_names_one_key_and_the_bell_is_last(stores: Stores) 
         keys = [word for word in command if isinstance(word, str) and word.startswith("kith:")]
         assert keys == [command[1]]
     (published,) = [pipeline for pipeline in sent.pipelines if len(pipeline) > 2]
-    assert [command[1] == "kith:public:bell" for command in published] == [False] * 10 + [True]
+    assert [command[1] == "kith:public:notifier" for command in published] == [False] * 10 + [True]
 
 
 def test_the_lanes_of_the_log_are_those_of_the_outbox() -> None:

@@ -1,4 +1,4 @@
-"""Memory of hot users, beside other gateways: who may see what when messages are late or lost."""
+"""The local cache, beside other gateways: who may see what when messages are late or lost."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,10 +20,11 @@ from graph.page import EMPTY_PAGE, ListKind, Page, Window
 from graph.relation import STRANGERS
 from resolvers.relations import between
 from resolvers.scope import Limits, Scope
-from storage.hot.memory import Memory, opened_memory
+from storage.cache.local import LocalCache, local_cache_of
+from storage.cache.reader import CacheReader
 from storage.ports import Check, Consistency, PagesOf, ProfilesOf
 from storage.settings import StorageSettings
-from storage.stores import Stores, open_stores, reader_of, tables_of
+from storage.stores import Stores, open_stores, tables_of
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows, ids_of, unfollows, users
 from tests.support.readers import Reading
@@ -45,7 +46,7 @@ class Remembering:
     """A gateway's reads, whose memory hears of changes over a cable; all else works."""
 
     stores: Stores
-    memory: Memory
+    memory: LocalCache
     cable: Cable
     reading: Reading
 
@@ -86,10 +87,10 @@ async def remembering(
         cable, url = await stack.enter_async_context(cable_to(settings.redis_url, folder))
         if over_tls:
             url = await stack.enter_async_context(server_over_tls(url, folder))
-        memory = Memory(replace(settings, redis_url=url))
+        memory = LocalCache(replace(settings, redis_url=url))
         try:
             reading = Reading(
-                reader_of(
+                CacheReader(
                     settings,
                     stores.servers.redis,
                     tables_of(stores.servers.postgres),
@@ -273,7 +274,7 @@ async def test_others_see_a_write_as_soon_as_its_news_is_there(reader: Rememberi
     await follows(reader.stores, (1, 2))
     await drain_all(reader.stores)
     await reader.memory.caught_up()
-    assert reader.memory.invalidations.heard > 0
+    assert reader.memory.invalidations.received > 0
     for user, counts in ((ONE, Counts(1, 0, 0)), (TWO, Counts(0, 1, 0))):
         result = await reader.everything(user)
         await reader.memory.copied()
@@ -382,13 +383,13 @@ async def test_a_server_that_may_not_tell_is_never_remembered(
 
 
 def test_memory_can_be_off(storage_settings: StorageSettings) -> None:
-    assert opened_memory(replace(storage_settings, hot_ttl_ms=0)) is None
+    assert local_cache_of(replace(storage_settings, hot_ttl_ms=0)) is None
     cluster = hot(replace(storage_settings, cache_url="redis+cluster://cache:6379"))
-    assert opened_memory(cluster) is None
+    assert local_cache_of(cluster) is None
 
 
 async def test_memory_can_be_over_tls(storage_settings: StorageSettings) -> None:
-    memory = opened_memory(hot(replace(storage_settings, redis_url="rediss://cache:6380")))
+    memory = local_cache_of(hot(replace(storage_settings, redis_url="rediss://cache:6380")))
     assert memory is not None
     await memory.close()
 

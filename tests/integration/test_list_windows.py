@@ -1,27 +1,25 @@
 """Windows of remembered lists: read right, and without what they do not show."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from graph.edge import MAX_USER_ID, Millis, UserId
 from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
-from storage.cache.tables import Lists
+from storage.cache import codec
+from storage.cache.ranges import RANGES_MAX, TTL_S
+from storage.cache.reader import CacheReader
+from storage.cache.tables import ListRows
 from storage.postgres.lists import PostgresLists
-from storage.postgres.outbox import PostgresPending
-from storage.redis import packing
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys, beyond
-from storage.redis.leases import Leases
-from storage.redis.lists import CachedLists
 from storage.redis.multiplexed import MultiplexedWire
-from storage.redis.own_writes import OwnWrites
-from storage.redis.range_cache import STRETCHES_MAX, TTL_S, RangeCache
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
-from storage.stores import Stores
+from storage.stores import Stores, tables_of
 from tests.support.graphs import drain_all, follows
+from tests.support.readers import Reading
 
 KEYS = Keys("public")
 OWNER = UserId(1)
@@ -58,26 +56,32 @@ class Shelf:
     """Lists over tables that the test fills."""
 
     stores: Stores
+    settings: StorageSettings
     redis: GuardedRedis
     wire: Weighed
 
-    def lists(self, tables: Lists, most: int = MOST, stretch: int = 0) -> CachedLists:
-        leases = Leases(self.redis, 60_000, 0)
-        pending = PostgresPending(self.stores.servers.postgres)
-        own = OwnWrites(pending, self.redis, leases, KEYS, 60)
-        return CachedLists(tables, own, RangeCache(self.redis, leases, stretch), KEYS, 3600, most)
+    def lists(self, tables: ListRows, most: int = MOST, page_range: int = 0) -> Reading:
+        settings = replace(
+            self.settings,
+            list_cache_max=most,
+            range_cache_max=page_range,
+            lease_ms=60_000,
+            lease_wait_ms=0,
+        )
+        rows = replace(tables_of(self.stores.servers.postgres), lists=tables)
+        return Reading(CacheReader(settings, self.redis, rows))
 
     async def hold(self, head: Page) -> None:
         """As if a fill had just happened."""
         key = KEYS.entries(ListKind.FOLLOWERS, OWNER)
-        await self.redis.pipe([("SET", key, packing.page_value(head))])
+        await self.redis.pipe([("SET", key, codec.page_value(head))])
 
 
 @pytest.fixture
 async def shelf(stores: Stores, storage_settings: StorageSettings) -> AsyncIterator[Shelf]:
     wire = Weighed(storage_settings.redis_url, timeout_s=5)
     redis = GuardedRedis(wire, retry_after_s=0)
-    yield Shelf(stores, redis, wire)
+    yield Shelf(stores, storage_settings, redis, wire)
     await redis.close()
 
 
@@ -87,19 +91,19 @@ def entries(count: int) -> list[Position]:
     return sorted(every, reverse=True)
 
 
-async def page_of(lists: Lists, window: Window, viewer: int | None = None) -> Page:
+async def page_of(lists: Reading, window: Window, viewer: int | None = None) -> Page:
     asker = None if viewer is None else UserId(viewer)
     return (await lists.pages(ListKind.FOLLOWERS, [OWNER], window, asker))[OWNER]
 
 
-@pytest.mark.parametrize("stretch", [0, 2, 4, 40])
+@pytest.mark.parametrize("page_range", [0, 2, 4, 40])
 @pytest.mark.parametrize("held", [1, 5, 7, 8])
 async def test_every_window_of_a_short_list_is_what_the_tables_say(
-    shelf: Shelf, held: int, stretch: int
+    shelf: Shelf, held: int, page_range: int
 ) -> None:
     whole = entries(7)
     tables = Tables(whole)
-    lists = shelf.lists(tables, stretch=stretch)
+    lists = shelf.lists(tables, page_range=page_range)
     await shelf.hold(Page(tuple(whole[:held]), more=held < len(whole)))
     between = [Position(Millis(1000), UserId(5)), Position(Millis(1001), UserId(MAX_USER_ID))]
     ends = [NEWEST, *whole, *between, OLDEST]
@@ -150,7 +154,7 @@ async def test_a_page_reads_no_more_of_a_whales_head_than_it_shows(
     tables.asked.clear()
     assert await page_of(lists, window, viewer=7) == cut(whole, window)
     assert shelf.redis.round_trips - trips == 1
-    assert shelf.wire.received <= packing.bytes_of_entries(21) + 1
+    assert shelf.wire.received <= codec.bytes_of_entries(21) + 1
     beyond = place >= (MOST if backward else MOST - 20)
     assert tables.asked == ([window] if beyond else [])
 
@@ -162,7 +166,7 @@ async def test_a_walk_beyond_the_head_reads_the_tables_once_a_range(
 ) -> None:
     whole = entries(200)
     tables = Tables(whole)
-    lists = shelf.lists(tables, stretch=40)
+    lists = shelf.lists(tables, page_range=40)
     await shelf.hold(Page(tuple(whole[:20]), more=True))
     window = Window(size, after=whole[19], backward=backward)
     walked: list[Position] = []
@@ -183,13 +187,13 @@ async def test_a_walk_beyond_the_head_reads_the_tables_once_a_range(
 
 async def test_cached_ranges_are_few_and_expire(shelf: Shelf) -> None:
     whole = entries(2000)
-    lists = shelf.lists(Tables(whole), stretch=10)
+    lists = shelf.lists(Tables(whole), page_range=10)
     await shelf.hold(Page(tuple(whole[:20]), more=True))
     key = beyond(KEYS.entries(ListKind.FOLLOWERS, OWNER))
     for place in range(20, 2000, 20):
         await page_of(lists, Window(5, after=whole[place]))
         held, ttl = await shelf.redis.pipe([("ZCARD", key), ("PTTL", key)])
-        assert 1 <= held <= STRETCHES_MAX
+        assert 1 <= held <= RANGES_MAX
         assert 0 < ttl <= 1100 * TTL_S
 
 
@@ -200,7 +204,7 @@ async def test_an_audit_finds_a_wrong_cached_range(shelf: Shelf, backward: bool)
     await drain_all(stores)
     tables = PostgresLists(stores.servers.postgres)
     whole = (await tables.pages(ListKind.FOLLOWERS, [OWNER], Window(20), None))[OWNER].entries
-    lists = shelf.lists(tables, most=3, stretch=8)
+    lists = shelf.lists(tables, most=3, page_range=8)
     ends = {"before": whole[-4]} if backward else {"after": whole[4]}
     await page_of(lists, Window(2, backward=backward, **ends))
     key = beyond(KEYS.entries(ListKind.FOLLOWERS, OWNER))
@@ -219,14 +223,17 @@ async def test_a_viewers_first_page_is_one_round_trip(shelf: Shelf) -> None:
     trips, shelf.wire.received = shelf.redis.round_trips, 0
     await page_of(lists, Window(20), viewer=7)
     assert shelf.redis.round_trips - trips == 1
-    assert shelf.wire.received <= packing.bytes_of_entries(21) + 1
+    assert shelf.wire.received <= codec.bytes_of_entries(21) + 1
 
 
-async def test_a_page_is_one_question_to_the_tables_while_redis_is_away(stores: Stores) -> None:
+async def test_a_page_is_one_question_to_the_tables_while_redis_is_away(
+    stores: Stores, storage_settings: StorageSettings
+) -> None:
     whole = entries(100)
     tables = Tables(whole)
     redis = GuardedRedis(MultiplexedWire("unix:///nowhere.sock", timeout_s=1), retry_after_s=0)
-    lists = Shelf(stores, redis, Weighed("unix:///nowhere.sock", timeout_s=1)).lists(tables)
+    wire = Weighed("unix:///nowhere.sock", timeout_s=1)
+    lists = Shelf(stores, storage_settings, redis, wire).lists(tables)
     window = Window(20, after=whole[50])
     assert await page_of(lists, window, viewer=7) == cut(whole, window)
     assert tables.asked == [window], "and nobody loads a head that cannot be kept"

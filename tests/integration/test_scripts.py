@@ -11,8 +11,8 @@ import pytest
 from graph.edge import MAX_USER_ID, Millis, UserId
 from graph.errors import Unavailable
 from graph.page import NEWEST, OLDEST, ListKind, Page, Position, Window, cut
+from storage.cache import codec
 from storage.ports import PagesOf
-from storage.redis import packing
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys, beyond
 from storage.redis.multiplexed import MultiplexedWire
@@ -37,10 +37,10 @@ class Held:
     ranges: Sequence[tuple[Window, Page]]
 
     def commands(self) -> list[Command]:
-        values = [packing.page_range(window, page) for window, page in self.ranges]
+        values = [codec.page_range(window, page) for window, page in self.ranges]
         return [
             ("DEL", beyond(KEY)),
-            ("SET", KEY, packing.page_value(self.head)),
+            ("SET", KEY, codec.page_value(self.head)),
             *(("ZADD", beyond(KEY), 0, value) for value in values),
         ]
 
@@ -52,15 +52,15 @@ class Held:
         ends = not self.head.more or (bool(entries) and entries[-1] <= window.before)
         if ends or (not window.backward and len(window.inside(entries)) > window.size):
             return True
-        held = [packing.page_range(asked, page) for asked, page in self.ranges]
+        held = [codec.page_range(asked, page) for asked, page in self.ranges]
         if window.backward:
             # Their old ends come first, and of those that reach to the window's the newest counts.
-            near = [s for s in held if s[:1] == b"<" and packing.stretch_in(s)[1] <= window.before]
+            near = [s for s in held if s[:1] == b"<" and codec.page_range_in(s)[1] <= window.before]
         else:
-            near = [s for s in held if s[:1] == b">" and packing.stretch_in(s)[0] >= window.after]
+            near = [s for s in held if s[:1] == b">" and codec.page_range_in(s)[0] >= window.after]
         if not near:
             return False
-        new, old, inside = packing.stretch_in(max(near) if window.backward else min(near))
+        new, old, inside = codec.page_range_in(max(near) if window.backward else min(near))
         reaches = new >= window.after if window.backward else old <= window.before
         return reaches or len(window.inside(inside)) > window.size
 
@@ -86,7 +86,7 @@ def drawn(whole: Sequence[Position], sizes: Sequence[int], chance: Random) -> Wi
 
 
 def read(window: Window) -> Command:
-    asked = (*packing.bounds(window), window.size + 1, int(window.backward))
+    asked = (*codec.bounds(window), window.size + 1, int(window.backward))
     return (CALL, READ_WINDOW, 2, KEY, beyond(KEY), *asked)
 
 
@@ -115,7 +115,7 @@ async def test_a_cached_window_is_right_and_found(
     replies = (await wire.send([*setup, *map(read, windows)]))[len(setup) :]
     result = 0
     for window, reply in zip(windows, replies, strict=True):
-        found, is_end = packing.entries_in(reply)
+        found, is_end = codec.entries_in(reply)
         if is_end or len(found) > window.size:
             one_more = window._replace(size=window.size + 1)
             assert found == cut(whole, one_more).entries, window
@@ -144,7 +144,7 @@ async def test_a_window_is_found_in_few_calls(
     await wire.send(Held(Page(tuple(whole[:5000]), True), [(wide, cut(whole, wide))]).commands())
     await wire.send([("CONFIG", "RESETSTAT")])
     reply, stats = await wire.send([read(window), ("INFO", "commandstats")])
-    assert len(packing.entries_in(reply)[0]) == 21
+    assert len(codec.entries_in(reply)[0]) == 21
     ran = [line for line in stats.decode().splitlines() if line.startswith("cmdstat_")]
     calls = [int(line.split("calls=")[1].split(",")[0]) for line in ran if "evalsha" not in line]
     assert sum(calls) - 1 <= calls_most, ran  # but for the reset

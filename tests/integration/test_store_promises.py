@@ -191,7 +191,7 @@ async def test_a_writer_is_not_counted_twice_while_the_drain_is_half_done(reads:
     await everything(reads, 1, 2, viewer=1)
     await follows(reads.stores, (2, 1), (1, 2))
     for lane in await reads.stores.jobs.outbox.dirty():
-        await reads.stores.jobs.outbox.apply(lane, 1000)  # applied, but no cache was told
+        await reads.stores.jobs.outbox.apply(lane, 1000)  # applied, but no cache was updated
     lists, counts, _ = await everything(reads, 1, 2, viewer=1)
     assert lists[ListKind.FOLLOWERS][2] == [1]
     assert counts[2] == Counts(1, 1, 1)

@@ -1,4 +1,4 @@
-"""The local cache of hot users: it finds users who are requested often, and keeps its bounds."""
+"""The local cache: users who are requested often are found; no bound is exceeded."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.edge import UserId
-from storage.hot.heavy_hitters import HeavyHitters
-from storage.hot.hot_values import COPY_BYTES, Bounds, HotValues, Sized
+from storage.cache.heavy_hitters import HeavyHitters
+from storage.cache.local_copies import COPY_BYTES, Bounds, LocalCopies, Sized
 
 WINDOW_S = 10.0
 
@@ -83,7 +83,7 @@ def test_memory_never_outgrows_its_bounds(steps: list[tuple[str, list[UserId], i
         return {user: Sized(clock.now, sizes[user]) for user in users}
 
     async def play() -> None:
-        values = HotValues(read, bounds, clock)
+        values = LocalCopies(read, bounds, clock)
         for what, who, number in steps:
             if what == "ask":
                 sizes.update(dict.fromkeys(who, number))

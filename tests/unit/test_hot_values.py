@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 from graph.edge import UserId
-from storage.hot.hot_values import Bounds, HotValues, Sized
+from storage.cache.local_copies import Bounds, LocalCopies, Sized
 
 BOUNDS = Bounds(ttl_s=60, often=1, entries_max=10, bytes_max=10_000)
 
@@ -19,7 +19,7 @@ async def test_what_changes_while_it_is_read_is_not_kept() -> None:
         await answer.wait()
         return {user: Sized(reads, 1) for user in users}
 
-    values = HotValues(read, BOUNDS)
+    values = LocalCopies(read, BOUNDS)
     one, two = UserId(1), UserId(2)
     values.answered(0, [one, two])
     await asyncio.sleep(0)
@@ -38,7 +38,7 @@ async def test_a_copy_that_is_asked_for_anew_outlives_the_one_that_was_forgotten
         number = await answers[-1]
         return {user: Sized(number, 1) for user in users}
 
-    values = HotValues(read, BOUNDS)
+    values = LocalCopies(read, BOUNDS)
     one = UserId(1)
     for _ in range(2):
         values.answered(0, [one])
@@ -59,7 +59,7 @@ async def test_closing_ends_what_is_on_its_way() -> None:
         await asyncio.Event().wait()
         return {}
 
-    values = HotValues(read, BOUNDS)
+    values = LocalCopies(read, BOUNDS)
     values.answered(0, [UserId(1)])
     await asyncio.sleep(0)
     await values.close()

@@ -7,6 +7,7 @@ key: nobody can fill it then, even if other writers invalidate it meanwhile.
 """
 
 import asyncio
+import random
 import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -24,6 +25,8 @@ def token() -> str:
 
 
 class Leases:
+    """Takes leases. Each ends after `lease_ms`."""
+
     def __init__(self, redis: Redis, lease_ms: int, wait_ms: int) -> None:
         self._redis = redis
         self._lease_ms = lease_ms
@@ -55,6 +58,12 @@ class Leases:
         await asyncio.sleep(self._wait_s)
 
 
+def spread(ttl_s: int) -> int:
+    """`ttl_s` in milliseconds, less up to a tenth at random, so that keys filled together expire
+    apart."""
+    return int(ttl_s * random.uniform(900, 1000))
+
+
 def closed(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
     """Commands that delete values and forbid filling them, for `for_ms` or until `opened`.
 
@@ -81,7 +90,7 @@ def forget(keys: Iterable[str]) -> list[Command]:
     return [(FORGET, lease(key), key) for key in keys]
 
 
-async def forget_or_owe(
+async def invalidate(
     redis: Redis, keys: Collection[str], debt: Debt, *, closed_by: str | None = None
 ) -> None:
     """Delete stale values. If a server is unavailable, record pending invalidations instead.
@@ -118,4 +127,4 @@ async def closed_while_written(
     try:
         yield
     finally:
-        await forget_or_owe(redis, keys, debt, closed_by=by)
+        await invalidate(redis, keys, debt, closed_by=by)

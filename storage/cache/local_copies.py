@@ -14,12 +14,12 @@ from typing import Generic, NamedTuple, TypeVar
 
 from graph.edge import UserId
 from graph.errors import Unavailable
-from storage.hot.heavy_hitters import HeavyHitters
+from storage.cache.heavy_hitters import HeavyHitters
 
 V = TypeVar("V")
 
 COPY_BYTES = 400
-"""Memory of a copy besides its value: its dictionary entry, expiry and size."""
+"""LocalCache of a copy besides its value: its dictionary entry, expiry and size."""
 
 COPYING_MAX = 1_000
 """Users being copied at the same time. A user who stays hot is tried again later."""
@@ -53,7 +53,7 @@ class _Copy(NamedTuple, Generic[V]):
     ends: float
 
 
-class HotValues(Generic[V]):
+class LocalCopies(Generic[V]):
     """The copies of one kind of value. All have the same TTL, so the oldest is evicted first."""
 
     def __init__(
@@ -64,7 +64,7 @@ class HotValues(Generic[V]):
         self._clock = clock
         self._hitters = HeavyHitters(bounds.often, bounds.entries_max, bounds.ttl_s, clock)
         self._copies: dict[UserId, _Copy[V]] = {}
-        self._interests: dict[UserId, object] = {}
+        self._copying: dict[UserId, object] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.size = 0
         self.hits = 0
@@ -103,12 +103,12 @@ class HotValues(Generic[V]):
 
     def forget(self, user: UserId) -> None:
         """Drop the user's copy, because the value has changed."""
-        self._interests.pop(user, None)
+        self._copying.pop(user, None)
         self._drop(user)
 
     def forget_all(self) -> None:
         """Drop all copies, because any value may have changed."""
-        self._interests.clear()
+        self._copying.clear()
         self._copies.clear()
         self.size = 0
 
@@ -123,16 +123,16 @@ class HotValues(Generic[V]):
         self.forget_all()
 
     def _begin_copies(self, hot: Sequence[UserId]) -> None:
-        room = max(0, COPYING_MAX - len(self._interests))
+        room = max(0, COPYING_MAX - len(self._copying))
         held = self.held(hot)
-        if wanted := [u for u in hot if u not in self._interests and u not in held][:room]:
-            subscription = object()
-            self._interests |= dict.fromkeys(wanted, subscription)
-            task = asyncio.create_task(self._copy(wanted, subscription))
+        if wanted := [u for u in hot if u not in self._copying and u not in held][:room]:
+            token = object()
+            self._copying |= dict.fromkeys(wanted, token)
+            task = asyncio.create_task(self._copy(wanted, token))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _copy(self, users: Sequence[UserId], subscription: object) -> None:
+    async def _copy(self, users: Sequence[UserId], token: object) -> None:
         ends = self._clock() + self._bounds.ttl_s  # counted from before the read
         found: Mapping[UserId, Sized[V]] = {}
         try:
@@ -141,8 +141,8 @@ class HotValues(Generic[V]):
             pass  # a user who stays hot is tried again later
         finally:
             for user in users:
-                if self._interests.get(user) is subscription:
-                    del self._interests[user]
+                if self._copying.get(user) is token:
+                    del self._copying[user]
                     if user in found:
                         self._keep(user, found[user], ends)
 

@@ -9,15 +9,14 @@ from contextlib import suppress
 
 from graph.errors import Unavailable
 from graph.page import Page, Window
-from storage.redis import packing
+from storage.cache import codec
+from storage.cache.lease import Leases, spread
 from storage.redis.connection import Redis
-from storage.redis.fills import spread
 from storage.redis.keys import beyond, lease
-from storage.redis.leases import Leases
 from storage.redis.scripts import CALL, FILL_RANGE
 from storage.redis.wire import Command
 
-STRETCHES_MAX = 16
+RANGES_MAX = 16
 """Page ranges of one list: readers who scroll through it at the same time, and their earlier
 ranges."""
 
@@ -46,7 +45,7 @@ class RangeCache:
         wide = window._replace(size=self._size)
         page = await read(wide)
         with suppress(Unavailable):
-            await self._redis.pipe([_fill(beyond(key), token, packing.page_range(wide, page))])
+            await self._redis.pipe([_fill(beyond(key), token, codec.page_range(wide, page))])
         return _narrowed(page, window)
 
     async def _right_to_fill(self, key: str) -> str | None:
@@ -57,7 +56,7 @@ class RangeCache:
 
 
 def _fill(key: str, token: str, value: bytes) -> Command:
-    return (CALL, FILL_RANGE, 2, key, lease(key), token, value, spread(TTL_S), STRETCHES_MAX)
+    return (CALL, FILL_RANGE, 2, key, lease(key), token, value, spread(TTL_S), RANGES_MAX)
 
 
 def _narrowed(page: Page, window: Window) -> Page:

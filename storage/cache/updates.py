@@ -11,11 +11,11 @@ from graph.decision import Decision
 from graph.edge import Pair, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind
+from storage.cache import codec
+from storage.cache.lease import forget, invalidate
 from storage.ports import EdgeChange
-from storage.redis import packing
 from storage.redis.connection import Debt, Redis, unlink_all
 from storage.redis.keys import Keys, beyond, lease
-from storage.redis.leases import forget, forget_or_owe
 from storage.redis.scripts import CALL, UPDATE_RELATIONS
 from storage.redis.wire import FORGET, UNAVAILABLE, Command
 
@@ -47,7 +47,7 @@ class RedisCaches:
             about = [*self._both_sides(back, edge), *about]
         unavailable: Set[UserId] = {user for user, _ in about}  # if cancelled: maybe sent
         try:
-            unavailable = await self._told(about)
+            unavailable = await self._update(about)
         finally:
             if unavailable:
                 self._owe(unavailable)
@@ -55,7 +55,7 @@ class RedisCaches:
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         sources = dict.fromkeys(change.pair.source for change in changes)
         targets = dict.fromkeys(change.pair.target for change in changes)
-        return await self._told(
+        return await self._update(
             [
                 *self._relations(changes, _AHEAD),
                 *self._relations(changes, _BEHIND),
@@ -90,7 +90,7 @@ class RedisCaches:
     async def forget_totals(self, users: Sequence[UserId]) -> None:
         """Invalidate these users' profiles, after an account in their lists has become absent or
         active."""
-        await forget_or_owe(self._redis, self._keys.all_profiles(users), Debt.TOTALS)
+        await invalidate(self._redis, self._keys.all_profiles(users), Debt.TOTALS)
 
     async def forget_user(self, user: UserId) -> None:
         """Delete all caches of an erased user."""
@@ -101,9 +101,9 @@ class RedisCaches:
                 self._keys.relations(user),
             ]
         )
-        await forget_or_owe(self._redis, keys, Debt.ACCOUNTS)
+        await invalidate(self._redis, keys, Debt.ACCOUNTS)
 
-    async def _told(self, about: Sequence[_About]) -> Set[UserId]:
+    async def _update(self, about: Sequence[_About]) -> Set[UserId]:
         """Run each user's commands. Returns the users whose server is unavailable."""
         try:
             replies = await self._redis.partly([command for _, command in about])
@@ -152,7 +152,7 @@ class RedisCaches:
         fields: defaultdict[UserId, list[int | bytes]] = defaultdict(list)
         for change in changes:
             pair = change.pair if side == _AHEAD else change.pair.turned
-            fields[pair.source] += [pair.target, packing.half(change.edge)]
+            fields[pair.source] += [pair.target, codec.half(change.edge)]
         about: list[_About] = []
         for user, changed in fields.items():
             key = self._keys.relations(user)

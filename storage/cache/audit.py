@@ -11,11 +11,11 @@ from functools import partial
 
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
+from storage.cache import codec
 from storage.postgres.lists import PostgresLists
 from storage.postgres.outbox import Outbox
 from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.relations import PostgresRelations
-from storage.redis import packing
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys, beyond, parsed
 from storage.redis.wire import FORGET, Reply
@@ -86,7 +86,7 @@ class CacheAudit:
             "profile": self._profiles_differ,
             "following": partial(self._lists_differ, ListKind.FOLLOWING),
             "followers": partial(self._lists_differ, ListKind.FOLLOWERS),
-            "followers:beyond": self._stretches_differ,
+            "followers:beyond": self._ranges_differ,
             "friends": partial(self._lists_differ, ListKind.FRIENDS),
         }
 
@@ -94,7 +94,7 @@ class CacheAudit:
         rows = await self._relations.around(users, self._relations_most)
 
         def differs(user: UserId, reply: Reply) -> bool:
-            return packing.known(reply) != packing.known(packing.relation_fields(rows[user]))
+            return codec.known(reply) != codec.known(codec.relation_fields(rows[user]))
 
         return await self._differing(users, self._keys.relations, "HGETALL", differs)
 
@@ -102,7 +102,7 @@ class CacheAudit:
         rows = await self._profiles.get_many(users, None)
 
         def differs(user: UserId, reply: Reply) -> bool:
-            return packing.profiles_in([reply]) != [rows[user]]
+            return codec.profiles_in([reply]) != [rows[user]]
 
         return await self._differing(users, self._keys.profile, "GET", differs)
 
@@ -110,16 +110,16 @@ class CacheAudit:
         rows = await self._lists.pages(kind, users, Window(self._list_most), None)
 
         def differs(user: UserId, reply: Reply) -> bool:
-            return bool(reply != packing.page_value(rows[user]))
+            return bool(reply != codec.page_value(rows[user]))
 
         return await self._differing(users, partial(self._keys.entries, kind), "GET", differs)
 
-    async def _stretches_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
+    async def _ranges_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
         keys = {user: beyond(self._keys.entries(ListKind.FOLLOWERS, user)) for user in users}
         replies = await self._redis.pipe([("ZRANGE", key, 0, -1) for key in keys.values()])
         differing = {}
         for (user, key), values in zip(keys.items(), replies, strict=True):
-            for newer, older, entries in map(packing.stretch_in, values):
+            for newer, older, entries in map(codec.page_range_in, values):
                 window = Window(len(entries), newer, older)
                 rows = await self._lists.pages(ListKind.FOLLOWERS, [user], window, None)
                 if rows[user] != Page(entries, more=False):

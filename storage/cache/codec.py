@@ -54,7 +54,7 @@ _TOTALS = Struct(f">{len(NO_COUNTS.numbers)}q")
 _ABSENT_AT = _PROFILE.size + _OTHERS.size
 _LIMIT = Struct(">I")
 _LIMITED = 1 << 6
-# A named tuple's constructor is a Python function, a fifth of the cost of unpacking one.
+# A named tuple's constructor is a Python function, a fifth of the cost of uncodec one.
 _new: Callable[..., Any] = tuple.__new__
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
 _NO_OTHERS = NO_COUNTS[_PUBLIC:]
@@ -154,7 +154,7 @@ def page_range(window: Window, page: Page) -> bytes:
     return (b"<" + old + new if window.backward else b">" + new + old) + value
 
 
-def stretch_in(value: bytes) -> tuple[Position, Position, tuple[Position, ...]]:
+def page_range_in(value: bytes) -> tuple[Position, Position, tuple[Position, ...]]:
     """The position before its entries, the one after them, and the entries."""
     new, old, *entries = _entries(value[1:])
     return (new, old, tuple(entries)) if value[:1] == b">" else (old, new, tuple(entries))
@@ -168,7 +168,7 @@ def bytes_of_entries(count: int) -> int:
 def profile_value(profile: Profile) -> bytes:
     account, counts = profile
     public, others = counts[:_PUBLIC], counts[_PUBLIC:]
-    value = _PROFILE.pack(_said(account), *public)
+    value = _PROFILE.pack(_flags_of(account), *public)
     if any(others):
         value += _OTHERS.pack(*counts.numbers[_PUBLIC:])
         value += b"" if counts.absent is None else _TOTALS.pack(*counts.absent.numbers)
@@ -178,26 +178,26 @@ def profile_value(profile: Profile) -> bytes:
 
 def profiles_in(values: Sequence[bytes]) -> list[Profile]:
     """The profiles of a column of values."""
-    said = b"".join(values)
-    if len(said) == len(values) * _PROFILE.size:  # no value is shorter
-        return _usual(said)
-    found = _usual(b"".join([value[: _PROFILE.size] for value in values]))
+    joined = b"".join(values)
+    if len(joined) == len(values) * _PROFILE.size:  # no value is shorter
+        return _short(joined)
+    found = _short(b"".join([value[: _PROFILE.size] for value in values]))
     for place, value in enumerate(values):
         if len(value) > _PROFILE.size:
-            found[place] = _whole(found[place], value)
+            found[place] = _long(found[place], value)
     return found
 
 
 def profile_column(values: Sequence[bytes]) -> Sequence[Profile]:
     """The same, as columns of totals if no value holds more than the public totals."""
-    said = b"".join(values)
-    if len(said) != len(values) * _PROFILE.size or any(said[:: _PROFILE.size]):
+    joined = b"".join(values)
+    if len(joined) != len(values) * _PROFILE.size or any(joined[:: _PROFILE.size]):
         return profiles_in(values)
-    totals = list(chain.from_iterable(_PUBLIC_COUNTS.iter_unpack(said)))
+    totals = list(chain.from_iterable(_PUBLIC_COUNTS.iter_unpack(joined)))
     return PlainColumn({kind: totals[n::_PUBLIC] for n, kind in enumerate(ListKind)})
 
 
-def _usual(values: bytes) -> list[Profile]:
+def _short(values: bytes) -> list[Profile]:
     """The profiles of values in the shortest format."""
     if len(values) == _PROFILE.size:
         # A list's owner: setting up columns would double the time.
@@ -210,9 +210,9 @@ def _usual(values: bytes) -> list[Profile]:
     return list(map(_new, repeat(Profile), zip(accounts, counts, strict=True)))
 
 
-def _whole(usual: Profile, value: bytes) -> Profile:
-    """The profile in a longer value. `usual`: its first part, decoded."""
-    account, counts = usual
+def _long(short: Profile, value: bytes) -> Profile:
+    """The profile in a longer value. `short`: its first part, decoded."""
+    account, counts = short
     end = len(value)
     if value[0] & _LIMITED:
         account, end = _limited(value), end - _LIMIT.size
@@ -224,20 +224,20 @@ def _whole(usual: Profile, value: bytes) -> Profile:
     return Profile(account, counts)
 
 
-def _said(account: Account) -> int:
+def _flags_of(account: Account) -> int:
     """The first byte of an account."""
     privacy = account.privacy
-    said = privacy.protected | privacy.following << 1 | privacy.followers << 3
-    return said | (not privacy.present) << 5 | (account.following_limit is not None) << 6
+    flags = privacy.protected | privacy.following << 1 | privacy.followers << 3
+    return flags | (not privacy.present) << 5 | (account.following_limit is not None) << 6
 
 
-def _account(said: int) -> Account:
+def _account(flags: int) -> Account:
     """The account with this first byte, without its limit."""
     privacy = Privacy(
-        protected=bool(said & 1),
-        following=Audience(said >> 1 & 3),
-        followers=Audience(said >> 3 & 3),
-        present=not said >> 5 & 1,
+        protected=bool(flags & 1),
+        following=Audience(flags >> 1 & 3),
+        followers=Audience(flags >> 3 & 3),
+        present=not flags >> 5 & 1,
     )
     return DEFAULT if privacy == DEFAULT.privacy else Account(privacy)
 
@@ -262,6 +262,10 @@ def accounts_in(values: Sequence[bytes]) -> list[Account]:
 
 def pending_value(ids: Collection[UserId]) -> bytes:
     return b"." + b"".join(i.to_bytes(8, "big") for i in ids)
+
+
+NOTHING_PENDING = pending_value(())
+"""The value of a user without pending writes, as nearly all are."""
 
 
 def pending_in(value: bytes) -> Collection[UserId]:

@@ -1,0 +1,77 @@
+"""All entries of the cache."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from graph.edge import UserId
+from graph.page import ListKind, Page, Window
+from graph.profile import Profile
+from storage.cache import codec
+from storage.cache.entry import Entry, Staleness
+from storage.cache.tables import Tables
+from storage.postgres.relations import Neighbourhood
+from storage.redis.keys import LISTS, Keys
+from storage.settings import StorageSettings
+
+PROFILE_TTL_S = 300
+"""Account changes do not go through the drain, so a lost invalidation is visible for at most this
+long."""
+
+PENDING_TTL_S = 5
+"""A write is pending for milliseconds, and its acknowledgement deletes the value. This covers lost
+deletions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of one space."""
+
+    relations: Entry[Neighbourhood]
+    """All relations of a user, in a hash. A whale's holds the forward directions only."""
+    lists: Mapping[ListKind, Entry[Page]]
+    """The newest entries of the user's lists of followings, followers and friends."""
+    profile: Entry[Profile]
+    """The user's account settings and totals."""
+    pending: Entry[Collection[UserId]]
+    """The targets of the user's pending writes. Nearly all users have none."""
+
+
+def entries_of(tables: Tables, settings: StorageSettings) -> Entries:
+    """Declare the entries: key, format, time to live, loader and staleness rule of each."""
+    keys = Keys(settings.space)
+    ttl_s, own_ttl_s = settings.cache_ttl_s, settings.own_writes_ttl_s
+    head = Window(settings.list_cache_max)
+    return Entries(
+        relations=Entry(
+            keys.prefix("rel"),
+            lambda around: list(codec.relation_fields(around)),
+            lambda _: ttl_s,
+            partial(tables.relations.around, most=settings.relation_cache_max),
+            Staleness.UPDATED,
+        ),
+        lists={
+            kind: Entry(
+                keys.prefix(LISTS[kind]),
+                lambda page: (codec.page_value(page),),
+                lambda _: ttl_s,
+                partial(tables.lists.pages, kind, window=head, viewer=None),
+                Staleness.DELETED,
+            )
+            for kind in ListKind
+        },
+        profile=Entry(
+            keys.prefix("profile"),
+            lambda profile: (codec.profile_value(profile),),
+            lambda _: min(ttl_s, PROFILE_TTL_S),
+            partial(tables.profiles.get_many, viewer=None),
+            Staleness.CLOSED,
+        ),
+        pending=Entry(
+            keys.prefix("own"),
+            lambda targets: (codec.pending_value(targets),),
+            lambda targets: PENDING_TTL_S if targets else own_ttl_s,
+            tables.pending.get_many,
+            Staleness.ACKNOWLEDGED,
+        ),
+    )

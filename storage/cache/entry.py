@@ -1,0 +1,60 @@
+"""Cache entries: kinds of values that Redis holds, one value for each user."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Generic, TypeVar
+
+from graph.edge import UserId
+from storage.cache.lease import spread
+from storage.redis.keys import closing, lease
+from storage.redis.scripts import CALL, FILL_RELATIONS, FILL_VALUE
+from storage.redis.wire import Command
+
+V = TypeVar("V")
+T = TypeVar("T")
+
+Load = Callable[[Sequence[UserId]], Awaitable[Mapping[UserId, T]]]
+"""Reads one value for each of some users."""
+
+
+class Staleness(Enum):
+    """How a cached value follows its rows. A lease protects each fill from writes meanwhile."""
+
+    UPDATED = auto()
+    """A hash: writes and the drain update its fields in place, by version."""
+    DELETED = auto()
+    """Writes and the drain delete it."""
+    CLOSED = auto()
+    """The same; and while an account changes, nobody can fill it."""
+    ACKNOWLEDGED = auto()
+    """Writes delete it, and the drain does when it has acknowledged them."""
+
+
+@dataclass(frozen=True)  # no slots: typing sets an attribute on generic instances
+class Entry(Generic[V]):
+    """A kind of cached value."""
+
+    prefix: str
+    """A key is the prefix, the user and a brace."""
+    pack: Callable[[V], Sequence[str | int | bytes]]
+    """The value as Redis stores it: one argument, or fields and values of a hash."""
+    ttl_s: Callable[[V], int]
+    load: Load[V]
+    """Reads the values to cache from the tables, the same for every viewer."""
+    staleness: Staleness
+
+    def key(self, user: UserId) -> str:
+        return f"{self.prefix}{user}}}"
+
+    def keys(self, users: Iterable[UserId]) -> list[str]:
+        prefix = self.prefix
+        return [f"{prefix}{user}}}" for user in users]
+
+    def fill(self, key: str, token: str, value: V) -> Command:
+        """A command that caches a value, if the lease with this token still stands."""
+        ttl_ms = spread(self.ttl_s(value))
+        if self.staleness is Staleness.UPDATED:
+            return (CALL, FILL_RELATIONS, 2, key, lease(key), token, ttl_ms, *self.pack(value))
+        guards = lease(key), closing(key)
+        return (CALL, FILL_VALUE, 3, key, *guards, token, *self.pack(value), ttl_ms)

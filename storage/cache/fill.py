@@ -1,0 +1,131 @@
+"""Completes answers: fills missing values under leases, and reads the rest from the tables."""
+
+import asyncio
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
+from typing import Any, Generic, TypeVar
+
+from graph.edge import UserId
+from graph.errors import Unavailable
+from storage.cache.lease import Leases
+from storage.cache.lookups import ValueLookup
+from storage.redis.connection import PART, Redis
+from storage.redis.wire import UNAVAILABLE, Command, Reply
+
+V = TypeVar("V")
+A = TypeVar("A")
+T = TypeVar("T")
+
+
+class Part(Generic[V, A]):
+    """A lookup that the cache has answered in part, with the answers found so far."""
+
+    def __init__(
+        self, lookup: ValueLookup[V, A], column: Sequence[Reply], own: Collection[UserId] = ()
+    ) -> None:
+        """`own`: the users about whom the cache must not answer the viewer."""
+        self.lookup = lookup
+        self.found: dict[UserId, A | None] = {}
+        self._own = own
+        self._users = list(dict.fromkeys(lookup.users))  # each user is read once
+        self.add(lookup.users, column)
+        replies = zip(lookup.users, column, strict=True)
+        unavailable = {user for user, reply in replies if reply is UNAVAILABLE}
+        missing = [u for u in self.missing if not (u in own or u in unavailable)]
+        self.keys = dict(zip(missing, lookup.entry.keys(missing), strict=True))
+        """The keys to fill."""
+
+    @property
+    def missing(self) -> list[UserId]:
+        return [user for user in self._users if user not in self.found]
+
+    def add(self, users: Sequence[UserId], column: Sequence[Reply]) -> None:
+        """Add the answers in these users' values."""
+        held = {user: reply for user, reply in zip(users, column, strict=True) if reply}
+        if held:
+            answers = self.lookup.decode(list(held.values()))
+            self.found.update(zip(held, answers, strict=True))
+
+    async def load(self, tokens: Mapping[str, str]) -> list[Command]:
+        """Load missing values. Returns the commands that fill the keys whose lease was taken."""
+        entry, of_value = self.lookup.entry, self.lookup.of_value
+        missing = [user for user in self.keys if user not in self.found]
+        loaded = await entry.load(missing) if missing else {}
+        self.found.update((user, of_value(value)) for user, value in loaded.items())
+        return [
+            entry.fill(key, tokens[key], value)
+            for user, value in loaded.items()
+            if (key := self.keys[user]) in tokens
+        ]
+
+    async def read_rest(self) -> None:
+        """Read from the tables what the cache cannot answer."""
+        found, own = self.found, self._own
+        rest = [user for user in self._users if user in own or found.get(user) is None]
+        if rest:
+            found.update(await (self.lookup.rows(rest) if own else self.lookup.beyond(rest)))
+
+    @property
+    def answer(self) -> dict[UserId, A | None]:
+        return {user: self.found[user] for user in self._users}
+
+
+class Fills:
+    """Fills any number of values at once."""
+
+    def __init__(self, redis: Redis, leases: Leases) -> None:
+        self._redis = redis
+        self._leases = leases
+
+    async def complete(self, parts: Sequence[Part[Any, Any]]) -> None:
+        """Complete answers: from the tables where the cache must not answer or is unavailable."""
+        try:
+            await self.fill([part for part in parts if part.keys])
+        except Unavailable as error:
+            if error.part != PART:
+                raise
+        await together([part.read_rest() for part in parts])
+
+    async def fill(self, parts: Sequence[Part[Any, Any]]) -> None:
+        """Load and cache the missing values. Two round trips for all, and one concurrent load for
+        each part.
+
+        A reader that does not get a lease waits briefly for its holder's fill.
+
+        Raises:
+            Unavailable: the leases could not be taken, or a load failed.
+        """
+        if not parts:
+            return
+        keys = chain.from_iterable(part.keys.values() for part in parts)
+        tokens = await self._leases.take(list(keys))
+        await self._read_of_others(parts, tokens)
+        fills = await together([part.load(tokens) for part in parts])
+        with suppress(Unavailable):  # the loaded answers are valid even if the fill fails
+            await self._redis.pipe(list(chain.from_iterable(fills)))
+
+    async def _read_of_others(
+        self, parts: Sequence[Part[Any, Any]], tokens: Mapping[str, str]
+    ) -> None:
+        """Wait, then read what the other lease holders have filled."""
+        theirs = [[u for u, key in part.keys.items() if key not in tokens] for part in parts]
+        if not any(theirs):
+            return
+        await self._leases.wait()
+        reads = [
+            part.lookup.reads([part.keys[user] for user in users])
+            for part, users in zip(parts, theirs, strict=True)
+        ]
+        replies = await self._redis.pipe(list(chain.from_iterable(reads)))
+        first = 0
+        for part, users, commands in zip(parts, theirs, reads, strict=True):
+            part.add(users, part.lookup.column(replies[first : first + len(commands)]))
+            first += len(commands)
+
+
+async def together(awaitables: Sequence[Awaitable[T]]) -> Sequence[T]:
+    """Await all concurrently. A single awaitable needs no task."""
+    if len(awaitables) == 1:
+        return [await awaitables[0]]
+    return await asyncio.gather(*awaitables)

@@ -1,0 +1,266 @@
+"""The local cache: values of hot users, in this process.
+
+The server reports changes of the copied keys, so a copy is dropped soon after its value changes. A
+reader who must not miss a change asks the server whether the viewer has pending writes, on the
+connection that carries the reports: the reply follows the reports of all acknowledged writes. So if
+no write is pending, the copies are as new as Redis.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+from graph.account import Account
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.page import ListKind, Page
+from graph.profile import Profile
+from graph.relation import STRANGERS, RelationColumn, column_of
+from storage.cache import codec
+from storage.cache.invalidations import Invalidations
+from storage.cache.local_copies import Bounds, LocalCopies
+from storage.cache.local_reads import Known, heads_reader, profiles_reader, relations_reader
+from storage.cache.windows import page_of_head
+from storage.ports import AccountsOf, PagesOf, ProfilesOf, ReadRequest, RelationsOf
+from storage.redis.connection import GuardedRedis
+from storage.redis.keys import LISTS, Keys
+from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.servers import is_cluster
+from storage.redis.wire import MANY, Command, Preformatted
+from storage.settings import StorageSettings
+
+RETRY_FACTOR = 20
+"""The pause after a failure, as a multiple of that of the caches' connection: the caches answer
+meanwhile."""
+
+OWNERS_MAX = 4
+"""Pages with profiles are not looked up for more owners: they are hardly ever all hot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Statistics of one kind of value."""
+
+    hits: int
+    misses: int
+    entries: int
+    size: int
+
+
+class LocalCache:
+    """Answers requests from copies, and copies the values of users that become hot."""
+
+    def __init__(self, settings: StorageSettings) -> None:
+        self._keys, self.invalidations = Keys(settings.space), Invalidations()
+        self.redis = redis = GuardedRedis(
+            MultiplexedWire(settings.caches_at, settings.redis_timeout_s, self.invalidations),
+            RETRY_FACTOR * settings.redis_retry_after_s,
+        )
+        keys, half = self._keys, settings.hot_bytes_max // 2
+        small = _bounds(settings, half // (1 + len(ListKind)))
+        self._relations: LocalCopies[Known] = LocalCopies(
+            relations_reader(redis, keys), _bounds(settings, half)
+        )
+        self._profiles: LocalCopies[Profile] = LocalCopies(profiles_reader(redis, keys), small)
+        self._heads: dict[ListKind, LocalCopies[Page]] = {
+            kind: LocalCopies(heads_reader(redis, keys, kind), small) for kind in ListKind
+        }
+        for name, copies in self._all.items():
+            self.invalidations.register(name, copies)
+
+    def held(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> list[Any] | None:
+        """The answers in the copies; None if a part is missing.
+
+        A partial answer would cost the round trips of both ways. Only beside pages, the profiles of
+        other users than the owners may be missing: `confirmed` reads them.
+        """
+        found: list[Any] = []
+        owners: Sequence[UserId] | None = None
+        for request in requests:
+            answer: Any
+            if isinstance(request, RelationsOf):
+                answer = self._columns(request, viewer)
+            elif isinstance(request, PagesOf):
+                owners = request.owners
+                is_alone = len(requests) == 1
+                answer = self._pages(request) if is_alone or len(owners) <= OWNERS_MAX else None
+            elif isinstance(request, ProfilesOf):
+                answer = self._profiles.held(request.users)
+                needed = request.users if owners is None else owners
+                answer = answer if all(map(answer.__contains__, needed)) else None
+            else:
+                assert isinstance(request, AccountsOf)
+                answer = self._accounts(request.users)
+            if answer is None:
+                return None
+            found.append(answer)
+        return found
+
+    async def confirmed(
+        self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]], held: list[Any]
+    ) -> list[Any] | None:
+        """The answers, if the viewer may rely on the copies: at once, or after a round trip."""
+        found: list[Any] | None = held
+        if _needs_confirmation(viewer, requests):
+            count = self.invalidations.count
+            profiles = await self._confirm(viewer, self._not_held(requests))
+            if profiles is None:
+                return None
+            if self.invalidations.count != count:
+                found = self.held(viewer, requests)  # without what was invalidated meanwhile
+            found = None if found is None else _merged(requests, found, profiles)
+        if found is not None:
+            self._count_hits(requests)
+        return found
+
+    def missed(self, viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> None:
+        """Count requests that the copies have not answered. Redis holds their values now."""
+        is_alone = len(requests) == 1
+        for request in requests:
+            if isinstance(request, PagesOf) and not is_alone and len(request.owners) > OWNERS_MAX:
+                return
+        for request in requests:
+            if isinstance(request, RelationsOf):
+                if not _involves(request, viewer):
+                    self._relations.answered(0, [check.user for check in request.checks])
+            elif isinstance(request, PagesOf):
+                # Heads help only with the profiles of their owners.
+                if is_alone or self._profiles.may_hold(request.owners):
+                    self._heads[request.kind].answered(0, request.owners)
+            elif isinstance(request, ProfilesOf | AccountsOf):
+                self._profiles.answered(0, request.users)
+
+    def figures(self) -> Mapping[str, Figures]:
+        """The statistics of each kind of value."""
+        return {
+            name: Figures(copies.hits, copies.misses, len(copies), copies.size)
+            for name, copies in self._all.items()
+        }
+
+    async def copied(self) -> None:
+        """Wait for the copies in progress."""
+        for copies in self._all.values():
+            await copies.copied()
+
+    async def caught_up(self) -> None:
+        """Return when every invalidation until now has been processed.
+
+        Raises:
+            Unavailable: Redis cannot be reached.
+        """
+        await self.redis.ping()
+
+    async def close(self) -> None:
+        for copies in self._all.values():
+            await copies.close()
+        await self.redis.close()
+
+    @property
+    def _all(self) -> Mapping[str, LocalCopies[Any]]:
+        heads = {LISTS[kind]: copies for kind, copies in self._heads.items()}
+        return {"rel": self._relations, "profile": self._profiles, **heads}
+
+    def _columns(self, request: RelationsOf, viewer: UserId | None) -> list[RelationColumn] | None:
+        known = [self._relations.known(check.user) for check in request.checks]
+        if None in known or _involves(request, viewer):
+            return None
+        return [
+            column_of(list(map(relations.get, check.others, repeat(STRANGERS))))
+            for check, relations in zip(request.checks, known, strict=True)
+            if relations is not None
+        ]
+
+    def _pages(self, request: PagesOf) -> dict[UserId, Page] | None:
+        heads = self._heads[request.kind].held(request.owners)
+        found: dict[UserId, Page] = {}
+        for owner in request.owners:
+            head = heads.get(owner)
+            page = None if head is None else page_of_head(request.window, head)
+            if page is None:
+                return None
+            found[owner] = page
+        return found
+
+    def _accounts(self, users: Sequence[UserId]) -> dict[UserId, Account] | None:
+        profiles = self._profiles.held(users)
+        if not profiles.keys() >= set(users):
+            return None
+        return {user: profile.account for user, profile in profiles.items()}
+
+    def _not_held(self, requests: Sequence[ReadRequest[Any]]) -> list[UserId]:
+        return [
+            user
+            for request in requests
+            if isinstance(request, ProfilesOf)
+            for user in request.users
+            if self._profiles.known(user) is None
+        ]
+
+    async def _confirm(
+        self, viewer: UserId | None, others: Sequence[UserId]
+    ) -> Mapping[UserId, Profile] | None:
+        """The cached profiles of `others`, or None while the viewer has pending writes."""
+        # An anonymous reader has no writes.
+        mark: Command = ("PING",) if viewer is None else ("GET", self._keys.own_writes(viewer))
+        reads = [Preformatted((MANY, *self._keys.all_profiles(others)))] if others else []
+        try:
+            own, *values = await self.redis.pipe([mark, *reads])
+        except Unavailable:
+            return None
+        if viewer is not None and own != codec.NOTHING_PENDING:
+            return None
+        return codec.profiles_held(others, values[0]) if others else {}
+
+    def _count_hits(self, requests: Sequence[ReadRequest[Any]]) -> None:
+        for request in requests:
+            if isinstance(request, RelationsOf):
+                self._relations.hits += len(request.checks)
+            elif isinstance(request, PagesOf):
+                self._heads[request.kind].hits += len(request.owners)
+            elif isinstance(request, ProfilesOf | AccountsOf):
+                self._profiles.hits += len(self._profiles.held(request.users))
+
+
+def _needs_confirmation(viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> bool:
+    """Whether the copies must be as new as Redis. Accounts are for every viewer, so that privacy
+    changes apply immediately."""
+    for request in requests:
+        if isinstance(request, ProfilesOf | AccountsOf):
+            return True
+        if isinstance(request, PagesOf) and viewer is not None:
+            return True
+    return False
+
+
+def _involves(request: RelationsOf, viewer: UserId | None) -> bool:
+    """Whether a check is about the viewer: another process may have changed the relation."""
+    if viewer is None:
+        return False
+    return any(viewer == check.user or viewer in check.others for check in request.checks)
+
+
+def _merged(
+    requests: Sequence[ReadRequest[Any]], found: list[Any], profiles: Mapping[UserId, Profile]
+) -> list[Any] | None:
+    """The answers with the profiles that Redis has returned. None: some are missing."""
+    for n, request in enumerate(requests):
+        if isinstance(request, ProfilesOf):
+            found[n] = {**found[n], **profiles}
+            if not found[n].keys() >= set(request.users):
+                return None
+    return found
+
+
+def local_cache_of(settings: StorageSettings) -> LocalCache | None:
+    """A local cache, or None if it is disabled or the caches are in a cluster: its servers report
+    only their own keys, so no single connection receives all invalidations."""
+    if settings.hot_ttl_ms and not is_cluster(settings.caches_at):
+        return LocalCache(settings)
+    return None
+
+
+def _bounds(settings: StorageSettings, bytes_max: int) -> Bounds:
+    return Bounds(
+        settings.hot_ttl_ms / 1000, settings.hot_often, settings.hot_entries_max, bytes_max
+    )

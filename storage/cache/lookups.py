@@ -1,0 +1,213 @@
+"""How the reader's requests are answered from cached values.
+
+A lookup has the commands of one request, decodes their replies, and knows how to read the rest from
+the tables.
+"""
+
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from graph.account import Account
+from graph.edge import UserId
+from graph.page import ListKind, Page, Window
+from graph.profile import PlainColumn, PlainProfiles, Profile
+from storage.cache import codec
+from storage.cache.entries import Entries
+from storage.cache.entry import Entry
+from storage.cache.ranges import RangeCache
+from storage.cache.tables import Tables
+from storage.cache.windows import page_of_head, pages_in, window_reads
+from storage.ports import AccountsOf, PagesOf, ProfilesOf
+from storage.redis.wire import MANY, Command, Preformatted, Reply
+
+V = TypeVar("V")
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What lookups read from."""
+
+    entries: Entries
+    tables: Tables
+    ranges: RangeCache
+
+
+class ValueLookup(Generic[V, A]):
+    """A request to an entry with one value for each of `users`."""
+
+    __slots__ = ("commands", "entry", "users")
+
+    entry: Entry[V]
+    users: Sequence[UserId]
+    commands: Sequence[Command]
+    shows_own_writes = True
+    """Whether the viewer's pending writes can change the answer."""
+
+    def reads(self, keys: Sequence[str]) -> list[Command]:
+        """The commands that read these keys."""
+        return [Preformatted((MANY, *keys))] if keys else []
+
+    def column(self, replies: Sequence[Reply]) -> Sequence[Reply]:
+        """One reply for each key, from the replies to `reads`."""
+        return replies[0] if replies else ()
+
+    def decode(self, values: Sequence[bytes]) -> Sequence[A | None]:
+        """The answers in these values. None: the value is too short for an answer."""
+        raise NotImplementedError
+
+    def of_value(self, value: V) -> A | None:
+        """The answer in a value that was just loaded."""
+        raise NotImplementedError
+
+    def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, A]]:
+        """The viewer's answers from the tables."""
+        raise NotImplementedError
+
+    def beyond(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, A]]:
+        """Everybody's answers, for users whose values are too short."""
+        return self.rows(users)
+
+    def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, A] | None:
+        """The whole answer, if all of it is cached."""
+        raise NotImplementedError
+
+
+class PageLookup(ValueLookup[Page, Page]):
+    """Pages from the cached heads and ranges of lists."""
+
+    __slots__ = ("_request", "_sources", "_viewer")
+
+    def __init__(
+        self, request: PagesOf, viewer: UserId | None, sources: Sources, is_alone: bool
+    ) -> None:
+        self._request = request
+        self._viewer = viewer
+        self._sources = sources
+        self.users = request.owners
+        self.entry = sources.entries.lists[request.kind]
+        self.commands = window_reads(request.window, self.entry.keys(request.owners))
+
+    def reads(self, keys: Sequence[str]) -> list[Command]:
+        return window_reads(self._request.window, keys)
+
+    def column(self, replies: Sequence[Reply]) -> Sequence[Reply]:
+        return replies
+
+    def decode(self, values: Sequence[bytes]) -> Sequence[Page | None]:
+        return pages_in(self._request.window, values)
+
+    def of_value(self, value: Page) -> Page | None:
+        return page_of_head(self._request.window, value)
+
+    def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Page]]:
+        request = self._request
+        return self._sources.tables.lists.pages(request.kind, users, request.window, self._viewer)
+
+    async def beyond(self, users: Sequence[UserId]) -> Mapping[UserId, Page]:
+        # Only followers are unbounded, so only their later pages are read and cached as ranges.
+        kind, window, lists = self._request.kind, self._request.window, self._sources.tables.lists
+        if kind is not ListKind.FOLLOWERS or len(users) > 1:
+            return await lists.pages(kind, users, window, None)
+        (user,) = users
+
+        async def read(window: Window) -> Page:
+            return (await lists.pages(kind, users, window, None))[user]
+
+        return {user: await self._sources.ranges.page(self.entry.key(user), window, read)}
+
+    def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, Page] | None:
+        if not all(replies):
+            return None
+        pages = pages_in(self._request.window, replies)
+        if None in pages:
+            return None
+        return dict(zip(self.users, pages, strict=True))  # type: ignore[arg-type]
+
+
+class ProfileLookup(ValueLookup[Profile, Profile]):
+    __slots__ = ("_is_alone", "_sources", "_viewer")
+
+    def __init__(
+        self, request: ProfilesOf, viewer: UserId | None, sources: Sources, is_alone: bool
+    ) -> None:
+        """`is_alone`: nothing else is read with it. Then it often is a long column."""
+        self._viewer = viewer
+        self._sources = sources
+        self._is_alone = is_alone
+        self.users = request.users
+        self.entry = sources.entries.profile
+        self.commands = self.reads(self.entry.keys(request.users))
+
+    def decode(self, values: Sequence[bytes]) -> Sequence[Profile]:
+        return codec.profiles_in(values)
+
+    def of_value(self, value: Profile) -> Profile:
+        return value
+
+    def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Profile]]:
+        return self._sources.tables.profiles.get_many(users, self._viewer)
+
+    def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, Profile] | None:
+        column = replies[0] if replies else ()
+        if not all(column):
+            return None
+        users = self.users
+        if not self._is_alone:
+            return dict(zip(users, codec.profiles_in(column), strict=True))
+        found = codec.profile_column(column)
+        if isinstance(found, PlainColumn) and len(set(users)) == len(users):
+            return PlainProfiles(users, found)
+        return dict(zip(users, found, strict=True))
+
+
+class AccountLookup(ValueLookup[Profile, Account]):
+    """Accounts, which are a part of the cached profiles."""
+
+    __slots__ = ("_sources",)
+
+    shows_own_writes = False
+
+    def __init__(
+        self, request: AccountsOf, viewer: UserId | None, sources: Sources, is_alone: bool
+    ) -> None:
+        self._sources = sources
+        self.users = request.users
+        self.entry = sources.entries.profile
+        self.commands = self.reads(self.entry.keys(request.users))
+
+    def decode(self, values: Sequence[bytes]) -> Sequence[Account]:
+        return codec.accounts_in(values)
+
+    def of_value(self, value: Profile) -> Account:
+        return value.account
+
+    def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Account]]:
+        return self._sources.tables.accounts.get_many(users)
+
+    def answer(self, replies: Sequence[Reply]) -> Mapping[UserId, Account] | None:
+        column = replies[0] if replies else ()
+        if not all(column):
+            return None
+        return dict(zip(self.users, codec.accounts_in(column), strict=True))
+
+
+class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
+    """A viewer's own pending writes, after they were missing."""
+
+    __slots__ = ()
+
+    def __init__(self, viewer: UserId, sources: Sources) -> None:
+        self.users = [viewer]
+        self.entry = sources.entries.pending
+        self.commands = ()
+
+    def decode(self, values: Sequence[bytes]) -> Sequence[Collection[UserId]]:
+        return list(map(codec.pending_in, values))
+
+    def of_value(self, value: Collection[UserId]) -> Collection[UserId]:
+        return value
+
+    def rows(self, users: Sequence[UserId]) -> Awaitable[Mapping[UserId, Collection[UserId]]]:
+        return self.entry.load(users)

@@ -1,0 +1,180 @@
+"""Cached relation checks: one hash for each user.
+
+A check of a thousand ids in both directions is one HMGET. The marker field tells that absent fields
+mean no relation. A user with too many edges in one direction has only the other one cached; checks
+against such a whale read the other users' hashes instead, which are bounded.
+"""
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import NamedTuple
+
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.relation import Relation, RelationColumn, column_of
+from storage.cache import codec
+from storage.cache.entry import Entry
+from storage.cache.lease import Leases
+from storage.cache.lookups import Sources
+from storage.cache.tables import RelationRows
+from storage.ports import Check, RelationsOf
+from storage.postgres.relations import Neighbourhood
+from storage.redis.connection import PART, Redis
+from storage.redis.wire import UNAVAILABLE, Command, Preformatted, Reply
+
+_BOTH = codec.FORWARD | codec.BACK
+
+
+class _Held(NamedTuple):
+    """A hash's answer to a check. `sides`: the directions in which it is complete."""
+
+    relations: RelationColumn
+    sides: int
+
+
+class RelationLookup:
+    """A request for relation checks. Forward edges are updated before a write returns, so the
+    viewer's pending writes need not be known."""
+
+    __slots__ = ("checks", "commands", "markers")
+
+    shows_own_writes = False
+
+    def __init__(
+        self, request: RelationsOf, viewer: UserId | None, sources: Sources, is_alone: bool
+    ) -> None:
+        self.checks = request.checks
+        self.commands = _reads(sources.entries.relations, request.checks)
+        self.markers: list[bytes | None] = []
+
+    def answer(self, replies: Sequence[Reply]) -> list[RelationColumn] | None:
+        """The whole answer, if all of it is cached. Removes the markers from the replies."""
+        markers, is_whole = self.markers, True
+        for reply in replies:
+            marker = None if reply is UNAVAILABLE else reply.pop()
+            markers.append(marker)
+            is_whole = is_whole and marker is not None and marker[-1] == _BOTH
+        return list(map(codec.relations_in, replies)) if is_whole else None
+
+
+class RelationHashes:
+    """Completes relation checks that the cache has answered in part."""
+
+    def __init__(
+        self, redis: Redis, leases: Leases, entry: Entry[Neighbourhood], rows: RelationRows
+    ) -> None:
+        self._redis = redis
+        self._leases = leases
+        self._entry = entry
+        self._rows = rows
+
+    async def complete(
+        self, lookup: RelationLookup, column: Sequence[Reply]
+    ) -> list[RelationColumn]:
+        """Fill missing hashes under leases, and read the rest from other hashes or the tables."""
+        checks = lookup.checks
+        held = list(map(_believed, lookup.markers, column))
+        is_missing = [
+            answer is None and reply is not UNAVAILABLE
+            for answer, reply in zip(held, column, strict=True)
+        ]
+        missing = list(compress(checks, is_missing))
+        try:
+            filled = iter(await self._fill(missing) if missing else ())
+        except Unavailable as error:
+            if error.part != PART:
+                raise
+            return await self._rows.between(checks)
+        return await self._completed(
+            checks,
+            [next(filled) if m else answer for m, answer in zip(is_missing, held, strict=True)],
+        )
+
+    async def _held(
+        self, checks: Sequence[Check], first: Sequence[Command] = ()
+    ) -> list[_Held | None]:
+        """Read the hashes of all checks, after the commands in `first`, in one round trip."""
+        replies = await self._redis.partly([*first, *_reads(self._entry, checks)])
+        values = replies[len(first) :]
+        return list(map(_believed, _markers(values), values))
+
+    async def _fill(self, missing: Sequence[Check]) -> list[_Held | None]:
+        keys = {check.user: self._entry.key(check.user) for check in missing}
+        tokens = await self._leases.take(list(keys.values()))
+        mine = [user for user, key in keys.items() if key in tokens]
+        loaded = await self._entry.load(mine) if mine else {}
+        fills = [
+            self._entry.fill(keys[user], tokens[keys[user]], around)
+            for user, around in loaded.items()
+        ]
+        if len(mine) < len(keys):
+            await self._leases.wait()
+        return await self._held(missing, fills)
+
+    async def _completed(
+        self, checks: Sequence[Check], found: Sequence[_Held | None]
+    ) -> list[RelationColumn]:
+        """Answer what the hashes could not: whales' followers, and fills that failed."""
+        sides = [held.sides if held else 0 for held in found]
+        whales = [c for c, held in zip(checks, sides, strict=True) if held == codec.FORWARD]
+        unheld = [c for c, held in zip(checks, sides, strict=True) if not held & codec.FORWARD]
+        backs = iter(await self._from_others(whales) if whales else ())
+        plain = iter(await self._rows.between(unheld) if unheld else ())
+        return [
+            next(plain)
+            if held is None or not held.sides & codec.FORWARD
+            else held.relations
+            if held.sides == _BOTH
+            else _joined(held.relations, next(backs))
+            for held in found
+        ]
+
+    async def _from_others(self, whales: Sequence[Check]) -> Sequence[Sequence[Relation]]:
+        """Relations of whales, with the back side from the others' hashes, or else from the
+        tables."""
+        reversed_ = [Check(other, [check.user]) for check in whales for other in check.others]
+        try:
+            held = await self._held(reversed_)
+        except Unavailable:
+            return await self._rows.between(whales)
+        known = [h.relations[0].turned if h and h.sides & codec.FORWARD else None for h in held]
+        unknown = [
+            Check(check.others[0], [check.user])
+            for check, relation in zip(reversed_, known, strict=True)
+            if relation is None
+        ]
+        rest = iter(await self._rows.between(unknown) if unknown else ())
+        flat = iter([relation or next(rest)[0] for relation in known])
+        return [[next(flat) for _ in check.others] for check in whales]
+
+
+def _reads(entry: Entry[Neighbourhood], checks: Sequence[Check]) -> list[Command]:
+    prefix = entry.prefix
+    reads: list[Command] = []
+    for user, others, texts in checks:
+        if texts:
+            reads.append(Preformatted(("HMGET", f"{prefix}{user}}}", *texts, codec.MARKER)))
+        else:
+            reads.append(("HMGET", f"{prefix}{user}}}", *others, codec.MARKER))
+    return reads
+
+
+def _markers(replies: Sequence[Reply]) -> list[bytes | None]:
+    """Remove and return the last field of each reply. Popping avoids copying a thousand values."""
+    return [None if reply is UNAVAILABLE else reply.pop() for reply in replies]
+
+
+def _believed(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | None:
+    if marker is None:
+        return None
+    return _Held(codec.relations_in(values), codec.sides(marker))
+
+
+def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> RelationColumn:
+    """The forward sides of `ahead` with the back sides of `behind`."""
+    return column_of(
+        [
+            Relation(a.kinds & ~0xF0 | b.kinds & 0xF0, a.since, b.back_since)
+            for a, b in zip(ahead, behind, strict=True)
+        ]
+    )

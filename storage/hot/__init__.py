@@ -1,1 +1,0 @@
-"""A bounded cache of hot users' values in process memory, invalidated by the Redis server."""
