@@ -26,7 +26,7 @@ from bench.raw import serve
 from graph.edge import UserId
 from resolvers.scope import Limits, Scope
 from schema.context import Context
-from schema.schema import built
+from schema.schema import build
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 
@@ -50,7 +50,7 @@ class StockGraphQL(GraphQL[Context, None]):
 
 
 def app(settings: StorageSettings) -> Starlette:
-    schema = built([ParserCache, ValidationCache])
+    schema = build([ParserCache, ValidationCache])
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

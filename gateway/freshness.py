@@ -26,10 +26,12 @@ def before(
     operation: Operation, variables: Mapping[str, Any], context: Context
 ) -> Awaitable[None] | None:
     """An awaitable to complete before the operation runs, or None, the usual case."""
-    looks = operation.selects(FIELD)
-    if not (context.tokens or looks or ARGUMENT in operation.root_arguments):
+    reads_freshness = operation.selects(FIELD)
+    if not (context.tokens or reads_freshness or ARGUMENT in operation.root_arguments):
         return None
     arguments = operation.root_argument_values(ARGUMENT, variables)
-    if not (context.tokens or looks or arguments):
+    if not (context.tokens or reads_freshness or arguments):
         return None
-    return begin(context.scope, header=context.tokens, arguments=arguments, looks=looks)
+    return begin(
+        context.scope, header=context.tokens, arguments=arguments, reads_freshness=reads_freshness
+    )

@@ -1,4 +1,4 @@
-"""Whether the viewer may follow users, for a whole screen at once."""
+"""What following users would come to, for a whole screen at once."""
 
 import asyncio
 from collections.abc import Sequence
@@ -7,37 +7,37 @@ from functools import cache
 from graph.account import Account
 from graph.decision import PairState
 from graph.edge import Edge, UserId, Version
-from graph.eligibility import Eligibility, eligibility
+from graph.outcome import Outcome
 from graph.relation import SELF, STRANGERS, Relation
+from graph.transitions import among_active, follow
 from graph.visibility import Privacy
 from resolvers.scope import Scope
 
 
-async def eligibilities(scope: Scope, users: Sequence[UserId]) -> list[Eligibility]:
-    """The expected result of following each of `users`, from three batches in total.
+async def outcomes_of_following(scope: Scope, users: Sequence[UserId]) -> list[Outcome | None]:
+    """Return the expected outcome of following each of `users`; None if the request has no viewer.
 
-    It reads caches, so the result of a `followUser` may differ.
+    It takes three batches in total. It reads caches, so the outcome of a `followUser` may differ.
     """
     viewer = scope.viewer
     if viewer is None:
-        return [Eligibility.SIGN_IN] * len(users)
+        return [None] * len(users)
     viewer_relations, ((own, counts),), accounts = await asyncio.gather(
         scope.viewer_relations.get_many(users),
         scope.profiles.get_many([viewer]),
         scope.accounts.get_many(users),
     )
     following = counts.following + counts.whispers + counts.outgoing_requests
+    rule = among_active(follow(scope.limits.following_max, mutual=scope.limits.mutual_approval))
 
     @cache  # most users of a screen have equal kinds and privacy
-    def can_follow(kinds: int, privacy: Privacy) -> Eligibility:
+    def outcome(kinds: int, privacy: Privacy) -> Outcome:
         if kinds == SELF.kinds:
-            return Eligibility.SELF
-        state = _state(STRANGERS._replace(kinds=kinds), following, own, privacy)
-        limits = scope.limits
-        return eligibility(state, limits.following_max, mutual=limits.mutual_approval)
+            return Outcome.CANNOT_FOLLOW_SELF
+        return rule(_state(STRANGERS._replace(kinds=kinds), following, own, privacy)).outcome
 
     return [
-        can_follow(relation.kinds, account.privacy)
+        outcome(relation.kinds, account.privacy)
         for relation, account in zip(viewer_relations, accounts, strict=True)
     ]
 

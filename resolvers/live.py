@@ -34,7 +34,7 @@ RETRY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class LiveEvent:
     """One event and the cursor to resume after it. Without an event: some events were lost."""
 
     cursor: str
@@ -44,7 +44,7 @@ class Heard:
 
 async def relationship_events(
     scope: Scope, types: Collection[EventType] | None, after: str | None
-) -> AsyncGenerator[Heard, None]:
+) -> AsyncGenerator[LiveEvent, None]:
     """The viewer's own events from now or after the cursor `after`; of `types`, or all.
 
     Raises:
@@ -64,25 +64,25 @@ async def relationship_events(
             while batch is None or batch.more:
                 read = partial(scope.stores.changes.feeds.after, viewer, position, BATCH)
                 batch = await _when_available(read)
-                for heard in _heard(scope, viewer, batch, types):
-                    yield heard
+                for event in _live_events(scope, viewer, batch, types):
+                    yield event
                 position = batch.cursor
 
 
-def _heard(
+def _live_events(
     scope: Scope, viewer: UserId, batch: FeedBatch, types: Collection[EventType] | None
-) -> list[Heard]:
+) -> list[LiveEvent]:
     if batch.lost:
-        return [Heard(batch.cursor)]
-    heard = [
-        Heard(
+        return [LiveEvent(batch.cursor)]
+    events = [
+        LiveEvent(
             one.cursor,
             event_type_for(one.event, viewer, whispers=not scope.limits.whispers_hidden),
             one.event,
         )
         for one in batch.events
     ]
-    return [one for one in heard if one.type and (types is None or one.type in types)]
+    return [one for one in events if one.type and (types is None or one.type in types)]
 
 
 async def relation_changed(

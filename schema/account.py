@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 
 import strawberry
 
@@ -10,12 +10,8 @@ from engine import Parents, batched, row_classes
 from graph import account_state
 from graph.account_state import AccountStatus
 from graph.edge import UserId
+from schema.node import LazyUser
 from schema.rows import date
-
-if TYPE_CHECKING:
-    from schema.user import User
-
-LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
 
 class AccountRow(NamedTuple):
@@ -66,14 +62,17 @@ class UserAccountDeletion:
 
 @strawberry.type(description="The state of a user's account. Only services can read it.")
 class UserAccount:
-    @batched(description="The user who owns the account.")
-    def user(rows: Parents[AccountRow]) -> list[LazyUser]:
-        return cast("list[LazyUser]", [row.user for row in rows])
+    @batched(graphql_type=LazyUser, description="The user who owns the account.")
+    def user(rows: Parents[AccountRow]) -> list[UserId]:
+        return [row.user for row in rows]
 
     @batched(description="The state of the account.")
     def state(rows: Parents[AccountRow]) -> list[UserAccountState]:
         return [UserAccountState[row.status.state.name] for row in rows]
 
-    @batched(description="The progress of the deletion. Null if the account is not deleted.")
-    def deletion(rows: Parents[AccountRow]) -> list[UserAccountDeletion | None]:
-        return cast("list[UserAccountDeletion | None]", [row.status.deletion for row in rows])
+    @batched(
+        graphql_type=UserAccountDeletion | None,
+        description="The progress of the deletion. Null if the account is not deleted.",
+    )
+    def deletion(rows: Parents[AccountRow]) -> list[DeletionRow | None]:
+        return [row.status.deletion for row in rows]

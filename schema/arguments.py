@@ -50,7 +50,7 @@ def user_id(argument: str, text: str) -> UserId:
     if found is None:
         raise BadInput(
             argument,
-            f'accepts only user ids (decimal numbers from 1 to 2^63-1), got "{shown(text)}".',
+            f'accepts only user ids (decimal numbers from 1 to 2^63-1), got "{shortened(text)}".',
         )
     return found
 
@@ -194,6 +194,6 @@ def given(value: T | None) -> T | None:
     return None if value is UNSET else value
 
 
-def shown(text: str) -> str:
+def shortened(text: str) -> str:
     """Return `text`, shortened for an error message."""
     return text if len(text) <= 40 else text[:40] + "…"

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TypeAlias
 
 import strawberry
 
@@ -17,13 +17,9 @@ from resolvers.freshness import freshness_of
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
-from schema.freshness import ListFreshness, shown
+from schema.freshness import ListFreshness, list_freshness
+from schema.node import LazyUser
 from schema.rows import LIST, POSITION, ConnectionRow, EntryRow, UserRow
-
-if TYPE_CHECKING:
-    from schema.user import User
-
-LazyUser = Annotated["User", strawberry.lazy("schema.user")]
 
 EDGES = "The entries of this page with their cursors and dates, in order."
 
@@ -166,7 +162,7 @@ class Connection:
     )
     def freshness(rows: Parents[ConnectionRow], info: Info) -> list[ListFreshness | None]:
         found = freshness_of(scope_of(info), [row.list_of for row in rows])
-        return list(map(shown, found))
+        return list(map(list_freshness, found))
 
 
 @strawberry.interface(

@@ -1,24 +1,12 @@
 """Whether the viewer can follow a user, as a GraphQL type."""
 
+from collections.abc import Mapping
 from enum import Enum
 
 import strawberry
 
 from engine import derived
-from graph.eligibility import Eligibility
-
-_MESSAGES = {
-    Eligibility.ALLOWED: "You can follow this user.",
-    Eligibility.APPROVAL_NEEDED: "You can send this user a follow request.",
-    Eligibility.ALREADY_FOLLOWING: "You already follow this user.",
-    Eligibility.REQUESTED: "Your request to follow this user is pending.",
-    Eligibility.SELF: "This is you.",
-    Eligibility.SIGN_IN: "Sign in to follow users.",
-    Eligibility.UNBLOCK_FIRST: "You block this user. Unblock them first.",
-    Eligibility.NOT_ALLOWED: "You cannot follow this user.",
-    Eligibility.LIMIT_REACHED: "You have reached the limit on users you can follow.",
-    Eligibility.ACCOUNT_NOT_ACTIVE: "Your account is not active, so you cannot follow users.",
-}
+from graph.outcome import Outcome
 
 
 @strawberry.enum(description="Whether the viewer can follow a user, and if not, why.")
@@ -54,15 +42,50 @@ class FollowEligibilityCode(Enum):
     )
 
 
+ELIGIBILITIES: Mapping[Outcome | None, tuple[FollowEligibilityCode, str]] = {
+    Outcome.FOLLOWED: (FollowEligibilityCode.ALLOWED, "You can follow this user."),
+    Outcome.REQUESTED: (
+        FollowEligibilityCode.APPROVAL_NEEDED,
+        "You can send this user a follow request.",
+    ),
+    Outcome.ALREADY_FOLLOWING: (
+        FollowEligibilityCode.ALREADY_FOLLOWING,
+        "You already follow this user.",
+    ),
+    Outcome.ALREADY_REQUESTED: (
+        FollowEligibilityCode.REQUESTED,
+        "Your request to follow this user is pending.",
+    ),
+    Outcome.CANNOT_FOLLOW_SELF: (FollowEligibilityCode.SELF, "This is you."),
+    None: (FollowEligibilityCode.SIGN_IN, "Sign in to follow users."),
+    Outcome.UNBLOCK_FIRST: (
+        FollowEligibilityCode.UNBLOCK_FIRST,
+        "You block this user. Unblock them first.",
+    ),
+    Outcome.NOT_ALLOWED: (FollowEligibilityCode.NOT_ALLOWED, "You cannot follow this user."),
+    Outcome.FOLLOWING_LIMIT_REACHED: (
+        FollowEligibilityCode.LIMIT_REACHED,
+        "You have reached the limit on users you can follow.",
+    ),
+    Outcome.ACCOUNT_NOT_ACTIVE: (
+        FollowEligibilityCode.ACCOUNT_NOT_ACTIVE,
+        "Your account is not active, so you cannot follow users.",
+    ),
+}
+"""The code and the message for each outcome of `followUser`; None if nobody is signed in."""
+
+
 @strawberry.type(description="Whether the viewer can follow a user, as a code and a message.")
 class FollowEligibility:
-    """Each row is a tuple of one `graph.eligibility.Eligibility`."""
+    """Each row is a tuple of one key of `ELIGIBILITIES`."""
 
     code: FollowEligibilityCode = derived(
         0,
-        lambda eligibility: FollowEligibilityCode[eligibility.name],
+        lambda outcome: ELIGIBILITIES[outcome][0],
         description="The result that `followUser` would have, as a code.",
     )
     message: str = derived(
-        0, _MESSAGES.__getitem__, description="The same result in English, for display."
+        0,
+        lambda outcome: ELIGIBILITIES[outcome][1],
+        description="The same result in English, for display.",
     )

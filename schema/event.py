@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from enum import Enum
-from typing import cast
 
 import strawberry
 
@@ -10,10 +9,10 @@ from engine import Parents, batched
 from graph.edge import Millis, UserId
 from graph.event import Event, EventType
 from resolvers import relations
-from resolvers.live import Heard
+from resolvers.live import LiveEvent
 from schema.context import Info, scope_of
 from schema.relation import Relation
-from schema.rows import date, relation_rows
+from schema.rows import RelationRow, UserRow, date, relation_rows
 from schema.user import User
 from storage.ports import Check
 
@@ -74,49 +73,52 @@ class RelationshipEvent:
     @batched(
         description="The id of the event. Duplicates of an event have the same id. Null for RESYNC."
     )
-    def id(rows: Parents[Heard]) -> list[strawberry.ID | None]:
+    def id(rows: Parents[LiveEvent]) -> list[strawberry.ID | None]:
         return [strawberry.ID(row.event.id) if row.event else None for row in rows]
 
     @batched(description="The type of the event.")
-    def type(rows: Parents[Heard]) -> list[RelationshipEventType]:
+    def type(rows: Parents[LiveEvent]) -> list[RelationshipEventType]:
         return [RelationshipEventType[row.type.name if row.type else "RESYNC"] for row in rows]
 
     @batched(
         description="The position of this event. Pass it as `after` to resume after this event."
     )
-    def cursor(rows: Parents[Heard]) -> list[str]:
+    def cursor(rows: Parents[LiveEvent]) -> list[str]:
         return [row.cursor for row in rows]
 
     @batched(description="When the change was made. Null for RESYNC.")
-    def at(rows: Parents[Heard]) -> list[datetime | None]:
+    def at(rows: Parents[LiveEvent]) -> list[datetime | None]:
         return [date(Millis(row.event.version // 1000)) if row.event else None for row in rows]
 
     @batched(
         name="from",
+        graphql_type=User | None,
         description="The user whose follow, request, block, mute or dismissal changed. Null for "
         "RESYNC.",
     )
-    def from_(rows: Parents[Heard]) -> list[User | None]:
-        return cast("list[User | None]", [row.event and row.event.source for row in rows])
+    def from_(rows: Parents[LiveEvent]) -> list[UserRow | None]:
+        return [row.event.source if row.event else None for row in rows]
 
     @batched(
+        graphql_type=User | None,
         description="The other user of the follow, request, block, mute or dismissal. Null for "
-        "RESYNC."
+        "RESYNC.",
     )
-    def to(rows: Parents[Heard]) -> list[User | None]:
-        return cast("list[User | None]", [row.event and row.event.target for row in rows])
+    def to(rows: Parents[LiveEvent]) -> list[UserRow | None]:
+        return [row.event.target if row.event else None for row in rows]
 
     @batched(
+        graphql_type=Relation | None,
         description="The current relationship between the viewer and the other user, which can be "
-        "newer than the event. Null for RESYNC."
+        "newer than the event. Null for RESYNC.",
     )
-    async def relation(rows: Parents[Heard], info: Info) -> list[Relation | None]:
+    async def relation(rows: Parents[LiveEvent], info: Info) -> list[RelationRow | None]:
         scope = scope_of(info)
         viewer = scope.must_have_viewer()
         others = [_other(row.event, viewer) for row in rows if row.event]
         (found,) = await relations.between(scope, [Check(viewer, others)])
         known = iter(relation_rows(viewer, others, found))
-        return cast("list[Relation | None]", [row.event and next(known) for row in rows])
+        return [next(known) if row.event else None for row in rows]
 
 
 def _other(event: Event, viewer: UserId) -> UserId:

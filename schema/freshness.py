@@ -45,11 +45,11 @@ class ListFreshness:
 
 
 async def begin(
-    scope: Scope, *, header: Sequence[str], arguments: Sequence[str], looks: bool
+    scope: Scope, *, header: Sequence[str], arguments: Sequence[str], reads_freshness: bool
 ) -> None:
     """Wait, before anything is read, until the response can include the changes of all tokens.
 
-    With `looks`, also determine how fresh the lists are, for their field `freshness`.
+    With `reads_freshness`, also determine how fresh the lists are, for their field `freshness`.
 
     Raises:
         BadInput: a token is invalid, or there are too many.
@@ -59,7 +59,7 @@ async def begin(
     moments = [*_moments(HEADER, header), *_moments(ARGUMENT, arguments)]
     if moments:
         await freshness.reach(scope, moments)
-    if looks:
+    if reads_freshness:
         await freshness.note_arrival(scope)
 
 
@@ -69,7 +69,7 @@ async def token_of_accounts(scope: Scope) -> str | None:
     return None if moment is None else write_token(moment)
 
 
-def shown(found: freshness.Freshness) -> ListFreshness:
+def list_freshness(found: freshness.Freshness) -> ListFreshness:
     return ListFreshness(
         as_of=date(found.as_of), lag_ms=min(found.lag_ms, LAG_MAX), degraded=found.is_degraded
     )

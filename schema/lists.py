@@ -142,21 +142,24 @@ async def _rows(
 ) -> Rows:
     if len(lists) == 1 or (paging.after is None and paging.before is None):  # nearly always
         try:
-            asked_for = window(lists[0], limits, paging)
+            only_window = window(lists[0], limits, paging)
         except BadCursor as error:
             return [error]  # there is one list
-        opened = await read(list(map(_OWNER, lists)), asked_for)
+        opened = await read(list(map(_OWNER, lists)), only_window)
         return _opened_rows(lists, paging, opened, chosen)
     windows = [_window_or_error(list_of, limits, paging) for list_of in lists]
-    good = [(of, asked) for of, asked in zip(lists, windows, strict=True) if type(asked) is Window]
+    valid = [
+        (list_of, of_list)
+        for list_of, of_list in zip(lists, windows, strict=True)
+        if isinstance(of_list, Window)
+    ]
     rows: Iterator[ConnectionRow] = iter(())
-    if good:
-        lists = [list_of for list_of, _ in good]
-        opened = await read(
-            list(map(_OWNER, lists)), good[0][1]
-        )  # the cursor matches one list only
+    if valid:
+        lists = [list_of for list_of, _ in valid]
+        (_, only_window), *_ = valid  # the cursor matches one list only
+        opened = await read(list(map(_OWNER, lists)), only_window)
         rows = iter(_opened_rows(lists, paging, opened, chosen))
-    return [next(rows) if isinstance(asked, Window) else asked for asked in windows]
+    return [next(rows) if isinstance(of_list, Window) else of_list for of_list in windows]
 
 
 def _window_or_error(list_of: ListOf, limits: Limits, paging: Paging) -> Window | BadCursor:

@@ -4,11 +4,12 @@ import strawberry
 
 from schema.mutations.accounts import AccountMutations
 from schema.mutations.blocks import BlockMutations
-from schema.mutations.changes import ChangeMutations
+from schema.mutations.changes import ChangeManyMutations
 from schema.mutations.follows import FollowMutations
 from schema.mutations.interactions import InteractionMutations
 from schema.mutations.requests import RequestMutations
 from schema.mutations.settings import SettingsMutations
+from schema.mutations.undo import UndoMutations
 
 
 @strawberry.type(
@@ -22,6 +23,7 @@ class Mutation(
     SettingsMutations,
     AccountMutations,
     InteractionMutations,
-    ChangeMutations,
+    UndoMutations,
+    ChangeManyMutations,
 ):
     """All mutations."""

@@ -1,6 +1,7 @@
 """The interface of objects that have a globally unique id, and the form of these ids."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import orjson
 import strawberry
@@ -8,6 +9,12 @@ import strawberry
 from engine import Parents, batched
 from graph.edge import UserId, user_id_of
 from schema.rows import UserRow
+
+if TYPE_CHECKING:
+    from schema.user import User
+
+LazyUser = Annotated["User", strawberry.lazy("schema.user")]
+"""`User` in the modules that `schema.user` imports."""
 
 LIMITS_PREFIX = "limits"
 RELATION_PREFIX = "relation"

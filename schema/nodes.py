@@ -6,11 +6,13 @@ from typing import TypeAlias
 from engine import ItemOrError
 from graph.edge import Pair, UserId, user_id_of
 from graph.errors import BadInput
+from graph.suggestion import Suggestion
 from resolvers import relations
-from resolvers.limits import limits_of
+from resolvers.limits import RemainingLimits, limits_of
 from resolvers.scope import Scope
 from resolvers.suggestions import suggestions_among
 from schema import arguments
+from schema.follow_request import requests_of
 from schema.node import (
     LIMITS_PREFIX,
     RELATION_PREFIX,
@@ -20,20 +22,24 @@ from schema.node import (
     VIEWER_PREFIX,
     parsed_id,
 )
-from schema.request import requests_of
-from schema.rows import ViewerRow, relation_row
-from schema.settings import settings_rows
+from schema.rows import RelationRow, RequestRow, UserRow, ViewerRow, relation_row
+from schema.settings import SettingsRow, settings_rows
+
+NodeRow: TypeAlias = (
+    UserRow | RelationRow | RequestRow | Suggestion | SettingsRow | RemainingLimits | ViewerRow
+)
+"""The row of an object of any type."""
 
 Users: TypeAlias = Sequence[UserId]
 """The user ids that an object's id holds."""
 
-FetchRows: TypeAlias = Callable[[Scope, Sequence[Users]], Awaitable[Sequence[object | None]]]
+FetchRows: TypeAlias = Callable[[Scope, Sequence[Users]], Awaitable[Sequence[NodeRow | None]]]
 """Fetches one row, or None, for each object of one prefix."""
 
 
 async def nodes_of(
     scope: Scope, argument: str, ids: Sequence[str]
-) -> list[ItemOrError[object | None]]:
+) -> list[ItemOrError[NodeRow | None]]:
     """Return one row for each id, in order.
 
     It is None if there is no such object or the viewer may not see it, and a BadInput if the text
@@ -44,7 +50,7 @@ async def nodes_of(
         if found := parsed_id(text):
             prefix, users = found
             asked.setdefault(prefix, {})[text] = users
-    rows: dict[str, object | None] = {}
+    rows: dict[str, NodeRow | None] = {}
     for prefix, objects in asked.items():
         fetched = await _FETCHERS[prefix](scope, list(objects.values()))
         rows.update(zip(objects, fetched, strict=True))
@@ -58,37 +64,37 @@ def _user(argument: str, text: str) -> ItemOrError[UserId]:
     return BadInput(
         argument,
         f"accepts only a user id (a decimal number), or a prefix ({prefixes}) followed by user ids "
-        f'with colons between them, got "{arguments.shown(text)}".',
+        f'with colons between them, got "{arguments.shortened(text)}".',
     )
 
 
-async def _relations(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+async def _relations(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
     pairs = [Pair(*users) for users in objects]
     found = await relations.of_pairs(scope, pairs)
     return list(map(relation_row, pairs, found))
 
 
-async def _requests(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+async def _requests(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
     return await requests_of(scope, [Pair(*users) for users in objects])
 
 
-async def _viewers(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+async def _viewers(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
     return [ViewerRow(user) if user == scope.viewer else None for (user,) in objects]
 
 
-async def _suggestions(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+async def _suggestions(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
     own = {user for viewer, user in objects if viewer == scope.viewer}
     found = await suggestions_among(scope, own) if own else {}
     return [found.get(user) if viewer == scope.viewer else None for viewer, user in objects]
 
 
-async def _settings(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+async def _settings(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
     visible = [user for (user,) in objects if scope.is_service or user == scope.viewer]
     rows = {row.user: row for row in await settings_rows(scope, visible)} if visible else {}
     return [rows.get(user) for (user,) in objects]
 
 
-async def _limits(scope: Scope, objects: Sequence[Users]) -> Sequence[object | None]:
+async def _limits(scope: Scope, objects: Sequence[Users]) -> Sequence[NodeRow | None]:
     own = [user for (user,) in objects if user == scope.viewer]
     rows = {row.user: row for row in await limits_of(scope, own)} if own else {}
     return [rows.get(user) for (user,) in objects]

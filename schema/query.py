@@ -1,7 +1,7 @@
 """The query root."""
 
 from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import Annotated
 
 import strawberry
 
@@ -15,7 +15,7 @@ from schema.context import Info, scope_of
 from schema.federation import Entity, Representations, Service, subgraph, users_of
 from schema.freshness import AtLeastAsFresh
 from schema.node import Node
-from schema.nodes import nodes_of
+from schema.nodes import NodeRow, nodes_of
 from schema.relation import Relation
 from schema.rows import RelationRow, UserRow, ViewerRow, relation_row
 from schema.user import User
@@ -61,17 +61,17 @@ UserPairs = Annotated[
 )
 class Query:
     @batched(
+        graphql_type=Node | None,
         description="The object with this id: a `User`, `Relation`, `FollowRequest`, "
         "`FollowSuggestion` or `Viewer`. Null if there is no such object, or the viewer may not "
-        "see it."
+        "see it.",
     )
     async def node(
         roots: Parents[None],
         info: Info,
         id: NodeId,  # noqa: A002
-    ) -> list[ItemOrError[Node | None]]:
-        found = await nodes_of(scope_of(info), "id", [id])
-        return cast("list[ItemOrError[Node | None]]", found * len(roots))
+    ) -> list[ItemOrError[NodeRow | None]]:
+        return await nodes_of(scope_of(info), "id", [id]) * len(roots)
 
     @batched(
         graphql_type=list[Node | None] | None,
@@ -81,7 +81,7 @@ class Query:
     )
     async def nodes(
         roots: Parents[None], info: Info, ids: NodeIds
-    ) -> list[list[ItemOrError[object | None]]]:
+    ) -> list[list[ItemOrError[NodeRow | None]]]:
         scope = scope_of(info)
         found = await nodes_of(scope, "ids", arguments.at_most("ids", ids, scope.limits.users_max))
         return [found] * len(roots)

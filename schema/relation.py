@@ -1,11 +1,10 @@
 """The relationship between two users as a GraphQL type."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from enum import Enum
 from itertools import compress, count
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, cast
 
 import strawberry
 
@@ -13,14 +12,8 @@ from engine import Parents, batched, column_of, derived, row_classes
 from graph import relation as rules
 from graph.edge import Millis, Pair
 from schema.context import Info, scope_of
-from schema.node import RELATION_PREFIX, Node
-from schema.notes import notes_of
-from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, date
-
-if TYPE_CHECKING:
-    from schema.user import User
-
-LazyUser = Annotated["User", strawberry.lazy("schema.user")]
+from schema.node import RELATION_PREFIX, LazyUser, Node
+from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, UserRow, date
 
 
 @strawberry.enum(description="The follows between two users in both directions, in one word.")
@@ -53,13 +46,13 @@ class Relation(Node):
         ends = zip(column_of(rows, SOURCE), column_of(rows, TARGET), strict=True)
         return [f"{RELATION_PREFIX}:{source}:{target}" for source, target in ends]
 
-    @batched(name="from", description="The first user.")
-    def from_(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", column_of(rows, SOURCE))
+    @batched(name="from", graphql_type=LazyUser, description="The first user.")
+    def from_(rows: Parents[RelationRow]) -> Sequence[UserRow]:
+        return column_of(rows, SOURCE)
 
-    @batched(description="The second user.")
-    def to(rows: Parents[RelationRow]) -> list[LazyUser]:
-        return cast("list[User]", column_of(rows, TARGET))
+    @batched(graphql_type=LazyUser, description="The second user.")
+    def to(rows: Parents[RelationRow]) -> Sequence[UserRow]:
+        return column_of(rows, TARGET)
 
     state: RelationState = derived(
         KINDS,
@@ -147,7 +140,7 @@ class Relation(Node):
     )
     async def muted_until(rows: Parents[RelationRow], info: Info) -> list[datetime | None]:
         pairs = [Pair(source, target) for source, target, kinds, _ in rows if rules.mutes(kinds)]
-        notes = await notes_of(scope_of(info), pairs) if pairs else {}
+        notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs) if pairs else {}
         ends = {pair: note.muted_until for pair, note in notes.items()}
         found = (ends.get(Pair(source, target)) for source, target, *_ in rows)
         return [None if until is None else date(until) for until in found]
@@ -167,14 +160,14 @@ _BACK_SINCE: Callable[[rules.Relation], Millis] = attrgetter("back_since")
 
 def _dates(
     rows: Iterable[RelationRow],
-    says: Callable[[int], bool],
+    has_date: Callable[[int], bool],
     since: Callable[[rules.Relation], Millis],
 ) -> list[datetime | None]:
-    """Return the date of each row for which `says` is true, else None."""
+    """Return the date of each row for which `has_date` is true, else None."""
     kinds, relations = column_of(rows, KINDS), list(column_of(rows, RELATION))
     found: list[datetime | None] = [None] * len(kinds)
     at = datetime.fromtimestamp  # not `date`, to save one call per row
     for place in compress(count(), kinds):  # skips strangers, whose kinds are 0: most rows
-        if says(kinds[place]) and (began := since(relations[place])):
+        if has_date(kinds[place]) and (began := since(relations[place])):
             found[place] = at(began / 1000, UTC)
     return found

@@ -7,11 +7,10 @@ import strawberry
 from strawberry.extensions import SchemaExtension
 from strawberry.schema.config import StrawberryConfig
 
-from schema.date_time import DATE_TIME
 from schema.federation import REPRESENTATION, Representation
 from schema.mutation import Mutation
 from schema.query import Query
-from schema.relation_mask import RELATION_MASK, RelationMask
+from schema.scalars import DATE_TIME, RELATION_MASK, RelationMask
 from schema.subscription import Subscription
 from schema.user import User
 from schema.user_errors import USER_ERRORS
@@ -36,9 +35,9 @@ _ROOTS = """schema {
 }"""
 
 
-def built(extensions: Iterable[type[SchemaExtension]] = ()) -> strawberry.Schema:
+def build(extensions: Iterable[type[SchemaExtension]] = ()) -> strawberry.Schema:
     """Build the schema. Only Strawberry's own executor, not ours, runs `extensions`."""
-    made = strawberry.Schema(
+    schema = strawberry.Schema(
         query=Query,
         mutation=Mutation,
         subscription=Subscription,
@@ -52,11 +51,11 @@ def built(extensions: Iterable[type[SchemaExtension]] = ()) -> strawberry.Schema
         ),
         extensions=list(extensions),
     )
-    made._schema.description = DESCRIPTION  # Strawberry has no parameter for it
-    return made
+    schema._schema.description = DESCRIPTION  # Strawberry has no parameter for it
+    return schema
 
 
-schema = built()
+schema = build()
 
 
 def sdl() -> str:

@@ -1,20 +1,21 @@
 """The subscription root. Each event is executed like a separate query."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Annotated, cast
+from typing import Annotated
 
 import strawberry
 
 from graph.errors import BadInput
 from graph.relation import column_of
 from resolvers import live
+from resolvers.live import LiveEvent
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.event import TYPES, RelationshipEvent, RelationshipEventType
 from schema.query import UserIdArgument
 from schema.relation import Relation
-from schema.rows import relation_rows
+from schema.rows import RelationRow, UserRow, relation_rows
 from schema.user import User
 
 Types = Annotated[
@@ -39,25 +40,27 @@ Others = Annotated[
 )
 class Subscription:
     @strawberry.subscription(
+        graphql_type=RelationshipEvent,
         description="The changes of relationships between the viewer and other users. Events with "
         "the same `to` arrive in the order of the changes. The error is `UNAUTHENTICATED` if "
-        "nobody is signed in."
+        "nobody is signed in.",
     )
     async def relationship_events(
         self, info: Info, types: Types = None, after: After = None
-    ) -> AsyncGenerator[RelationshipEvent, None]:
+    ) -> AsyncGenerator[LiveEvent, None]:
         wanted = {TYPES[kind] for kind in types if kind in TYPES} if types else None
         async with aclosing(live.relationship_events(scope_of(info), wanted, after)) as events:
-            async for heard in events:
-                yield cast("RelationshipEvent", heard)
+            async for event in events:
+                yield event
 
     @strawberry.subscription(
+        graphql_type=list[Relation],
         description="The relationships between the viewer and these users: first all of them, "
-        "then those that changed. The error is `UNAUTHENTICATED` if nobody is signed in."
+        "then those that changed. The error is `UNAUTHENTICATED` if nobody is signed in.",
     )
     async def relation_changed(
         self, info: Info, ids: Others
-    ) -> AsyncGenerator[list[Relation], None]:
+    ) -> AsyncGenerator[Sequence[RelationRow], None]:
         scope = scope_of(info)
         if not ids:
             most = scope.limits.live_relations_max
@@ -67,16 +70,17 @@ class Subscription:
         async with aclosing(live.relation_changed(scope, others)) as changes:
             async for changed in changes:
                 users, relations = zip(*changed, strict=True)
-                yield cast("list[Relation]", relation_rows(viewer, users, column_of(relations)))
+                yield relation_rows(viewer, users, column_of(relations))
 
     @strawberry.subscription(
+        graphql_type=User,
         description="The user: first immediately, then each time a count that the viewer can see "
-        "has changed, at most once per second. An event can repeat the counts of the previous one."
+        "has changed, at most once per second. An event can repeat the counts of the previous one.",
     )
     async def counts_changed(
         self, info: Info, user_id: UserIdArgument
-    ) -> AsyncGenerator[User, None]:
+    ) -> AsyncGenerator[UserRow, None]:
         user = arguments.user_id("userId", user_id)
         async with aclosing(live.counts_changed(scope_of(info), user)) as changes:
             async for changed in changes:
-                yield cast("User", changed)
+                yield changed

@@ -1,7 +1,8 @@
 """The viewer's suggestions as a connection."""
 
+from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
+from typing import Annotated, TypeAlias
 
 import strawberry
 
@@ -18,14 +19,9 @@ from schema import arguments
 from schema.arguments import Paging
 from schema.connection import PageInfo, entries
 from schema.context import Info, scope_of
-from schema.freshness import ListFreshness, shown
-from schema.node import SUGGESTION_PREFIX, Node
-from schema.rows import ConnectionRow, EntryRow, ViewerRow
-
-if TYPE_CHECKING:
-    from schema.user import User
-
-LazyUser = Annotated["User", strawberry.lazy("schema.user")]
+from schema.freshness import ListFreshness, list_freshness
+from schema.node import SUGGESTION_PREFIX, LazyUser, Node
+from schema.rows import ConnectionRow, EntryRow, UserRow, ViewerRow
 
 KNOWN_MAX = 50
 """The largest page of known followers: no more followed users are examined."""
@@ -62,24 +58,25 @@ class FollowSuggestion(Node):
         viewer = scope_of(info).viewer
         return [f"{SUGGESTION_PREFIX}:{viewer}:{row.user}" for row in rows]
 
-    @batched(description="The suggested user.")
-    def user(rows: Parents[SuggestionRow]) -> list[LazyUser]:
-        return cast("list[User]", [row.user for row in rows])
+    @batched(graphql_type=LazyUser, description="The suggested user.")
+    def user(rows: Parents[SuggestionRow]) -> list[UserRow]:
+        return [row.user for row in rows]
 
     @batched(description="Why the user is suggested. FOLLOWS_YOU if both reasons apply.")
     def reason(rows: Parents[SuggestionRow]) -> list[FollowSuggestionReason]:
         return [FollowSuggestionReason[row.reason.name] for row in rows]
 
     @batched(
+        graphql_type=list[LazyUser],
         description="Users whom the viewer follows and who follow this user; the one whom the "
-        "viewer followed last comes first. Can be incomplete, like `knownFollowerCount`."
+        "viewer followed last comes first. Can be incomplete, like `knownFollowerCount`.",
     )
     def known_followers(
         rows: Parents[SuggestionRow], first: KnownFirst = 3
-    ) -> list[list[LazyUser]]:
+    ) -> list[Sequence[UserRow]]:
         if not 0 <= first <= KNOWN_MAX:
             raise BadInput("first", f"must be between 0 and {KNOWN_MAX}, got {first}.")
-        return cast("list[list[User]]", [list(row.known[:first]) for row in rows])
+        return [row.known[:first] for row in rows]
 
     @batched(
         description="How many users whom the viewer follows are known to follow this user. There "
@@ -102,26 +99,31 @@ class FollowSuggestionEdge:
     def cursor(rows: Parents[SuggestionEntry]) -> list[str]:
         return [write_cursor(*entry) for entry, _ in rows]
 
-    @batched(description="The suggestion.")
-    def node(rows: Parents[SuggestionEntry]) -> list[FollowSuggestion]:
-        return cast("list[FollowSuggestion]", [suggestion for _, suggestion in rows])
+    @batched(graphql_type=FollowSuggestion, description="The suggestion.")
+    def node(rows: Parents[SuggestionEntry]) -> list[SuggestionRow]:
+        return [suggestion for _, suggestion in rows]
 
 
 @strawberry.type(description="A page of suggestions for the viewer, best first.")
 @row_classes(SuggestionPage)
 class FollowSuggestionConnection:
-    @batched(description="The suggestions of this page, in order. Use `edges` for cursors.")
-    def nodes(rows: Parents[SuggestionPage]) -> list[list[FollowSuggestion]]:
-        return cast("list[list[FollowSuggestion]]", [list(row.entries) for row in rows])
+    @batched(
+        graphql_type=list[FollowSuggestion],
+        description="The suggestions of this page, in order. Use `edges` for cursors.",
+    )
+    def nodes(rows: Parents[SuggestionPage]) -> list[Sequence[SuggestionRow]]:
+        return [row.entries for row in rows]
 
-    @batched(description="The suggestions of this page with their cursors, in order.")
-    def edges(rows: Parents[SuggestionPage]) -> list[list[FollowSuggestionEdge]]:
-        found = [list(zip(entries(_as_list(row)), row.entries, strict=True)) for row in rows]
-        return cast("list[list[FollowSuggestionEdge]]", found)
+    @batched(
+        graphql_type=list[FollowSuggestionEdge],
+        description="The suggestions of this page with their cursors, in order.",
+    )
+    def edges(rows: Parents[SuggestionPage]) -> list[list[SuggestionEntry]]:
+        return [list(zip(entries(_as_list(row)), row.entries, strict=True)) for row in rows]
 
-    @batched(description="The position of this page in the list.")
-    def page_info(rows: Parents[SuggestionPage]) -> list[PageInfo]:
-        return cast("list[PageInfo]", list(map(_as_list, rows)))
+    @batched(graphql_type=PageInfo, description="The position of this page in the list.")
+    def page_info(rows: Parents[SuggestionPage]) -> list[ConnectionRow]:
+        return list(map(_as_list, rows))
 
     @batched(
         description="The number of all suggestions, the same for every page. Examines all "
@@ -137,7 +139,7 @@ class FollowSuggestionConnection:
     )
     def freshness(rows: Parents[SuggestionPage], info: Info) -> list[ListFreshness | None]:
         followers = [ListOf(ListKind.FOLLOWERS, row.viewer) for row in rows]
-        return list(map(shown, freshness_of(scope_of(info), followers)))
+        return list(map(list_freshness, freshness_of(scope_of(info), followers)))
 
 
 async def suggestion_pages(

@@ -26,7 +26,7 @@ FriendsOrder = Annotated[
     FriendOrder | None,
     strawberry.argument(description="The order of the list: newest friendship first by default."),
 ]
-Chosen = Annotated[
+FilterArgument = Annotated[
     FollowerFilter | None,
     strawberry.argument(description="Returns only followers that match the filter."),
 ]
@@ -78,7 +78,7 @@ class User(Related, Node):
         info: Info,
         paging: Paging,
         order_by: Order = None,
-        filter: Chosen = None,  # noqa: A002
+        filter: FilterArgument = None,  # noqa: A002
     ) -> MaybeAwaitable[lists.Rows]:
         if filter:
             return lists.filtered(info, users, paging, order_by, filter.chosen)

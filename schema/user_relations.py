@@ -2,22 +2,23 @@
 
 from collections.abc import Sequence
 from itertools import repeat
-from typing import Annotated, cast
+from typing import Annotated
 
 import strawberry
 
 from engine import ColumnarRows, Parents, batched
+from graph.outcome import CHANGES, Outcome
 from graph.relation import followed, follows
 from graph.relation_mask import write_mask
 from resolvers import relations
-from resolvers.eligibility import eligibilities
+from resolvers.eligibility import outcomes_of_following
 from resolvers.relations import of_viewer
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.eligibility import FollowEligibility
 from schema.relation import Relation
-from schema.relation_mask import RelationMask
 from schema.rows import RelationRow, UserRow, relation_rows
+from schema.scalars import RelationMask
 from storage.ports import Check
 
 Others = Annotated[
@@ -83,14 +84,16 @@ class Related:
         description="Whether `followUser` by the viewer would follow this user or send a request."
     )
     async def viewer_can_follow(users: Parents[UserRow], info: Info) -> list[bool]:
-        return [found.can_follow for found in await eligibilities(scope_of(info), list(users))]
+        found = await outcomes_of_following(scope_of(info), list(users))
+        return [outcome in CHANGES for outcome in found]
 
     @batched(
+        graphql_type=FollowEligibility,
         description="The result that `followUser` by the viewer would have. It is computed from "
-        "cached data, so the actual result can differ."
+        "cached data, so the actual result can differ.",
     )
     async def viewer_follow_eligibility(
         users: Parents[UserRow], info: Info
-    ) -> list[FollowEligibility]:
-        found = await eligibilities(scope_of(info), list(users))
-        return cast("list[FollowEligibility]", [(eligibility,) for eligibility in found])
+    ) -> list[tuple[Outcome | None]]:
+        found = await outcomes_of_following(scope_of(info), list(users))
+        return [(outcome,) for outcome in found]

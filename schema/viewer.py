@@ -22,12 +22,11 @@ from schema.connection import (
     entries,
 )
 from schema.context import Info, scope_of
+from schema.follow_request import FollowRequest
 from schema.limits import RelationshipLimits
 from schema.node import VIEWER_PREFIX, Node
-from schema.notes import notes_of
 from schema.order import Order
 from schema.paging import paged
-from schema.request import FollowRequest
 from schema.rows import ConnectionRow, EntryRow, RequestRow, UserRow, ViewerRow, date
 from schema.settings import RelationshipSettings, SettingsRow, settings_rows
 from schema.suggestion import FollowSuggestionConnection, suggestion_pages
@@ -40,7 +39,7 @@ class MutedEdge(UserEdge):
     @batched(description="When the mute ends. Null if it has no end.")
     async def muted_until(rows: Parents[EntryRow], info: Info) -> list[datetime | None]:
         pairs = [Pair(list_of.owner, user) for (_, user), list_of in rows]
-        notes = await notes_of(scope_of(info), pairs)
+        notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs)
         return [
             date(note.muted_until) if note and note.muted_until is not None else None
             for note in map(notes.get, pairs)

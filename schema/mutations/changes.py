@@ -1,4 +1,4 @@
-"""The mutations that make many changes, and that undo one."""
+"""The mutation that makes many changes."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,50 +24,16 @@ from schema.mutations.payload import (
     CLIENT_MUTATION_ID,
     CONSISTENCY,
     OUTCOME,
-    REJECTED,
     VIEWER,
     ChangeResult,
-    RelationshipPayload,
     RepeatableInput,
     consistency_token,
     outcome_of,
     relation_after,
-    relationship_payload,
 )
-from schema.relation import Relation
-from schema.rows import RelationRow, UserRow, ViewerRow
-from schema.user import User
+from schema.rows import ViewerRow
 from schema.user_errors import INPUT, UserError, user_errors
 from schema.viewer import Viewer
-
-
-@strawberry.enum(description="The outcome of `undoRelationshipChange`.")
-class UndoRelationshipChangeOutcome(Enum):
-    RESTORED = strawberry.enum_value(
-        "RESTORED",
-        description="The change was undone. If the user now approves their followers, a follow "
-        "request was sent instead of a follow.",
-    )
-    REJECTED = REJECTED
-
-
-@strawberry.input(description="Input of `undoRelationshipChange`.")
-class UndoRelationshipChangeInput(RepeatableInput):
-    undo_token: str = strawberry.field(description="The `undoToken` that the change returned.")
-
-
-@strawberry.type(description="The result of `undoRelationshipChange`.")
-class UndoRelationshipChangePayload(RelationshipPayload):
-    relation: RelationRow | None = strawberry.field(
-        graphql_type=Relation | None,
-        description="The relationship between the viewer and the user after this mutation. Null "
-        "if the input is invalid or `undoToken` is unknown.",
-    )
-    user: UserRow | None = strawberry.field(
-        graphql_type=User | None,
-        description="The other user. Null if the input is invalid or `undoToken` is unknown.",
-    )
-    outcome: UndoRelationshipChangeOutcome = strawberry.field(description=OUTCOME)
 
 
 @strawberry.enum(description="An action of `changeRelationships`.")
@@ -234,38 +200,8 @@ class ChangeRelationshipsPayload:
 
 
 @strawberry.type
-class ChangeMutations:
+class ChangeManyMutations:
     """A part of `Mutation`; not a type of the API."""
-
-    @strawberry.mutation(
-        description="Undoes an unfollow, a block, the removal of a follower, or a declined or "
-        "cancelled request: restores what it removed, with the original dates. Possible for 15 "
-        "minutes by default, unless the relationship has changed since. If the user now approves "
-        "their followers, a follow request is sent instead of a follow."
-    )
-    async def undo_relationship_change(
-        self,
-        info: Info,
-        input: Annotated[  # noqa: A002
-            UndoRelationshipChangeInput,
-            strawberry.argument(description="The change to undo, and options."),
-        ],
-    ) -> UndoRelationshipChangePayload | None:
-        scope = scope_of(info)
-        viewer = scope.must_have_viewer()
-        try:
-            key = input.key
-        except BadInput as bad:
-            result = Result(Outcome.INVALID_INPUT, invalid=bad)
-        else:
-            result = await relationship.undo(scope, input.undo_token, key)
-        return relationship_payload(
-            UndoRelationshipChangePayload,
-            UndoRelationshipChangeOutcome,
-            viewer,
-            result,
-            input.echo,
-        )
 
     @strawberry.mutation(
         description="Makes up to 50 changes. Each change succeeds or fails independently. If the "

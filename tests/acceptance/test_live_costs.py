@@ -20,7 +20,7 @@ SUBSCRIBERS = 1_000
 BLOCK_MS = 20
 
 
-def heard(stores: Stores, user: int) -> AsyncGenerator[live.Heard, None]:
+def heard(stores: Stores, user: int) -> AsyncGenerator[live.LiveEvent, None]:
     return live.relationship_events(Scope(stores, UserId(user), Limits()), None, None)
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from graph.edge import Flags, Kind
-from graph.eligibility import Eligibility
+from graph.outcome import CHANGES
 from graph.page import ListKind
 from graph.relation_mask import Mark
 from graph.visibility import Audience, Privacy, ViewerRole, access
+from schema.eligibility import ELIGIBILITIES
 from storage.stores import Stores
 from tests.support.documentation import blocks, examples, rows
 from tests.support.edges import edges
@@ -66,7 +67,9 @@ def _cells(privacy: Privacy) -> list[str]:
 
 def test_the_page_tells_all_codes_of_a_button() -> None:
     result = {code: can for code, can, _ in rows("privacy", "code")}
-    assert result == {code.value: str(code.can_follow).lower() for code in Eligibility}
+    assert result == {
+        code.name: str(outcome in CHANGES).lower() for outcome, (code, _) in ELIGIBILITIES.items()
+    }
 
 
 def test_the_page_tells_every_bit() -> None:

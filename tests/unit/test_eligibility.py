@@ -1,4 +1,4 @@
-"""What a follow button says is what following comes to, over all that may be before it."""
+"""A follow button has a code for each outcome of following, from any state of two users."""
 
 from itertools import product
 
@@ -6,23 +6,34 @@ import pytest
 
 from graph.decision import PairState
 from graph.edge import Edge, Flags, Kind, Millis, Version
-from graph.eligibility import Eligibility, eligibility
-from graph.outcome import CHANGES
-from graph.transitions import follow
+from graph.outcome import CHANGES, Outcome
+from graph.transitions import among_active, follow
+from schema.eligibility import ELIGIBILITIES, FollowEligibilityCode
 
 LIMIT = 3
+CAN_FOLLOW = {FollowEligibilityCode.ALLOWED, FollowEligibilityCode.APPROVAL_NEEDED}
 
 
 def _edge(kind: Kind) -> Edge:
     return Edge(kind, Flags.MUTED, Millis(1), Version(2))
 
 
-@pytest.mark.parametrize(("kind", "back_kind"), list(product(Kind, Kind)))
-def test_who_can_follow_changes_something_by_it(kind: Kind, back_kind: Kind) -> None:
+@pytest.mark.parametrize(("kind", "reverse_kind"), list(product(Kind, Kind)))
+def test_who_can_follow_changes_something_by_it(kind: Kind, reverse_kind: Kind) -> None:
     for protected, present, following in product((True, False), (True, False), (0, LIMIT)):
-        before = PairState(
-            _edge(kind), _edge(back_kind), following, 9, protected=protected, present=present
+        state = PairState(
+            _edge(kind), _edge(reverse_kind), following, 9, protected=protected, present=present
         )
-        said = eligibility(before, LIMIT)
-        assert said.can_follow == (follow(LIMIT)(before).outcome in CHANGES)
-        assert (said is Eligibility.APPROVAL_NEEDED) <= protected
+        code, _ = ELIGIBILITIES[among_active(follow(LIMIT))(state).outcome]
+        assert (code in CAN_FOLLOW) == (follow(LIMIT)(state).outcome in CHANGES)
+        assert (code is FollowEligibilityCode.APPROVAL_NEEDED) <= protected
+
+
+def test_every_code_has_one_outcome() -> None:
+    assert sorted(code.name for code, _ in ELIGIBILITIES.values()) == sorted(
+        code.name for code in FollowEligibilityCode
+    )
+    assert {outcome for outcome in ELIGIBILITIES if outcome in CHANGES} == {
+        Outcome.FOLLOWED,
+        Outcome.REQUESTED,
+    }

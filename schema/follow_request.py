@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import cast
 
 import strawberry
 
@@ -10,9 +9,7 @@ from engine import Parents, batched, row_classes
 from graph.edge import Kind, Pair, UserId
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
-from schema.node import REQUEST_PREFIX, Node
-from schema.notes import notes_of
-from schema.relation import LazyUser
+from schema.node import REQUEST_PREFIX, LazyUser, Node
 from schema.rows import RequestRow, date
 from storage.ports import Check, RelationsOf
 
@@ -24,13 +21,13 @@ class FollowRequest(Node):
     def id(rows: Parents[RequestRow]) -> list[strawberry.ID]:
         return [strawberry.ID(f"{REQUEST_PREFIX}:{row.source}:{row.target}") for row in rows]
 
-    @batched(name="from", description="The user who wants to follow.")
-    def from_(rows: Parents[RequestRow]) -> list[LazyUser]:
-        return cast("list[LazyUser]", [row.source for row in rows])
+    @batched(name="from", graphql_type=LazyUser, description="The user who wants to follow.")
+    def from_(rows: Parents[RequestRow]) -> list[UserId]:
+        return [row.source for row in rows]
 
-    @batched(description="The user who receives the request.")
-    def to(rows: Parents[RequestRow]) -> list[LazyUser]:
-        return cast("list[LazyUser]", [row.target for row in rows])
+    @batched(graphql_type=LazyUser, description="The user who receives the request.")
+    def to(rows: Parents[RequestRow]) -> list[UserId]:
+        return [row.target for row in rows]
 
     @batched(description="When the request was sent.")
     def requested_at(rows: Parents[RequestRow]) -> list[datetime]:
@@ -39,7 +36,7 @@ class FollowRequest(Node):
     @batched(description="The message of the request. Null if it has none.")
     async def message(rows: Parents[RequestRow], info: Info) -> list[str | None]:
         pairs = [Pair(row.source, row.target) for row in rows]
-        notes = await notes_of(scope_of(info), pairs)
+        notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs)
         return [note.message if note else None for note in map(notes.get, pairs)]
 
 
