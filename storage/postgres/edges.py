@@ -16,10 +16,10 @@ from storage.postgres.pool import PART, Connection, Postgres
 from storage.postgres.receipts import receipt_parameter
 
 TRIES = 20
-"""How often a change is decided anew because another writer has changed the same pair first.
+"""How often a change is decided again because another writer has changed the same pair first.
 
 It does not pause between tries: the pair's lock is a queue, so a writer that has waited in it
-either succeeds or finds nothing left to do.
+either succeeds or finds its change already made.
 """
 
 

@@ -155,7 +155,7 @@ def _applied(rows: Sequence[Record]) -> Applied:
             EdgeChange(
                 Pair(row["from_user_id"], row["to_user_id"]),
                 Edge(Kind(row["kind"]), Flags(row["flags"]), row["since"], row["version"]),
-                *_former(row["former"]),
+                *_previous(row["former"]),
                 row["by_target"],
             )
             for row in rows
@@ -163,13 +163,8 @@ def _applied(rows: Sequence[Record]) -> Applied:
     )
 
 
-def packed_former(edge: Edge) -> int:
-    """An edge's previous kind and flags as the outbox stores them: kind in the low four bits, then
-    flags."""
-    return edge.kind | int(edge.flags) << 4
-
-
-def _former(packed: int) -> tuple[Kind, Flags]:
+def _previous(packed: int) -> tuple[Kind, Flags]:
+    """The previous kind, in the low four bits, and flags of an edge."""
     return Kind(packed & 15), Flags(packed >> 4)
 
 
