@@ -23,9 +23,9 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
   || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-long check format playground browser-test clients-test \
-  identity-test example example-test example-install example-service example-service-test \
-  example-service-lock bench schema-lint lock sdl settings states rejections clean
+.PHONY: help install dev test test-fast test-long coverage check format playground browser-test \
+  clients-test identity-test example example-test example-install example-service \
+  example-service-test example-service-lock bench schema-lint lock sdl settings states rejections clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,12 +51,25 @@ $(READY): requirements-dev.txt $(RUNS)
 dev: $(RUNS) ## Start everything on this machine (PORT=8000 STATE=.kith); Ctrl-C stops it
 	@exec $(BIN)/python -m gateway dev --port $(PORT) --state $(STATE)
 
+# Whole files, because the tests of one share what they read; in the order of the folders, because
+# the unit tests, which come last, fill the time until all workers are done.
+PYTEST := $(BIN)/pytest -n auto --dist=loadfile --no-loadscope-reorder
+
 test: $(READY) ## Run the whole test suite on real servers
-	$(BIN)/pytest -n auto
+	$(PYTEST)
+
+test-fast: $(READY) ## Run the tests that need no server
+	$(PYTEST) -m "not long and not servers" tests/architecture tests/property tests/unit
+
+coverage: $(READY) ## Run the whole test suite, and show the lines and branches that it leaves out
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m $(PYTEST:$(BIN)/%=%)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
 
 test-long: $(READY) ## Run the property tests for much longer, and replay a large log
-	$(BIN)/pytest -n auto -m long
-	$(BIN)/pytest -n auto --hypothesis-profile=long tests/property/test_service_against_model.py
+	$(PYTEST) -m long
+	$(PYTEST) --hypothesis-profile=long tests/property/test_service_against_model.py
 
 playground: $(RUNS) ## Bundle the playground if it changed (needs npm); `make dev` does it too
 	$(BIN)/python -m gateway.bundling
@@ -164,4 +177,5 @@ lock: $(READY) ## Resolve the dependencies again, into requirements*.txt
 clean: ## Remove what was built; the data of `make dev` stays
 	rm -rf $(VENV) $(CLIENTS_VENV) $(SERVICE)/.venv $(SERVICE)/kith_client
 	rm -rf .kith-bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -f .coverage .coverage.*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -126,7 +126,7 @@ async def _of_write(shape: Shape, people: Population, kith: ASGIApp) -> list[Cou
 async def _applications(config: Config) -> AsyncIterator[dict[str, ASGIApp]]:
     """Kith and raw."""
     gateway, storage = Gateway(config), config.storage
-    wire = MultiplexedWire(storage.redis_url, storage.redis_timeout_s)
+    wire = MultiplexedWire(storage.redis_url, storage.connections.redis_timeout_s)
     try:
         async with gateway.lifespan():
             yield {KITH: gateway, RAW: raw.app(RawAnswers(wire, storage.space))}
@@ -142,7 +142,12 @@ def _config(running: Services, space: str) -> Config:
         "KITH_HOT_TTL_MS": "0",
     }
     config = read_config(running.folder, space, development=True, environ=environ)
-    return replace(config, storage=replace(config.storage, absent_age_ms=AN_HOUR_MS))
+    return replace(
+        config,
+        storage=replace(
+            config.storage, local=replace(config.storage.local, absent_age_ms=AN_HOUR_MS)
+        ),
+    )
 
 
 def _table(found: Sequence[Counted]) -> Table:

@@ -1,21 +1,19 @@
 """Redis clients side by side: CPU of this process per call, and answers while a server is down.
 
-python -m bench.clients    (valkey-glide takes part if it is installed; TLS is left out)
+python -m bench.clients    (valkey-glide takes part if it is installed)
 
-It starts servers of its own. All clients use TCP, uvloop and the same keys. The rounds are
-interleaved; a ratio is taken within a round. The figures are in docs/adr/0012 and 0019.
+It starts servers of its own. All clients use TCP, uvloop and the same keys. TLS ends in a proxy, a
+process of its own, because the server has none. The figures are in docs/adr/0012 and 0019.
 """
 
 import asyncio
-import platform
-import random
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
@@ -26,56 +24,23 @@ from typing import Any
 import uvloop
 from redis.asyncio import BlockingConnectionPool, Redis, RedisCluster
 
+from bench.side_by_side import OURS, Call, measure
 from devstack.binaries import find_valkey
 from storage.redis.cluster import ClusterRedis
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command
+from tests.support.tls import certificate, tls_before
 from tests.support.valkey_cluster import Cluster, free_ports, running_cluster
 
-OURS, REDIS_PY, GLIDE = "ours", "redis-py 5.3", "valkey-glide"
-ROUNDS, CALLS, CONCURRENT = 7, 2_000, 32
+REDIS_PY, GLIDE = "redis-py 5.3", "valkey-glide"
+CALLS, MANY = 2_000, 32
 FIELDS = [str(field) for field in range(100)]
 KEYS = [f"key:{number}" for number in range(20)]
-
-Read = Callable[[], Awaitable[object]]
-"""Makes one call and waits for its reply."""
-
-
-def cpu_us(read: Read, loop: asyncio.AbstractEventLoop) -> float:
-    """CPU time of all threads of this process per call, with CONCURRENT callers."""
-
-    async def caller() -> None:
-        for _ in range(CALLS // CONCURRENT):
-            await read()
-
-    async def all_callers() -> None:
-        await asyncio.gather(*(caller() for _ in range(CONCURRENT)))
-
-    began = time.process_time()
-    loop.run_until_complete(all_callers())
-    return (time.process_time() - began) * 1e6 / (CALLS // CONCURRENT * CONCURRENT)
-
-
-def measure(title: str, reads: Mapping[str, Read], loop: asyncio.AbstractEventLoop) -> None:
-    """Print the median CPU of each client, and its ratio to ours with the half range of rounds."""
-    for read in reads.values():
-        cpu_us(read, loop)  # warm up
-    rounds: dict[str, list[float]] = {name: [] for name in reads}
-    for turn in range(ROUNDS):
-        names = list(reads)
-        random.Random(turn).shuffle(names)
-        for name in names:
-            rounds[name].append(cpu_us(reads[name], loop))
-    print(f"\n{title}")
-    for name, costs in rounds.items():
-        ratios = [cost / ours for cost, ours in zip(costs, rounds[OURS], strict=True)]
-        spread = (max(ratios) - min(ratios)) / 2
-        ratio = statistics.median(ratios)
-        print(f"  {name:14} {statistics.median(costs):7.0f} µs  {ratio:5.2f} ± {spread:.2f}")
 
 
 def one_server(port: int, loop: asyncio.AbstractEventLoop) -> None:
     """Three shapes of calls to one server."""
+    run = loop.run_until_complete
     wire = MultiplexedWire(f"redis://127.0.0.1:{port}", 5)
     pool = BlockingConnectionPool(host="127.0.0.1", port=port, max_connections=64, timeout=5)
     redis = Redis(connection_pool=pool)
@@ -83,37 +48,29 @@ def one_server(port: int, loop: asyncio.AbstractEventLoop) -> None:
     loop.run_until_complete(wire.send([*setup, *(("SET", key, "value" * 10) for key in KEYS)]))
     glide = loop.run_until_complete(glide_client(port)) if find_spec("glide") else None
 
-    def with_glide(ours: Read, theirs: Read, glides: Callable[[Any], Read]) -> dict[str, Read]:
+    def with_glide(ours: Call, theirs: Call, glides: Callable[[Any], Call]) -> dict[str, Call]:
         return {OURS: ours, REDIS_PY: theirs, **({GLIDE: glides(glide)} if glide else {})}
 
-    measure(
-        "1 GET",
-        with_glide(
-            lambda: wire.send([("GET", KEYS[0])]),
-            partial(redis.get, KEYS[0]),
-            lambda glide: partial(glide.get, KEYS[0]),
-        ),
-        loop,
+    get = with_glide(
+        lambda: wire.send([("GET", KEYS[0])]),
+        partial(redis.get, KEYS[0]),
+        lambda glide: partial(glide.get, KEYS[0]),
     )
-    measure(
-        "1 HMGET of 100 fields",
-        with_glide(
-            lambda: wire.send([("HMGET", "hash", *FIELDS)]),
-            lambda: redis.hmget("hash", FIELDS),  # type: ignore[arg-type, return-value]
-            lambda glide: partial(glide.hmget, "hash", FIELDS),
-        ),
-        loop,
+    run(measure("1 GET", get, CALLS, 1))
+    run(measure("1 GET", get, CALLS, MANY))
+    hmget = with_glide(
+        lambda: wire.send([("HMGET", "hash", *FIELDS)]),
+        lambda: redis.hmget("hash", FIELDS),  # type: ignore[arg-type, return-value]
+        lambda glide: partial(glide.hmget, "hash", FIELDS),
     )
+    run(measure("1 HMGET of 100 fields", hmget, CALLS, MANY))
     gets: list[Command] = [("GET", key) for key in KEYS]
-    measure(
-        "20 GETs in a pipeline",
-        with_glide(
-            lambda: wire.send(gets),
-            lambda: redis_py_pipeline(redis),
-            lambda glide: partial(glide_batch, glide, "Batch"),
-        ),
-        loop,
+    pipeline = with_glide(
+        lambda: wire.send(gets),
+        lambda: redis_py_pipeline(redis),
+        lambda glide: partial(glide_batch, glide, "Batch"),
     )
+    run(measure("20 GETs in a pipeline", pipeline, CALLS, MANY))
     loop.run_until_complete(asyncio.gather(wire.close(), redis.aclose()))
 
 
@@ -125,14 +82,15 @@ def cluster_of_three(cluster: Cluster, loop: asyncio.AbstractEventLoop) -> None:
     theirs = RedisCluster.from_url(url, socket_timeout=0.5, socket_connect_timeout=0.5)
     gets: list[Command] = [("GET", key) for key in KEYS]
     loop.run_until_complete(ours.pipe([("SET", key, "value" * 10) for key in KEYS]))
-    reads: dict[str, Read] = {
+    reads: dict[str, Call] = {
         OURS: partial(ours.partly, gets),
         REDIS_PY: partial(redis_py_pipeline, theirs),
     }
     if find_spec("glide"):
         glide = loop.run_until_complete(glide_client(port, "Cluster"))
         reads[GLIDE] = partial(glide_batch, glide, "ClusterBatch")
-    measure("20 GETs on three servers of a cluster", reads, loop)
+    title = "20 GETs on three servers of a cluster"
+    loop.run_until_complete(measure(title, reads, CALLS, MANY))
     cluster.servers[-1].kill()
     print("\n20 GETs, 50 times at pauses of 20 ms, after one of three servers was killed")
     for name, read in reads.items():
@@ -140,7 +98,7 @@ def cluster_of_three(cluster: Cluster, loop: asyncio.AbstractEventLoop) -> None:
     loop.run_until_complete(asyncio.gather(ours.close(), theirs.aclose()))
 
 
-async def answers(read: Read) -> str:
+async def answers(read: Call) -> str:
     """How many values 50 reads have returned, and how long they took."""
     values, waits = 0, []
     for _ in range(50):
@@ -178,11 +136,42 @@ async def glide_batch(client: Any, kind: str) -> object:
     return await client.exec(batch, raise_on_error=False)
 
 
+def over_tls(port: int, folder: Path, loop: asyncio.AbstractEventLoop) -> None:
+    """The same call with and without TLS."""
+    file, (proxy_port,) = certificate(folder), free_ports(1)
+    argv = [sys.executable, "-m", "bench.clients", str(port), str(proxy_port), str(file)]
+    proxy = subprocess.Popen(argv)
+    try:
+        _wait_for(proxy_port)
+        secure = f"rediss://127.0.0.1:{proxy_port}?ssl_ca_certs={file}"
+        plain_wire = MultiplexedWire(f"redis://127.0.0.1:{port}", 5)
+        wire = MultiplexedWire(secure, 5)
+        pool = BlockingConnectionPool.from_url(secure, max_connections=64, timeout=5)
+        redis = Redis(connection_pool=pool)
+        reads: dict[str, Call] = {
+            OURS: lambda: plain_wire.send([("HMGET", "hash", *FIELDS)]),
+            f"{OURS}, TLS": lambda: wire.send([("HMGET", "hash", *FIELDS)]),
+            f"{REDIS_PY}, TLS": partial(redis.hmget, "hash", FIELDS),  # type: ignore[dict-item]
+        }
+        for concurrent in (1, MANY):
+            measured = measure("1 HMGET of 100 fields", reads, CALLS, concurrent)
+            loop.run_until_complete(measured)
+        loop.run_until_complete(asyncio.gather(wire.close(), plain_wire.close(), redis.aclose()))
+    finally:
+        proxy.kill()
+        proxy.wait()
+
+
+async def serve_proxy(port: int, proxy_port: int, file: Path) -> None:
+    async with tls_before(partial(asyncio.open_connection, "127.0.0.1", port), file, proxy_port):
+        await asyncio.Event().wait()
+
+
 def main() -> None:
-    print(f"Python {platform.python_version()}, {platform.machine()}, {sys.platform}")
     with tempfile.TemporaryDirectory() as folder:
         with plain_server() as port, new_loop() as loop:
             one_server(port, loop)
+            over_tls(port, Path(folder), loop)
         with running_cluster(Path(folder)) as cluster, new_loop() as loop:
             cluster_of_three(cluster, loop)
 
@@ -204,13 +193,24 @@ def plain_server() -> Iterator[int]:
     argv = [str(file), "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
     server = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     try:
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            time.sleep(0.01)
+        _wait_for(port)
         yield port
     finally:
         server.kill()
         server.wait()
 
 
+def _wait_for(port: int) -> None:
+    while True:
+        with socket.socket() as probe:
+            if not probe.connect_ex(("127.0.0.1", port)):
+                return
+        time.sleep(0.01)
+
+
 if __name__ == "__main__":
-    main()
+    match sys.argv[1:]:
+        case [port, proxy_port, file]:
+            uvloop.run(serve_proxy(int(port), int(proxy_port), Path(file)))
+        case _:
+            main()

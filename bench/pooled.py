@@ -21,10 +21,10 @@ class PooledWire:
     def __init__(self, settings: StorageSettings) -> None:
         pool = BlockingConnectionPool.from_url(
             settings.redis_url,
-            max_connections=settings.redis_connections_max,
-            timeout=settings.redis_timeout_s,
-            socket_timeout=settings.redis_timeout_s,
-            socket_connect_timeout=settings.redis_timeout_s,
+            max_connections=settings.connections.redis_connections_max,
+            timeout=settings.connections.redis_timeout_s,
+            socket_timeout=settings.connections.redis_timeout_s,
+            socket_connect_timeout=settings.connections.redis_timeout_s,
         )
         self._client = RedisPy.from_pool(pool)
         self._client.response_callbacks.clear()  # replies as the server sends them

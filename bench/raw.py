@@ -75,7 +75,7 @@ def serve(application: ASGIApp, port: int) -> None:
 def _wire(settings: StorageSettings, *by: str) -> Wire:
     if by == ("redis-py",):
         return PooledWire(settings)
-    return MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
+    return MultiplexedWire(settings.redis_url, settings.connections.redis_timeout_s)
 
 
 if __name__ == "__main__":

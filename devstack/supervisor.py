@@ -43,7 +43,7 @@ class Supervisor:
 
     def __init__(self, children_file: Path, say: Say, policy: RestartPolicy | None = None) -> None:
         """`children_file` records the children, for the watchdog and for the next start."""
-        self._file = children_file
+        self._file = children_file.absolute()  # the watchdog has another working directory
         self._say = say
         self._policy = policy or RestartPolicy()
         self._supervised: list[_Supervised] = []

@@ -6,8 +6,9 @@ Interrupt                 stops the whole operation (a BaseException)
 Unsupported               found while compiling: graphql-core runs this operation from the start
 """
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from enum import StrEnum
+from typing import Any
 
 from graphql import GraphQLError, Node, located_error
 
@@ -41,11 +42,15 @@ class CostLimitExceeded(Interrupt):
 
 
 class BailOut(Interrupt):
-    """The plan cannot continue. `reason` is a short label for metrics."""
+    """The plan cannot continue. `reason` is a short label for metrics.
 
-    def __init__(self, reason: str) -> None:
+    `coroutines` are to be closed when graphql-core has run, which may await some of them.
+    """
+
+    def __init__(self, reason: str, coroutines: Sequence[Coroutine[Any, Any, Any]] = ()) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.coroutines = coroutines
 
 
 class Unsupported(Exception):

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from asyncio import CancelledError
 from collections import Counter
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +82,7 @@ class Executor:
         """The result, without a deadline."""
         key = _condition_values(operation, run) if operation.conditions else ()
         plan = operation.plans.get(key) or self._compile(operation, key)
+        coroutines: Sequence[Coroutine[Any, Any, Any]] = ()
         try:
             if isinstance(plan, Unsupported):
                 self.counters.delegated[plan.reason] += 1
@@ -106,6 +108,7 @@ class Executor:
                 self.counters.planned += 1
                 return Result(_EXECUTION, data, errors, run.rows)
             except BailOut as bail_out:
+                coroutines = bail_out.coroutines
                 self.counters.bailed_out[bail_out.reason] += 1
                 self._store(operation, key, Unsupported(bail_out.reason))
             except (Exception, CancelledError) as error:
@@ -114,6 +117,9 @@ class Executor:
             return await self._execute_with_graphql_core(run)
         except CostLimitExceeded as limit:
             return Result(Stage.EXECUTION, errors=[limit.error], rows=run.rows)
+        finally:
+            for coroutine in coroutines:
+                coroutine.close()
 
     def _compile(self, operation: Operation, key: tuple[Any, ...]) -> Plan | Unsupported:
         plan: Plan | Unsupported

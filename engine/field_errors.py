@@ -45,15 +45,12 @@ def partition_column(column: Column, field: Field, run: Run, *, may_be_null: boo
     return Partition(present, whole)
 
 
-def bail_out_of_awaitables(column: Column, run: Run) -> None:
-    """Raise BailOut for a column with awaitables: graphql-core supports them everywhere."""
-    if awaitables := [value for value in column if optimized_is_awaitable(value)]:
-        for awaitable in awaitables:
-            # Others may be shared. graphql-core awaits those in the values of a mutation, which it
-            # does not resolve again.
-            if isinstance(awaitable, CoroutineType) and run.root_values is None:
-                awaitable.close()
-        raise BailOut("awaitable_value")
+def bail_out_of_awaitables(values: Sequence[Any]) -> None:
+    """Raise BailOut if there are awaitables: graphql-core supports them everywhere."""
+    if awaitables := [value for value in values if optimized_is_awaitable(value)]:
+        # Awaitables other than coroutines may be shared, so they are not closed.
+        coroutines = [value for value in awaitables if isinstance(value, CoroutineType)]
+        raise BailOut("awaitable_value", coroutines)
 
 
 def is_null_or_error(value: Any) -> bool:

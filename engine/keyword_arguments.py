@@ -5,13 +5,19 @@ variable. Omitted, null and nested values take the slow path through full coerci
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from strawberry import ID
 from strawberry.schema import Schema
-from strawberry.types.arguments import StrawberryArgument, convert_argument
-from strawberry.types.base import StrawberryList, StrawberryMaybe, StrawberryOptional
+from strawberry.types.arguments import convert_argument
+from strawberry.types.base import (
+    StrawberryList,
+    StrawberryMaybe,
+    StrawberryObjectDefinition,
+    StrawberryOptional,
+    has_object_definition,
+)
 from strawberry.types.enum import StrawberryEnumDefinition
 from strawberry.types.field import StrawberryField
 
@@ -86,7 +92,7 @@ def compile_keywords(
     """The keyword arguments of a field, with all lookups made that do not depend on a run."""
     name_of = schema.config.name_converter.from_argument
     parameters = tuple(
-        Parameter(name_of(argument), argument.python_name, _converter(argument, schema))
+        Parameter(name_of(argument), argument.python_name, _converter(argument.type, schema))
         for argument in field.arguments
     )
     by_name = {parameter.name: parameter for parameter in parameters}
@@ -109,14 +115,58 @@ def compile_keywords(
     return KeywordArguments(arguments, parameters, plain if is_usual else None, variables, info)
 
 
-def _converter(argument: StrawberryArgument, schema: Schema) -> Convert | None:
-    declared = argument.type
+def _converter(declared: Any, schema: Schema) -> Convert | None:
     if _is_plain_leaf(declared):
         return None
+    if isinstance(declared, StrawberryOptional) and not isinstance(declared, StrawberryMaybe):
+        return _converter(declared.of_type, schema)
     if isinstance(declared, StrawberryList) and _is_plain_leaf(declared.of_type):
-        return list  # a copy: all requests share defaults and literals
+        return _copy  # all requests share defaults and literals
     registry, config = schema.schema_converter.scalar_registry, schema.config
+    if has_object_definition(declared):
+        definition = declared.__strawberry_definition__
+        if definition.is_input and definition.from_input is None:
+            return _input_converter(declared, definition, schema)
     return lambda value: convert_argument(value, declared, registry, config)
+
+
+def _input_converter(
+    input_class: type, definition: StrawberryObjectDefinition, schema: Schema
+) -> Convert:
+    """Do what `convert_argument` does with an input object, which looks up the names and types of
+    its fields each time."""
+    name_of = schema.config.name_converter.from_field
+    absent = {
+        field.python_name: None
+        for field in definition.fields
+        if field.default_value is MISSING and field.default_factory is MISSING
+    }
+    fields: list[Parameter] = []
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            return None
+        if not fields:  # compiled on first use, because an input may contain itself
+            fields.extend(
+                Parameter(
+                    name_of(field),
+                    field.python_name,
+                    _converter(field.resolve_type(type_definition=definition), schema),
+                )
+                for field in definition.fields
+            )
+        keywords: dict[str, Any] = absent.copy()
+        for name, python_name, convert_field in fields:
+            if name in value:
+                given = value[name]
+                keywords[python_name] = given if convert_field is None else convert_field(given)
+        return input_class(**keywords)
+
+    return convert
+
+
+def _copy(items: Any) -> Any:
+    return None if items is None else list(items)
 
 
 def _is_plain_leaf(declared: Any) -> bool:

@@ -51,7 +51,7 @@ class LeafCompletion(Completion):
     fast_paths: Mapping[ColumnTypes, FastPath]
 
     def complete_each(self, column: Column, run: Run) -> Column:
-        bail_out_of_awaitables(column, run)
+        bail_out_of_awaitables(column)
         return [self._complete_one(value, run) for value in column]
 
     def _complete_one(self, value: Any, run: Run) -> Any:

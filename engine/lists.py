@@ -36,7 +36,7 @@ class ListCompletion(Completion):
         object.__setattr__(self, "fast_paths", fast_paths)
 
     def complete_each(self, column: Column, run: Run) -> Column:
-        bail_out_of_awaitables(column, run)
+        bail_out_of_awaitables(column)
         lists = [_items(value, self.field, run) for value in column]
         partition = partition_column(lists, self.field, run, may_be_null=self.may_be_null)
         return partition.merged(self._complete_lists(partition.present, run))

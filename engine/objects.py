@@ -41,7 +41,7 @@ class ObjectCompletion(Completion):
     """The fast paths of columns of one such class, and of empty columns."""
 
     def complete_each(self, column: Column, run: Run) -> Column:
-        bail_out_of_awaitables(column, run)
+        bail_out_of_awaitables(column)
         typed = [self._typed(row, run) for row in column]
         partition = partition_column(typed, self.field, run, may_be_null=self.may_be_null)
         return partition.merged(self._execute(partition.present, run))

@@ -10,7 +10,6 @@ implement an interface. Elsewhere the declared type is enough.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import CoroutineType
 from typing import Any, TypeVar
 
 from graphql import (
@@ -23,10 +22,9 @@ from graphql import (
 from graphql.execution import Executor
 from graphql.execution.collect_fields import FieldDetails
 from graphql.pyutils import inspect
-from strawberry.execution import optimized_is_awaitable
 from strawberry.types.base import StrawberryObjectDefinition, has_object_definition
 
-from engine.errors import BailOut
+from engine.field_errors import bail_out_of_awaitables
 from engine.info import FieldInfo
 from engine.run import Field
 
@@ -138,8 +136,5 @@ def _has_one_type(row_class: type[Any]) -> bool:
 
 
 def _not_awaitable(answer: Any) -> Any:
-    if optimized_is_awaitable(answer):
-        if isinstance(answer, CoroutineType):
-            answer.close()
-        raise BailOut("awaitable_value")
+    bail_out_of_awaitables([answer])
     return answer

@@ -5,7 +5,7 @@ a list of strings by one pass in C. graphql-core coerces all others and reports 
 about 1 µs for each item of a list.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple, TypeAlias
@@ -17,6 +17,7 @@ from graphql import (
     GraphQLError,
     GraphQLFloat,
     GraphQLID,
+    GraphQLInputObjectType,
     GraphQLInputType,
     GraphQLInt,
     GraphQLList,
@@ -24,11 +25,13 @@ from graphql import (
     GraphQLSchema,
     GraphQLString,
     OperationDefinitionNode,
+    Undefined,
     VariableDefinitionNode,
     get_nullable_type,
     type_from_ast,
 )
 from graphql.execution.values import VariableValues, get_variable_values
+from graphql.utilities.coerce_input_value import coerce_default_value
 
 from engine.errors import locate_error
 
@@ -135,21 +138,52 @@ class Variables:
         return Variable(node, name, exact_type, no_coercion_test(declared), default, is_required)
 
 
-def no_coercion_test(declared: GraphQLInputType) -> Test:
-    """A test for values of this type that coercion would not change."""
-    if isinstance(declared, GraphQLNonNull):
-        return _TESTS.get(declared.of_type) or _test_of_list(declared.of_type)
-    inner = no_coercion_test(GraphQLNonNull(declared))
-    return lambda value: value is None or inner(value)
+def no_coercion_test(
+    declared: GraphQLInputType, inside: tuple[GraphQLInputObjectType, ...] = ()
+) -> Test:
+    """A test for values of this type that coercion would not change.
+
+    `inside`: the input objects that contain the value. An input object inside itself always fails
+    the test, so that a deep value cannot exceed the recursion limit.
+    """
+    if not isinstance(declared, GraphQLNonNull):
+        inner = no_coercion_test(GraphQLNonNull(declared), inside)
+        return lambda value: value is None or inner(value)
+    nullable = declared.of_type
+    if isinstance(nullable, GraphQLList):
+        item = nullable.of_type
+        if isinstance(item, GraphQLNonNull) and item.of_type in (GraphQLID, GraphQLString):
+            return _is_list_of_text
+        return partial(_is_list_of, no_coercion_test(item, inside))
+    if isinstance(nullable, GraphQLInputObjectType):
+        return _test_of_object(nullable, inside)
+    return _TESTS.get(nullable, _never)
 
 
-def _test_of_list(declared: GraphQLInputType) -> Test:
-    if not isinstance(declared, GraphQLList):
+def _test_of_object(
+    declared: GraphQLInputObjectType, inside: tuple[GraphQLInputObjectType, ...]
+) -> Test:
+    has_own_form = declared.out_type is not GraphQLInputObjectType.out_type or any(
+        field.out_name not in (None, name) for name, field in declared.fields.items()
+    )
+    if declared.is_one_of or has_own_form or declared in inside:
         return _never
-    item = declared.of_type
-    if isinstance(item, GraphQLNonNull) and item.of_type in (GraphQLID, GraphQLString):
-        return _is_list_of_text
-    return partial(_is_list_of, no_coercion_test(item))
+    tests = {
+        name: no_coercion_test(field.type, (*inside, declared))
+        for name, field in declared.fields.items()
+    }
+    needed = {
+        name
+        for name, field in declared.fields.items()
+        if isinstance(field.type, GraphQLNonNull) or coerce_default_value(field) is not Undefined
+    }
+    return partial(_is_object, tests, needed)
+
+
+def _is_object(tests: Mapping[str, Test], needed: Set[str], value: Any) -> bool:
+    if type(value) is not dict or not needed <= value.keys():
+        return False
+    return all(name in tests and tests[name](item) for name, item in value.items())
 
 
 def _never(value: Any) -> bool:

@@ -95,7 +95,7 @@ class Gateway:
         """Open and close everything that lives as long as the process."""
         config = self._config
         playground = Playground(
-            config.authentication.allow_x_viewer, _service_token(config.authentication)
+            config.authentication.development, _service_token(config.authentication)
         )
         async with open_stores(config.storage) as stores, self._authentication.running():
             self._graphql = self._transports(stores, playground)

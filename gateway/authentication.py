@@ -125,7 +125,7 @@ class Authentication:
             if len(headers.every(b"authorization")) > 1:
                 raise several_tokens()
             return self._bearer(credentials)
-        viewer = headers.get(b"x-viewer") if self._settings.allow_x_viewer else None
+        viewer = headers.get(b"x-viewer") if self._settings.development else None
         return ANONYMOUS if viewer is None else _named(viewer.decode("latin-1").strip())
 
     def _bearer(self, credentials: bytes) -> Identity:
@@ -135,7 +135,7 @@ class Authentication:
             return held[0]
         try:
             claims = self._claims(token_in(credentials))
-            until = int(claims["exp"]) + self._settings.leeway_s
+            until = int(claims["exp"]) + self._settings.accepted.leeway_s
             identity = self._settings.claims.identity(claims, until)
         except jwt.ExpiredSignatureError:
             raise rejected("The token has expired.") from None
@@ -165,17 +165,17 @@ class Authentication:
         raise jwt.InvalidTokenError("it is signed with an unknown key")
 
     def _decoded(self, token: str, key: TokenKey) -> Mapping[str, Any]:
-        settings = self._settings
+        accepted = self._settings.accepted
         claims: dict[str, Any] = jwt.decode(
             token,
             key.key,
             algorithms=sorted(key.algorithms),
-            audience=settings.audiences or None,
-            issuer=settings.issuers or None,
-            leeway=settings.leeway_s,
+            audience=accepted.audiences or None,
+            issuer=accepted.issuers or None,
+            leeway=accepted.leeway_s,
             options={
                 "require": ["exp"],
-                "verify_aud": bool(settings.audiences),
+                "verify_aud": bool(accepted.audiences),
                 "verify_sub": False,  # PyJWT rejects a number, which is allowed here
             },
         )
@@ -194,13 +194,14 @@ def mint(
     `settings` give the names of its claims, its audience and its issuer.
     """
     settings = settings or AuthenticationSettings()
+    accepted = settings.accepted
     now = int(time.time())
     claims: dict[str, Any] = {"iat": now, "exp": now + ttl_s}
     if sub is not None:
         settings.claims.user_path.put(claims, str(_user_id(str(sub), "sub")))
     if scope:
         settings.claims.scope_path.put(claims, scope)
-    for name, values in (("aud", settings.audiences), ("iss", settings.issuers)):
+    for name, values in (("aud", accepted.audiences), ("iss", accepted.issuers)):
         if values:
             claims[name] = values[0]
     return jwt.encode(claims, secret, algorithm="HS256")

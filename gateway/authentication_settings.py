@@ -10,29 +10,35 @@ from gateway.token_keys import TokenKey
 
 
 @dataclass(frozen=True, slots=True)
+class AcceptedTokens:
+    """Which tokens with a valid signature are accepted. Without audiences or issuers: all."""
+
+    audiences: tuple[str, ...] = ()
+    issuers: tuple[str, ...] = ()
+    leeway_s: int = 30
+    """The allowed difference between the clocks of the issuer and of this machine."""
+
+
+@dataclass(frozen=True, slots=True)
 class AuthenticationSettings:
     """How tokens are checked. At least one of the first four must be set.
 
-    `development` accepts the well-known secret, `allow_x_viewer` the header `X-Viewer: 42`. Both
-    are for local development only.
+    `development` accepts the well-known secret and the header `X-Viewer: 42`, for local development
+    only.
     """
 
     secrets: tuple[str, ...] = field(default=(), repr=False)
     public_key_files: tuple[Path, ...] = ()
     jwks_file: Path | None = None
     jwks_url: JwksUrl | None = None
-    audiences: tuple[str, ...] = ()
-    issuers: tuple[str, ...] = ()
-    leeway_s: int = 30
-    """The allowed difference between the clocks of the issuer and of this machine."""
+    accepted: AcceptedTokens = field(default_factory=AcceptedTokens)
     claims: ClaimMapping = field(default_factory=ClaimMapping)
-    allow_x_viewer: bool = False
     development: bool = False
 
     def local_keys(self) -> tuple[TokenKey, ...]:
         """The keys that need no fetch. Raises ValueError for invalid settings."""
         self.claims.check()
-        if self.jwks_url is not None and not (self.audiences or self.issuers):
+        if self.jwks_url is not None and not (self.accepted.audiences or self.accepted.issuers):
             raise ValueError(
                 "KITH_JWKS_URL needs KITH_JWT_ISSUER or KITH_JWT_AUDIENCE: the keys of some"
                 " providers sign the tokens of all their customers."

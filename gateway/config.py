@@ -8,7 +8,7 @@ from pydantic import SecretStr
 
 from devstack.state import Running, State, find_running
 from gateway import settings
-from gateway.authentication_settings import AuthenticationSettings
+from gateway.authentication_settings import AcceptedTokens, AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
 from gateway.environment import ConfigurationError, read
@@ -19,7 +19,13 @@ from gateway.trusted_documents import ManifestError, TrustedDocuments, read_trus
 from graph.affinity import DEFAULT_SCALE, DEFAULT_WEIGHTS, Scale
 from graph.pace import Pace
 from resolvers.scope import Limits
-from storage.settings import StorageSettings
+from storage.settings import (
+    CacheSettings,
+    ConnectionSettings,
+    EventSettings,
+    LocalSettings,
+    StorageSettings,
+)
 from storage.space import checked_space
 
 Environ = Mapping[str, str] | None
@@ -137,20 +143,21 @@ def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
     except ValueError as error:
         raise ConfigurationError(f"--space: {error}") from None
     return StorageSettings(
-        database_url=database_url,
-        redis_url=redis_url,
-        cache_url=_revealed(servers.cache_url),
-        space=space,
-        pool_max=servers.pool_max,
-        statement_cache_size=servers.statement_cache_size,
-        cache_ttl_s=caches.cache_ttl_s,
-        hot_ttl_ms=caches.hot_ttl_ms,
-        hot_bytes_max=caches.hot_mb * 1_000_000,
-        events_max=events.events_max,
-        events_kept_s=events.events_kept_s,
-        feed_max=events.feed_max,
-        feed_kept_s=events.feed_kept_s,
-        subscriptions_max=streams.subscriptions_max,
+        database_url,
+        redis_url,
+        space,
+        ConnectionSettings(
+            pool_max=servers.pool_max, statement_cache_size=servers.statement_cache_size
+        ),
+        CacheSettings(url=_revealed(servers.cache_url), ttl_s=caches.cache_ttl_s),
+        LocalSettings(hot_ttl_ms=caches.hot_ttl_ms, hot_bytes_max=caches.hot_mb * 1_000_000),
+        EventSettings(
+            events.events_max,
+            events.events_kept_s,
+            events.feed_max,
+            events.feed_kept_s,
+            streams.subscriptions_max,
+        ),
     )
 
 
@@ -219,11 +226,8 @@ def _authentication(environ: Environ, development: bool) -> AuthenticationSettin
         public_key_files=public_keys,
         jwks_file=keys.jwks_file,
         jwks_url=_jwks_url(keys),
-        audiences=claims.audiences,
-        issuers=claims.issuers,
-        leeway_s=claims.leeway_s,
+        accepted=AcceptedTokens(claims.audiences, claims.issuers, claims.leeway_s),
         claims=ClaimMapping(claims.user, claims.scope, claims.service_scope),
-        allow_x_viewer=development,
         development=development,
     )
 

@@ -198,7 +198,8 @@ def _every_relation() -> list[Relation]:
     """One relation for each value of `Relation.kinds`, with both dates set."""
     every_flags = map(Flags, range(sum(Flags) + 1))
     return [
-        Relation(kinds_of(*said), Millis(1), Millis(1)) for said in product(Kind, Kind, every_flags)
+        Relation(kinds_of(*parts), Millis(1), Millis(1))
+        for parts in product(Kind, Kind, every_flags)
     ]
 
 

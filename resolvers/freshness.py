@@ -9,7 +9,7 @@ from graph.edge import Millis
 from graph.errors import Unavailable
 from graph.lane import lane_of
 from graph.page import ListKind, ListOf, OwnListKind
-from resolvers.scope import Arrival, Scope
+from resolvers.scope import Scope, WatermarkReading
 from storage.ports import Consistency
 
 LAGGING = frozenset(
@@ -54,14 +54,16 @@ async def accounts_now(scope: Scope) -> Moment | None:
     return None
 
 
-async def note_arrival(scope: Scope) -> None:
+async def read_watermarks(scope: Scope) -> None:
     """Read the lanes' watermarks, for `freshness_of` pages that are read after this.
 
     Does nothing if PostgreSQL is unavailable: the rest of the response does not need it.
     """
     failures = scope.stores.reads.reader.failures
     with contextlib.suppress(Unavailable):
-        scope.arrival = Arrival(await scope.stores.changes.progress.watermarks(), failures)
+        scope.watermark_reading = WatermarkReading(
+            await scope.stores.changes.progress.watermarks(), failures
+        )
         scope.forget()  # the local cache may be older than the watermarks
 
 
@@ -69,20 +71,20 @@ def freshness_of(scope: Scope, lists: Sequence[ListOf]) -> list[Freshness]:
     """The freshness of each list's page in this request.
 
     Raises:
-        Unavailable: `note_arrival` could not read the watermarks before the pages.
+        Unavailable: `read_watermarks` could not read the watermarks before the pages.
     """
-    arrival = scope.arrival
-    if arrival is None:
+    reading = scope.watermark_reading
+    if reading is None:
         raise Unavailable("PostgreSQL", "The freshness could not be determined. Try again later.")
     is_degraded = (
         scope.consistency is Consistency.ROWS
-        or scope.stores.reads.reader.failures > arrival.redis_failures
+        or scope.stores.reads.reader.failures > reading.redis_failures
     )
-    return [_freshness(arrival, list_of, is_degraded) for list_of in lists]
+    return [_freshness(reading, list_of, is_degraded) for list_of in lists]
 
 
-def _freshness(arrival: Arrival, list_of: ListOf, is_degraded: bool) -> Freshness:
-    oldest, now = arrival.arrived.oldest, arrival.arrived.now
+def _freshness(reading: WatermarkReading, list_of: ListOf, is_degraded: bool) -> Freshness:
+    oldest, now = reading.watermarks.oldest, reading.watermarks.now
     since = oldest[lane_of(list_of.owner)] if list_of.kind in LAGGING else None
     as_of = now if since is None else min(since, now)
     return Freshness(Millis(as_of // 1000), -(-(now - as_of) // 1000), is_degraded)

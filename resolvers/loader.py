@@ -28,8 +28,8 @@ BATCH_S_MAX = 10.0
 class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
     """A DataLoader whose keys are whole columns of keys. It reads each key once.
 
-    A column of 1,000 keys takes 0.1 ms; a `DataLoader` with a future for each key takes 2.2 ms (see
-    docs/adr/0019). `read` takes distinct keys and returns the value of each.
+    A column of 1,000 keys takes 0.09 ms; with a future for each key it takes 1.9 ms (measured in
+    docs/adr/0022). `read` takes distinct keys and returns the value of each.
     """
 
     cache = False
@@ -39,8 +39,8 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
         read: Callable[[Sequence[K]], Awaitable[Mapping[K, V]]],
         batch_s_max: float = BATCH_S_MAX,
     ) -> None:
-        # Sets what the base class does, without its inspection of `batch_load_fn`: 3 of the 30 µs
-        # that a page spends in the resolvers.
+        # Sets what the base class sets. That one also inspects `batch_load_fn`: 2.6 µs and nine
+        # calls, a third of what a page takes in the resolvers.
         self.loop = asyncio.get_running_loop()
         self._queue: list[Queued] = []
         self._cache = {}
@@ -109,14 +109,17 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
 
     async def _dispatch(self) -> None:
         queue, self._queue = self._queue, []
-        await dispatch_queue_batch(self, queue)
+        limit = self.loop.call_later(self._batch_s_max, self._batch.cancel)
+        try:
+            await dispatch_queue_batch(self, queue)
+        finally:
+            limit.cancel()
 
     async def batch_load_fn(self, columns: list[Sequence[K]]) -> list[None]:
         """Read the missing keys of all columns. aiodataloader calls it for each batch."""
         try:
-            async with asyncio.timeout(self._batch_s_max):
-                await self._load_missing(columns)
-        except (TimeoutError, asyncio.CancelledError) as error:
+            await self._load_missing(columns)
+        except asyncio.CancelledError as error:  # also of a batch that takes too long
             raise Unavailable("A store") from error
         return [None] * len(columns)
 

@@ -17,11 +17,11 @@ async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[RelationCol
     """One column for each check, as far as the viewer may see the relations."""
     viewer = scope.viewer
     if len(checks) == 1 and checks[0].user == viewer and viewer not in checks[0].others:
-        (whole,) = await scope.stores.reads.reader.read(  # the usual case
+        (stored,) = await scope.stores.reads.reader.read(  # the usual case
             viewer, RelationsOf(checks), consistency=scope.consistency
         )
-        return [visibility.own(scope, await scope.absent(), checks[0].others, whole)]
-    return await visibility.shown(scope, checks, await _whole(scope, checks))
+        return [visibility.own_relations(scope, await scope.absent(), checks[0].others, stored)]
+    return await visibility.visible_relations(scope, checks, await _stored(scope, checks))
 
 
 async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
@@ -30,29 +30,29 @@ async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
     for source, target in pairs:
         others.setdefault(source, []).append(target)
     found = await between(scope, [Check(source, targets) for source, targets in others.items()])
-    turns = {source: iter(column) for source, column in zip(others, found, strict=True)}
-    return [next(turns[source]) for source, _ in pairs]
+    columns = {source: iter(column) for source, column in zip(others, found, strict=True)}
+    return [next(columns[source]) for source, _ in pairs]
 
 
-async def of_viewer(scope: Scope, users: Sequence[UserId]) -> RelationColumn:
+async def viewer_relations_to(scope: Scope, users: Sequence[UserId]) -> RelationColumn:
     """The viewer's relation to each user, as far as visible. An anonymous viewer has none."""
     if scope.viewer is None:
         return column_of([STRANGERS] * len(users))
     viewer_relations = column_of(await scope.viewer_relations.get_many(users))
-    return visibility.own(scope, await scope.absent(), users, viewer_relations)
+    return visibility.own_relations(scope, await scope.absent(), users, viewer_relations)
 
 
-async def _whole(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:
+async def _stored(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:
     """The stored relations, exact for the viewer's own pairs."""
     reader, viewer, consistency = scope.stores.reads.reader, scope.viewer, scope.consistency
     if len(checks) == 1 and _is_plain(checks[0], viewer):
         return await reader.read(viewer, RelationsOf(checks), consistency=consistency)
-    asked = _asked(checks, viewer)
-    distinct = [Check(user, list(others)) for user, others in asked.items()]
+    distinct_pairs = _distinct_pairs(checks, viewer)
+    distinct = [Check(user, list(others)) for user, others in distinct_pairs.items()]
     answers = await reader.read(viewer, RelationsOf(distinct), consistency=consistency)
     known = {
         user: dict(zip(others, relations, strict=True))
-        for (user, others), relations in zip(asked.items(), answers, strict=True)
+        for (user, others), relations in zip(distinct_pairs.items(), answers, strict=True)
     }
 
     def relation(user: UserId, other: UserId) -> Relation:
@@ -69,13 +69,15 @@ def _is_plain(check: Check, viewer: UserId | None) -> bool:
     return user not in others and viewer not in others
 
 
-def _asked(checks: Sequence[Check], viewer: UserId | None) -> dict[UserId, dict[UserId, None]]:
+def _distinct_pairs(
+    checks: Sequence[Check], viewer: UserId | None
+) -> dict[UserId, dict[UserId, None]]:
     """The distinct pairs, grouped by the user from whose side they are read."""
-    asked: dict[UserId, dict[UserId, None]] = {}
+    distinct_pairs: dict[UserId, dict[UserId, None]] = {}
     for user, others, _ in checks:
         for other in others:
             if user == other:
                 continue
             side, far = (other, user) if other == viewer else (user, other)
-            asked.setdefault(side, {})[far] = None
-    return asked
+            distinct_pairs.setdefault(side, {})[far] = None
+    return distinct_pairs

@@ -81,10 +81,10 @@ class Limits:
         return replace(state, protected=True) if self.mutual_approval else state
 
 
-class Arrival(NamedTuple):
+class WatermarkReading(NamedTuple):
     """The lanes' watermarks, and the number of Redis failures at that time."""
 
-    arrived: Watermarks
+    watermarks: Watermarks
     redis_failures: int
 
 
@@ -111,7 +111,7 @@ class Scope:
     since: int | None = None
     """The time, by the database's clock in microseconds, as of which absences must be known.
     0: as of the last notification of this process. None: some moments old is enough."""
-    arrival: Arrival | None = None
+    watermark_reading: WatermarkReading | None = None
     """The watermarks before anything was read, if the request asks for freshness."""
 
     def __init__(

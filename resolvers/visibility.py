@@ -29,19 +29,19 @@ Found = Sequence[RelationColumn]
 """One column for each check, as stored."""
 
 
-async def shown(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
+async def visible_relations(scope: Scope, checks: Sequence[Check], found: Found) -> Found:
     """The same relations, as far as the viewer may see them."""
     if scope.sees_everything:
         return found
-    opened = await list_access_of(scope, _public_ends(scope, checks, found))
+    access = await list_access_of(scope, _public_ends(scope, checks, found))
     absent = await scope.absent()
     return [
-        _shown(scope, check, relations, opened, absent)
+        _visible_column(scope, check, relations, access, absent)
         for check, relations in zip(checks, found, strict=True)
     ]
 
 
-def own(
+def own_relations(
     scope: Scope, absent: Set[UserId], others: Sequence[UserId], relations: RelationColumn
 ) -> RelationColumn:
     """The viewer's relations to others, as far as the viewer may see them."""
@@ -110,18 +110,18 @@ def _public_ends(scope: Scope, checks: Sequence[Check], found: Found) -> list[Us
     return list(ends)
 
 
-def _shown(
+def _visible_column(
     scope: Scope,
     check: Check,
     relations: RelationColumn,
-    opened: Mapping[UserId, ListAccess | None],
+    access: Mapping[UserId, ListAccess | None],
     absent: Set[UserId],
 ) -> RelationColumn:
     """The relations of `check.user` as the viewer may see them; some may be with the viewer."""
     user, viewer = check.user, scope.viewer
     if user == viewer:
-        return own(scope, absent, check.others, relations)
-    whispers, first = not scope.limits.whispers_hidden, opened.get(user)
+        return own_relations(scope, absent, check.others, relations)
+    whispers, first = not scope.limits.whispers_hidden, access.get(user)
 
     def shown(other: UserId, relation: Relation) -> Relation:
         if other == user:
@@ -130,7 +130,7 @@ def _shown(
             if user in absent:
                 return seen_of_absent(relation.turned).turned
             return seen_by_second(relation, whispers=whispers)
-        return seen_through(relation, first, opened[other])
+        return seen_through(relation, first, access[other])
 
     ends = {user, viewer}
     return column_of(

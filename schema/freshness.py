@@ -60,7 +60,7 @@ async def begin(
     if moments:
         await freshness.reach(scope, moments)
     if reads_freshness:
-        await freshness.note_arrival(scope)
+        await freshness.read_watermarks(scope)
 
 
 async def token_of_accounts(scope: Scope) -> str | None:

@@ -12,7 +12,7 @@ from graph.relation import followed, follows
 from graph.relation_mask import write_mask
 from resolvers import relations
 from resolvers.eligibility import outcomes_of_following
-from resolvers.relations import of_viewer
+from resolvers.relations import viewer_relations_to
 from schema import arguments
 from schema.context import Info, scope_of
 from schema.eligibility import FollowEligibility
@@ -69,7 +69,7 @@ class Related:
         "nobody is signed in."
     )
     async def viewer_is_following(users: Parents[UserRow], info: Info) -> list[bool]:
-        own = await of_viewer(scope_of(info), list(users))
+        own = await viewer_relations_to(scope_of(info), list(users))
         return list(map(follows, own.kinds))
 
     @batched(
@@ -77,7 +77,7 @@ class Related:
         "if nobody is signed in."
     )
     async def is_following_viewer(users: Parents[UserRow], info: Info) -> list[bool]:
-        own = await of_viewer(scope_of(info), list(users))
+        own = await viewer_relations_to(scope_of(info), list(users))
         return list(map(followed, own.kinds))
 
     @batched(

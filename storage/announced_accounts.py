@@ -9,7 +9,7 @@ from graph.pace import Pace
 from graph.receipt import Request
 from storage.cache.lease import closed_while_written
 from storage.ports import Accounts
-from storage.redis.connection import Debt, Redis
+from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
 from storage.shielded_tasks import ShieldedTasks
@@ -50,7 +50,9 @@ class AnnouncedAccounts:
 
     async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
         try:
-            async with closed_while_written(self._redis, [self._keys.profile(user)], Debt.ACCOUNTS):
+            async with closed_while_written(
+                self._redis, [self._keys.profile(user)], KeyKind.ACCOUNTS
+            ):
                 return await write()
         finally:
             # A privacy change can change what other users may see, so their subscriptions must look

@@ -10,7 +10,7 @@ from graph.outcome import Outcome
 from graph.receipt import Request
 from storage.cache.lease import closed_while_written, invalidate
 from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
-from storage.redis.connection import Debt, Redis
+from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import ABSENCES, RedisEvents
 from storage.redis.keys import Keys
 from storage.shielded_tasks import ShieldedTasks
@@ -55,7 +55,9 @@ class AnnouncedStates:
 
     async def _change(self, user: UserId, state: AccountState, request: Request | None) -> Outcome:
         try:
-            async with closed_while_written(self._redis, [self._keys.profile(user)], Debt.ACCOUNTS):
+            async with closed_while_written(
+                self._redis, [self._keys.profile(user)], KeyKind.ACCOUNTS
+            ):
                 try:
                     return await self._inner.change(user, state, request)
                 finally:
@@ -74,5 +76,5 @@ class AnnouncedStates:
         users = [user, *await self._neighbours.around(user, NEIGHBOURS_MAX)]
         for first in range(0, len(users), USERS):
             some = users[first : first + USERS]
-            await invalidate(self._redis, self._keys.all_profiles(some), Debt.TOTALS)
+            await invalidate(self._redis, self._keys.all_profiles(some), KeyKind.TOTALS)
             await self._events.notify(some, ABSENCES)

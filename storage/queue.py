@@ -64,12 +64,12 @@ def erasure_id(space: str, user: UserId) -> str:
 
 def arq_redis(settings: StorageSettings) -> ArqRedis:
     """arq's client of the space's queue, with a bounded number of connections."""
-    url, timeout_s = settings.redis_url, settings.redis_timeout_s
+    url, timeout_s = settings.redis_url, settings.connections.redis_timeout_s
     # redis-py checks the host name of a certificate only if asked to.
     tls = {"ssl_check_hostname": True} if url.startswith("rediss:") else {}
     pool = BlockingConnectionPool.from_url(
         url,
-        max_connections=settings.redis_connections_max,
+        max_connections=settings.connections.redis_connections_max,
         timeout=timeout_s,
         socket_timeout=timeout_s,
         socket_connect_timeout=timeout_s,

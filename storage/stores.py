@@ -100,9 +100,9 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         drain = Drain(Outbox(servers.postgres), caches.updates, broker.events)
         catch_up = CatchUp(Outbox(servers.postgres), drain)
         stack.push_async_callback(catch_up.close)
-        absences = PostgresAbsences(servers.postgres, settings.absent_age_ms / 1000)
+        absences = PostgresAbsences(servers.postgres, settings.local.absent_age_ms / 1000)
         subscriptions = Subscriptions(
-            _notifier(settings, absences).listen, settings.subscriptions_max
+            _notifier(settings, absences).listen, settings.events.subscriptions_max
         )
         stack.push_async_callback(subscriptions.close)
         shielded = ShieldedTasks()
@@ -119,15 +119,18 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
 
 
 def _servers(settings: StorageSettings, wire: Wire | None) -> Servers:
-    wire = wire or MultiplexedWire(settings.redis_url, settings.redis_timeout_s)
-    broker: RedisServers = GuardedRedis(wire, settings.redis_retry_after_s)
-    redis = servers_at(settings.cache_url, settings) if settings.cache_url else broker
+    wire = wire or MultiplexedWire(settings.redis_url, settings.connections.redis_timeout_s)
+    broker: RedisServers = GuardedRedis(wire, settings.connections.redis_retry_after_s)
+    redis = servers_at(settings.cache.url, settings) if settings.cache.url else broker
     return Servers(Postgres(settings), redis, broker)
 
 
 def _broker(settings: StorageSettings, servers: Servers) -> Broker:
     kept = Kept(
-        settings.events_max, settings.events_kept_s, settings.feed_max, settings.feed_kept_s
+        settings.events.events_max,
+        settings.events.events_kept_s,
+        settings.events.feed_max,
+        settings.events.feed_kept_s,
     )
     return Broker(
         lanes=ArqLanes(servers.broker, settings.space),
@@ -137,14 +140,18 @@ def _broker(settings: StorageSettings, servers: Servers) -> Broker:
 
 
 def _notifier(settings: StorageSettings, absences: Absences) -> ChangeNotifier:
-    wire = MultiplexedWire(settings.redis_url, BLOCK_MS / 1000 + settings.redis_timeout_s)
-    return ChangeNotifier(wire, Keys(settings.space), settings.redis_retry_after_s, absences.expire)
+    wire = MultiplexedWire(
+        settings.redis_url, BLOCK_MS / 1000 + settings.connections.redis_timeout_s
+    )
+    return ChangeNotifier(
+        wire, Keys(settings.space), settings.connections.redis_retry_after_s, absences.expire
+    )
 
 
 def _caches(settings: StorageSettings, servers: Servers) -> Caches:
     postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
     return Caches(
-        updates=RedisCaches(redis, keys, settings.relation_cache_max),
+        updates=RedisCaches(redis, keys, settings.cache.relations_max),
         audit=CacheAudit(
             redis,
             keys,
@@ -152,10 +159,10 @@ def _caches(settings: StorageSettings, servers: Servers) -> Caches:
             PostgresRelations(postgres),
             PostgresLists(postgres),
             PostgresProfiles(postgres),
-            settings.relation_cache_max,
-            settings.list_cache_max,
+            settings.cache.relations_max,
+            settings.cache.list_max,
         ),
-        documents=RedisDocuments(redis, keys, settings.documents_kept_s),
+        documents=RedisDocuments(redis, keys),
         local=local_cache_of(settings),
     )
 

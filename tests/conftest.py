@@ -1,9 +1,7 @@
 """Servers that the first test starts which needs them, and what most tests begin with."""
 
 import asyncio
-import shutil
 import signal
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -12,9 +10,10 @@ from hypothesis import HealthCheck, settings
 
 from devstack.state import State
 from storage.postgres.pool import Postgres
-from storage.settings import StorageSettings
+from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.databases import Caches, Databases
+from tests.support.devstack_process import temporary_state
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.live_gateway import LiveGateway, live_gateway
 from tests.support.servers import Servers, servers_process
@@ -32,6 +31,14 @@ settings.register_profile(
 )
 settings.register_profile("long", parent=settings.get_profile("suite"), max_examples=4_000)
 settings.load_profile("suite")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that need servers, so that `-m "not servers"` leaves them out."""
+    for item in items:
+        if isinstance(item, pytest.Function) and "servers" in item.fixturenames:
+            item.add_marker(pytest.mark.servers)
 
 
 @pytest.fixture(scope="session")
@@ -93,7 +100,9 @@ def storage_settings(database_url: str, redis_url: str) -> StorageSettings:
 
     Who is absent is read once: tests of costs count statements.
     """
-    return StorageSettings(database_url, redis_url, hot_ttl_ms=0, absent_age_ms=60_000)
+    return StorageSettings(
+        database_url, redis_url, local=LocalSettings(hot_ttl_ms=0, absent_age_ms=60_000)
+    )
 
 
 @pytest.fixture
@@ -126,10 +135,5 @@ async def live(storage_settings: StorageSettings) -> AsyncIterator[LiveGateway]:
 
 @pytest.fixture
 def state() -> Iterator[State]:
-    """A state folder that every user can reach: pytest's own is closed to others."""
-    parent = Path(tempfile.mkdtemp(prefix="kith-test-", dir="/tmp"))
-    parent.chmod(0o755)
-    state = State(parent / "state")
-    yield state
-    state.erase()
-    shutil.rmtree(parent)
+    with temporary_state() as state:
+        yield state

@@ -40,14 +40,14 @@ class Entries:
 def entries_of(tables: Tables, settings: StorageSettings) -> Entries:
     """Declare the entries: key, format, time to live, loader and staleness rule of each."""
     keys = Keys(settings.space)
-    ttl_s, own_ttl_s = settings.cache_ttl_s, settings.own_writes_ttl_s
-    head = Window(settings.list_cache_max)
+    ttl_s, own_ttl_s = settings.cache.ttl_s, settings.cache.own_writes_ttl_s
+    head = Window(settings.cache.list_max)
     return Entries(
         relations=Entry(
             keys.prefix("rel"),
             lambda around: list(codec.relation_fields(around)),
             lambda _: ttl_s,
-            partial(tables.relations.around, most=settings.relation_cache_max),
+            partial(tables.relations.around, most=settings.cache.relations_max),
             Staleness.UPDATED,
         ),
         lists={

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from graph.errors import Unavailable
-from storage.redis.connection import Debt, Redis
+from storage.redis.connection import KeyKind, Redis
 from storage.redis.keys import closing, lease
 from storage.redis.scripts import CALL, CLOSE
 from storage.redis.wire import FORGET, MANY, UNAVAILABLE, Command
@@ -91,7 +91,7 @@ def forget(keys: Iterable[str]) -> list[Command]:
 
 
 async def invalidate(
-    redis: Redis, keys: Collection[str], debt: Debt, *, closed_by: str | None = None
+    redis: Redis, keys: Collection[str], kind: KeyKind, *, closed_by: str | None = None
 ) -> None:
     """Delete stale values. If a server is unavailable, record pending invalidations instead.
 
@@ -105,7 +105,7 @@ async def invalidate(
             key for key, reply in zip(keys, replies, strict=False) if reply is UNAVAILABLE
         ]
     if unavailable:
-        redis.owe([*unavailable, *map(lease, unavailable)], debt)
+        redis.add_pending([*unavailable, *map(lease, unavailable)], kind)
 
 
 CLOSED_MS = 10_000
@@ -115,7 +115,7 @@ filled."""
 
 @asynccontextmanager
 async def closed_while_written(
-    redis: Redis, keys: Collection[str], debt: Debt
+    redis: Redis, keys: Collection[str], kind: KeyKind
 ) -> AsyncIterator[None]:
     """Keep these keys closed during the block, and delete their values at its end.
 
@@ -127,4 +127,4 @@ async def closed_while_written(
     try:
         yield
     finally:
-        await invalidate(redis, keys, debt, closed_by=by)
+        await invalidate(redis, keys, kind, closed_by=by)

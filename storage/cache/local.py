@@ -54,10 +54,12 @@ class LocalCache:
     def __init__(self, settings: StorageSettings) -> None:
         self._keys, self.invalidations = Keys(settings.space), Invalidations()
         self.redis = redis = GuardedRedis(
-            MultiplexedWire(settings.caches_at, settings.redis_timeout_s, self.invalidations),
-            RETRY_FACTOR * settings.redis_retry_after_s,
+            MultiplexedWire(
+                settings.caches_at, settings.connections.redis_timeout_s, self.invalidations
+            ),
+            RETRY_FACTOR * settings.connections.redis_retry_after_s,
         )
-        keys, half = self._keys, settings.hot_bytes_max // 2
+        keys, half = self._keys, settings.local.hot_bytes_max // 2
         small = _bounds(settings, half // (1 + len(ListKind)))
         self._relations: LocalCopies[Known] = LocalCopies(
             relations_reader(redis, keys), _bounds(settings, half)
@@ -255,12 +257,15 @@ def _merged(
 def local_cache_of(settings: StorageSettings) -> LocalCache | None:
     """A local cache, or None if it is disabled or the caches are in a cluster: its servers report
     only their own keys, so no single connection receives all invalidations."""
-    if settings.hot_ttl_ms and not is_cluster(settings.caches_at):
+    if settings.local.hot_ttl_ms and not is_cluster(settings.caches_at):
         return LocalCache(settings)
     return None
 
 
 def _bounds(settings: StorageSettings, bytes_max: int) -> Bounds:
     return Bounds(
-        settings.hot_ttl_ms / 1000, settings.hot_often, settings.hot_entries_max, bytes_max
+        settings.local.hot_ttl_ms / 1000,
+        settings.local.hot_often,
+        settings.local.hot_entries_max,
+        bytes_max,
     )

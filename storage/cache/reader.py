@@ -62,12 +62,12 @@ class CacheReader:
         leases: Leases | None = None,
     ) -> None:
         """`leases`: for tests."""
-        leases = leases or Leases(redis, settings.lease_ms, settings.lease_wait_ms)
+        leases = leases or Leases(redis, settings.cache.lease.ms, settings.cache.lease.wait_ms)
         entries = entries_of(tables, settings)
         self._redis = redis
         self._local = local
         self._sources = Sources(
-            entries, tables, RangeCache(redis, leases, settings.range_cache_max)
+            entries, tables, RangeCache(redis, leases, settings.cache.range_max)
         )
         self._fills = Fills(redis, leases)
         self._hashes = RelationHashes(redis, leases, entries.relations, tables.relations)

@@ -14,7 +14,7 @@ from graph.page import ListKind
 from storage.cache import codec
 from storage.cache.lease import forget, invalidate
 from storage.ports import EdgeChange
-from storage.redis.connection import Debt, Redis, unlink_all
+from storage.redis.connection import KeyKind, Redis, unlink_all
 from storage.redis.keys import Keys, beyond, lease
 from storage.redis.scripts import CALL, UPDATE_RELATIONS
 from storage.redis.wire import FORGET, UNAVAILABLE, Command
@@ -52,7 +52,7 @@ class RedisCaches:
             unavailable = await self._update(about)
         finally:
             if unavailable:
-                self._owe(unavailable)
+                self._add_pending(unavailable)
 
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         sources = dict.fromkeys(change.pair.source for change in changes)
@@ -68,7 +68,7 @@ class RedisCaches:
 
     async def reachable(self) -> Callable[[UserId], bool]:
         """Ping the servers. Returns whether a user's caches can be updated now."""
-        is_there = await self._redis.present()
+        is_there = await self._redis.reachable()
         return lambda user: is_there(self._keys.relations(user))
 
     async def acknowledged(self, sources: Iterable[UserId]) -> None:
@@ -92,7 +92,7 @@ class RedisCaches:
     async def forget_totals(self, users: Sequence[UserId]) -> None:
         """Invalidate these users' profiles, after an account in their lists has become absent or
         active."""
-        await invalidate(self._redis, self._keys.all_profiles(users), Debt.TOTALS)
+        await invalidate(self._redis, self._keys.all_profiles(users), KeyKind.TOTALS)
 
     async def forget_user(self, user: UserId) -> None:
         """Delete all caches of an erased user."""
@@ -103,7 +103,7 @@ class RedisCaches:
                 self._keys.relations(user),
             ]
         )
-        await invalidate(self._redis, keys, Debt.ACCOUNTS)
+        await invalidate(self._redis, keys, KeyKind.ACCOUNTS)
 
     async def _update(self, about: Sequence[_About]) -> Set[UserId]:
         """Run each user's commands. Returns the users whose server is unavailable."""
@@ -115,13 +115,13 @@ class RedisCaches:
             user for (user, _), reply in zip(about, replies, strict=True) if reply is UNAVAILABLE
         }
 
-    def _owe(self, users: Iterable[UserId]) -> None:
+    def _add_pending(self, users: Iterable[UserId]) -> None:
         """Record pending invalidations of all that may be stale for these users, with the leases: a
         lease's holder may have read the previous state."""
         keys = [
             key for user in users for key in (self._keys.relations(user), *self._owner_keys(user))
         ]
-        self._redis.owe([*keys, *map(lease, keys)])
+        self._redis.add_pending([*keys, *map(lease, keys)])
 
     def _reverse_keys(self, user: UserId) -> list[str]:
         followers = self._keys.entries(ListKind.FOLLOWERS, user)

@@ -1,7 +1,7 @@
-"""A bounded pool of connections, each lent to one caller at a time.
+"""A bounded pool of connections, each used by one caller at a time.
 
-The driver's own pool costs more in proxies and tasks for each loan than a small statement does. The
-connection returned last is lent first: its statements are prepared and its caches are warm.
+The driver's own pool costs more in proxies and tasks for each use than a small statement does. The
+connection returned last is acquired first: its statements are prepared and its caches are warm.
 """
 
 import asyncio
@@ -17,11 +17,11 @@ IDLE_S_MAX = 300
 """A firewall may have dropped a connection that was idle for longer, so it is replaced."""
 
 
-class NoneFree(Exception):
-    """All connections are lent, and none was returned in time."""
+class PoolTimeout(Exception):
+    """All connections are in use, and none was released in time."""
 
 
-class Connections:
+class ConnectionPool:
     """A pool of at most `most` connections, opened by `connect`. A caller waits up to `wait_s` for
     one."""
 
@@ -33,13 +33,13 @@ class Connections:
         self._wait_s = wait_s
         self._free = asyncio.Semaphore(most)
         self._idle: deque[tuple[Connection, float]] = deque()
-        self._lent: set[Connection] = set()
+        self._acquired: set[Connection] = set()
 
-    async def borrow(self) -> Connection:
-        """Borrow a connection; the caller must `give_back` it.
+    async def acquire(self) -> Connection:
+        """A free connection; the caller must `release` it.
 
         Raises:
-            NoneFree: no connection was returned within `wait_s`.
+            PoolTimeout: no connection was returned within `wait_s`.
             Exception: any that `connect` raises.
         """
         if self._free.locked():
@@ -47,11 +47,11 @@ class Connections:
         else:
             await self._free.acquire()
         try:
-            connection = self._kept() or await self._connect()
+            connection = self._idle_connection() or await self._connect()
         except BaseException:
             self._free.release()
             raise
-        self._lent.add(connection)
+        self._acquired.add(connection)
         return connection
 
     async def _wait(self) -> None:
@@ -59,11 +59,11 @@ class Connections:
             async with asyncio.timeout(self._wait_s):
                 await self._free.acquire()
         except TimeoutError as error:
-            raise NoneFree from error
+            raise PoolTimeout from error
 
-    def give_back(self, connection: Connection, failure: BaseException | None = None) -> None:
+    def release(self, connection: Connection, failure: BaseException | None = None) -> None:
         """Return a connection. `failure`: the exception with which the caller's use of it ended."""
-        self._lent.discard(connection)
+        self._acquired.discard(connection)
         if _usable(connection, failure):
             self._idle.append((connection, asyncio.get_running_loop().time()))
         else:
@@ -71,7 +71,8 @@ class Connections:
         self._free.release()
 
     async def close(self, deadline_s: float) -> None:
-        """Wait for the lent connections up to `deadline_s`, then close all. No more are lent."""
+        """Wait for the connections in use up to `deadline_s`, then close all. None can be acquired
+        afterwards."""
         try:
             async with asyncio.timeout(deadline_s):
                 for _ in range(self._most):
@@ -79,21 +80,21 @@ class Connections:
                 while self._idle:
                     await self._idle.pop()[0].close()
         except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-            for connection in [*self._lent, *(idle for idle, _ in self._idle)]:
+            for connection in [*self._acquired, *(idle for idle, _ in self._idle)]:
                 connection.terminate()
 
-    def _kept(self) -> "Connection | None":
+    def _idle_connection(self) -> "Connection | None":
         since = asyncio.get_running_loop().time() - IDLE_S_MAX
         while self._idle:
-            connection, given_back = self._idle.pop()
-            if given_back > since and not connection.is_closed():
+            connection, released = self._idle.pop()
+            if released > since and not connection.is_closed():
                 return connection
             connection.terminate()
         return None
 
 
 def _usable(connection: Connection, failure: BaseException | None) -> bool:
-    """Whether the connection can be lent again.
+    """Whether the connection can be used again.
 
     It can after a statement that the server has rejected, and after a cancelled one: the driver
     sends a cancel request and waits for the reply before the next statement. Any other failure

@@ -11,7 +11,7 @@ import asyncpg
 
 from graph.errors import Overloaded, Unavailable
 from storage.postgres import connections
-from storage.postgres.connections import Connections, NoneFree
+from storage.postgres.connections import ConnectionPool, PoolTimeout
 from storage.settings import StorageSettings
 
 Record = asyncpg.Record
@@ -40,7 +40,7 @@ _NOT_MIGRATED = (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError)
 
 
 class Connection:
-    """A borrowed connection."""
+    """An acquired connection."""
 
     def __init__(
         self, connection: connections.Connection, on_statement: Callable[[], None]
@@ -71,14 +71,16 @@ class Postgres:
 
     def __init__(self, settings: StorageSettings) -> None:
         self._settings = settings
-        self._connections = Connections(
-            partial(_connect, settings), settings.pool_max, settings.acquire_timeout_s
+        self._pool = ConnectionPool(
+            partial(_connect, settings),
+            settings.connections.pool_max,
+            settings.connections.acquire_timeout_s,
         )
         self.statements = 0
         """Number of statements sent. The cost tests read it."""
 
     async def close(self) -> None:
-        await self._connections.close(self._settings.statement_timeout_s)
+        await self._pool.close(self._settings.connections.statement_timeout_s)
 
     async def fetch(self, sql: str, *args: Any) -> list[Record]:
         """All rows of one statement, in its own transaction."""
@@ -94,39 +96,39 @@ class Postgres:
         this version."""
         await self.fetch("SELECT 'write_decision'::regproc FROM migration LIMIT 1")
 
-    def connection(self) -> "Loan":
+    def connection(self) -> "AcquireContext":
         """A block with one connection for several statements, each in its own transaction."""
-        return Loan(self._connections, self._count)
+        return AcquireContext(self._pool, self._count)
 
     def _count(self) -> None:
         self.statements += 1
 
 
-class Loan:
-    """A block that borrows a connection. Raises Overloaded, and what `domain_errors` raises.
+class AcquireContext:
+    """A block that acquires a connection. Raises Overloaded, and what `domain_errors` raises.
 
     This is a class because a generator-based context manager costs half as much as a small
     statement.
     """
 
-    __slots__ = ("_connections", "_lent", "_on_statement")
+    __slots__ = ("_acquired", "_on_statement", "_pool")
 
-    _lent: connections.Connection
+    _acquired: connections.Connection
 
-    def __init__(self, lender: Connections, on_statement: Callable[[], None]) -> None:
-        self._connections = lender
+    def __init__(self, pool: ConnectionPool, on_statement: Callable[[], None]) -> None:
+        self._pool = pool
         self._on_statement = on_statement
 
     async def __aenter__(self) -> Connection:
         try:
-            self._lent = await self._connections.borrow()
-        except NoneFree as error:
+            self._acquired = await self._pool.acquire()
+        except PoolTimeout as error:
             raise Overloaded(
                 PART, "Too many requests are waiting for PostgreSQL. Try again later."
             ) from error
-        except _TOLD as error:
-            _tell(error)
-        return Connection(self._lent, self._on_statement)
+        except _CONVERTED as error:
+            _raise_domain_error(error)
+        return Connection(self._acquired, self._on_statement)
 
     async def __aexit__(
         self,
@@ -134,9 +136,9 @@ class Loan:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._connections.give_back(self._lent, error)
-        if isinstance(error, _TOLD):
-            _tell(error)
+        self._pool.release(self._acquired, error)
+        if isinstance(error, _CONVERTED):
+            _raise_domain_error(error)
 
 
 @contextmanager
@@ -144,26 +146,26 @@ def domain_errors() -> Iterator[None]:
     """Convert driver errors to Unavailable where a retry may succeed."""
     try:
         yield
-    except _TOLD as error:
-        _tell(error)
+    except _CONVERTED as error:
+        _raise_domain_error(error)
 
 
-_TOLD = (*_DOWN, *_NOT_MIGRATED)
+_CONVERTED = (*_DOWN, *_NOT_MIGRATED)
 
 
-def _tell(error: BaseException) -> NoReturn:
+def _raise_domain_error(error: BaseException) -> NoReturn:
     if isinstance(error, _NOT_MIGRATED):
         raise Unavailable(PART, NOT_MIGRATED) from error
     raise Unavailable(PART) from error
 
 
 async def _connect(settings: StorageSettings) -> connections.Connection:
-    milliseconds = int(settings.statement_timeout_s * 1000)
+    milliseconds = int(settings.connections.statement_timeout_s * 1000)
     return await asyncpg.connect(
         settings.database_url,
-        command_timeout=settings.statement_timeout_s,
-        timeout=settings.acquire_timeout_s,
-        statement_cache_size=settings.statement_cache_size,
+        command_timeout=settings.connections.statement_timeout_s,
+        timeout=settings.connections.acquire_timeout_s,
+        statement_cache_size=settings.connections.statement_cache_size,
         server_settings={
             "search_path": settings.space,
             "application_name": "kith",

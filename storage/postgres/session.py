@@ -43,7 +43,7 @@ async def session(settings: StorageSettings, job: str) -> AsyncIterator[Connecti
         connection = await asyncpg.connect(
             settings.database_url,
             timeout=CONNECT_TIMEOUT_S,
-            statement_cache_size=settings.statement_cache_size,
+            statement_cache_size=settings.connections.statement_cache_size,
             server_settings=_server_settings(settings.space, job),
         )
         try:

@@ -19,9 +19,8 @@ log = logging.getLogger(__name__)
 PART = "Redis"
 
 
-class Debt(Enum):
-    """Kinds of pending invalidations, by what else invalidates their keys. Each has its own
-    bound."""
+class KeyKind(Enum):
+    """Kinds of keys to invalidate, by what else invalidates them. Each has its own bound."""
 
     ACCOUNTS = auto()
     """Accounts. Nothing else invalidates them: keys above the bound stay stale until they expire,
@@ -33,13 +32,13 @@ class Debt(Enum):
     """Edges. The drain invalidates these keys again, a little later."""
 
 
-OWED_MAX = {Debt.ACCOUNTS: 10_000, Debt.TOTALS: 50_000, Debt.EDGES: 10_000}
+PENDING_MAX = {KeyKind.ACCOUNTS: 10_000, KeyKind.TOTALS: 50_000, KeyKind.EDGES: 10_000}
 """Keys to delete once Redis is available again: about 15 MB."""
 
-PAID_AT_ONCE = 10_000
+FLUSHED_AT_ONCE = 10_000
 """Keys in one pipeline, which takes far less than a reply's deadline."""
 
-PAID_SINGLY_AT_ONCE = 100
+FLUSHED_SINGLY_AT_ONCE = 100
 """Keys deleted one by one before a deadline: few enough to repeat if it expires."""
 
 Send = Callable[[Sequence[Command]], Awaitable[object]]
@@ -81,11 +80,11 @@ class Redis(Protocol):
         """
         ...
 
-    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
+    def add_pending(self, keys: Collection[str], kind: KeyKind = KeyKind.EDGES) -> None:
         """Record pending invalidations: the keys are deleted before any later command is sent."""
         ...
 
-    async def present(self) -> Callable[[str], bool]:
+    async def reachable(self) -> Callable[[str], bool]:
         """Ping the servers. Returns whether a key's server has answered."""
         ...
 
@@ -143,39 +142,39 @@ class Breaker:
         return was_closed
 
 
-class Debts:
-    """Pending invalidations of one server, up to `OWED_MAX` keys."""
+class PendingInvalidations:
+    """Pending invalidations of one server, up to `PENDING_MAX` keys."""
 
     def __init__(self) -> None:
-        self._owed: dict[Debt, dict[str, object]] = {debt: {} for debt in Debt}
+        self._keys: dict[KeyKind, dict[str, object]] = {kind: {} for kind in KeyKind}
         """Keys, each with the mark of its latest addition."""
-        self.are_due = False
+        self.is_empty = True
 
-    def add(self, keys: Collection[str], debt: Debt) -> None:
-        owed, mark = self._owed[debt], object()
+    def add(self, keys: Collection[str], kind: KeyKind) -> None:
+        pending, mark = self._keys[kind], object()
         for key in keys:
-            if key in owed or len(owed) < OWED_MAX[debt]:
-                owed[key] = mark
-        self.are_due = True
+            if key in pending or len(pending) < PENDING_MAX[kind]:
+                pending[key] = mark
+        self.is_empty = False
 
-    def taken(self) -> dict[Debt, list[str]]:
+    def take_all(self) -> dict[KeyKind, list[str]]:
         """Remove and return all of them."""
-        owed = {debt: list(keys) for debt, keys in self._owed.items()}
-        self._owed, self.are_due = {debt: {} for debt in Debt}, False
-        return owed
+        taken = {kind: list(keys) for kind, keys in self._keys.items()}
+        self._keys, self.is_empty = {kind: {} for kind in KeyKind}, True
+        return taken
 
-    async def pay(self, send: Send, at_once: int) -> None:
+    async def flush(self, send: Send, at_once: int) -> None:
         """Flush them with `send`, `at_once` keys at a time. What `send` raises leaves the rest
         pending."""
-        for owed in self._owed.values():
-            now = list(owed.items())
+        for pending in self._keys.values():
+            now = list(pending.items())
             for first in range(0, len(now), at_once):
                 some = now[first : first + at_once]
                 await send([(FORGET, key) for key, _ in some])
                 for key, mark in some:
-                    if owed.get(key) is mark:  # else it was added again meanwhile
-                        del owed[key]
-        self.are_due = any(self._owed.values())
+                    if pending.get(key) is mark:  # else it was added again meanwhile
+                        del pending[key]
+        self.is_empty = not any(self._keys.values())
 
 
 class GuardedRedis:
@@ -186,8 +185,8 @@ class GuardedRedis:
         self._is_one_of_many = is_one_of_many
         """Whether the caller handles Misplaced by asking another server."""
         self._breaker = Breaker(retry_after_s)
-        self._debts = Debts()
-        self._paying = asyncio.Lock()
+        self._pending = PendingInvalidations()
+        self._flushing = asyncio.Lock()
         self.failures = 0
 
     @property
@@ -211,33 +210,33 @@ class GuardedRedis:
             if cursor == b"0":
                 return
 
-    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
-        self._debts.add(keys, debt)
+    def add_pending(self, keys: Collection[str], kind: KeyKind = KeyKind.EDGES) -> None:
+        self._pending.add(keys, kind)
 
-    async def present(self) -> Callable[[str], bool]:
+    async def reachable(self) -> Callable[[str], bool]:
         with suppress(Unavailable):
             await self.ping()
             return lambda _: True
         return lambda _: False
 
-    async def pay(self, send: Send) -> None:
+    async def flush_pending(self, send: Send) -> None:
         """Flush the pending invalidations with `send`. Raises what `send` raises."""
-        async with self._paying:
-            await self._debts.pay(send, PAID_SINGLY_AT_ONCE)
+        async with self._flushing:
+            await self._pending.flush(send, FLUSHED_SINGLY_AT_ONCE)
 
-    def forgiven(self) -> dict[Debt, list[str]]:
+    def take_pending(self) -> dict[KeyKind, list[str]]:
         """Remove and return the pending invalidations, for another server."""
-        return self._debts.taken()
+        return self._pending.take_all()
 
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         if not commands:
             return []
         try:
             self._breaker.check()
-            if self._debts.are_due:
-                async with self._paying:  # one task flushes, the others wait for it
+            if not self._pending.is_empty:
+                async with self._flushing:  # one task flushes, the others wait for it
                     self._breaker.check()
-                    await self._debts.pay(self.wire.send, PAID_AT_ONCE)
+                    await self._pending.flush(self.wire.send, FLUSHED_AT_ONCE)
             return await self.wire.send(commands)
         except WireError as error:
             if self._is_one_of_many and isinstance(error, Misplaced):

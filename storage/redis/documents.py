@@ -10,6 +10,9 @@ DIGEST_BYTES = 64
 DOCUMENT_BYTES_MAX = 32_768
 """Larger documents are kept only in the memory of the gateways that received them."""
 
+KEPT_S = 86_400
+"""How long a document is kept after its last use."""
+
 
 class RedisDocuments:
     """Implements `storage.ports.DocumentStore`.
@@ -19,16 +22,15 @@ class RedisDocuments:
     them take 1 GB at most; those of one application take some MB.
     """
 
-    def __init__(self, redis: Redis, keys: Keys, kept_s: int) -> None:
+    def __init__(self, redis: Redis, keys: Keys) -> None:
         self._redis = redis
         self._keys = keys
-        self._kept_s = kept_s
 
     async def get(self, digest: str) -> str | None:
         key = self._keys.document(digest)
         with suppress(Unavailable):
             # Reading renews the expiry. (GETEX does both, but servers before 6.2 lack it.)
-            value, _ = await self._redis.pipe([("GET", key), ("EXPIRE", key, self._kept_s)])
+            value, _ = await self._redis.pipe([("GET", key), ("EXPIRE", key, KEPT_S)])
             if value and value[:DIGEST_BYTES] == digest.encode():
                 text: str = value[DIGEST_BYTES:].decode()
                 return text
@@ -40,4 +42,4 @@ class RedisDocuments:
             return
         key = self._keys.document(digest)
         with suppress(Unavailable):
-            await self._redis.pipe([("SET", key, value, "EX", self._kept_s)])
+            await self._redis.pipe([("SET", key, value, "EX", KEPT_S)])

@@ -14,11 +14,11 @@ def servers_at(url: str, settings: StorageSettings) -> Servers:
     """A client of one server, or of a cluster."""
     scheme, rest = url.split(":", 1)
     if not is_cluster(url):
-        wire = MultiplexedWire(url, settings.redis_timeout_s)
-        return GuardedRedis(wire, settings.redis_retry_after_s)
+        wire = MultiplexedWire(url, settings.connections.redis_timeout_s)
+        return GuardedRedis(wire, settings.connections.redis_retry_after_s)
     return ClusterRedis(
         f"{scheme.removesuffix(CLUSTER)}:{rest}",
-        lambda one: MultiplexedWire(one, settings.redis_timeout_s),
-        timeout_s=settings.redis_timeout_s,
-        retry_after_s=settings.redis_retry_after_s,
+        lambda one: MultiplexedWire(one, settings.connections.redis_timeout_s),
+        timeout_s=settings.connections.redis_timeout_s,
+        retry_after_s=settings.connections.redis_retry_after_s,
     )

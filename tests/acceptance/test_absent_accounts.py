@@ -12,7 +12,7 @@ from graph.errors import Unavailable
 from graph.transitions import follow
 from resolvers.freshness import reach
 from resolvers.scope import Limits, Scope
-from storage.settings import StorageSettings
+from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.acceptance.test_account_states import put
 from tests.acceptance.test_hidden_in_lists import EVERYTHING
@@ -236,7 +236,9 @@ async def test_other_gateways_hear_of_it(stores: Stores, storage_settings: Stora
     await edges(stores, ITS_OWN)
     await drain_all(stores)
     soon = StorageSettings(
-        storage_settings.database_url, storage_settings.redis_url, absent_age_ms=0
+        storage_settings.database_url,
+        storage_settings.redis_url,
+        local=LocalSettings(absent_age_ms=0),
     )
     async with running_gateway(soon) as one, running_gateway(soon) as other:
         here = await seen(other, 1, "1", "2", "3")

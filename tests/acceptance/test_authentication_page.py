@@ -235,7 +235,7 @@ def test_the_settings_are_those_that_are_read() -> None:
     assert {name: default for name, default in result.items() if default} == {
         "KITH_JWKS_REFRESH_S": str(jwks.refresh_s),
         "KITH_JWKS_WAIT_MS": str(jwks.wait_ms),
-        "KITH_JWT_LEEWAY_S": str(settings.leeway_s),
+        "KITH_JWT_LEEWAY_S": str(settings.accepted.leeway_s),
         "KITH_JWT_USER_CLAIM": settings.claims.user,
         "KITH_JWT_SCOPE_CLAIM": settings.claims.scope,
         "KITH_JWT_SERVICE_SCOPE": settings.claims.service_scope,

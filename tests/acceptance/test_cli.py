@@ -9,15 +9,16 @@ import venv
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from devstack.state import State, announce
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
+from gateway.cli import app
 from gateway.headers import Headers
 from gateway.version import VERSION
 from storage.ports import ProfilesOf
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_dev import running
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows
 
@@ -38,6 +39,13 @@ async def kith(*arguments: str, **changes: str) -> tuple[int, str]:
     return process.returncode, out.decode()
 
 
+def invoked(*arguments: str) -> tuple[int, str]:
+    """The same in this process, for a command that needs no server: 1 s of CPU less."""
+    result = CliRunner().invoke(app, arguments, prog_name="kith")
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.output
+
+
 def servers(settings: StorageSettings) -> dict[str, str]:
     return {"DATABASE_URL": settings.database_url, "REDIS_URL": settings.redis_url}
 
@@ -45,8 +53,14 @@ def servers(settings: StorageSettings) -> dict[str, str]:
 @pytest.mark.parametrize(
     "command", ["dev", "serve", "worker", "migrate", "load", "verify", "token", "sdl"]
 )
-async def test_every_command_explains_itself(command: str) -> None:
-    code, said = await kith(command, "--help")
+def test_every_command_explains_itself(command: str) -> None:
+    code, said = invoked(command, "--help")
+    assert code == 0
+    assert f"Usage: kith {command}" in said
+
+
+async def test_a_command_of_the_module_has_the_modules_name() -> None:
+    code, said = await kith("token", "--help")
     assert code == 0
     assert "Usage: python -m gateway" in said
 
@@ -141,16 +155,16 @@ async def test_a_wrong_cached_value_is_found_and_mended(
 
 
 @pytest.mark.parametrize("user", ["0", "9223372036854775808", "x"])
-async def test_a_token_is_for_a_user_id(user: str) -> None:
-    code, said = await kith("token", user)
+def test_a_token_is_for_a_user_id(user: str) -> None:
+    code, said = invoked("token", user)
     assert code == 2
     assert "Traceback" not in said
 
 
-async def test_a_token_for_nobody_is_a_services() -> None:
-    code, said = await kith("token")
+def test_a_token_for_nobody_is_a_services() -> None:
+    code, said = invoked("token")
     assert (code, "Name a user id" in said) == (2, True)
-    code, said = await kith("token", "--scope", "service")
+    code, said = invoked("token", "--scope", "service")
     assert code == 0
     authentication = Authentication(
         AuthenticationSettings(secrets=(DEVELOPMENT_SECRET,), development=True)
@@ -165,14 +179,6 @@ def test_only_its_owner_can_read_where_the_servers_are(state: State) -> None:
     with state.held():
         announce(state, "postgresql://kith:secret@db/kith", "redis://cache", None)
         assert stat.S_IMODE(state.run_file.stat().st_mode) == 0o600
-
-
-async def test_dev_starts_behind_a_proxy(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "HTTP_PROXY", "https_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")
-    monkeypatch.delenv("no_proxy", raising=False)
-    async with running(state) as dev:
-        assert any("Kith is ready" in line for line in dev.lines)
 
 
 @pytest.mark.parametrize("manifest", ['{"%s": "{ __typename }"}' % ("0" * 32), '{"a": "{ no }"}'])

@@ -1,14 +1,15 @@
 """Cursors and page info, alike in all lists."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from graph.edge import Flags, Kind
 from storage.stores import Stores
+from tests.support.databases import Caches, Databases, filled_database
 from tests.support.edges import edges
 from tests.support.gateway import Gateway
-from tests.support.graphs import drain_all
 
 USER_LISTS = {
     "following": "following(%s)",
@@ -35,7 +36,12 @@ PAGE = "totalCount edges { cursor } pageInfo { hasNextPage hasPreviousPage start
 OWNERS = (1, 2)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module")
+def database_url(databases: Databases, caches: Caches) -> Iterator[str]:
+    with filled_database(databases, caches, graph) as url:
+        yield url
+
+
 async def graph(stores: Stores) -> None:
     """Every list of 1 and of 2 has at least three entries, the same in both."""
     said: dict[tuple[int, int], Any] = {(3, friend): Kind.FOLLOW for friend in range(10, 14)}
@@ -50,7 +56,6 @@ async def graph(stores: Stores) -> None:
             said[50 + place, owner] = Kind.REQUEST
             said[60 + place, owner] = Kind.FOLLOW
     await edges(stores, said)
-    await drain_all(stores)
 
 
 def query(name: str, owner: int, window: str) -> str:

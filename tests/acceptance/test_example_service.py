@@ -18,7 +18,7 @@ from tests.support.example_service import DEADLINE_S, Inbox, Notifications, back
 from tests.support.gateway import Gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.live_gateway import LiveGateway
-from tests.support.redis_proxy import cable_to
+from tests.support.redis_proxy import proxy_to
 from tests.support.waiting import until
 from tests.support.worker_process import Worker
 
@@ -75,14 +75,14 @@ async def test_what_was_applied_and_not_acknowledged_is_not_applied_again(
 ) -> None:
     await follows(stores, *((fan, 1) for fan in FANS))
     async with (
-        cable_to(redis_url, tmp_path) as (cable, near),
+        proxy_to(redis_url, tmp_path) as (proxy, near),
         backend("consume", **inbox.environment("killed", near)) as consumer,
     ):
         await until(lambda: inbox.is_read_by("killed"))
         with inbox.locked():
             await drain_all(stores)
             await until(lambda: was_given_some(inbox))
-            cable.silence()  # so no acknowledgement arrives
+            proxy.stop_answering()  # so no acknowledgement arrives
         await until(lambda: has_applied_some(inbox))
         consumer.kill()
         await consumer.wait()
@@ -163,14 +163,14 @@ async def test_a_consumer_goes_on_when_redis_is_back(
     stores: Stores, inbox: Inbox, redis_url: str, tmp_path: Path
 ) -> None:
     async with (
-        cable_to(redis_url, tmp_path) as (cable, near),
+        proxy_to(redis_url, tmp_path) as (proxy, near),
         backend("consume", **inbox.environment("one", near)),
     ):
         await until(lambda: inbox.is_read_by("one"))
-        await cable.cut()
+        await proxy.cut()
         await follows(stores, (2, 1))
         await drain_all(stores)
-        await cable.mend()
+        await proxy.restore()
         await until(lambda: inbox.holds(new_followers([2])))
         await until(inbox.is_acknowledged)
 

@@ -16,7 +16,7 @@ from devstack.state import State
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
 from graph.edge import Flags, Kind
 from storage.stores import Stores
-from tests.acceptance.test_dev import running
+from tests.support.dev_process import running
 from tests.support.edges import edges
 from tests.support.example_service import DEADLINE_S, FOLDER, HAS_CLIENT, backend, output
 from tests.support.graphs import drain_all, follows

@@ -14,7 +14,7 @@ from graph.consistency import Moment, moment_of, read_tokens, write_token
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane, lane_of
-from resolvers.freshness import note_arrival, reach
+from resolvers.freshness import reach, read_watermarks
 from resolvers.scope import Limits, Scope
 from storage.catch_up import CatchUp
 from storage.ports import Consistency
@@ -23,7 +23,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import as_pair, drain_all, follows, users
-from tests.support.redis_proxy import cable_to
+from tests.support.redis_proxy import proxy_to
 
 STAR, FAN, READER = users(1, 2, 9)
 A_MOMENT = Moment(frozenset({Lane(3)}), 1)
@@ -68,7 +68,7 @@ async def followers(
 
 def hot(settings: StorageSettings) -> StorageSettings:
     """Everybody is remembered in the process, for longer than any test takes."""
-    return replace(settings, hot_ttl_ms=60_000, hot_often=1)
+    return replace(settings, local=replace(settings.local, hot_ttl_ms=60_000, hot_often=1))
 
 
 @pytest.fixture
@@ -235,7 +235,10 @@ async def test_who_waits_is_answered_when_another_has_drained(
 ) -> None:
     """Any number of them: they hold neither connections nor locks meanwhile."""
     token = await token_of(gateway, FAN, "followUser", STAR)
-    async with running_gateway(replace(storage_settings, pool_max=1), PATIENT) as reader:
+    async with running_gateway(
+        replace(storage_settings, connections=replace(storage_settings.connections, pool_max=1)),
+        PATIENT,
+    ) as reader:
         async with lanes_held(stores, STAR, FAN):
             asked = [
                 asyncio.create_task(followers(reader, token=token, viewer=viewer))
@@ -307,7 +310,9 @@ async def test_a_token_tells_other_gateways_who_has_gone(
         assert (token is None) == bool(payload["userErrors"])
         return token
 
-    aged = replace(hot(storage_settings), absent_age_ms=3_600_000)
+    aged = replace(
+        hot(storage_settings), local=replace(hot(storage_settings).local, absent_age_ms=3_600_000)
+    )
     async with running_gateway(aged, PATIENT) as other:
         assert await followers(other) == [str(FAN)]
         for token in (await put(mutation), await put(mutation)):
@@ -386,18 +391,22 @@ async def test_a_cache_that_missed_an_update_does_not_answer_when_it_is_back(
 ) -> None:
     """It has the old lists, and comes back between the reader's wait and the reader's reads."""
     to_reach = CatchUp.reach
-    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, url):
 
         async def mended(*given: Any) -> bool:
             result = await to_reach(*given)
-            await cable.mend()
+            await proxy.restore()
             return result
 
-        settings = replace(storage_settings, redis_url=url, redis_retry_after_s=0)
+        settings = replace(
+            storage_settings,
+            redis_url=url,
+            connections=replace(storage_settings.connections, redis_retry_after_s=0),
+        )
         async with running_gateway(settings, PATIENT) as reader:
             assert await followers(reader) == []
             token = await token_of(gateway, FAN, "followUser", STAR)
-            await cable.cut()
+            await proxy.cut()
             monkeypatch.setattr(CatchUp, "reach", mended)
             assert await followers(reader, token=token) == [str(FAN)]
             assert await followers(reader) == [], "it is back, without the update yet"
@@ -442,7 +451,7 @@ async def test_what_a_process_remembers_has_no_part_in_it(
     async with open_stores(hot(storage_settings)) as stores:
         wanted, looked_at = (Scope(stores, READER, Limits()) for _ in range(2))
         await reach(wanted, [A_MOMENT])
-        await note_arrival(looked_at)
+        await read_watermarks(looked_at)
         assert wanted.consistency is looked_at.consistency is Consistency.FRESH
 
 
@@ -613,7 +622,7 @@ async def test_where_freshness_cannot_be_looked_up_the_rest_is_answered(
     query = f'{{ user(id: "1") {{ followers {{ totalCount {FRESHNESS} }} }} }}'
     async with running_gateway(storage_settings) as reader:
         await reader.data(query)
-        monkeypatch.setattr("storage.postgres.outbox.Outbox.arrived", down)
+        monkeypatch.setattr("storage.postgres.outbox.Outbox.watermarks", down)
         answer = await reader.answer(query)
         assert answer["data"]["user"]["followers"] == {"totalCount": 0, "freshness": None}
         (error,) = answer["errors"]

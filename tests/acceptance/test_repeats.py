@@ -206,7 +206,9 @@ async def test_keys_are_paced_even_where_nothing_changes(
 async def test_one_that_cannot_be_made_now_spoils_no_other(
     storage_settings: StorageSettings,
 ) -> None:
-    settings = replace(storage_settings, statement_timeout_s=0.5)
+    settings = replace(
+        storage_settings, connections=replace(storage_settings.connections, statement_timeout_s=0.5)
+    )
     query = """mutation ($input: ChangeRelationshipsInput!) {
         payload: changeRelationships(input: $input) { changes { outcome } userErrors { code } } }"""
     changes = [{"action": "FOLLOW", "userId": str(target)} for target in (2, 3, 4)]

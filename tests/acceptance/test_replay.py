@@ -19,7 +19,7 @@ from gateway.verify import run as verify
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.acceptance.test_dev import free_port
+from tests.support.dev_process import free_port
 from tests.support.gateway import DEVELOPMENT
 from tests.support.real_graphs import graph, needs_data, oracle
 from tests.support.waiting import until

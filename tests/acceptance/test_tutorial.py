@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from devstack.state import State
-from tests.acceptance.test_dev import Dev, free_port, running
 from tests.support.chromium import Page, browser_page, chromium_path
+from tests.support.dev_process import Dev, free_port, running
 from tests.support.documentation import page
 from tests.support.terminal import Terminal
 from tests.support.waiting import until

@@ -311,7 +311,9 @@ async def test_nothing_is_given_back_of_an_account_that_is_not_here(
 ) -> None:
     await follows(stores, (1, 2), (2, 1))
     await drain_all(stores)
-    async with running_gateway(replace(storage_settings, absent_age_ms=0)) as gateway:
+    async with running_gateway(
+        replace(storage_settings, local=replace(storage_settings.local, absent_age_ms=0))
+    ) as gateway:
         token = (await change(gateway, 1, mutation, 2))["undoToken"]
         await stores.writes.account_states.change(UserId(2), state)
         rejected = await undo(gateway, 1, token)

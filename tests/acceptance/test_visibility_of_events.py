@@ -128,7 +128,9 @@ async def test_an_account_is_gone_at_once_and_its_edges_are_heard_to_end(
     await follows(stores, (ANNA, BEN), (BEN, ANNA), (THIRD, BEN))
     await drain_all(stores)
     async with (
-        live_gateway(replace(storage_settings, absent_age_ms=0)) as live,
+        live_gateway(
+            replace(storage_settings, local=replace(storage_settings.local, absent_age_ms=0))
+        ) as live,
         ears(live, stores, ANNA, THIRD) as (anna, third),
     ):
         async with live.socket(viewer=ANNA) as relation, live.socket(viewer=THIRD) as counts:
@@ -224,7 +226,7 @@ async def test_who_goes_through_another_gateway_is_gone_at_once(
     """However old what a process knows of absences may be: who is woken is not woken again."""
     await follows(stores, (ANNA, BEN), (BEN, ANNA), (BEN, THIRD))
     await drain_all(stores)
-    aged = replace(storage_settings, absent_age_ms=3_600_000)
+    aged = replace(storage_settings, local=replace(storage_settings.local, absent_age_ms=3_600_000))
     async with (
         live_gateway(aged) as live,
         running_gateway(aged) as other,

@@ -38,7 +38,11 @@ RETRY_S = 0.05
 
 
 def at(cluster: Cluster, settings: StorageSettings) -> StorageSettings:
-    return replace(settings, cache_url=cluster.url, redis_retry_after_s=RETRY_S)
+    return replace(
+        settings,
+        cache=replace(settings.cache, url=cluster.url),
+        connections=replace(settings.connections, redis_retry_after_s=RETRY_S),
+    )
 
 
 @asynccontextmanager
@@ -327,7 +331,9 @@ async def test_a_client_without_cluster_mode_reads_the_tables(
     storage_settings: StorageSettings, cluster: Cluster
 ) -> None:
     url = cluster.url.replace("+cluster", "")
-    async with open_stores(replace(storage_settings, cache_url=url)) as stores:
+    async with open_stores(
+        replace(storage_settings, cache=replace(storage_settings.cache, url=url))
+    ) as stores:
         await follows(stores, *((user, STAR) for user in EVERYBODY))
         assert await followers(stores, EVERYBODY) == set(EVERYBODY)
 
@@ -339,17 +345,23 @@ async def test_a_wrong_password_is_a_server_that_is_away_and_is_said(
     for server in own_cluster.servers:
         await server.ask("CONFIG", "SET", "requirepass", "right")
     wrong = own_cluster.url.replace("//", "//:wrong@")
-    async with running_gateway(replace(storage_settings, cache_url=wrong)) as gateway:
+    async with running_gateway(
+        replace(storage_settings, cache=replace(storage_settings.cache, url=wrong))
+    ) as gateway:
         health = (await gateway.http.get("/readyz")).json()
     assert (health["status"], health["parts"]["redis"]["status"]) == ("degraded", "down")
     assert "WRONGPASS" in caplog.text
     assert "wrong@" not in caplog.text
-    async with open_stores(replace(storage_settings, cache_url=wrong)) as stores:
+    async with open_stores(
+        replace(storage_settings, cache=replace(storage_settings.cache, url=wrong))
+    ) as stores:
         await follows(stores, *((user, STAR) for user in EVERYBODY))
         await drain_all(stores)
         assert await followers(stores, EVERYBODY) == set(EVERYBODY)
         assert (await stores.jobs.outbox.backlog()).waiting == len(EVERYBODY)
-    right = replace(storage_settings, cache_url=wrong.replace("wrong", "right"))
+    right = replace(
+        storage_settings, cache=replace(storage_settings.cache, url=wrong.replace("wrong", "right"))
+    )
     async with open_stores(right) as stores:
         await sweep(stores)
         assert (await stores.jobs.outbox.backlog()).waiting == 0
@@ -381,7 +393,7 @@ async def test_what_is_owed_is_forgotten_wherever_it_is_now(
     key, source = KEYS.relations(user), homes(own_cluster)[user]
     target = next(one for one in own_cluster.servers if one is not source)
     async with opened(storage_settings, own_cluster) as stores:
-        stores.servers.redis.owe([key])
+        stores.servers.redis.add_pending([key])
         await own_cluster.begin_move(key_slot(key.encode()), source, target)
         await own_cluster.end_move(key_slot(key.encode()), source, target)
         assert await target.ask("EXISTS", key) == 1

@@ -15,7 +15,7 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import drain_all, follows
 from tests.support.live_gateway import Socket, has_feed, live_gateway
-from tests.support.redis_proxy import cable_to
+from tests.support.redis_proxy import proxy_to
 from tests.support.waiting import until
 
 EVENTS = "subscription { relationshipEvents { type from { id } } }"
@@ -35,17 +35,17 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_what_happens_while_redis_cannot_be_reached_is_heard_afterwards(
     storage_settings: StorageSettings, stores: Stores, tmp_path: Path
 ) -> None:
-    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, near):
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, near):
         settings = replace(storage_settings, redis_url=near)
         async with live_gateway(settings) as live, live.socket(viewer=7) as socket:
             await socket.subscribe(RELATIONS)
             assert (await socket.data())["relationChanged"] == [{"state": "NONE"}]
             await socket.subscribe(EVENTS, id="events")
             await until(lambda: has_feed(stores, 7))
-            await cable.cut()
+            await proxy.cut()
             await follows(stores, (1, 7))
             await drain_all(stores)
-            await cable.mend()
+            await proxy.restore()
             heard = [await socket.data() for _ in range(2)]
     assert {"relationChanged": [{"state": "FOLLOWED_BY"}]} in heard
     assert {"relationshipEvents": {"type": "FOLLOWED", "from": {"id": "1"}}} in heard
@@ -54,14 +54,14 @@ async def test_what_happens_while_redis_cannot_be_reached_is_heard_afterwards(
 async def test_a_redis_that_comes_back_empty_gives_a_resync(
     storage_settings: StorageSettings, stores: Stores, tmp_path: Path
 ) -> None:
-    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, near):
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, near):
         settings = replace(storage_settings, redis_url=near)
         async with live_gateway(settings) as live, live.socket(viewer=7) as socket:
             await socket.subscribe(EVENTS)
             await until(lambda: has_feed(stores, 7))
-            await cable.cut()
+            await proxy.cut()
             await stores.servers.redis.pipe([("FLUSHDB",)])
-            await cable.mend()
+            await proxy.restore()
             assert (await socket.data())["relationshipEvents"]["type"] == "RESYNC"
             await follows(stores, (1, 7))
             await drain_all(stores)

@@ -15,7 +15,7 @@ from storage.ports import ProfilesOf
 from storage.queue import arq_redis
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import WireError
-from storage.settings import StorageSettings
+from storage.settings import ConnectionSettings, StorageSettings
 from storage.stores import Stores, open_stores
 from tests.support.graphs import drain_all, follows, users
 from tests.support.tls import HOST, certificate, cluster_over_tls, server_over_tls, tls_before
@@ -39,7 +39,9 @@ async def test_one_server_serves_everything_over_tls(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     async with server_over_tls(storage_settings.redis_url, tmp_path) as url:
-        settings = replace(storage_settings, redis_url=url, hot_ttl_ms=5_000)
+        settings = replace(
+            storage_settings, redis_url=url, local=replace(storage_settings.local, hot_ttl_ms=5_000)
+        )
         async with open_stores(settings) as stores:
             with stores.changes.subscriptions.open(TWO) as subscription:
                 await follows(stores, *((fan, TWO) for fan in FANS))
@@ -61,7 +63,9 @@ async def test_a_cluster_serves_the_caches_over_tls(
     storage_settings: StorageSettings, own_cluster: Cluster, tmp_path: Path
 ) -> None:
     async with cluster_over_tls(own_cluster, tmp_path) as url:
-        async with open_stores(replace(storage_settings, cache_url=url)) as stores:
+        async with open_stores(
+            replace(storage_settings, cache=replace(storage_settings.cache, url=url))
+        ) as stores:
             await stores.servers.redis.ping()
             await follows(stores, *((fan, TWO) for fan in FANS))
             await drain_all(stores)
@@ -105,12 +109,13 @@ async def test_a_certificate_of_an_unknown_authority_is_rejected_unless_the_url_
 async def test_the_queue_rejects_a_certificate_of_another_host(
     storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
-    async with server_over_tls(storage_settings.redis_url, tmp_path) as url:
-        queue = arq_redis(replace(storage_settings, redis_url=url))
+    patient = replace(storage_settings, connections=ConnectionSettings(redis_timeout_s=5))
+    async with server_over_tls(patient.redis_url, tmp_path) as url:
+        queue = arq_redis(replace(patient, redis_url=url))
         assert await queue.ping()
         await queue.aclose(close_connection_pool=True)
         other = url.replace("127.0.0.1", "localhost")
-        queue = arq_redis(replace(storage_settings, redis_url=other))
+        queue = arq_redis(replace(patient, redis_url=other))
         with pytest.raises(RedisError, match="Hostname mismatch"):
             await queue.ping()
         await queue.aclose(close_connection_pool=True)
@@ -164,7 +169,7 @@ async def test_whose_certificate_nobody_has_vouched_for_is_not_talked_to(
 ) -> None:
     async with server_over_tls(storage_settings.redis_url, tmp_path) as url:
         others = url.partition("ssl_ca_certs=")[0] + f"ssl_ca_certs={certificate(tmp_path)}"
-        settings = replace(storage_settings, cache_url=others)
+        settings = replace(storage_settings, cache=replace(storage_settings.cache, url=others))
         async with open_stores(settings) as stores:
             await follows(stores, *((fan, TWO) for fan in FANS))
             await drain_all(stores)

@@ -24,7 +24,7 @@ from storage.ports import Accounts, AccountsOf, Consistency, Reader
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.profiles import PostgresProfiles
 from storage.redis.keys import Keys
-from storage.settings import StorageSettings
+from storage.settings import LeaseSettings, StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores, tables_of
 from tests.support.graphs import drain_all, follows, users
@@ -255,7 +255,10 @@ async def test_an_old_read_does_not_overwrite_a_newer_write(
     stores: Stores, storage_settings: StorageSettings
 ) -> None:
     slow = GatedProfiles(PostgresProfiles(stores.servers.postgres))
-    settings = replace(storage_settings, lease_ms=LEASE_MS)
+    settings = replace(
+        storage_settings,
+        cache=replace(storage_settings.cache, lease=LeaseSettings(ms=LEASE_MS)),
+    )
     tables = replace(tables_of(stores.servers.postgres), profiles=slow)
     reader = CacheReader(settings, stores.servers.redis, tables)
     reading = asyncio.create_task(Reading(reader).accounts([ONE]))

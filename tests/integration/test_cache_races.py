@@ -33,17 +33,17 @@ from storage.postgres.outbox import PostgresPending
 from storage.postgres.profiles import PostgresProfiles
 from storage.postgres.relations import Neighbourhood, PostgresRelations
 from storage.redis import connection
-from storage.redis.connection import Debt, GuardedRedis, Redis
+from storage.redis.connection import GuardedRedis, KeyKind, Redis
 from storage.redis.keys import Keys, closing, lease
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply, Wire
-from storage.settings import StorageSettings
+from storage.settings import LeaseSettings, StorageSettings
 from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores, tables_of
 from tests.support.counts import Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
 from tests.support.readers import Reading
-from tests.support.redis_proxy import Cable, cable_to
+from tests.support.redis_proxy import RedisProxy, proxy_to
 from tests.support.tls import server_over_tls
 
 DEADLINE_S = 20
@@ -139,7 +139,13 @@ class Bench:
         """A reader over tables some of which are held up."""
         tables = replace(tables_of(self.stores.servers.postgres), **held_up)
         settings = replace(
-            self.settings, relation_cache_max=self.most, list_cache_max=list_max, lease_ms=LEASE_MS
+            self.settings,
+            cache=replace(
+                self.settings.cache,
+                lease=LeaseSettings(ms=LEASE_MS),
+                relations_max=self.most,
+                list_max=list_max,
+            ),
         )
         redis = redis or self.stores.servers.redis
         return Reading(CacheReader(settings, redis, tables, leases=leases))
@@ -163,7 +169,9 @@ async def bench(stores: Stores, storage_settings: StorageSettings) -> Bench:
 @pytest.fixture
 async def small(storage_settings: StorageSettings) -> AsyncIterator[Bench]:
     """A bench where a user with more than three followers is a whale."""
-    async with open_stores(replace(storage_settings, relation_cache_max=3)) as stores:
+    async with open_stores(
+        replace(storage_settings, cache=replace(storage_settings.cache, relations_max=3))
+    ) as stores:
         yield Bench(stores, storage_settings, 3)
 
 
@@ -457,10 +465,10 @@ class DrainsBetween:
     def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
         raise NotImplementedError
 
-    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
+    def add_pending(self, keys: Collection[str], kind: KeyKind = KeyKind.EDGES) -> None:
         raise NotImplementedError
 
-    async def present(self) -> Callable[[str], bool]:
+    async def reachable(self) -> Callable[[str], bool]:
         raise NotImplementedError
 
 
@@ -729,11 +737,11 @@ class Cuttable:
     """Stores whose way to Redis can be cut."""
 
     stores: Stores
-    cable: Cable
+    proxy: RedisProxy
 
     async def returns(self) -> None:
-        """The cable is mended, and the breaker has noticed."""
-        await self.cable.mend()
+        """The proxy is mended, and the breaker has noticed."""
+        await self.proxy.restore()
         async with asyncio.timeout(DEADLINE_S):
             while True:
                 try:
@@ -746,12 +754,16 @@ class Cuttable:
 
 @pytest.fixture
 async def cuttable(storage_settings: StorageSettings, tmp_path: Path) -> AsyncIterator[Cuttable]:
-    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, url):
         settings = replace(
-            storage_settings, redis_url=url, redis_timeout_s=0.1, redis_retry_after_s=0.01
+            storage_settings,
+            redis_url=url,
+            connections=replace(
+                storage_settings.connections, redis_timeout_s=0.1, redis_retry_after_s=0.01
+            ),
         )
         async with open_stores(settings) as stores:
-            yield Cuttable(stores, cable)
+            yield Cuttable(stores, proxy)
 
 
 async def everything(stores: Stores, viewer: int | None, *ids: int) -> object:
@@ -768,7 +780,7 @@ async def everything(stores: Stores, viewer: int | None, *ids: int) -> object:
 async def test_what_redis_missed_is_forgotten_as_soon_as_it_is_back(cuttable: Cuttable) -> None:
     stores = cuttable.stores
     await everything(stores, 1, 1, 2)
-    await cuttable.cable.cut()
+    await cuttable.proxy.cut()
     decision = await stores.writes.edges.change(as_pair(1, 2), follow(PLENTY))
     assert decision.outcome is Outcome.FOLLOWED
     from_tables = await everything(stores, 1, 1, 2)
@@ -786,13 +798,13 @@ async def test_what_no_drain_mends_is_not_crowded_out(
 ) -> None:
     """While Redis is away, others change more than is remembered."""
     stores, most = cuttable.stores, 12
-    monkeypatch.setattr(connection, "OWED_MAX", dict.fromkeys(Debt, most))
-    monkeypatch.setattr(connection, "PAID_AT_ONCE", 5)
+    monkeypatch.setattr(connection, "PENDING_MAX", dict.fromkeys(KeyKind, most))
+    monkeypatch.setattr(connection, "FLUSHED_AT_ONCE", 5)
     await follows(stores, (1, 2), (3, 2))
     await drain_all(stores)
     assert (await stores.reads.reader.read(None, AccountsOf([TWO])))[TWO].privacy == OPEN
     assert (await Totals(stores.reads.reader).get_many([ONE], None))[ONE].following == 1
-    await cuttable.cable.cut()
+    await cuttable.proxy.cut()
     await follows(stores, *((100, other) for other in range(101, 101 + most)))
     await stores.writes.accounts.set_privacy(TWO, PrivacyChange(protected=True))
     await stores.writes.account_states.change(TWO, AccountState.DEACTIVATED)
@@ -812,7 +824,7 @@ async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(
     tables.gate = Gate()
     old = asyncio.create_task(state(relations, 1, 2))
     await tables.gate.reached()
-    await cuttable.cable.cut()
+    await cuttable.proxy.cut()
     await follows(cuttable.stores, (1, 2))
     await cuttable.returns()
     tables.gate.open()
@@ -832,7 +844,7 @@ class BusyWire:
         replies = await self._inner.send(commands)
         if self.redis is not None and commands[0][0] == "UNLINK":
             await self._inner.send([("SET", "kith:old", "old again")])
-            self.redis.owe(["kith:old"])
+            self.redis.add_pending(["kith:old"])
             self.redis = None
         return replies
 
@@ -847,7 +859,7 @@ async def test_a_debt_made_while_it_is_paid_is_paid_again(
     redis = GuardedRedis(wire, retry_after_s=0)
     try:
         wire.redis = redis
-        redis.owe(["kith:old"])
+        redis.add_pending(["kith:old"])
         await redis.ping()
         assert await redis.pipe([("GET", "kith:old")]) == [None]
     finally:
@@ -865,9 +877,9 @@ async def test_reads_and_writes_go_on_when_redis_stops_under_them(
     reads = [asyncio.create_task(everything(stores, None, 1, 2, 3)) for _ in range(20)]
     await asyncio.sleep(0)  # they have begun
     if how == "cut":
-        await cuttable.cable.cut()
+        await cuttable.proxy.cut()
     else:
-        cuttable.cable.silence()
+        cuttable.proxy.stop_answering()
     async with asyncio.timeout(DEADLINE_S):
         for found in await asyncio.gather(*reads):
             assert found == expected

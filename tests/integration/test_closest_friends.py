@@ -1,5 +1,7 @@
 """The viewer's friends in the order of closeness: every friend once, whatever the page size."""
 
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -12,7 +14,9 @@ from graph.page import EMPTY_PAGE, NEWEST, OLDEST, ListKind, ListOf, Page, Posit
 from resolvers import closest_friends as resolver
 from resolvers.closest_friends import closest_friends
 from resolvers.scope import Limits, Scope
-from storage.stores import Stores
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.support.databases import Caches, Databases, filled_database
 from tests.support.graphs import as_pair, drain_all, follows, ids_of, unfollows
 
 ONE = UserId(1)
@@ -22,11 +26,28 @@ CLOSEST_FIRST = [4, 7, 2, 11, 10, 9, 8, 6, 5, 3]
 """Whom user 1 is close to, then the newest friends."""
 
 
-@pytest.fixture
-async def scope(stores: Stores) -> Scope:
+async def graph(stores: Stores) -> None:
     await follows(stores, *((1, friend) for friend in FRIENDS), *((f, 1) for f in FRIENDS))
-    await drain_all(stores)
     await stores.jobs.affinity.record({as_pair(1, other): r for other, r in CLOSENESS.items()})
+
+
+@pytest.fixture(scope="module")
+def filled(databases: Databases, caches: Caches) -> Iterator[str]:
+    with filled_database(databases, caches, graph) as url:
+        yield url
+
+
+@pytest.fixture
+async def scope(filled: str, storage_settings: StorageSettings) -> AsyncIterator[Scope]:
+    async with open_stores(replace(storage_settings, database_url=filled)) as stores:
+        yield Scope(stores, ONE, Limits())
+
+
+@pytest.fixture
+async def own_scope(stores: Stores) -> Scope:
+    """The same, in a graph that the test may change."""
+    await graph(stores)
+    await drain_all(stores)
     return Scope(stores, ONE, Limits())
 
 
@@ -91,12 +112,12 @@ async def test_a_window_holds_what_lies_between_two_friends(
 
 
 async def test_a_page_goes_on_after_a_friend_who_is_none_any_more(
-    scope: Scope, stores: Stores
+    own_scope: Scope, stores: Stores
 ) -> None:
-    last = (await closest(scope, 2)).entries[-1]
+    last = (await closest(own_scope, 2)).entries[-1]
     assert ids_of([last]) == [7]
     await unfollows(stores, (1, 7))
-    assert ids_of((await closest(scope, 3, last)).entries) == [2, 11, 10]
+    assert ids_of((await closest(own_scope, 3, last)).entries) == [2, 11, 10]
 
 
 async def test_who_has_no_friends_gets_an_empty_page(stores: Stores) -> None:
@@ -108,20 +129,20 @@ async def test_nobody_has_no_closest_friends(scope: Scope) -> None:
         await closest(Scope(scope.stores, None, Limits()), 3)
 
 
-async def test_a_page_costs_two_reads(scope: Scope, stores: Stores) -> None:
-    await closest(scope, 3)
+async def test_a_page_costs_two_reads(own_scope: Scope, stores: Stores) -> None:
+    await closest(own_scope, 3)
     await stores.broker.lanes.woken()
     before = (stores.servers.postgres.statements, stores.servers.redis.round_trips)
-    await closest(scope, 3)
+    await closest(own_scope, 3)
     assert stores.servers.postgres.statements - before[0] == 1
     # The viewer's own writes, and the list.
     assert stores.servers.redis.round_trips - before[1] <= 2
 
 
-async def test_a_position_says_nothing_of_closeness(scope: Scope, stores: Stores) -> None:
-    before = set((await closest(scope, 20)).entries)
+async def test_a_position_says_nothing_of_closeness(own_scope: Scope, stores: Stores) -> None:
+    before = set((await closest(own_scope, 20)).entries)
     await stores.jobs.affinity.record({as_pair(1, 5): DEFAULT_SCALE.half_life_days * 1e3})
-    after = (await closest(scope, 20)).entries
+    after = (await closest(own_scope, 20)).entries
     assert ids_of(after[:1]) == [5]
     assert set(after) == before
 

@@ -9,7 +9,7 @@ import pytest
 
 from graph.errors import Overloaded, Unavailable
 from storage.postgres import connections
-from storage.postgres.connections import Connection, Connections
+from storage.postgres.connections import Connection, ConnectionPool
 from storage.postgres.pool import Postgres
 from storage.settings import StorageSettings
 
@@ -21,7 +21,12 @@ FOREVER = "SELECT pg_sleep(100)"
 @pytest.fixture
 async def narrow(storage_settings: StorageSettings) -> AsyncIterator[Postgres]:
     """A single connection, for which nobody waits long."""
-    opened = Postgres(replace(storage_settings, pool_max=1, acquire_timeout_s=0.5))
+    opened = Postgres(
+        replace(
+            storage_settings,
+            connections=replace(storage_settings.connections, pool_max=1, acquire_timeout_s=0.5),
+        )
+    )
     yield opened
     await opened.close()
 
@@ -46,7 +51,9 @@ async def test_one_after_the_other_uses_one_connection(postgres: Postgres) -> No
 
 
 async def test_many_at_once_share_the_few_there_are(storage_settings: StorageSettings) -> None:
-    postgres = Postgres(replace(storage_settings, pool_max=3))
+    postgres = Postgres(
+        replace(storage_settings, connections=replace(storage_settings.connections, pool_max=3))
+    )
     backends = await asyncio.gather(*(backend(postgres) for _ in range(50)))
     assert 1 < len(set(backends)) <= 3
     await postgres.close()
@@ -86,7 +93,9 @@ async def test_a_reader_who_hangs_up_leaves_the_connection_to_the_next(
 async def test_readers_who_hang_up_at_any_moment_leave_right_answers_to_others(
     storage_settings: StorageSettings,
 ) -> None:
-    postgres = Postgres(replace(storage_settings, pool_max=2))
+    postgres = Postgres(
+        replace(storage_settings, connections=replace(storage_settings.connections, pool_max=2))
+    )
 
     async def read(number: int) -> None:
         (row,) = await postgres.fetch("SELECT $1::integer AS number", number)
@@ -136,7 +145,11 @@ async def test_a_connection_that_the_server_ended_is_replaced(
 
 
 async def test_a_server_that_is_away_takes_no_place(storage_settings: StorageSettings) -> None:
-    away = replace(storage_settings, database_url="postgresql://k@/k?host=/nowhere", pool_max=1)
+    away = replace(
+        storage_settings,
+        database_url="postgresql://k@/k?host=/nowhere",
+        connections=replace(storage_settings.connections, pool_max=1),
+    )
     postgres = Postgres(away)
     for _ in range(3):
         with pytest.raises(Unavailable) as raised:
@@ -153,7 +166,7 @@ async def test_a_connection_that_was_silent_for_long_is_not_trusted(
     assert await backend(narrow) != before
 
 
-async def test_closing_waits_for_what_is_lent(storage_settings: StorageSettings) -> None:
+async def test_closing_waits_for_the_connections_in_use(storage_settings: StorageSettings) -> None:
     postgres = Postgres(storage_settings)
     reader = asyncio.create_task(postgres.fetch("SELECT pg_sleep(0.1), 7 AS seven"))
     await asyncio.sleep(0)
@@ -168,7 +181,7 @@ async def test_closing_does_not_wait_for_ever(storage_settings: StorageSettings)
         made.append(await asyncpg.connect(storage_settings.database_url))
         return made[-1]
 
-    lent = Connections(connect, most=2, wait_s=1)
-    await lent.borrow()
-    await lent.close(deadline_s=0.01)
+    pool = ConnectionPool(connect, most=2, wait_s=1)
+    await pool.acquire()
+    await pool.close(deadline_s=0.01)
     assert made[0].is_closed()

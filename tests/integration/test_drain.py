@@ -40,7 +40,9 @@ ONE, TWO = users(1, 2)
 @pytest.fixture
 async def worker(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
     """The stores of another process, which drains."""
-    async with open_stores(replace(storage_settings, pool_max=12)) as opened:
+    async with open_stores(
+        replace(storage_settings, connections=replace(storage_settings.connections, pool_max=12))
+    ) as opened:
         yield opened
 
 
@@ -274,7 +276,7 @@ async def test_without_redis_a_writer_sees_past_more_than_a_batch_that_waits(
         assert sorted(ids_of(pages[star].entries)) == list(range(3000, 3009))
 
 
-async def test_caches_that_are_away_hold_up_neither_lanes_nor_events(
+async def test_unavailable_caches_delay_neither_lanes_nor_events(
     stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With servers of their own: the broker is available, so only the caches miss updates."""
@@ -283,7 +285,9 @@ async def test_caches_that_are_away_hold_up_neither_lanes_nor_events(
     arrived = ([*reversed(fans)], len(fans), True)
     assert await seen_by_others(stores, star, UserId(3000)) == ([], 0, False)
     cursor = await stores.broker.events.open(star)
-    nowhere = replace(storage_settings, cache_url="unix:///nowhere.sock")
+    nowhere = replace(
+        storage_settings, cache=replace(storage_settings.cache, url="unix:///nowhere.sock")
+    )
     async with open_stores(nowhere) as alone:
         await follows(alone, *((fan, star) for fan in fans))
         await drain_all(alone)

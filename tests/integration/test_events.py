@@ -13,7 +13,8 @@ from graph.errors import BadCursor, Unavailable
 from graph.event import Event
 from graph.lane import LANES, Lane, lane_of
 from storage.ports import EdgeChange
-from storage.redis.connection import Debt
+from storage.postgres.outbox import Outbox
+from storage.redis.connection import KeyKind
 from storage.redis.events import RedisEvents
 from storage.redis.wire import Command, Reply
 from storage.settings import StorageSettings
@@ -28,7 +29,9 @@ LANE = lane_of(SEVEN)
 @pytest.fixture
 async def scant(storage_settings: StorageSettings) -> AsyncIterator[Stores]:
     """Stores that keep next to nothing."""
-    settings = replace(storage_settings, events_max=100, feed_max=100)
+    settings = replace(
+        storage_settings, events=replace(storage_settings.events, events_max=100, feed_max=100)
+    )
     async with open_stores(settings) as opened:
         yield opened
 
@@ -87,7 +90,7 @@ async def test_a_drain_that_dies_before_the_acknowledgement_tells_again(
         raise Unavailable("PostgreSQL")
 
     with monkeypatch.context() as patched:
-        patched.setattr(stores.jobs.outbox, "acknowledge", dies)
+        patched.setattr(Outbox, "acknowledge", dies)
         with pytest.raises(Unavailable):
             await stores.jobs.drain.publish(LANE, applied)
     await drain_all(stores)
@@ -246,8 +249,8 @@ class Recorder:
     def scan(self, pattern: str, most: int) -> AsyncIterator[list[bytes]]:
         raise AssertionError
 
-    def owe(self, keys: Collection[str], debt: Debt = Debt.EDGES) -> None:
+    def add_pending(self, keys: Collection[str], kind: KeyKind = KeyKind.EDGES) -> None:
         raise AssertionError
 
-    async def present(self) -> Callable[[str], bool]:
+    async def reachable(self) -> Callable[[str], bool]:
         raise AssertionError

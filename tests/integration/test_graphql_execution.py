@@ -50,7 +50,7 @@ def test_a_schema_with_extensions_is_rejected_rather_than_half_run() -> None:
 @pytest.mark.parametrize(
     ("query", "code", "message"),
     [
-        ("{ refused }", "BAD_USER_INPUT", "`first` must be at most 100."),
+        ("{ rejected }", "BAD_USER_INPUT", "`first` must be at most 100."),
         ("{ down }", "UNAVAILABLE", "postgresql is unavailable"),
     ],
 )

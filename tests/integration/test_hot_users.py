@@ -28,7 +28,7 @@ from storage.stores import Stores, open_stores, tables_of
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows, ids_of, unfollows, users
 from tests.support.readers import Reading
-from tests.support.redis_proxy import Cable, cable_to
+from tests.support.redis_proxy import RedisProxy, proxy_to
 from tests.support.tls import server_over_tls
 from tests.support.valkey import own_valkey
 from tests.support.waiting import until
@@ -38,16 +38,16 @@ ONE, TWO, THREE = users(1, 2, 3)
 
 def hot(settings: StorageSettings) -> StorageSettings:
     """Everybody is hot, and remembered for longer than any test takes."""
-    return replace(settings, hot_ttl_ms=60_000, hot_often=1)
+    return replace(settings, local=replace(settings.local, hot_ttl_ms=60_000, hot_often=1))
 
 
 @dataclass(frozen=True)
 class Remembering:
-    """A gateway's reads, whose memory hears of changes over a cable; all else works."""
+    """A gateway's reads, whose memory hears of changes over a proxy; all else works."""
 
     stores: Stores
     memory: LocalCache
-    cable: Cable
+    proxy: RedisProxy
     reading: Reading
 
     async def everything(self, user: UserId, viewer: UserId | None = None) -> list[Any]:
@@ -84,7 +84,7 @@ async def remembering(
     settings: StorageSettings, stores: Stores, folder: Path, *, over_tls: bool = False
 ) -> AsyncIterator[Remembering]:
     async with AsyncExitStack() as stack:
-        cable, url = await stack.enter_async_context(cable_to(settings.redis_url, folder))
+        proxy, url = await stack.enter_async_context(proxy_to(settings.redis_url, folder))
         if over_tls:
             url = await stack.enter_async_context(server_over_tls(url, folder))
         memory = LocalCache(replace(settings, redis_url=url))
@@ -97,7 +97,7 @@ async def remembering(
                     memory,
                 )
             )
-            yield Remembering(stores, memory, cable, reading)
+            yield Remembering(stores, memory, proxy, reading)
         finally:
             await memory.close()
 
@@ -116,7 +116,12 @@ async def reader(
     tmp_path: Path,
 ) -> AsyncIterator[Remembering]:
     """Its memory lasts, waits long for replies, and tries again at once."""
-    settings = replace(hot(storage_settings), redis_timeout_s=5, redis_retry_after_s=0)
+    settings = replace(
+        hot(storage_settings),
+        connections=replace(
+            hot(storage_settings).connections, redis_timeout_s=5, redis_retry_after_s=0
+        ),
+    )
     over_tls = getattr(request, "param", "") == "TLS"
     async with remembering(settings, stores, tmp_path, over_tls=over_tls) as reader:
         yield reader
@@ -201,7 +206,7 @@ async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
     await follows(reader.stores, (2, 1))
     await drain_all(reader.stores)
     await reader.warm(ONE, TWO, viewer=ONE)
-    reader.cable.silence()
+    reader.proxy.stop_answering()
     await follows(reader.stores, (1, 2))
     if drained:
         await drain_all(reader.stores)
@@ -211,7 +216,7 @@ async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
     assert stale == [], "memory should not have heard of it"
     asked = asyncio.gather(reader.reading.counts([ONE, TWO], ONE), heads(reader, TWO, ONE))
     await asyncio.sleep(0)
-    await (reader.cable.mend() if news == "late" else reader.cable.cut())
+    await (reader.proxy.restore() if news == "late" else reader.proxy.cut())
     counts, (following, followers, friends) = await asked
     assert counts == {ONE: Counts(1, 1, 1), TWO: Counts(1, 1, 1)}
     assert (following, followers, friends) == ([1], [1], [1])
@@ -224,7 +229,7 @@ async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
 ) -> None:
     """It was hidden through another gateway."""
     await reader.warm(ONE, viewer=THREE)
-    reader.cable.silence()
+    reader.proxy.stop_answering()
     hidden = (
         await reader.stores.writes.accounts.set_privacy(ONE, PrivacyChange(protected=True))
     ).account
@@ -237,7 +242,7 @@ async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
         ),
     )
     await asyncio.sleep(0)
-    await (reader.cable.mend() if news == "late" else reader.cable.cut())
+    await (reader.proxy.restore() if news == "late" else reader.proxy.cut())
     profile, account, paged = await asked
     assert (profile, account) == ({ONE: (hidden, NO_COUNTS)}, {ONE: hidden})
     assert paged == ({ONE: EMPTY_PAGE}, profile)
@@ -245,7 +250,7 @@ async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
 
 async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering) -> None:
     await reader.warm(ONE, TWO)
-    reader.cable.silence()
+    reader.proxy.stop_answering()
     await follows(reader.stores, (1, 2))
     await drain_all(reader.stores)
     ahead, alone = Check(ONE, [TWO]), Check(TWO, [ONE])
@@ -289,10 +294,14 @@ async def test_others_see_a_write_as_soon_as_its_news_is_there(reader: Rememberi
 async def test_others_see_a_write_within_the_ttl_though_all_news_is_lost(
     storage_settings: StorageSettings, stores: Stores, tmp_path: Path
 ) -> None:
-    settings = replace(storage_settings, hot_ttl_ms=50, hot_often=1, redis_timeout_s=5)
+    settings = replace(
+        storage_settings,
+        local=replace(storage_settings.local, hot_ttl_ms=50, hot_often=1),
+        connections=replace(storage_settings.connections, redis_timeout_s=5),
+    )
     async with remembering(settings, stores, tmp_path) as reader:
         await reader.warm(TWO)
-        reader.cable.silence()
+        reader.proxy.stop_answering()
         await follows(stores, (1, 2))
         await drain_all(stores)
 
@@ -306,7 +315,7 @@ async def test_others_see_a_write_within_the_ttl_though_all_news_is_lost(
 async def test_a_lost_connection_ends_all_memory_at_once(reader: Remembering) -> None:
     await reader.warm(ONE, TWO)
     assert reader.entries == 10
-    await reader.cable.cut()
+    await reader.proxy.cut()
     await until(lambda: _is(reader.entries == 0))
     hits = reader.hits
     await follows(reader.stores, (1, 2))
@@ -314,7 +323,7 @@ async def test_a_lost_connection_ends_all_memory_at_once(reader: Remembering) ->
     assert (result[3], reader.hits) == (Counts(1, 0, 0), hits)
     await reader.memory.copied()
     assert reader.entries == 0
-    await reader.cable.mend()
+    await reader.proxy.restore()
     await reader.warm(ONE)
     hits = reader.hits
     assert await reader.everything(ONE) == result
@@ -342,9 +351,11 @@ async def test_what_redis_forgets_is_forgotten(reader: Remembering, how: str) ->
 
 
 async def test_a_whale_is_never_believed(storage_settings: StorageSettings, tmp_path: Path) -> None:
-    settings = hot(replace(storage_settings, relation_cache_max=3))
+    settings = hot(
+        replace(storage_settings, cache=replace(storage_settings.cache, relations_max=3))
+    )
     async with (
-        open_stores(replace(settings, hot_ttl_ms=0)) as stores,
+        open_stores(replace(settings, local=replace(settings.local, hot_ttl_ms=0))) as stores,
         remembering(settings, stores, tmp_path) as reader,
     ):
         fans = list(range(2, 11))
@@ -383,8 +394,18 @@ async def test_a_server_that_may_not_tell_is_never_remembered(
 
 
 def test_memory_can_be_off(storage_settings: StorageSettings) -> None:
-    assert local_cache_of(replace(storage_settings, hot_ttl_ms=0)) is None
-    cluster = hot(replace(storage_settings, cache_url="redis+cluster://cache:6379"))
+    assert (
+        local_cache_of(
+            replace(storage_settings, local=replace(storage_settings.local, hot_ttl_ms=0))
+        )
+        is None
+    )
+    cluster = hot(
+        replace(
+            storage_settings,
+            cache=replace(storage_settings.cache, url="redis+cluster://cache:6379"),
+        )
+    )
     assert local_cache_of(cluster) is None
 
 
@@ -441,7 +462,7 @@ async def test_nobody_is_shown_an_account_that_is_gone_whatever_is_remembered(
     storage_settings: StorageSettings, stores: Stores, state: AccountState
 ) -> None:
     """It went away through another process; totals follow as soon as their news is there."""
-    settings = replace(storage_settings, absent_age_ms=0)
+    settings = replace(storage_settings, local=replace(storage_settings.local, absent_age_ms=0))
     await follows(stores, (1, 2), (2, 1), (3, 1), (1, 3), (3, 2))
     await drain_all(stores)
     async with running_gateway(hot(settings)) as gateway, running_gateway(settings) as plain:

@@ -9,6 +9,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from gateway.authentication import AuthenticationSettings
+from gateway.authentication_settings import AcceptedTokens
 from gateway.jwks_url import JwksUrl
 from storage.settings import StorageSettings
 from tests.support.jwks import Provider, identity_provider, jwk, signed
@@ -36,7 +37,7 @@ async def provider() -> AsyncIterator[Provider]:
 async def live(storage_settings: StorageSettings, provider: Provider) -> AsyncIterator[LiveGateway]:
     """A gateway that fetches keys at its start, and for each unknown `kid`."""
     jwks = JwksUrl(provider.url, fetch_deadline_ms=1_000, unknown_key_every_s=0)
-    settings = AuthenticationSettings(jwks_url=jwks, issuers=(ISSUER,))
+    settings = AuthenticationSettings(jwks_url=jwks, accepted=AcceptedTokens(issuers=(ISSUER,)))
     async with live_gateway(storage_settings, authentication=settings) as started:
         yield started
 
@@ -114,7 +115,9 @@ async def test_a_gateway_without_keys_is_not_ready_and_answers_who_is_nobody(
     storage_settings: StorageSettings, provider: Provider
 ) -> None:
     provider.body = b"<!doctype html>"
-    settings = AuthenticationSettings(jwks_url=JwksUrl(provider.url), issuers=(ISSUER,))
+    settings = AuthenticationSettings(
+        jwks_url=JwksUrl(provider.url), accepted=AcceptedTokens(issuers=(ISSUER,))
+    )
     async with (
         live_gateway(storage_settings, authentication=settings) as live,
         httpx.AsyncClient(base_url=live.http.removesuffix("/graphql")) as client,

@@ -16,7 +16,7 @@ from storage.redis.connection import GuardedRedis
 from storage.redis.keys import Keys, beyond
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Command, Reply
-from storage.settings import StorageSettings
+from storage.settings import LeaseSettings, StorageSettings
 from storage.stores import Stores, tables_of
 from tests.support.graphs import drain_all, follows
 from tests.support.readers import Reading
@@ -63,10 +63,12 @@ class Shelf:
     def lists(self, tables: ListRows, most: int = MOST, page_range: int = 0) -> Reading:
         settings = replace(
             self.settings,
-            list_cache_max=most,
-            range_cache_max=page_range,
-            lease_ms=60_000,
-            lease_wait_ms=0,
+            cache=replace(
+                self.settings.cache,
+                lease=LeaseSettings(ms=60_000, wait_ms=0),
+                list_max=most,
+                range_max=page_range,
+            ),
         )
         rows = replace(tables_of(self.stores.servers.postgres), lists=tables)
         return Reading(CacheReader(settings, self.redis, rows))

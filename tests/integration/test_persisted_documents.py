@@ -288,7 +288,9 @@ def caches_url(request: pytest.FixtureRequest) -> str | None:
 async def test_a_document_costs_one_round_trip_to_keep_and_one_to_find(
     storage_settings: StorageSettings, caches_url: str | None
 ) -> None:
-    async with open_stores(replace(storage_settings, cache_url=caches_url)) as stores:
+    async with open_stores(
+        replace(storage_settings, cache=replace(storage_settings.cache, url=caches_url))
+    ) as stores:
         await stores.caches.documents.get(
             digest(WHO)
         )  # connects, and finds the server that has the key

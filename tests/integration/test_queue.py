@@ -12,7 +12,7 @@ from graph.lane import LANES, Lane
 from storage.queue import DRAIN, arq_redis, job_id, queue_name
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from tests.support.redis_proxy import cable_to
+from tests.support.redis_proxy import proxy_to
 from tests.support.waiting import until
 
 DEADLINE_S = 20
@@ -83,8 +83,12 @@ async def test_a_job_that_runs_is_not_queued_beside_itself(
 async def test_an_outage_is_logged_once(
     storage_settings: StorageSettings, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with cable_to(storage_settings.redis_url, tmp_path) as (cable, url):
-        settings = replace(storage_settings, redis_url=url, redis_retry_after_s=0)
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, url):
+        settings = replace(
+            storage_settings,
+            redis_url=url,
+            connections=replace(storage_settings.connections, redis_retry_after_s=0),
+        )
         async with open_stores(settings) as stores:
 
             async def flushed(times: int) -> None:
@@ -93,9 +97,9 @@ async def test_an_outage_is_logged_once(
                     await stores.broker.lanes.woken()
 
             for _ in range(2):
-                await cable.cut()
+                await proxy.cut()
                 await flushed(3)
-                await cable.mend()
+                await proxy.restore()
                 await flushed(1)
     assert [record.name for record in caplog.records].count("storage.queue") == 2
 

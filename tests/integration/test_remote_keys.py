@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.utils import base64url_encode
 
 from gateway.authentication import Authentication, AuthenticationSettings, Identity
+from gateway.authentication_settings import AcceptedTokens
 from gateway.headers import Headers
 from gateway.http_rejection import HttpRejection
 from gateway.jwks_url import JwksUrl, check_jwks_url
@@ -42,7 +43,9 @@ def token(key: PrivateKey, key_id: str | None, **changes: Any) -> Headers:
 async def authenticating(provider: Provider, **changes: Any) -> AsyncIterator[Authentication]:
     """Keys are fetched once at the start, then seldom, unless `changes` say otherwise."""
     jwks = replace(JwksUrl(provider.url, SELDOM_S, 5_000, unknown_key_every_s=SELDOM_S), **changes)
-    authentication = Authentication(AuthenticationSettings(jwks_url=jwks, issuers=(ISSUER,)))
+    authentication = Authentication(
+        AuthenticationSettings(jwks_url=jwks, accepted=AcceptedTokens(issuers=(ISSUER,)))
+    )
     async with authentication.running():
         yield authentication
 

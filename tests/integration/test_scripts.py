@@ -195,7 +195,11 @@ async def test_concurrent_readers_and_writers_notice_nothing(
 ) -> None:
     users = [UserId(user) for user in range(1, 5)]
     async with own_valkey(tmp_path) as url:
-        settings = replace(storage_settings, redis_url=url, redis_retry_after_s=0.01)
+        settings = replace(
+            storage_settings,
+            redis_url=url,
+            connections=replace(storage_settings.connections, redis_retry_after_s=0.01),
+        )
         server = GuardedRedis(MultiplexedWire(url, timeout_s=5), retry_after_s=0)
         async with open_stores(settings) as stores, asyncio.timeout(DEADLINE_S):
             for turn in range(10):

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -65,16 +65,17 @@ def settings(
     implementation: str, request: pytest.FixtureRequest, storage_settings: StorageSettings
 ) -> StorageSettings:
     how = implementation.split(", ")
-    changes: dict[str, Any] = {}
+    settings, cache = storage_settings, storage_settings.cache
     if "small" in how:
-        changes |= {"relation_cache_max": 2, "list_cache_max": 2, "range_cache_max": 4}
+        cache = replace(cache, relations_max=2, list_max=2, range_max=4)
     if "Redis is down" in how:
-        changes["redis_url"] = "unix:///nowhere.sock"
+        settings = replace(settings, redis_url="unix:///nowhere.sock")
     if "in a cluster" in how:
-        changes["cache_url"] = request.getfixturevalue("cluster").url
+        cache = replace(cache, url=request.getfixturevalue("cluster").url)
     if "remembered" in how:
-        changes |= {"hot_ttl_ms": 60_000, "hot_often": 1}
-    return replace(storage_settings, **changes)
+        local = replace(settings.local, hot_ttl_ms=60_000, hot_often=1)
+        settings = replace(settings, local=local)
+    return replace(settings, cache=cache)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 
 from gateway import load, verify
 from gateway.authentication import DEVELOPMENT_SECRET, mint
+from gateway.authentication_settings import AcceptedTokens
 from gateway.config import Config
 from gateway.connections import EXPIRED, StreamLimits
 from graph.edge import Millis
@@ -33,7 +34,7 @@ subscription ($types: [RelationshipEventType!], $after: String) {
 """
 RELATIONS = "subscription ($ids: [ID!]!) { relationChanged(ids: $ids) { to { id } state } }"
 FOLLOW = 'mutation { followUser(input: { userId: "7" }) { outcome } }'
-EXACT = replace(DEVELOPMENT, leeway_s=0)
+EXACT = replace(DEVELOPMENT, accepted=AcceptedTokens(leeway_s=0))
 COUNTS = "subscription { countsChanged(userId: 7) { id followerCount followingCount } }"
 
 

@@ -9,7 +9,7 @@ import gc
 from random import Random
 
 import pytest
-from graphql import GraphQLField
+from graphql import GraphQLField, OperationType
 
 from engine import Engine
 from tests.support.answer_comparison import Answer, by_graphql_core
@@ -44,34 +44,48 @@ def never_waits(definition: GraphQLField) -> bool:
 class Comparison:
     """Runs drawn operations both ways, and counts how they ended."""
 
-    def __init__(self, *, in_order: bool) -> None:
+    def __init__(self, kind: OperationType, *, in_order: bool) -> None:
         allowed = never_waits if in_order else lambda field: True
         self._operations = Operations(schema._schema, VALUES, allowed)
+        self._kind = kind
         self._in_order = in_order
         self._runner = asyncio.Runner()
         self.engine = Engine(schema, UNBOUNDED)
         self._ended = Endings()
 
     def of(self, seed: int) -> None:
-        request = self._operations.draw(Random(seed))
+        request = self._operations.draw(Random(seed), self._kind)
         self._runner.run(self._compare(request.query, request.variables))
 
     async def _compare(self, query: str, variables: dict[str, object]) -> None:
-        expected = await by_graphql_core(schema, query, variables)
-        result = await self.engine.execute(query=query, variables=variables)
+        expected_calls: list[str] = []
+        calls: list[str] = []
+        expected = await by_graphql_core(schema, query, variables, expected_calls)
+        result = await self.engine.execute(query=query, variables=variables, context=calls)
         answer = Answer(result.data, result.errors)
         answer.assert_equals(expected, in_order=self._in_order)
+        assert calls == expected_calls
         self._ended.count(result)
 
     def close(self, examples: int) -> None:
         self._runner.close()
         gc.collect()  # while the warnings of graphql-core's lost coroutines are still ignored
         self._ended.assert_varied(examples)
-        assert_planned(self.engine.counters, examples)
+        if self._kind is OperationType.QUERY:
+            assert_planned(self.engine.counters, examples)
+        else:
+            assert_planned(self.engine.counters, examples, {"null_condition"})
+            assert self.engine.counters.bailed_out, "graphql-core has continued some mutations"
 
 
-def compare(examples: int, *, in_order: bool, derandomize: bool) -> None:
-    comparison = Comparison(in_order=in_order)
+def compare(
+    examples: int,
+    kind: OperationType = OperationType.QUERY,
+    *,
+    in_order: bool,
+    derandomize: bool,
+) -> None:
+    comparison = Comparison(kind, in_order=in_order)
     for_seeds(comparison.of, examples, derandomize=derandomize)
     comparison.close(examples)
 
@@ -84,7 +98,15 @@ def test_operations_that_wait_are_answered_alike() -> None:
     compare(EXAMPLES, in_order=False, derandomize=True)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("in_order", [True, False])
-def test_many_more_operations_are_answered_alike(in_order: bool) -> None:
-    compare(50 * EXAMPLES, in_order=in_order, derandomize=False)
+def test_mutations_have_the_same_answers_and_call_the_same_resolvers_in_the_same_order(
+    in_order: bool,
+) -> None:
+    compare(EXAMPLES // 3, OperationType.MUTATION, in_order=in_order, derandomize=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [OperationType.QUERY, OperationType.MUTATION])
+@pytest.mark.parametrize("in_order", [True, False])
+def test_many_more_operations_are_answered_alike(kind: OperationType, in_order: bool) -> None:
+    compare(50 * EXAMPLES, kind, in_order=in_order, derandomize=False)

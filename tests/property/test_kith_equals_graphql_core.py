@@ -74,7 +74,11 @@ class Comparison:
     async def _begin(self, settings: StorageSettings, folder: Path) -> None:
         await load_sample(Config(settings, DEVELOPMENT, LIMITS), folder)
         # Patient, for a Redis that a busy machine holds up would be one that is away.
-        remembering = replace(settings, hot_ttl_ms=5_000, hot_often=3, redis_timeout_s=5)
+        remembering = replace(
+            settings,
+            local=replace(settings.local, hot_ttl_ms=5_000, hot_often=3),
+            connections=replace(settings.connections, redis_timeout_s=5),
+        )
         self._stores = await self._open.enter_async_context(open_stores(remembering))
         service = Scope(self._stores, None, LIMITS, is_service=True)
         await change_state(service, UserId(DELETED), AccountState.DELETED)

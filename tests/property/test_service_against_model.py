@@ -719,11 +719,11 @@ async def empty(stores: Stores) -> None:
 @contextmanager
 def opened_world(storage: StorageSettings) -> Iterator[World]:
     """Three gateways on one graph: a usual one, one to whom everybody is a whale, and one alone."""
-    storage = replace(storage, absent_age_ms=0)
+    storage = replace(storage, local=replace(storage.local, absent_age_ms=0))
     kinds = (
         storage,
-        replace(storage, relation_cache_max=2, list_cache_max=2, range_cache_max=20),
-        replace(storage, redis_url="unix:///nowhere.sock", cache_url=None),
+        replace(storage, cache=replace(storage.cache, relations_max=2, list_max=2, range_max=20)),
+        replace(storage, redis_url="unix:///nowhere.sock", cache=replace(storage.cache, url=None)),
     )
 
     async def enter(stack: AsyncExitStack) -> tuple[Stores, list[Gateway]]:
@@ -745,7 +745,10 @@ def caches(request: pytest.FixtureRequest, storage_settings: StorageSettings) ->
     """Where what is cached is kept."""
     if request.param == "one server":
         return storage_settings
-    return replace(storage_settings, cache_url=request.getfixturevalue("cluster").url)
+    return replace(
+        storage_settings,
+        cache=replace(storage_settings.cache, url=request.getfixturevalue("cluster").url),
+    )
 
 
 def test_the_service_answers_as_the_model_says(

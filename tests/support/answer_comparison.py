@@ -1,4 +1,4 @@
-"""When two executors gave the same answer. Knows responses, and what the specification leaves open.
+"""Compare the responses of two executors, except for what the specification leaves open.
 
 Data must be equal in any case. Where no resolver waits, the errors must be equal too, in order,
 with message, path, locations and extensions.

@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to through its debugging pipe. Knows no page of ours.
+"""Control a headless Chromium through its debugging pipe.
 
 The pipe (`--remote-debugging-pipe`: JSON messages, each ended by a zero byte, on the descriptors
 3 and 4) needs no driver, no port and no package.

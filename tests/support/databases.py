@@ -5,7 +5,7 @@ A copy costs 0.2 s of CPU, deleting the rows of a test 2 ms.
 
 import asyncio
 import itertools
-from collections.abc import Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -14,6 +14,9 @@ import asyncpg
 from redis import Redis
 
 from storage.postgres.migrate import migrate
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.support.graphs import drain_all
 
 TEMPLATE = "kith_template"
 PARTITIONS = 4  # fewer files to copy
@@ -92,6 +95,13 @@ class Databases:
             self._run(connection.close())
         self._loop.close()
 
+    def execute(self, statement: str) -> None:
+        """Run a statement that concerns a whole database."""
+        self._run(self._execute(statement))
+
+    async def _execute(self, statement: str) -> None:
+        await (await self._connection("postgres")).execute(statement)
+
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return self._loop.run_until_complete(work)
 
@@ -99,8 +109,7 @@ class Databases:
         return urlunsplit(urlsplit(self._server_url)._replace(path=f"/{name}"))
 
     async def _create_template(self) -> None:
-        server = await self._connection("postgres")
-        await server.execute(f"CREATE DATABASE {TEMPLATE}")
+        await self._execute(f"CREATE DATABASE {TEMPLATE}")
         await migrate(self._url(TEMPLATE), "public", PARTITIONS)
         template = await asyncpg.connect(self._url(TEMPLATE))
         self._structure = await template.fetchval(STRUCTURE)
@@ -108,15 +117,13 @@ class Databases:
 
     async def _copy(self) -> str:
         name = f"kith_test_{next(self._numbers)}"
-        server = await self._connection("postgres")
-        await server.execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
+        await self._execute(f"CREATE DATABASE {name} TEMPLATE {TEMPLATE}")
         return name
 
     async def _drop(self, name: str) -> None:
         if used := self._connections.pop(name, None):
             used.terminate()
-        server = await self._connection("postgres")
-        await server.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        await self._execute(f"DROP DATABASE {name} WITH (FORCE)")
 
     async def _is_as_new(self, name: str) -> bool:
         """Delete what a test has left; False if it has changed more than rows."""
@@ -152,3 +159,23 @@ class Caches:
             yield url
             redis.flushdb()
         self._free.insert(0, number)
+
+
+@contextmanager
+def filled_database(
+    databases: Databases, caches: Caches, fill: Callable[[Stores], Awaitable[object]]
+) -> Iterator[str]:
+    """Lend a database with the graph that `fill` makes, for tests that only read it."""
+    with databases.empty() as url:
+        with caches.empty() as redis_url:
+            asyncio.run(_fill(StorageSettings(url, redis_url), fill))
+        name = urlsplit(url).path.removeprefix("/")
+        databases.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        yield url
+        databases.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
+
+
+async def _fill(settings: StorageSettings, fill: Callable[[Stores], Awaitable[object]]) -> None:
+    async with open_stores(settings) as stores:
+        await fill(stores)
+        await drain_all(stores)

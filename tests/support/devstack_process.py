@@ -1,10 +1,12 @@
 """`python -m devstack` as a process that tests can kill."""
 
 import asyncio
+import shutil
 import sys
+import tempfile
 from asyncio.subprocess import DEVNULL, PIPE, STDOUT, Process
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +27,17 @@ class Run:
     process: Process
     database_url: str
     redis_url: str
+
+
+@contextmanager
+def temporary_state() -> Iterator[State]:
+    """A state folder that every user can reach, which pytest's own folders are not."""
+    parent = Path(tempfile.mkdtemp(prefix="kith-test-", dir="/tmp"))
+    parent.chmod(0o755)
+    state = State(parent / "state")
+    yield state
+    state.erase()
+    shutil.rmtree(parent)
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The pages of the documentation: what they show, and what they say that it answers."""
+"""Read the examples, tables and snippets of the documentation's pages."""
 
 import json
 import re

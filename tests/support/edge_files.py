@@ -1,4 +1,4 @@
-"""Files of edges for tests, the graph that came of them, and whether it is whole."""
+"""Write files of edges, and check the graph after they are loaded."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Edges of any kind for tests: written by the real store, past the rules of who may make them."""
+"""Write edges of any kind through the real store, without the rules for who may create them."""
 
 import asyncio
 from collections.abc import Mapping

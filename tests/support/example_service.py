@@ -1,4 +1,4 @@
-"""The example service in processes of its own, and what its inbox holds."""
+"""Run the example service as processes, and read its inbox."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A gateway in this process, asked over HTTP as clients ask it."""
+"""Run a gateway in this process, and send it queries over HTTP."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,9 +13,7 @@ from gateway.config import ClientSettings, Config, DocumentSettings
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 
-DEVELOPMENT = AuthenticationSettings(
-    secrets=(DEVELOPMENT_SECRET,), allow_x_viewer=True, development=True
-)
+DEVELOPMENT = AuthenticationSettings(secrets=(DEVELOPMENT_SECRET,), development=True)
 
 
 class Gateway:

@@ -1,4 +1,4 @@
-"""Small graphs for tests: made by real writes, drained by the real drain."""
+"""Make small graphs with real writes and the real drain."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A real uvicorn around an application, for what an in-process transport cannot show."""
+"""Serve an application with uvicorn, for what an in-process transport cannot show."""
 
 import random
 import socket

@@ -1,4 +1,4 @@
-"""The image's commands as processes: started by hand as compose.yaml starts them."""
+"""Run the image's commands as processes, as compose.yaml starts them."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Interactions as trusted services record them."""
+"""Record interactions as a trusted service."""
 
 from typing import Any
 

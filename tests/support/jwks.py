@@ -1,4 +1,4 @@
-"""A small identity provider over HTTP: it serves a JWKS that a test changes, or something worse."""
+"""Serve a JWKS over HTTP that a test can change or break."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Random operations for Kith's own schema, with values that mean something in the sample graph."""
+"""Generate operations for Kith's own schema, with values that exist in the sample graph."""
 
 from collections.abc import Collection, Iterator
 from random import Random

@@ -1,4 +1,4 @@
-"""A gateway behind a real uvicorn in this event loop, and clients that stay connected to it."""
+"""Run a gateway behind uvicorn in this event loop, and clients that stay connected to it."""
 
 import asyncio
 import json

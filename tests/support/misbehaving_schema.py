@@ -1,4 +1,4 @@
-"""A schema whose resolvers and scalars misbehave as the engine would never expect it."""
+"""A schema whose resolvers and scalars fail in ways that the engine does not expect."""
 
 import asyncio
 import itertools

@@ -1,4 +1,4 @@
-"""The playground as a person uses it: open it, choose an example and a viewer, read the answer.
+"""Use the playground in a browser: open it, choose an example and a viewer, read the response.
 
 `python -m tests.support.playground_page URL IMAGE` takes the picture in the documentation.
 """

@@ -1,4 +1,4 @@
-"""Random input values, written as literals or sent as variables. Knows input types, no fields."""
+"""Generate input values, as literals or as variables."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +23,7 @@ class Request:
     """One request, growing while it is drawn."""
 
     selection: str = ""
+    kind: str = "query"
     fragments: list[tuple[str, str]] = field(default_factory=list)
     """The type condition and the text of each."""
 
@@ -36,7 +37,7 @@ class Request:
         fragments = [
             f" fragment F{index} on {on} {text}" for index, (on, text) in enumerate(self.fragments)
         ]
-        return f"query Q{declared} {self.selection}{''.join(fragments)}"
+        return f"{self.kind} Q{declared} {self.selection}{''.join(fragments)}"
 
     def variable(self, declared: str, value: Any) -> str:
         """A new variable, as it is written; it is not provided if its value is `...`."""

@@ -1,4 +1,4 @@
-"""Random operations for any schema. Knows GraphQL types, nothing of what the fields mean.
+"""Generate operations for any schema.
 
 Point it at a schema by saying how leaf values are drawn:
 
@@ -21,6 +21,7 @@ from graphql import (
     GraphQLObjectType,
     GraphQLSchema,
     GraphQLUnionType,
+    OperationType,
     get_named_type,
     is_composite_type,
     is_required_argument,
@@ -37,7 +38,7 @@ Allowed: TypeAlias = Callable[[GraphQLField], bool]
 
 
 class Operations:
-    """Draws queries of one schema. `allowed` may leave out fields; `often` says by the name of a
+    """Draws operations of one schema. `allowed` may leave out fields; `often` says by the name of a
     type what is asked of it more often than by chance."""
 
     def __init__(
@@ -55,10 +56,11 @@ class Operations:
         self._max_depth = max_depth
         self._often = often or {}
 
-    def draw(self, random: Random) -> Request:
-        request = Request()
-        assert self._schema.query_type is not None
-        request.selection = self._selection(self._schema.query_type, random, request, 0)
+    def draw(self, random: Random, kind: OperationType = OperationType.QUERY) -> Request:
+        request = Request(kind=kind.value)
+        root = self._schema.get_root_type(kind)
+        assert root is not None
+        request.selection = self._selection(root, random, request, 0)
         return request
 
     def _selection(self, on: GraphQLNamedType, random: Random, request: Request, depth: int) -> str:

@@ -1,4 +1,4 @@
-"""Real graphs and the truth about them, where they lie beside the checkout."""
+"""Real graphs and their expected results, if they lie beside the checkout."""
 
 import runpy
 from collections.abc import Callable, Iterator

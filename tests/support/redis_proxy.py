@@ -1,4 +1,4 @@
-"""A cable to Redis that can be cut, or go silent, while somebody talks over it."""
+"""A proxy before Redis that a test can cut, or stop from answering, while it is in use."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 
-class Cable:
+class RedisProxy:
     """Carries bytes between its own unix socket and a server's."""
 
     def __init__(self, server: Path, own: Path) -> None:
@@ -18,7 +18,7 @@ class Cable:
         self._speaks = asyncio.Event()
         self._speaks.set()
 
-    async def mend(self) -> None:
+    async def restore(self) -> None:
         """Works from now on."""
         self._speaks.set()
         if self._listener is None:
@@ -34,7 +34,7 @@ class Cable:
             carrier.cancel()
         await asyncio.gather(*self._carriers, return_exceptions=True)
 
-    def silence(self) -> None:
+    def stop_answering(self) -> None:
         """Takes everything and answers nothing: what a stopped machine does."""
         self._speaks.clear()
 
@@ -63,15 +63,15 @@ class Cable:
 
 
 @asynccontextmanager
-async def cable_to(redis_url: str, folder: Path) -> AsyncIterator[tuple[Cable, str]]:
-    """A cable to the server at `redis_url`, and the address of its near end."""
+async def proxy_to(redis_url: str, folder: Path) -> AsyncIterator[tuple[RedisProxy, str]]:
+    """A proxy to the server at `redis_url`, and the address of its near end."""
     url = urlsplit(redis_url)
     assert url.scheme == "unix", "the suite's Redis is reached by a unix socket"
-    near = folder / "cable.sock"
-    cable = Cable(Path(url.path), near)
-    await cable.mend()
+    near = folder / "proxy.sock"
+    proxy = RedisProxy(Path(url.path), near)
+    await proxy.restore()
     try:
-        yield cable, urlunsplit(url._replace(path=str(near)))
+        yield proxy, urlunsplit(url._replace(path=str(near)))
     finally:
         with suppress(OSError):
-            await cable.cut()
+            await proxy.cut()

@@ -1,4 +1,4 @@
-"""What an answer says of two users: the same by every field of a relation, and by the mask."""
+"""Check that the fields of a relation, its state, its dates and its mask agree."""
 
 from typing import Any
 

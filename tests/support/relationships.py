@@ -1,4 +1,4 @@
-"""Changes of relationships, asked for as front ends ask for them."""
+"""Change relationships with the mutations that front ends use."""
 
 from typing import Any
 

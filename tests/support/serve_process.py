@@ -1,4 +1,4 @@
-"""`kith serve` as a process, asked over a unix socket or a port, and the processes below it."""
+"""Run `kith serve` as a process, and send it queries over a unix socket or a port."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A schema as small as a test needs: three users, a counter and ways to fail."""
+"""A small schema: three users, a counter, and fields that fail."""
 
 import asyncio
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Run the commands of a page as its reader does, in a shell."""
+"""Run the commands of a page in a shell."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""TLS in front of servers without it: the suite's Valkey is built without TLS."""
+"""Terminate TLS in front of servers without it: the suite's Valkey is built without TLS."""
 
 import asyncio
 import datetime as dt

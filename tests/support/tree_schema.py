@@ -1,4 +1,4 @@
-"""A small schema whose resolvers write down how often and for how many parents they are called."""
+"""A small schema whose resolvers record how often, and for how many parents, they are called."""
 
 import asyncio
 from collections.abc import Awaitable

@@ -1,4 +1,4 @@
-"""A Valkey of a test's own: a flush of any database invalidates all clients of a server."""
+"""Run a Valkey server for one test. A flush of any database invalidates all clients of a server."""
 
 import asyncio
 from collections.abc import AsyncIterator

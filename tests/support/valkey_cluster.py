@@ -1,4 +1,4 @@
-"""A Valkey cluster for tests: several servers, each with a part of the slots, no replicas."""
+"""Run a Valkey cluster: several servers, each with a part of the slots, without replicas."""
 
 import asyncio
 import os

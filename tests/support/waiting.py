@@ -1,4 +1,4 @@
-"""Waiting for what nobody announces, with a deadline."""
+"""Wait for a condition, with a deadline."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""A worker as operators run it: a process of its own, that may be killed."""
+"""Run `kith worker` as a process that a test can kill."""
 
 import asyncio
 import contextlib

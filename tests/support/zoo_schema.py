@@ -1,4 +1,4 @@
-"""A schema with something of everything that the engine runs, and much that fails.
+"""A schema that uses all features of the engine, with many fields that fail.
 
 What becomes of a field is decided by its animal's number: some values are null where they may not
 be, some resolvers raise, some items of a batch are exceptions.
@@ -319,10 +319,63 @@ class Query:
 
 
 @strawberry.type
+class Adoption:
+    """A payload, most of whose fields are attributes."""
+
+    outcome: Mood
+    adopted: Animal | None
+    others: list[Thing | None]
+    note: str | None
+
+    @batched
+    async def price(adoptions: Parents["Adoption"], tip: int = 0) -> list[ItemOrError[int]]:
+        return [fated(len(adoption.others), "price", tip) for adoption in adoptions]
+
+
+@strawberry.type
 class Mutation:
+    """Every resolver notes in the context, a list, when it begins and ends."""
+
     @strawberry.mutation
-    def rename(self, id: strawberry.ID, name: str) -> Animal:  # noqa: A002
+    def rename(self, info: Info, id: strawberry.ID, name: str) -> Animal:  # noqa: A002
+        info.context.append(f"rename {id} to {name}")
         return raised(fated(int(id), "rename", animal_of(int(id))))  # type: ignore[no-any-return]
+
+    @strawberry.mutation
+    def clean(self, info: Info, number: int = 3) -> Thing | None:
+        info.context.append(f"clean {number}")
+        return thing_of(raised(fated(number, "clean", number)))  # type: ignore[no-any-return]
+
+    @strawberry.mutation
+    async def adopt(self, info: Info, filter: Filter, number: int = 2) -> Adoption | None:  # noqa: A002
+        info.context.append(f"adopt {number} {filter}")
+        await asyncio.sleep(0)
+        info.context.append("adopted")
+        if luck(number, "adopt") == 0:
+            raise Broken(f"nobody adopts {number}")
+        numbers = [int(id) for id in filter.ids]  # noqa: A001
+        mood: Any = None if luck(number, "mood") == 1 else Mood.CALM
+        others = [thing_of(other) for other in numbers]
+        return Adoption(outcome=mood, adopted=animal_of(number), others=others, note=filter.name)
+
+    @batched
+    async def feed(roots: Parents[Any], info: Info, ids: list[strawberry.ID]) -> list[list[Animal]]:
+        info.context.append(f"feed {ids}")
+        await asyncio.sleep(0)
+        info.context.append("fed")
+        return [[animal_of(int(id)) for id in ids] for _ in roots]  # noqa: A001
+
+    @batched
+    def count(roots: Parents[Any], info: Info, step: int = 1) -> list[ItemOrError[int | None]]:
+        info.context.append(f"count {step}")
+        if step == 13:
+            raise Broken("nobody counts by 13")
+        return [fated(step, "count", step) for _ in roots]
+
+    @strawberry.mutation
+    def zoo(self, info: Info) -> Query:
+        info.context.append("zoo")
+        return Query()
 
 
 schema = strawberry.Schema(Query, Mutation, types=[Cat, Dog, Stone], scalar_overrides={Tag: TAG})

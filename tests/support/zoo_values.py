@@ -1,4 +1,4 @@
-"""What becomes of the zoo's fields: values, nulls and failures, always the same for a number."""
+"""The values, nulls and errors of the zoo's fields, fixed for each number."""
 
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import Enum

@@ -14,6 +14,7 @@ from gateway.authentication import (
     Identity,
     mint,
 )
+from gateway.authentication_settings import AcceptedTokens
 from gateway.bearer import TOKEN_CHARS_MAX
 from gateway.headers import Headers
 from gateway.http_rejection import HttpRejection
@@ -182,7 +183,7 @@ def _hmac_token(secret: str, algorithm: str) -> str:
 
 @pytest.mark.parametrize("leeway_s", [0, 300])
 def test_how_much_clocks_may_differ_is_set(leeway_s: int) -> None:
-    authentication = with_secret(leeway_s=leeway_s)
+    authentication = with_secret(accepted=AcceptedTokens(leeway_s=leeway_s))
     now = int(time.time())
     token = bearer(signed(claims(exp=now + 1 - leeway_s)))
     assert authentication.identify(token).expires_at == now + 1
@@ -261,7 +262,7 @@ def test_the_longest_token_is_read_and_nothing_of_a_longer_one() -> None:
 
 
 def test_audience_and_issuer_are_checked_where_they_are_set() -> None:
-    authentication = with_secret(audiences=("other", "kith"), issuers=("old", "platform"))
+    authentication = with_secret(accepted=AcceptedTokens(("other", "kith"), ("old", "platform")))
     good = signed(claims(aud="kith", iss="platform"))
     assert authentication.identify(bearer(good)) == Identity(42)
     for wrong in (
@@ -279,20 +280,19 @@ def test_an_audience_is_of_no_interest_where_none_is_set() -> None:
 def test_the_viewer_header_counts_only_where_it_is_allowed() -> None:
     headers = sent({"x-viewer": "42"})
     assert with_secret().identify(headers) == ANONYMOUS
-    assert with_secret(allow_x_viewer=True).identify(headers) == Identity(42)
-    rejection(with_secret(allow_x_viewer=True), sent({"x-viewer": "me"}))
+    assert with_secret(development=True).identify(headers) == Identity(42)
+    rejection(with_secret(development=True), sent({"x-viewer": "me"}))
 
 
 def test_a_token_outranks_the_viewer_header() -> None:
     headers = sent({"x-viewer": "7", "authorization": f"Bearer {signed(claims())}"})
-    assert with_secret(allow_x_viewer=True).identify(headers) == Identity(42)
+    assert with_secret(development=True).identify(headers) == Identity(42)
 
 
 def test_a_minted_token_has_the_claims_that_are_configured() -> None:
     settings = AuthenticationSettings(
         secrets=(SECRET,),
-        audiences=("kith",),
-        issuers=("platform",),
+        accepted=AcceptedTokens(("kith",), ("platform",)),
         claims=ClaimMapping('$["https://app.example"].user', "$.access.roles", "back-end"),
     )
     headers = bearer(mint(SECRET, 42, "read back-end", settings=settings))

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
+from gateway.authentication_settings import AcceptedTokens
 from gateway.browsers import BrowserSettings
 from gateway.config import Config, DocumentSettings, database_url, read_config, signing
 from gateway.environment import ConfigurationError, names, read
@@ -29,9 +30,9 @@ def test_the_servers_are_taken_from_the_environment() -> None:
 
 
 def test_the_caches_may_have_servers_of_their_own() -> None:
-    assert read_config(NOWHERE, "shop", environ=SERVERS).storage.cache_url is None
+    assert read_config(NOWHERE, "shop", environ=SERVERS).storage.cache.url is None
     environ = {**SERVERS, "KITH_CACHE_URL": "redis+cluster://caches:7000"}
-    assert read_config(NOWHERE, "shop", environ=environ).storage.cache_url == (
+    assert read_config(NOWHERE, "shop", environ=environ).storage.cache.url == (
         "redis+cluster://caches:7000"
     )
 
@@ -53,9 +54,9 @@ def test_a_cluster_has_one_database(scheme: str, tail: str) -> None:
     for none in ("", "/", "/0", "?db=0", "/0?ssl_ca_certs=/ca.pem"):
         url = f"{scheme}://:secret@caches:7000{none}"
         environ = {**SERVERS, "KITH_CACHE_URL": url}
-        assert read_config(NOWHERE, "shop", environ=environ).storage.cache_url == url
+        assert read_config(NOWHERE, "shop", environ=environ).storage.cache.url == url
     single = {**SERVERS, "KITH_CACHE_URL": "redis://caches:7000/1"}
-    assert read_config(NOWHERE, "shop", environ=single).storage.cache_url
+    assert read_config(NOWHERE, "shop", environ=single).storage.cache.url
 
 
 @pytest.mark.parametrize(
@@ -120,7 +121,7 @@ def test_a_wrong_number_stops_the_start_with_its_name(name: str, value: str) -> 
 def test_local_cache_settings_are_in_milliseconds_and_megabytes() -> None:
     environ = {**SERVERS, "KITH_HOT_TTL_MS": "0", "KITH_HOT_MB": "3"}
     storage = read_config(NOWHERE, "public", environ=environ).storage
-    assert (storage.hot_ttl_ms, storage.hot_bytes_max) == (0, 3_000_000)
+    assert (storage.local.hot_ttl_ms, storage.local.hot_bytes_max) == (0, 3_000_000)
 
 
 def test_the_weights_of_interactions_are_given_one_by_one() -> None:
@@ -184,9 +185,7 @@ def test_how_tokens_are_checked_is_configured(tmp_path: Path) -> None:
         public_key_files=(Path("new.pem"), Path("old.pem")),
         jwks_file=Path("jwks.json"),
         jwks_url=JwksUrl("https://login.example/jwks", 60, 0),
-        audiences=("kith",),
-        issuers=("https://login.example", "https://old.example"),
-        leeway_s=0,
+        accepted=AcceptedTokens(("kith",), ("https://login.example", "https://old.example"), 0),
         claims=ClaimMapping("$.app.user", "roles", "back-end"),
     )
 
@@ -378,7 +377,7 @@ def test_every_secret_may_come_from_a_file_and_is_never_shown(name: str, tmp_pat
     environ = {key: value for key, value in SERVERS.items() if key != name}
     config = read_config(NOWHERE, "public", environ={**environ, f"{name}_FILE": str(file)})
     held = (
-        *(config.storage.database_url, config.storage.redis_url, config.storage.cache_url),
+        *(config.storage.database_url, config.storage.redis_url, config.storage.cache.url),
         *config.authentication.secrets,
     )
     assert "redis://:hunter2hunter2hunter2hunter2@host" in held

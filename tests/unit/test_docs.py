@@ -9,7 +9,7 @@ from graphql import OperationDefinitionNode, parse
 from gateway.playground_examples import examples
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 INDEX = ROOT / "docs" / "README.md"
 
 _CODE = re.compile(r"```.*?```", re.DOTALL)
@@ -50,6 +50,14 @@ def test_every_link_leads_to_a_page_and_a_headline_that_are_there(page: Path) ->
 def test_every_file_that_a_page_names_exists(page: Path) -> None:
     missing = [file for file in _FILE.findall(prose(page)) if not (ROOT / file).exists()]
     assert not missing
+
+
+def test_the_guide_for_contributors_names_files_that_are_there() -> None:
+    guide = prose(ROOT / "CONTRIBUTING.md")
+    named = re.findall(r"`((?:\w+/)+(?:[\w.]+)?)`", guide)
+    assert len(named) > 30
+    for name in named:
+        assert (ROOT / name).exists(), name
 
 
 def test_the_index_names_every_page() -> None:

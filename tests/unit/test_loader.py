@@ -1,6 +1,7 @@
 """Batches of a loader: cancelled waiters, failed and stuck batches, repeats."""
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -177,6 +178,60 @@ async def test_a_batch_runs_in_the_context_of_the_first_caller() -> None:
     await asyncio.gather(ask("first"), ask("second"))
     assert seen == ["first"]
     assert who.get() == "nobody"
+
+
+async def test_a_batch_runs_in_the_turn_after_its_first_key() -> None:
+    """A page's read, which starts at the same time, shares its round trip."""
+    batches = Batches()
+    loading = ColumnLoader(batches).load([1])
+    await asyncio.sleep(0)
+    assert batches.asked == [[1]]
+    await soon(loading)
+
+
+async def test_a_thousand_keys_cost_one_future(monkeypatch: pytest.MonkeyPatch) -> None:
+    created: list[asyncio.Future[None]] = []
+    loop = asyncio.get_running_loop()
+    create_future = loop.create_future
+
+    def counted() -> asyncio.Future[None]:
+        created.append(create_future())
+        return created[-1]
+
+    loader = ColumnLoader(Batches())
+    monkeypatch.setattr(loop, "create_future", counted)
+    loaded = loader.load(range(1_000))
+    assert created == [loaded]
+    await soon(loaded)
+
+
+async def test_a_key_that_is_being_read_is_not_read_again() -> None:
+    batches = Batches(held=True)
+    loader = ColumnLoader(batches)
+    first = asyncio.create_task(value(loader, 1))
+    await soon(batches.started.wait())
+    batches.started.clear()
+    second = asyncio.create_task(loader.get_many([2, 1]))
+    await soon(batches.started.wait())
+    batches.let_go.set()
+    assert await soon(second) == ["value 2", "value 1"]
+    assert await soon(first) == "value 1"
+    assert batches.asked == [[1], [2]]
+
+
+async def test_an_error_that_nobody_waits_for_is_not_reported() -> None:
+    reported: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    batches = Batches()
+    batches.fails_with = Unavailable("PostgreSQL")
+    loader = ColumnLoader(batches)
+    assert loader.request([1]) is not None
+    await soon(batches.started.wait())
+    assert batches.task is not None
+    await asyncio.wait([batches.task], timeout=DEADLINE_S)
+    batches.fails_with = batches.task = None  # the error's frames hold the future
+    gc.collect()
+    assert not reported
 
 
 async def test_keys_that_come_while_a_batch_runs_are_a_batch_of_their_own() -> None:

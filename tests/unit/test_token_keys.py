@@ -16,6 +16,7 @@ from gateway.authentication import (
     Identity,
     mint,
 )
+from gateway.authentication_settings import AcceptedTokens
 from gateway.headers import Headers
 from gateway.jwks_url import JwksUrl
 from gateway.token_claims import ClaimMapping
@@ -156,7 +157,8 @@ def test_a_key_set_of_one_key_needs_no_key_id(tmp_path: Path) -> None:
         ),
         (
             AuthenticationSettings(
-                jwks_url=JwksUrl("http://login.example/jwks"), issuers=("https://login.example",)
+                jwks_url=JwksUrl("http://login.example/jwks"),
+                accepted=AcceptedTokens(issuers=("https://login.example",)),
             ),
             "KITH_JWKS_URL must begin with https://",
         ),

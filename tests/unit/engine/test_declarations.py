@@ -206,9 +206,9 @@ class OwnInfo(Info[Any, Any]):
 
 
 @strawberry.type
-class Told:
+class Informed:
     @batched
-    def told(roots: Parents[None], info: Info, at_all: bool = True) -> list[list[str]]:
+    def informed(roots: Parents[None], info: Info, at_all: bool = True) -> list[list[str]]:
         asked = [
             info.field_name,
             info.python_name,
@@ -228,9 +228,9 @@ class Told:
 
 
 @pytest.mark.parametrize("info_class", [Info, OwnInfo])
-async def test_info_tells_what_it_tells_under_graphql_core(info_class: type[Info]) -> None:
-    schema = strawberry.Schema(Told, config=StrawberryConfig(info_class=info_class))
-    query = "query Asked($on: Boolean!) { again: told(atAll: $on) }"
+async def test_info_has_the_same_attributes_as_under_graphql_core(info_class: type[Info]) -> None:
+    schema = strawberry.Schema(Informed, config=StrawberryConfig(info_class=info_class))
+    query = "query Asked($on: Boolean!) { again: informed(atAll: $on) }"
     given: dict[str, Any] = {"on": False}
     expected = await schema.execute(
         query, variable_values=given, context_value="a context", root_value="a root"

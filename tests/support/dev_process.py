@@ -1,0 +1,138 @@
+"""`kith dev` as a process, and other commands beside it."""
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from devstack.state import State
+
+ROOT = Path(__file__).parents[2]
+DEADLINE_S = 90
+
+
+class Dev:
+    """A running `dev`."""
+
+    def __init__(self, process: asyncio.subprocess.Process, state: State, url: str) -> None:
+        self.process = process
+        self.state = state
+        self.url = url
+        self.lines: list[str] = []
+
+    async def read_until(self, text: str) -> None:
+        """Reads until `text` is there, which may be in a line that has not ended."""
+        assert self.process.stdout is not None
+        said = ""
+        async with asyncio.timeout(DEADLINE_S):
+            while part := await self.process.stdout.read(4096):
+                said += part.decode()
+                if text in said:
+                    self.lines += said.splitlines(keepends=True)
+                    return
+        raise AssertionError(said)
+
+    async def ask(self, query: str, viewer: int = 1, **variables: Any) -> dict[str, Any]:
+        body = {"query": query, "variables": variables}
+        async with httpx.AsyncClient(timeout=10) as http:
+            response = await http.post(
+                f"{self.url}/graphql", json=body, headers={"x-viewer": str(viewer)}
+            )
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def children(self) -> dict[str, int]:
+        """The processes below `dev`, by what they are."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == self.process.pid:
+                continue
+            command = _read(entry / "cmdline")
+            if str(self.state.folder) in command + _read(entry / "environ"):
+                for name, sign in SIGNS.items():
+                    if re.search(sign, command):
+                        found[name] = int(entry.name)
+        return found
+
+    async def end(self, how: signal.Signals = signal.SIGINT) -> int:
+        self.process.send_signal(how)
+        async with asyncio.timeout(DEADLINE_S):
+            await self.process.communicate()
+        assert self.process.returncode is not None
+        return self.process.returncode
+
+
+SIGNS = {
+    "postgres": r"bin/postgres -D",
+    "valkey": r"valkey-server",
+    "worker": r"gateway worker",
+    "gateway": r"gateway serve",
+}
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def free_port() -> int:
+    """Below the ephemeral ports, so that no outgoing connection takes it meanwhile."""
+    for port in range(18_000 + os.getpid() % 5_000, 32_000):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("no free port")
+
+
+async def started(state: State, port: int, **changes: str) -> Dev:
+    environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", "dev", "--no-bundle"),
+        *("--port", str(port), "--state", str(state.root)),
+        cwd=ROOT,
+        env={**environment, **changes},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
+    return Dev(process, state, f"http://127.0.0.1:{port}")
+
+
+@asynccontextmanager
+async def running(state: State, **changes: str) -> AsyncIterator[Dev]:
+    """A `dev` that is ready. `changes`: of its environment."""
+    dev = await started(state, free_port(), **changes)
+    try:
+        await dev.read_until("Ctrl-C stops everything")
+        yield dev
+    finally:
+        if dev.process.returncode is None:
+            await dev.end()
+
+
+async def cli(state: State, *arguments: str) -> tuple[int, str]:
+    """Another command of the same checkout, which finds the servers through the state folder."""
+    environment = {k: v for k, v in os.environ.items() if k not in ("DATABASE_URL", "REDIS_URL")}
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "gateway", *arguments, "--state", str(state.root)),
+        cwd=ROOT,
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    out, _ = await process.communicate()
+    assert process.returncode is not None
+    return process.returncode, out.decode()
