@@ -7,6 +7,7 @@ from enum import Enum
 from typing import TypeAlias
 
 import strawberry
+from strawberry import enum_value
 
 from engine import ColumnarRows, MaybeAwaitable, Parents, batched, column_of, row_classes
 from graph.cursor import write_cursor, write_cursors
@@ -26,16 +27,14 @@ EDGES = "The entries of this page with their cursors and dates, in order."
 
 @strawberry.enum(description="Whether the viewer can open a list, and if not, why.")
 class ListAccess(Enum):
-    VISIBLE = strawberry.enum_value("VISIBLE", description="The viewer can open the list.")
-    HIDDEN_BY_OWNER = strawberry.enum_value(
+    VISIBLE = enum_value("VISIBLE", description="The viewer can open the list.")
+    HIDDEN_BY_OWNER = enum_value(
         "HIDDEN_BY_OWNER", description="The owner does not show the list to the viewer."
     )
-    PROTECTED = strawberry.enum_value(
+    PROTECTED = enum_value(
         "PROTECTED", description="The owner is protected, and the viewer does not follow them."
     )
-    HIDDEN_BY_BLOCK = strawberry.enum_value(
-        "HIDDEN_BY_BLOCK", description="The viewer has blocked the owner."
-    )
+    HIDDEN_BY_BLOCK = enum_value("HIDDEN_BY_BLOCK", description="The viewer has blocked the owner.")
 
 
 @strawberry.type(description="The position of a page in its list.")

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Annotated, TypeAlias
 
 import strawberry
+from strawberry import enum_value
 
 from engine import Parents, batched, row_classes
 from graph.cursor import write_cursor
@@ -36,11 +37,11 @@ KnownFirst = Annotated[
 
 @strawberry.enum(description="Why a user is suggested.")
 class FollowSuggestionReason(Enum):
-    FOLLOWS_YOU = strawberry.enum_value(
+    FOLLOWS_YOU = enum_value(
         "FOLLOWS_YOU",
         description="The user follows the viewer, and the viewer does not follow them back.",
     )
-    FRIENDS_OF_FRIENDS = strawberry.enum_value(
+    FRIENDS_OF_FRIENDS = enum_value(
         "FRIENDS_OF_FRIENDS", description="Users whom the viewer follows also follow this user."
     )
 
