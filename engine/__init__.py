@@ -17,6 +17,12 @@ The responses are graphql-core's: the same data, the same errors. There is alway
 whatever a resolver or a scalar does, within the bounds of the settings and by a deadline. The
 engine leaves operations that a plan does not support to graphql-core, and counts them.
 docs/engine.md has the guarantees, the limits and the other declarations.
+
+The modules, in the order of a request: `engine`, `parsing` and `variables` prepare it, `executor`
+runs its plan. `compiler` makes a plan of the parts in `plan`, `resolvers`, `lookup_tables`,
+`leaves`, `lists` and `objects`; `run` has their base classes and the state of a run. `await_level`
+awaits what a level of the plan has left pending, `field_errors` turns errors into nulls, and
+`graphql_core` runs what has no plan.
 """
 
 from engine.annotations import ItemOrError, MaybeAwaitable, without_errors

@@ -11,7 +11,7 @@ RowT_co = TypeVar("RowT_co", covariant=True, bound=tuple[Any, ...])
 class ColumnarRows(Sequence[RowT_co], Generic[RowT_co]):
     """Tuples stored as columns; iterating creates the tuples.
 
-    A resolver may return one instead of a list. Fields derived from one place of the rows, and
+    A resolver may return one instead of a list. Fields derived from one item of the rows, and
     resolvers that use `column_of`, then create no tuples. Raises ValueError for columns of
     different lengths.
 
@@ -29,9 +29,9 @@ class ColumnarRows(Sequence[RowT_co], Generic[RowT_co]):
                 raise ValueError("The columns of rows are equally long.")
         self.columns = first, *others
 
-    def column(self, place: int) -> Sequence[Any]:
-        """The values at this place of every row."""
-        return self.columns[place]
+    def column(self, index: int) -> Sequence[Any]:
+        """The item with this index of every row."""
+        return self.columns[index]
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -71,6 +71,6 @@ def is_column(items: Any) -> bool:
     return type(items) in (list, ColumnarRows)
 
 
-def column_of(rows: Any, place: int) -> Sequence[Any]:
-    """The values at this place of every row, for any kind of rows."""
-    return rows.columns[place] if type(rows) is ColumnarRows else list(map(itemgetter(place), rows))
+def column_of(rows: Any, index: int) -> Sequence[Any]:
+    """The item with this index of every row, for any kind of rows that are tuples."""
+    return rows.columns[index] if type(rows) is ColumnarRows else list(map(itemgetter(index), rows))

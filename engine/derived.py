@@ -37,7 +37,7 @@ class DerivedField(StrawberryField):
 
 
 def attribute_reader(attribute: str | int) -> Callable[[Any], Any]:
-    """Return a function that reads an attribute, or a place in a tuple, of one row."""
+    """Return a function that reads an attribute, or an item of a tuple, of one row."""
     return itemgetter(attribute) if isinstance(attribute, int) else attrgetter(attribute)
 
 
@@ -51,7 +51,7 @@ def derived(
 ) -> T:
     """Declare a field as `function(row.attribute)`.
 
-    `attribute` may be dotted, or a number: a place in a tuple.
+    `attribute` may be dotted, or a number: the index of an item in a tuple.
 
     For attributes with few hashable values of one type (flags, a kind): the plan caches the result
     for each value, up to a bound. `function` must depend on its argument alone.

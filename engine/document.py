@@ -1,7 +1,7 @@
 """The operations of valid documents, as far as they are known from the syntax."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,9 @@ class OperationDefinition:
     """The variables in @skip and @include."""
 
     size: DocumentSize
+    field_names: Set[str]
+    """The names of all fields of its document, at any depth."""
+
     root_arguments: Mapping[str, list[ValueNode]]
     """The arguments of the root fields, by argument name, including skipped fields."""
 
@@ -56,10 +59,6 @@ class OperationDefinition:
             return []
         values = (value_from_ast_untyped(node, coerced) for node in nodes)
         return [value for value in values if value is not None and value is not Undefined]
-
-    def selects(self, field_name: str) -> bool:
-        """Whether its document selects fields with this name, at any depth."""
-        return field_name in self.size.field_counts
 
 
 def root_arguments(

@@ -28,7 +28,7 @@ class Partition:
     """The original column, with forbidden nulls replaced by field errors."""
 
     def merged(self, completed: Sequence[Any]) -> Column:
-        """The column of completed values, with the nulls and field errors in their places."""
+        """The column of completed values, with the nulls and field errors where they were."""
         if len(self.present) == len(self.whole):
             return list(completed)
         rest = iter(completed)

@@ -119,9 +119,10 @@ def _converter(declared: Any, schema: Schema) -> Convert | None:
     if _is_plain_leaf(declared):
         return None
     if isinstance(declared, StrawberryOptional) and not isinstance(declared, StrawberryMaybe):
-        return _converter(declared.of_type, schema)
+        convert = _converter(declared.of_type, schema)
+        return convert and (lambda value: None if value is None else convert(value))
     if isinstance(declared, StrawberryList) and _is_plain_leaf(declared.of_type):
-        return _copy  # all requests share defaults and literals
+        return list  # a copy: all requests share defaults and literals
     registry, config = schema.schema_converter.scalar_registry, schema.config
     if has_object_definition(declared):
         definition = declared.__strawberry_definition__
@@ -144,8 +145,6 @@ def _input_converter(
     fields: list[Parameter] = []
 
     def convert(value: Any) -> Any:
-        if value is None:
-            return None
         if not fields:  # compiled on first use, because an input may contain itself
             fields.extend(
                 Parameter(
@@ -163,10 +162,6 @@ def _input_converter(
         return input_class(**keywords)
 
     return convert
-
-
-def _copy(items: Any) -> Any:
-    return None if items is None else list(items)
 
 
 def _is_plain_leaf(declared: Any) -> bool:

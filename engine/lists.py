@@ -62,8 +62,8 @@ def _items(value: Any, field: Field, run: Run) -> Any:
     if hasattr(value, "__aiter__"):
         raise BailOut("async_iterable")
     if not is_iterable(value):
-        place = f"'{field.parent}.{field.name}'"
-        return GraphQLError(f"Expected Iterable, but did not find one for field {place}.")
+        name = f"'{field.parent}.{field.name}'"
+        return GraphQLError(f"Expected Iterable, but did not find one for field {name}.")
     try:
         items = list(islice(value, run.max_rows + 1))  # the iterable may be infinite
     except Exception as error:

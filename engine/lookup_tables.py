@@ -20,16 +20,16 @@ class LookupTable:
     """A table from the values of an attribute to the results computed so far."""
 
     read: Callable[[Any], Any]
-    place: int | None
-    """The attribute's place, in rows that are tuples."""
+    index: int | None
+    """The index of the attribute, in rows that are tuples."""
 
     results: dict[Any, Any] = field(default_factory=dict)
 
     def column(self, rows: Rows) -> list[Any]:
         """Look up all rows. Raises KeyError for a value without a result, TypeError for an
         unhashable one, and what reading a row raises."""
-        if type(rows) is ColumnarRows and self.place is not None:
-            return list(map(self.results.__getitem__, rows.columns[self.place]))
+        if type(rows) is ColumnarRows and self.index is not None:
+            return list(map(self.results.__getitem__, rows.columns[self.index]))
         column = [*map(self.results.__getitem__, map(self.read, rows))]
         if len(column) != len(rows):
             raise RuntimeError("An attribute raised StopIteration, which ends map().")
@@ -44,8 +44,8 @@ class LookupTable:
 
 
 def lookup_table(attribute: str | int) -> LookupTable:
-    place = attribute if isinstance(attribute, int) else None
-    return LookupTable(attribute_reader(attribute), place)
+    index = attribute if isinstance(attribute, int) else None
+    return LookupTable(attribute_reader(attribute), index)
 
 
 class DerivedResolver(SyncResolver):

@@ -144,6 +144,7 @@ def _document(
                 variables=variables,
                 conditions=tuple(variables.names & condition_variables),
                 size=size,
+                field_names=size.field_counts.keys(),
                 root_arguments=root_arguments(definition.selection_set, fragments),
             )
     if len(operations) == 1:

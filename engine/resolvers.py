@@ -89,13 +89,11 @@ class AsyncBatch(AsyncResolver):
         items = self.function(rows, **keywords)
         if type(items) is CoroutineType or type(items) is Deferred:
             return items
-        if type(items) is not list and isawaitable(items):
-            return items
-        return self.checked(items, rows)
+        if type(items) is list:
+            return items if len(items) == len(rows) else self.checked(items, rows)
+        return items if isawaitable(items) else self.checked(items, rows)
 
     def checked(self, column: Column, rows: Rows) -> Column:
-        if type(column) is list and len(column) == len(rows):
-            return column
         return checked_column(rows, column, self.resolver.name)
 
 

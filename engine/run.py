@@ -138,7 +138,8 @@ class AsyncResolver(ABC):
         """
 
     def checked(self, column: Column, rows: Rows) -> Column:
-        """Check the awaited column: one value for each row. An exception is every row's error."""
+        """Convert an awaited column that is not a list of one value for each row. An exception is
+        the field error of every row."""
         return column
 
 

@@ -188,7 +188,8 @@ def _context_of(
             scale=scale,
             consistency=consistency,
         )
-        return _context((scope, freshness.tokens_in(headers)))
+        has_tokens = freshness.HEADER_NAME in headers
+        return _context((scope, freshness.tokens_in(headers) if has_tokens else ()))
 
     return context_of
 

@@ -8,16 +8,14 @@ from gateway.headers import Headers
 from schema.context import Context
 from schema.freshness import ARGUMENT, FIELD, HEADER, begin
 
-_NAME = HEADER.lower().encode()
+HEADER_NAME = HEADER.lower().encode()
 
 
 def tokens_in(headers: Headers) -> list[str]:
     """The consistency tokens in a request's header, which may repeat and hold several each."""
-    if _NAME not in headers:
-        return []
     return [
         token.strip()
-        for value in headers.every(_NAME)
+        for value in headers.every(HEADER_NAME)
         for token in value.decode("latin-1").split(",")
     ]
 
@@ -26,7 +24,7 @@ def before(
     operation: Operation, variables: Mapping[str, Any], context: Context
 ) -> Awaitable[None] | None:
     """An awaitable to complete before the operation runs, or None, the usual case."""
-    reads_freshness = operation.selects(FIELD)
+    reads_freshness = FIELD in operation.field_names
     if not (context.tokens or reads_freshness or ARGUMENT in operation.root_arguments):
         return None
     arguments = operation.root_argument_values(ARGUMENT, variables)

@@ -3,7 +3,7 @@
 Follows the GraphQL-over-HTTP specification. An `Executor` runs the operations.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
@@ -12,8 +12,7 @@ import orjson
 from graphql import GraphQLError, OperationType
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from engine import Result
-from gateway.accept import ACCEPT, Accepted, accepted, accepted_by
+from gateway.accept import ACCEPT, accepted, accepted_by
 from gateway.documents import NoDocuments
 from gateway.graphql_execution import FormatError, response_of
 from gateway.graphql_request import (
@@ -28,7 +27,7 @@ from gateway.headers import Headers, RawHeaders
 from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded, HttpRejection, body_late
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
 from gateway.request_body import read_body
-from gateway.request_deadline import Attended, RequestDeadline
+from gateway.request_deadline import RequestDeadline, RequestDeadlines
 
 # A cached response could show one viewer's data to another, or outdated data.
 COMMON_HEADERS = (
@@ -66,7 +65,7 @@ class EventStream(Protocol):
     """Responds to a parsed request with an event stream."""
 
     async def answer(
-        self, asked: GraphQLRequest, scope: Scope, headers: Headers, receive: Receive, send: Send
+        self, request: GraphQLRequest, scope: Scope, headers: Headers, receive: Receive, send: Send
     ) -> None: ...
 
 
@@ -92,7 +91,7 @@ class GraphQLEndpoint:
         self._context_of = context_of
         self._format_error = format_error
         self._limits = limits = limits or HttpLimits()
-        self._attention = RequestDeadline(limits.body_deadline_ms, limits.request_deadline_ms)
+        self._deadlines = RequestDeadlines(limits.body_deadline_ms, limits.request_deadline_ms)
         self._page = page
         self._documents = documents or NoDocuments()
         self._takes_any = self._documents.takes_any
@@ -104,30 +103,43 @@ class GraphQLEndpoint:
 
     async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         """Respond to an ASGI request with these headers."""
+        # One long function: a coroutine within this one would be resumed as often as this one.
         answer: Answer | None = None
         media_type = PLAIN_JSON
         self._running += 1
         try:
-            reads = accepted_by(headers) if headers.repeats else accepted(headers.get(ACCEPT))
-            if reads.page and self._page and scope["method"] == "GET":
+            accepts = accepted_by(headers) if headers.repeats else accepted(headers.get(ACCEPT))
+            if accepts.page and self._page and scope["method"] == "GET":
                 return await self._page(scope, receive, send)
-            if not reads.anything:
+            if not accepts.anything:
                 raise _not_acceptable(f"{GRAPHQL_JSON}, {PLAIN_JSON} or {EVENT_STREAM}")
-            media_type = reads.json
+            media_type = accepts.json
             if self._running > self._limits.concurrent_max:
                 raise self._overloaded()
-            with Attended(self._attention, receive) as attended:
-                asked = await self.asked(scope, headers, receive)
-                attended.received()
+            with RequestDeadline(self._deadlines, receive) as deadline:
+                if scope["method"] == "POST":
+                    require_json(headers.get(b"content-type"))
+                    body = await read_body(receive, headers, self._limits.body_bytes_max)
+                    request = from_body(body)
+                else:
+                    request = self._request_of_get(scope)
+                deadline.body_received()
+                if not accepts.prefers_streams:
+                    if not self._takes_any or request.document_id:
+                        request = await self._documents.found(request)
+                    operation = self._executor.prepared(request)
+                    if operation.kind is not _SUBSCRIPTION:
+                        context = self._context_of(headers)
+                        result = await self._executor.run(operation, request, context)
+                        # 200, also with field errors: the draft's "294 Partial Success" is not
+                        # registered.
+                        response = response_of(result, self._format_error)
+                        answer = 200, orjson.dumps(response), ()
                 # An event stream reports its own errors, also for unknown documents.
-                if (not self._takes_any or asked.document_id) and not reads.prefers_streams:
-                    asked = await self._documents.found(asked)
-                work = self._begin(asked, reads, headers)
-                if work is not None:
-                    response = response_of(await work, self._format_error)
-                    # 200, also with field errors: the draft's "294 Partial Success" is not
-                    # registered.
-                    answer = 200, orjson.dumps(response), ()
+                if answer is None and (not accepts.streams or self._events is None):
+                    raise _not_acceptable(
+                        f"{EVENT_STREAM}, or use a web socket, for a subscription"
+                    )
         except ClientGone:
             return None
         except Exception as failure:
@@ -136,36 +148,21 @@ class GraphQLEndpoint:
             self._running -= 1
         if answer is None:
             assert self._events is not None, "without it there is an answer"
-            return await self._events.answer(asked, scope, headers, receive, send)
+            return await self._events.answer(request, scope, headers, receive, send)
         status, body, own = answer
         fields = [*HEADERS[media_type], (b"content-length", b"%d" % len(body)), *own]
         await send({"type": "http.response.start", "status": status, "headers": fields})
         return await send({"type": "http.response.body", "body": body})
 
-    def _begin(
-        self, asked: GraphQLRequest, reads: Accepted, headers: Headers
-    ) -> Awaitable[Result] | None:
-        """The work on a single response. None if an event stream must respond."""
-        if not reads.prefers_streams:
-            operation = self._executor.prepared(asked)
-            if operation.kind is not _SUBSCRIPTION:
-                return self._executor.run(operation, asked, self._context_of(headers))
-        if not reads.streams or self._events is None:
-            raise _not_acceptable(f"{EVENT_STREAM}, or use a web socket, for a subscription")
-        return None
-
-    async def asked(self, scope: Scope, headers: Headers, receive: Receive) -> GraphQLRequest:
-        """Parse a request. Raises HttpRejection, and ClientGone when the client disconnects."""
-        bytes_max, method = self._limits.body_bytes_max, scope["method"]
-        if method == "POST":
-            require_json(headers.get(b"content-type"))
-            return from_body(await read_body(receive, headers, bytes_max))
-        if method != "GET":
+    def _request_of_get(self, scope: Scope) -> GraphQLRequest:
+        """The request in a query string. Raises HttpRejection."""
+        if scope["method"] != "GET":
             allow = {"allow": "GET, POST"}
-            raise HttpRejection(405, "METHOD_NOT_ALLOWED", "Ask by GET or POST.", allow)
+            raise HttpRejection(405, "METHOD_NOT_ALLOWED", "The method must be GET or POST.", allow)
         query_string: bytes = scope["query_string"]
+        bytes_max = self._limits.body_bytes_max
         if len(query_string) > bytes_max:
-            message = f"A query string has at most {bytes_max} bytes."
+            message = f"The query string must have at most {bytes_max} bytes."
             raise HttpRejection(414, "PAYLOAD_TOO_LARGE", message)
         return from_query_string(query_string)
 
@@ -195,7 +192,7 @@ class GraphQLEndpoint:
 
     def _overloaded(self) -> HttpRejection:
         retry = {"retry-after": str(self._limits.retry_after_s)}
-        return HttpRejection(503, "OVERLOADED", "Too many requests at once; try again.", retry)
+        return HttpRejection(503, "OVERLOADED", "Too many concurrent requests. Try again.", retry)
 
     def _late(self) -> HttpRejection:
         message = f"The request was stopped after {self._limits.request_deadline_ms} ms."

@@ -10,66 +10,66 @@ from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded
 
 # A timer, and a task that watches the connection, cost as much as a small response. Most requests
 # end within this time and never need them: one shared timer finds the others.
-PATIENCE_S = 0.02
+SHARED_TIMER_S = 0.02
 
 
-class RequestDeadline:
+class RequestDeadlines:
     """The request deadlines of a process: one for receiving the body, one for the work."""
 
     def __init__(self, body_deadline_ms: int, work_deadline_ms: int) -> None:
         self.body_s = body_deadline_ms / 1000
         self.work_s = work_deadline_ms / 1000
-        self.patience_s = min(PATIENCE_S, self.body_s, self.work_s)
-        self.young: dict[Attended, bool] = {}
-        """Requests within their first `patience_s`, oldest first. Each removes itself."""
-        self.looks = False
-        """Whether a timer is set for the oldest."""
+        self.shared_timer_s = min(SHARED_TIMER_S, self.body_s, self.work_s)
+        self.without_timer: dict[RequestDeadline, bool] = {}
+        """Requests younger than `shared_timer_s`, oldest first. Each removes itself."""
+        self.is_timer_set = False
 
-    def look_after(self, seconds: float) -> None:
-        self.looks = True
-        asyncio.get_running_loop().call_later(seconds, self._look)
+    def set_timer(self, seconds: float) -> None:
+        """Set the shared timer, for the oldest request."""
+        self.is_timer_set = True
+        asyncio.get_running_loop().call_later(seconds, self._give_own_timers)
 
-    def _look(self) -> None:
-        self.looks = False
+    def _give_own_timers(self) -> None:
+        self.is_timer_set = False
         now = asyncio.get_running_loop().time()
-        while self.young:
-            eldest = next(iter(self.young))
-            left_s = eldest.begun + self.patience_s - now
+        while self.without_timer:
+            oldest = next(iter(self.without_timer))
+            left_s = oldest.begun + self.shared_timer_s - now
             if left_s > 0:
-                return self.look_after(left_s)
-            del self.young[eldest]
-            eldest.lose_patience()
+                return self.set_timer(left_s)
+            del self.without_timer[oldest]
+            oldest.set_timer()
         return None
 
 
-class Attended:
-    """One request. Its block is cancelled at a deadline, or when the client disconnects.
+class RequestDeadline:
+    """The deadline of one request, whose block is cancelled then, or when the client disconnects.
 
-    `received` records that the body is complete, so the next message can only be the disconnect.
-    The block then raises BodyLate, DeadlineExceeded or ClientGone.
+    `body_received` records that the next message can only be the disconnect. The block then raises
+    BodyLate, DeadlineExceeded or ClientGone.
     """
 
     # Defaults on the class: nearly all requests end without any of these.
-    _received = False
+    _is_body_received = False
     _failure: Exception | None = None
     _timer: asyncio.TimerHandle | None = None
-    """Set after `patience_s`."""
+    """Set after `shared_timer_s`."""
     _watch: asyncio.Task[None] | None = None
 
-    def __init__(self, request_deadline: RequestDeadline, receive: Receive) -> None:
+    def __init__(self, deadlines: RequestDeadlines, receive: Receive) -> None:
         loop = asyncio.get_running_loop()
         task = asyncio.current_task(loop)
         assert task is not None, "requests are tasks"
-        self._attention = request_deadline
+        self._deadlines = deadlines
         self._receive = receive
         self._task = task
         self.begun = loop.time()
 
     def __enter__(self) -> Self:
-        request_deadline = self._attention
-        request_deadline.young[self] = True
-        if not request_deadline.looks:
-            request_deadline.look_after(request_deadline.patience_s)
+        deadlines = self._deadlines
+        deadlines.without_timer[self] = True
+        if not deadlines.is_timer_set:
+            deadlines.set_timer(deadlines.shared_timer_s)
         return self
 
     def __exit__(
@@ -78,7 +78,7 @@ class Attended:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._attention.young.pop(self, False):
+        if self._deadlines.without_timer.pop(self, False):
             return  # the usual case: the request has no timer
         if self._timer is not None:
             self._timer.cancel()
@@ -90,34 +90,34 @@ class Attended:
         if self._task.uncancel() == 0 and kind is asyncio.CancelledError:
             raise self._failure from None
 
-    def received(self) -> None:
-        self._received = True
+    def body_received(self) -> None:
+        self._is_body_received = True
         if self._timer is not None:
-            self._mind_work(self._attention.work_s)
+            self._limit_work(self._deadlines.work_s)
 
-    def lose_patience(self) -> None:
+    def set_timer(self) -> None:
         """Give this request a timer of its own."""
-        request_deadline = self._attention
-        if self._received:
-            self._mind_work(request_deadline.work_s - request_deadline.patience_s)
+        deadlines = self._deadlines
+        if self._is_body_received:
+            self._limit_work(deadlines.work_s - deadlines.shared_timer_s)
         else:
-            self._stop_after(request_deadline.body_s - request_deadline.patience_s, BodyLate())
+            self._cancel_after(deadlines.body_s - deadlines.shared_timer_s, BodyLate())
 
-    def _mind_work(self, seconds: float) -> None:
-        self._stop_after(seconds, DeadlineExceeded())
-        self._watch = asyncio.create_task(self._watch_caller())
+    def _limit_work(self, seconds: float) -> None:
+        self._cancel_after(seconds, DeadlineExceeded())
+        self._watch = asyncio.create_task(self._wait_for_disconnect())
 
-    def _stop_after(self, seconds: float, failure: Exception) -> None:
+    def _cancel_after(self, seconds: float, failure: Exception) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._stop, failure)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._cancel, failure)
 
-    async def _watch_caller(self) -> None:
+    async def _wait_for_disconnect(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._stop(ClientGone())
+        self._cancel(ClientGone())
 
-    def _stop(self, failure: Exception) -> None:
+    def _cancel(self, failure: Exception) -> None:
         if self._failure is None:
             self._failure = failure
             self._task.cancel()

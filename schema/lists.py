@@ -115,7 +115,8 @@ async def closest_friends(
 def _lists(
     kind: ListKind | OwnListKind, owners: Parents[UserRow], order: ListOrder | FriendOrder | None
 ) -> list[ListOf]:
-    return list(map(_list_of, zip(repeat(kind), owners, repeat(is_oldest_first(order)))))
+    oldest_first = order is not None and is_oldest_first(order)
+    return list(map(_list_of, zip(repeat(kind), owners, repeat(oldest_first))))
 
 
 _list_of: Callable[[tuple[ListKind | OwnListKind, UserId, bool]], ListOf] = partial(

@@ -83,6 +83,6 @@ class FollowerFilter:
         )
 
 
-def is_oldest_first(order: ListOrder | FriendOrder | None) -> bool:
-    """Whether the oldest entries come first. By default they do not."""
-    return order is not None and order.direction is OrderDirection.ASC
+def is_oldest_first(order: ListOrder | FriendOrder) -> bool:
+    """Whether the oldest entries come first."""
+    return order.direction is OrderDirection.ASC

@@ -100,7 +100,7 @@ class Receipts(Protocol):
 class Mutes(Protocol):
     """Mutes that have an end."""
 
-    async def over(self, most: int) -> Sequence[Pair]:
+    async def expired(self, most: int) -> Sequence[Pair]:
         """Up to `most` mutes whose end has passed, the earliest end first."""
         ...
 

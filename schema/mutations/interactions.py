@@ -117,7 +117,7 @@ class InteractionMutations:
         except BadInput as bad:
             result = Result(Outcome.INVALID_INPUT, 0, invalid=bad)
         else:
-            result = await record_interactions(scope, given, key, said=input.interactions)
+            result = await record_interactions(scope, given, key, sent=input.interactions)
         return RecordInteractionsPayload(
             outcome=outcome_of(result, RecordInteractionsOutcome),
             changed=result.is_changed,

@@ -65,8 +65,8 @@ class CacheAudit:
         if differing:
             await asyncio.sleep(AGAIN_S)
             differing = await read(list(differing))
-        unsettled = await self._outbox.unsettled(differing.keys()) if differing else set()
-        return [key for user, key in differing.items() if user not in unsettled]
+        unacknowledged = await self._outbox.unacknowledged(differing.keys()) if differing else set()
+        return [key for user, key in differing.items() if user not in unacknowledged]
 
     @property
     def _readers(self) -> Mapping[str, Callable[[Sequence[UserId]], Awaitable[dict[UserId, str]]]]:

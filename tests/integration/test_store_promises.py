@@ -108,7 +108,8 @@ async def settled(reads: Reads) -> None:
         with contextlib.suppress(Unavailable):
             await reads.stores.caches.updates.applied(applied.changes)
         await reads.stores.jobs.outbox.acknowledge(lane, applied.ids)
-        await reads.stores.caches.updates.settled(change.pair.source for change in applied.changes)
+        sources = [change.pair.source for change in applied.changes]
+        await reads.stores.caches.updates.acknowledged(sources)
     await reads.known()
 
 

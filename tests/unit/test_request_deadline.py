@@ -7,7 +7,7 @@ import pytest
 from starlette.types import Message
 
 from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded
-from gateway.request_deadline import Attended, RequestDeadline
+from gateway.request_deadline import RequestDeadline, RequestDeadlines
 
 LONG_MS = 60_000
 DEADLINE_S = 10
@@ -19,12 +19,10 @@ async def silence() -> Message:
     raise AssertionError
 
 
-async def worked_on(
-    request_deadline: RequestDeadline, receive: Any = silence, body_s: float = 0
-) -> None:
-    with Attended(request_deadline, receive) as attended:
+async def worked_on(deadlines: RequestDeadlines, receive: Any = silence, body_s: float = 0) -> None:
+    with RequestDeadline(deadlines, receive) as deadline:
         await asyncio.sleep(body_s)
-        attended.received()
+        deadline.body_received()
         await asyncio.Event().wait()
 
 
@@ -39,18 +37,18 @@ async def test_requests_that_are_soon_done_share_one_timer(
         return call_later(seconds, *arguments)
 
     monkeypatch.setattr(loop, "call_later", counted)
-    request_deadline = RequestDeadline(LONG_MS, LONG_MS)
+    deadlines = RequestDeadlines(LONG_MS, LONG_MS)
     for _ in range(10):
-        with Attended(request_deadline, silence) as attended:
-            attended.received()
+        with RequestDeadline(deadlines, silence) as deadline:
+            deadline.body_received()
     assert len(timers) == 1
 
 
 async def test_every_late_request_is_stopped_and_not_only_the_eldest() -> None:
-    request_deadline = RequestDeadline(LONG_MS, 5)
+    deadlines = RequestDeadlines(LONG_MS, 5)
     async with asyncio.timeout(DEADLINE_S):
         failed = await asyncio.gather(
-            *(worked_on(request_deadline) for _ in range(3)), return_exceptions=True
+            *(worked_on(deadlines) for _ in range(3)), return_exceptions=True
         )
     assert [type(one) for one in failed] == [DeadlineExceeded] * 3
 
@@ -58,13 +56,13 @@ async def test_every_late_request_is_stopped_and_not_only_the_eldest() -> None:
 async def test_a_body_that_does_not_come_is_late() -> None:
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(BodyLate):
-            await worked_on(RequestDeadline(50, LONG_MS), body_s=DEADLINE_S)
+            await worked_on(RequestDeadlines(50, LONG_MS), body_s=DEADLINE_S)
 
 
 async def test_work_on_a_body_that_came_late_has_its_own_deadline() -> None:
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(DeadlineExceeded):
-            await worked_on(RequestDeadline(LONG_MS, 50), body_s=0.1)
+            await worked_on(RequestDeadlines(LONG_MS, 50), body_s=0.1)
 
 
 async def test_a_caller_who_hangs_up_after_a_slow_body_ends_the_work() -> None:
@@ -73,15 +71,15 @@ async def test_a_caller_who_hangs_up_after_a_slow_body_ends_the_work() -> None:
 
     async with asyncio.timeout(DEADLINE_S):
         with pytest.raises(ClientGone):
-            await worked_on(RequestDeadline(LONG_MS, LONG_MS), hang_up, body_s=0.1)
+            await worked_on(RequestDeadlines(LONG_MS, LONG_MS), hang_up, body_s=0.1)
 
 
 async def test_a_cancellation_from_outside_stays_one() -> None:
-    request_deadline = RequestDeadline(LONG_MS, 5)
+    deadlines = RequestDeadlines(LONG_MS, 5)
 
     async def slow_to_stop() -> None:
-        with Attended(request_deadline, silence) as attended:
-            attended.received()
+        with RequestDeadline(deadlines, silence) as deadline:
+            deadline.body_received()
             try:
                 await asyncio.Event().wait()
             finally:
@@ -96,8 +94,8 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
 
 async def test_a_time_out_of_the_work_itself_is_its_own() -> None:
     async def failing() -> None:
-        with Attended(RequestDeadline(LONG_MS, LONG_MS), silence) as attended:
-            attended.received()
+        with RequestDeadline(RequestDeadlines(LONG_MS, LONG_MS), silence) as deadline:
+            deadline.body_received()
             raise TimeoutError
 
     with pytest.raises(TimeoutError):
