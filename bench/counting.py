@@ -103,13 +103,13 @@ async def _ask(app: ASGIApp, requests: Sequence[tuple[Scope, bytes]]) -> None:
 class _Answer:
     """The ASGI callables of one request: they deliver its body and collect the answer."""
 
-    def __init__(self, asked: bytes) -> None:
-        self._asked: bytes | None = asked
+    def __init__(self, body: bytes) -> None:
+        self._body: bytes | None = body
         self.status = 0
         self.body = b""
 
     async def receive(self) -> Message:
-        body, self._asked = self._asked, None
+        body, self._body = self._body, None
         if body is None:
             await Event().wait()  # the client does not disconnect
         return {"type": "http.request", "body": body, "more_body": False}

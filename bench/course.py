@@ -98,15 +98,15 @@ class Course:
         self, shape: Shape, people: Population, *, cold: bool = False
     ) -> Mapping[str, Sequence[Question]]:
         """The requests of each contestant that supports this shape, also written to files."""
-        asked: dict[str, Sequence[Question]] = {}
+        requests: dict[str, Sequence[Question]] = {}
         for turn, (contestant, _) in enumerate(self._entered.values()):
             document = contestant.document(shape)
             if document is None or (cold and not contestant.reads_cold):
                 continue
             seed = turn if shape.writes else 0
-            asked[contestant.name] = shape.questions(people, document, seed)
-            write_questions(asked[contestant.name], self._file(shape, contestant.name))
-        return asked
+            requests[contestant.name] = shape.questions(people, document, seed)
+            write_questions(requests[contestant.name], self._file(shape, contestant.name))
+        return requests
 
     def _those(self, names: Sequence[str]) -> list[tuple[Contestant, ServerProcess]]:
         return [self._entered[name] for name in names]

@@ -124,8 +124,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write a community's edges as CSV.")
     parser.add_argument("--users", type=int)
     parser.add_argument("--edges", type=int)
-    asked = parser.parse_args()
-    write(community(asked.users, asked.edges), sys.stdout)
+    options = parser.parse_args()
+    write(community(options.users, options.edges), sys.stdout)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,9 @@ class Sample:
 def must_have_wrk() -> None:
     """Raise ValueError if the load generator is missing."""
     if shutil.which("wrk") is None:
-        raise ValueError("The bench needs wrk: `apt-get install wrk`, or your system's package.")
+        raise ValueError(
+            "The benchmark needs wrk: `apt-get install wrk`, or your system's package."
+        )
 
 
 async def loaded(
@@ -69,7 +71,7 @@ async def loaded(
     await _idle(server)  # unfinished work would be counted for the next server on its core
     numbers = next((line for line in output.splitlines() if line.startswith("RESULT ")), "")
     if not numbers:
-        raise WrongAnswer(f"wrk against {server.name} said nothing of use:\n{output}")
+        raise WrongAnswer(f"wrk against {server.name} printed no usable result:\n{output}")
     requests, microseconds, p50, p99, errors = map(int, numbers.split()[1:])
     if errors or not requests:
         raise WrongAnswer(f"{server.name}: {errors} of {requests} requests failed")

@@ -29,6 +29,6 @@ def question(document: str, variables: Mapping[str, Any], viewer: int | None = N
 def write_questions(questions: Iterable[Question], file: Path) -> None:
     """Write one line per request for `wrk.lua`: the viewer or a hyphen, a tab, the body."""
     with file.open("wb") as out:
-        for asked in questions:
-            viewer = b"-" if asked.viewer is None else str(asked.viewer).encode()
-            out.write(viewer + b"\t" + asked.body + b"\n")
+        for one in questions:
+            viewer = b"-" if one.viewer is None else str(one.viewer).encode()
+            out.write(viewer + b"\t" + one.body + b"\n")

@@ -46,9 +46,9 @@ def app(answers: RawAnswers) -> ASGIApp:
         while message["more_body"]:
             message = await receive()
             body += message["body"]
-        asked = orjson.loads(body)
+        request = orjson.loads(body)
         viewer = next((value for name, value in scope["headers"] if name == b"x-viewer"), b"")
-        data = await functions[asked["query"]](asked["variables"], viewer)
+        data = await functions[request["query"]](request["variables"], viewer)
         return await _respond(send, orjson.dumps({"data": data}))
 
     return application

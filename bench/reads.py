@@ -51,7 +51,7 @@ async def run(plan: Plan) -> list[Outcome]:
     """
     async with services(plan.folder, cores()) as running:
         graph, space = plan.graph, space_of(plan.graph)
-        say(f"filling a graph of {graph.users:,} users, unless it is there")
+        say(f"filling a graph of {graph.users:,} users, if it is not filled yet")
         await filled(graph, running.database_url, running.redis_url, running.folder)
         people = await population(running.database_url, space)
         course = Course(running, space, people, plan.pace, running.folder)

@@ -13,7 +13,7 @@ from typing import TypeVar
 from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource
 
-from gateway.setting import Group, allowed_values, is_secret, variable_of
+from gateway.setting_fields import Group, allowed_values, is_secret, variable_of
 from gateway.settings import GROUPS
 
 PREFIX = "KITH_"

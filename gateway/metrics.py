@@ -126,7 +126,7 @@ class _Own(Collector):
         _statements.set(self._stores.servers.postgres.statements)
         _round_trips.set(self._stores.redis_round_trips)
         if self._stores.caches.local is not None:
-            _show_memory(self._stores.caches.local)
+            _show_local(self._stores.caches.local)
         return REGISTRY.collect()
 
 
@@ -138,11 +138,11 @@ def _show_events(oldest_ms: Mapping[Lane, int]) -> None:
         _events_oldest.labels(lane).set(max(0.0, now_ms - since_ms) / 1000)
 
 
-def _show_memory(memory: LocalCache) -> None:
-    for what, figures in memory.figures().items():
+def _show_local(local: LocalCache) -> None:
+    for what, figures in local.figures().items():
         _hot_hits.labels(what).set(figures.hits)
         _hot_misses.labels(what).set(figures.misses)
         _hot_entries.labels(what).set(figures.entries)
         _hot_bytes.labels(what).set(figures.size)
-    _hot_invalidations.set(memory.invalidations.received)
-    _hot_lost.set(memory.invalidations.connections_lost)
+    _hot_invalidations.set(local.invalidations.received)
+    _hot_lost.set(local.invalidations.connections_lost)

@@ -12,8 +12,17 @@ from pydantic import AfterValidator, PlainValidator, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
 from gateway.browsers import ANY, read_header_names, read_origins
-from gateway.setting import Group, Names, Switch, WholeNumber, number, secret, setting, switch
-from gateway.setting_values import check_redis_url, read_weights
+from gateway.setting_fields import (
+    Group,
+    Names,
+    Switch,
+    WholeNumber,
+    number,
+    secret,
+    setting,
+    switch,
+)
+from gateway.setting_parsers import check_redis_url, read_weights
 from graph.affinity import InteractionKind
 from storage.settings import CACHE_SCHEMES, REDIS_SCHEMES
 

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 
 from pydantic.fields import FieldInfo
 
-from gateway.setting import NUMBER_MAX, Group, allowed_values, is_secret, unit_of, variable_of
+from gateway.setting_fields import (
+    NUMBER_MAX,
+    Group,
+    allowed_values,
+    is_secret,
+    unit_of,
+    variable_of,
+)
 from gateway.settings import GROUPS
 
 HEAD = """\

@@ -17,14 +17,14 @@ Outbox rows store their lane, so a change of this number requires a migration th
 ALL_LANES = tuple(map(Lane, range(LANES)))
 
 
-def aside_of(lane: Lane) -> Lane:
+def parked_lane(lane: Lane) -> Lane:
     """The parked lane of `lane`: for changes that are applied except in caches that were
     unavailable. There they delay no other change.
     """
     return Lane(lane + LANES)
 
 
-ALL_ASIDE = tuple(map(aside_of, ALL_LANES))
+PARKED_LANES = tuple(map(parked_lane, ALL_LANES))
 
 
 def lane_of(target: UserId) -> Lane:

@@ -51,15 +51,15 @@ def _most(pace: Pace, now: int) -> int:
     return now + pace.interval_us * (pace.burst - 1)
 
 
-def paced(rule: Rule, pace: Pace, *, noted: bool = False) -> Rule:
+def paced(rule: Rule, pace: Pace, *, has_key: bool = False) -> Rule:
     """The same rule with a rate limit.
 
-    A decision without steps costs nothing, unless `noted` says that it writes a receipt.
+    A decision without steps costs nothing, unless the request `has_key`: then a receipt is written.
     """
 
     def decide(state: PairState) -> Decision:
         decision = rule(state)
-        if not (decision.steps or noted):
+        if not (decision.steps or has_key):
             return decision
         later = retry_at(pace, state.now, state.paced_until)
         if later is not None:

@@ -55,8 +55,8 @@ def follow(
         if edge.kind is Kind.NONE and state.following >= following_limit(limit, state):
             return following_limit_reached(limit, state)
         if state.protected:
-            asked = flags | (Flags.SECRET if kind is Kind.WHISPER else Flags.PLAIN)
-            requested = begun(state, edge, Kind.REQUEST, asked)
+            request_flags = flags | (Flags.SECRET if kind is Kind.WHISPER else Flags.PLAIN)
+            requested = begun(state, edge, Kind.REQUEST, request_flags)
             asking = changed(Outcome.REQUESTED, state, requested, message=message)
             return below_following_limit(limit, asking, state)
         followed = changed(Outcome.FOLLOWED, state, begun(state, edge, kind, flags))

@@ -27,12 +27,12 @@ async def record_interactions(
     scope: Scope,
     interactions: Sequence[Interaction],
     idempotency_key: str | None = None,
-    said: object = None,
+    sent: object = None,
 ) -> Result:
     """Record all interactions except those with oneself and those of deleted accounts.
 
     Recording a batch twice counts twice. With a key that was used before, it returns the first
-    result. The key is compared with `said`, the input as sent, because interactions without a date
+    result. The key is compared with `sent`, the input as sent, because interactions without a date
     get a new one on each request. All services share one space of keys.
 
     Raises:
@@ -40,7 +40,7 @@ async def record_interactions(
         Unavailable: PostgreSQL is. With a key, repeating the request is safe.
     """
     scope.must_be_service()
-    request = request_of(SERVICES, idempotency_key, "recordInteractions", said)
+    request = request_of(SERVICES, idempotency_key, "recordInteractions", sent)
     ranks = combined(scope.scale, interactions)
     affinity = scope.stores.writes.affinities
 

@@ -162,7 +162,7 @@ async def undo(scope: Scope, token: str, idempotency_key: str | None = None) -> 
 async def _write(scope: Scope, pair: Pair, action: Action, key: UUID | None) -> Result:
     """Decide the action and write the decision, with a receipt under `key` if there is one."""
     limits = scope.limits
-    rule = paced(among_active(action.rule), limits.pace, noted=key is not None)
+    rule = paced(among_active(action.rule), limits.pace, has_key=key is not None)
 
     def decide(state: PairState) -> Decision:
         state = limits.applied_to(state)

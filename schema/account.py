@@ -5,6 +5,7 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 import strawberry
+from strawberry import enum_value
 
 from engine import Parents, batched, row_classes
 from graph import account_state
@@ -23,15 +24,13 @@ class AccountRow(NamedTuple):
 
 @strawberry.enum(description="The state of an account.")
 class UserAccountState(Enum):
-    ACTIVE = strawberry.enum_value(
-        "ACTIVE", description="The account is active. This is the default."
-    )
-    DEACTIVATED = strawberry.enum_value(
+    ACTIVE = enum_value("ACTIVE", description="The account is active. This is the default.")
+    DEACTIVATED = enum_value(
         "DEACTIVATED",
         description="The account is deactivated: other users see neither it nor its "
         "relationships. `reactivateAccount` restores it.",
     )
-    DELETED = strawberry.enum_value(
+    DELETED = enum_value(
         "DELETED",
         description="The account is deleted permanently. Its relationships are being removed, "
         "or are already removed.",

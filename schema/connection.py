@@ -1,17 +1,19 @@
 """Pages of lists as Relay connections with keyset cursors."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from enum import Enum
+from operator import itemgetter
 from typing import TypeAlias
 
 import strawberry
+from strawberry import enum_value
 
 from engine import ColumnarRows, MaybeAwaitable, Parents, batched, column_of, row_classes
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
-from graph.page import ListKind, OwnListKind, Ranking
+from graph.page import ListKind, OwnListKind, Position, Ranking
 from resolvers.access import load_totals
 from resolvers.freshness import freshness_of
 from resolvers.overlap import Filter, filtered_totals
@@ -21,21 +23,21 @@ from schema.freshness import ListFreshness, list_freshness
 from schema.node import LazyUser
 from schema.rows import LIST, POSITION, ConnectionRow, EntryRow, UserRow
 
+_USER: Callable[[Position], UserId] = itemgetter(1)
+
 EDGES = "The entries of this page with their cursors and dates, in order."
 
 
 @strawberry.enum(description="Whether the viewer can open a list, and if not, why.")
 class ListAccess(Enum):
-    VISIBLE = strawberry.enum_value("VISIBLE", description="The viewer can open the list.")
-    HIDDEN_BY_OWNER = strawberry.enum_value(
+    VISIBLE = enum_value("VISIBLE", description="The viewer can open the list.")
+    HIDDEN_BY_OWNER = enum_value(
         "HIDDEN_BY_OWNER", description="The owner does not show the list to the viewer."
     )
-    PROTECTED = strawberry.enum_value(
+    PROTECTED = enum_value(
         "PROTECTED", description="The owner is protected, and the viewer does not follow them."
     )
-    HIDDEN_BY_BLOCK = strawberry.enum_value(
-        "HIDDEN_BY_BLOCK", description="The viewer has blocked the owner."
-    )
+    HIDDEN_BY_BLOCK = enum_value("HIDDEN_BY_BLOCK", description="The viewer has blocked the owner.")
 
 
 @strawberry.type(description="The position of a page in its list.")
@@ -102,7 +104,7 @@ class Edge:
 class UserEdge(Edge):
     @batched(graphql_type=LazyUser, description="The user in the list.")
     def node(rows: Parents[EntryRow]) -> list[UserRow]:
-        return [user for _, user in column_of(rows, POSITION)]
+        return list(map(_USER, column_of(rows, POSITION)))
 
 
 @strawberry.type
@@ -172,14 +174,14 @@ class Connection:
 class UserConnection(Connection):
     @batched(graphql_type=list[UserEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
-        return list(map(entries, rows))
+        return entry_rows(rows)
 
     @batched(
         graphql_type=list[LazyUser],
         description="The users of this page, in order. Use `edges` for cursors and dates.",
     )
     def nodes(rows: Parents[ConnectionRow]) -> list[list[UserRow]]:
-        return [[user for _, user in row.page.entries] for row in rows]
+        return [list(map(_USER, row.page.entries)) for row in rows]
 
     @batched(description="Whether the viewer can open this list. If not, all pages are empty.")
     def access(rows: Parents[ConnectionRow]) -> list[ListAccess]:
@@ -191,7 +193,7 @@ class UserConnection(Connection):
 class FollowingConnection(UserConnection):
     @batched(graphql_type=list[FollowingEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
-        return list(map(entries, rows))
+        return entry_rows(rows)
 
 
 @strawberry.type(description="A page of a list of a user's followers.")
@@ -199,7 +201,7 @@ class FollowingConnection(UserConnection):
 class FollowerConnection(UserConnection):
     @batched(graphql_type=list[FollowerEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
-        return list(map(entries, rows))
+        return entry_rows(rows)
 
 
 @strawberry.type(description="A page of a list of a user's friends.")
@@ -207,13 +209,12 @@ class FollowerConnection(UserConnection):
 class FriendConnection(UserConnection):
     @batched(graphql_type=list[FriendEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
-        return list(map(entries, rows))
+        return entry_rows(rows)
 
 
-def entries(row: ConnectionRow) -> ColumnarRows[EntryRow]:
-    """Return the entries of the page, each with its list."""
-    found = row.page.entries
-    return ColumnarRows(found, [row.list_of] * len(found))
+def entry_rows(rows: Iterable[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
+    """Return the entries of each page, each with its list."""
+    return [ColumnarRows(page.entries, [list_of] * len(page.entries)) for list_of, page, *_ in rows]
 
 
 def dates(rows: Iterable[EntryRow]) -> list[datetime]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 import strawberry
+from strawberry import enum_value
 
 from engine import derived
 from graph.outcome import Outcome
@@ -11,33 +12,31 @@ from graph.outcome import Outcome
 
 @strawberry.enum(description="Whether the viewer can follow a user, and if not, why.")
 class FollowEligibilityCode(Enum):
-    ALLOWED = strawberry.enum_value(
-        "ALLOWED", description="`followUser` would follow the user immediately."
-    )
-    APPROVAL_NEEDED = strawberry.enum_value(
+    ALLOWED = enum_value("ALLOWED", description="`followUser` would follow the user immediately.")
+    APPROVAL_NEEDED = enum_value(
         "APPROVAL_NEEDED",
         description="The user approves their followers: `followUser` would send a request.",
     )
-    ALREADY_FOLLOWING = strawberry.enum_value(
+    ALREADY_FOLLOWING = enum_value(
         "ALREADY_FOLLOWING",
         description="The viewer already follows the user, publicly or by a whisper.",
     )
-    REQUESTED = strawberry.enum_value(
+    REQUESTED = enum_value(
         "REQUESTED", description="The viewer has already sent a request, which is pending."
     )
-    SELF = strawberry.enum_value("SELF", description="The user is the viewer.")
-    SIGN_IN = strawberry.enum_value("SIGN_IN", description="Nobody is signed in.")
-    UNBLOCK_FIRST = strawberry.enum_value(
+    SELF = enum_value("SELF", description="The user is the viewer.")
+    SIGN_IN = enum_value("SIGN_IN", description="Nobody is signed in.")
+    UNBLOCK_FIRST = enum_value(
         "UNBLOCK_FIRST", description="The viewer blocks the user and must unblock them first."
     )
-    NOT_ALLOWED = strawberry.enum_value(
+    NOT_ALLOWED = enum_value(
         "NOT_ALLOWED",
         description="The viewer cannot follow this user. The reason is not disclosed.",
     )
-    LIMIT_REACHED = strawberry.enum_value(
+    LIMIT_REACHED = enum_value(
         "LIMIT_REACHED", description="The viewer has reached the limit on users they can follow."
     )
-    ACCOUNT_NOT_ACTIVE = strawberry.enum_value(
+    ACCOUNT_NOT_ACTIVE = enum_value(
         "ACCOUNT_NOT_ACTIVE", description="The viewer's own account is deactivated or deleted."
     )
 

@@ -4,6 +4,7 @@ from datetime import datetime
 from enum import Enum
 
 import strawberry
+from strawberry import enum_value
 
 from engine import Parents, batched
 from graph.edge import Millis, UserId
@@ -19,46 +20,44 @@ from storage.ports import Check
 
 @strawberry.enum(description="The type of a relationship event.")
 class RelationshipEventType(Enum):
-    FOLLOWED = strawberry.enum_value("FOLLOWED", description="`from` now follows `to`.")
-    UNFOLLOWED = strawberry.enum_value(
+    FOLLOWED = enum_value("FOLLOWED", description="`from` now follows `to`.")
+    UNFOLLOWED = enum_value(
         "UNFOLLOWED",
         description="`from` no longer follows `to`. Either user can have ended the follow.",
     )
-    FOLLOW_CHANGED = strawberry.enum_value(
+    FOLLOW_CHANGED = enum_value(
         "FOLLOW_CHANGED",
         description="A public follow became a whisper or the reverse, or the viewer's own follow "
         "became or stopped being a close follow.",
     )
-    FOLLOWER_REMOVED = strawberry.enum_value(
+    FOLLOWER_REMOVED = enum_value(
         "FOLLOWER_REMOVED",
         description="The viewer, who is `to`, removed `from` from their followers.",
     )
-    REQUESTED = strawberry.enum_value(
-        "REQUESTED", description="`from` sent a follow request to `to`."
-    )
-    REQUEST_ACCEPTED = strawberry.enum_value(
+    REQUESTED = enum_value("REQUESTED", description="`from` sent a follow request to `to`.")
+    REQUEST_ACCEPTED = enum_value(
         "REQUEST_ACCEPTED", description="`to` accepted the follow request of `from`."
     )
-    REQUEST_DECLINED = strawberry.enum_value(
+    REQUEST_DECLINED = enum_value(
         "REQUEST_DECLINED",
         description="The follow request of `from` ended without being accepted, and `from` did "
         "not cancel it.",
     )
-    REQUEST_CANCELLED = strawberry.enum_value(
+    REQUEST_CANCELLED = enum_value(
         "REQUEST_CANCELLED", description="`from` cancelled their follow request."
     )
-    BLOCKED = strawberry.enum_value("BLOCKED", description="The viewer blocked `to`.")
-    UNBLOCKED = strawberry.enum_value("UNBLOCKED", description="The viewer unblocked `to`.")
-    MUTED = strawberry.enum_value(
+    BLOCKED = enum_value("BLOCKED", description="The viewer blocked `to`.")
+    UNBLOCKED = enum_value("UNBLOCKED", description="The viewer unblocked `to`.")
+    MUTED = enum_value(
         "MUTED", description="The viewer muted `to`, or changed the end of the mute."
     )
-    UNMUTED = strawberry.enum_value(
+    UNMUTED = enum_value(
         "UNMUTED", description="The viewer's mute of `to` ended, by the viewer or at its end date."
     )
-    SUGGESTION_DISMISSED = strawberry.enum_value(
+    SUGGESTION_DISMISSED = enum_value(
         "SUGGESTION_DISMISSED", description="The viewer dismissed the suggestion of `to`."
     )
-    RESYNC = strawberry.enum_value(
+    RESYNC = enum_value(
         "RESYNC",
         description="Events were lost, for example because the client was disconnected for too "
         "long. Fetch everything that is shown again. Sent even if `types` does not name it.",

@@ -72,8 +72,7 @@ class RelationshipLimits(Node):
         return [row.blocks for row in rows]
 
     @batched(
-        graphql_type=ChangeQuota,
-        description="The limit on changes of relationships and settings.",
+        graphql_type=ChangeQuota, description="The limit on changes of relationships and settings."
     )
     def changes(rows: Parents[RemainingLimits]) -> list[Budget]:
         return [row.changes for row in rows]

@@ -44,11 +44,7 @@ def pages(
 
 
 def filtered(
-    info: Info,
-    users: Parents[UserRow],
-    paging: Paging,
-    order: ListOrder | None,
-    chosen: Filter,
+    info: Info, users: Parents[UserRow], paging: Paging, order: ListOrder | None, chosen: Filter
 ) -> Awaitable[Rows]:
     """Return a page of each user's followers that match the filter."""
     scope = scope_of(info)
@@ -83,11 +79,7 @@ def known_followers(
 
 
 def common_following(
-    info: Info,
-    users: Parents[UserRow],
-    other: UserId,
-    paging: Paging,
-    order: ListOrder | None,
+    info: Info, users: Parents[UserRow], other: UserId, paging: Paging, order: ListOrder | None
 ) -> Awaitable[Rows]:
     """Return a page of the users whom both each user and `other` follow."""
     scope = scope_of(info)
@@ -121,11 +113,10 @@ async def closest_friends(
 
 
 def _lists(
-    kind: ListKind | OwnListKind,
-    owners: Parents[UserRow],
-    order: ListOrder | FriendOrder | None,
+    kind: ListKind | OwnListKind, owners: Parents[UserRow], order: ListOrder | FriendOrder | None
 ) -> list[ListOf]:
-    return list(map(_list_of, zip(repeat(kind), owners, repeat(is_oldest_first(order)))))
+    oldest_first = order is not None and is_oldest_first(order)
+    return list(map(_list_of, zip(repeat(kind), owners, repeat(oldest_first))))
 
 
 _list_of: Callable[[tuple[ListKind | OwnListKind, UserId, bool]], ListOf] = partial(

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Annotated
 
 import strawberry
+from strawberry import enum_value
 
 from resolvers.overlap import Filter
 from schema.arguments import moment
@@ -12,23 +13,23 @@ from schema.arguments import moment
 
 @strawberry.enum(description="The direction of an order.")
 class OrderDirection(Enum):
-    ASC = strawberry.enum_value(
+    ASC = enum_value(
         "ASC", description="Ascending: the oldest first, or the least close friend first."
     )
-    DESC = strawberry.enum_value(
+    DESC = enum_value(
         "DESC", description="Descending: the newest first, or the closest friend first."
     )
 
 
 @strawberry.enum(description="The value by which a list is ordered.")
 class ListOrderField(Enum):
-    DATE = strawberry.enum_value("DATE", description="The date of each entry.")
+    DATE = enum_value("DATE", description="The date of each entry.")
 
 
 @strawberry.enum(description="The value by which a list of friends is ordered.")
 class FriendOrderField(Enum):
-    DATE = strawberry.enum_value("DATE", description="The date on which each friendship began.")
-    AFFINITY = strawberry.enum_value(
+    DATE = enum_value("DATE", description="The date on which each friendship began.")
+    AFFINITY = enum_value(
         "AFFINITY",
         description="The closeness of each friend, computed from the viewer's recorded "
         "interactions. Only for the viewer's own friends; otherwise the error is `BAD_USER_INPUT`.",
@@ -82,6 +83,6 @@ class FollowerFilter:
         )
 
 
-def is_oldest_first(order: ListOrder | FriendOrder | None) -> bool:
-    """Whether the oldest entries come first. By default they do not."""
-    return order is not None and order.direction is OrderDirection.ASC
+def is_oldest_first(order: ListOrder | FriendOrder) -> bool:
+    """Whether the oldest entries come first."""
+    return order.direction is OrderDirection.ASC

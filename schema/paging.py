@@ -18,8 +18,7 @@ First = Annotated[
     ),
 ]
 After = Annotated[
-    str | None,
-    strawberry.argument(description="Returns only entries after this cursor."),
+    str | None, strawberry.argument(description="Returns only entries after this cursor.")
 ]
 Last = Annotated[
     int | None,
@@ -29,8 +28,7 @@ Last = Annotated[
     ),
 ]
 Before = Annotated[
-    str | None,
-    strawberry.argument(description="Returns only entries before this cursor."),
+    str | None, strawberry.argument(description="Returns only entries before this cursor.")
 ]
 
 _ARGUMENTS = {"first": First, "after": After, "last": Last, "before": Before}

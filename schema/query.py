@@ -67,9 +67,7 @@ class Query:
         "see it.",
     )
     async def node(
-        roots: Parents[None],
-        info: Info,
-        id: NodeId,  # noqa: A002
+        roots: Parents[None], info: Info, id: NodeId
     ) -> list[ItemOrError[NodeRow | None]]:
         return await nodes_of(scope_of(info), "id", [id]) * len(roots)
 
@@ -88,9 +86,7 @@ class Query:
 
     @batched(graphql_type=User | None, description=f"The user with this id. {_NEVER}")
     def user(
-        roots: Parents[None],
-        id: UserIdArgument,  # noqa: A002
-        at_least_as_fresh: AtLeastAsFresh = None,
+        roots: Parents[None], id: UserIdArgument, at_least_as_fresh: AtLeastAsFresh = None
     ) -> list[UserRow]:
         return [arguments.user_id("id", id)] * len(roots)
 
@@ -100,10 +96,7 @@ class Query:
         "error if its id is invalid.",
     )
     def users(
-        roots: Parents[None],
-        info: Info,
-        ids: UserIds,
-        at_least_as_fresh: AtLeastAsFresh = None,
+        roots: Parents[None], info: Info, ids: UserIds, at_least_as_fresh: AtLeastAsFresh = None
     ) -> list[list[ItemOrError[UserRow]]]:
         most = scope_of(info).limits.users_max
         return [arguments.each_user_id("ids", ids, most)] * len(roots)
@@ -123,10 +116,7 @@ class Query:
         "the error `FORBIDDEN`.",
     )
     async def relations_between(
-        roots: Parents[None],
-        info: Info,
-        pairs: UserPairs,
-        at_least_as_fresh: AtLeastAsFresh = None,
+        roots: Parents[None], info: Info, pairs: UserPairs, at_least_as_fresh: AtLeastAsFresh = None
     ) -> list[list[ItemOrError[RelationRow]]]:
         scope = scope_of(info)
         scope.must_be_service()
@@ -146,7 +136,7 @@ class Query:
     async def account(
         roots: Parents[None],
         info: Info,
-        id: UserIdArgument,  # noqa: A002
+        id: UserIdArgument,
         at_least_as_fresh: AtLeastAsFresh = None,
     ) -> list[ItemOrError[AccountRow]]:
         return await _accounts(scope_of(info), [arguments.user_id("id", id)]) * len(roots)
@@ -158,10 +148,7 @@ class Query:
         "error `FORBIDDEN`.",
     )
     async def accounts(
-        roots: Parents[None],
-        info: Info,
-        ids: UserIds,
-        at_least_as_fresh: AtLeastAsFresh = None,
+        roots: Parents[None], info: Info, ids: UserIds, at_least_as_fresh: AtLeastAsFresh = None
     ) -> list[list[ItemOrError[AccountRow]]]:
         scope = scope_of(info)
         users = arguments.each_user_id("ids", ids, scope.limits.users_max)

@@ -7,6 +7,7 @@ from itertools import compress, count
 from operator import attrgetter
 
 import strawberry
+from strawberry import enum_value
 
 from engine import Parents, batched, column_of, derived, row_classes
 from graph import relation as rules
@@ -18,17 +19,17 @@ from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, UserRow, d
 
 @strawberry.enum(description="The follows between two users in both directions, in one word.")
 class RelationState(Enum):
-    NONE = strawberry.enum_value("NONE", description="Neither user follows the other.")
-    FOLLOWING = strawberry.enum_value(
+    NONE = enum_value("NONE", description="Neither user follows the other.")
+    FOLLOWING = enum_value(
         "FOLLOWING", description="`from` follows `to`, and the two users are not friends."
     )
-    FOLLOWED_BY = strawberry.enum_value(
+    FOLLOWED_BY = enum_value(
         "FOLLOWED_BY", description="`to` follows `from`, and `from` does not follow `to`."
     )
-    FRIENDS = strawberry.enum_value(
+    FRIENDS = enum_value(
         "FRIENDS", description="The users follow each other, neither by a whisper."
     )
-    SELF = strawberry.enum_value("SELF", description="`from` and `to` are the same user.")
+    SELF = enum_value("SELF", description="`from` and `to` are the same user.")
 
 
 @strawberry.type(
@@ -127,10 +128,7 @@ class Relation(Node):
     def requested_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.requested, _BACK_SINCE)
 
-    @batched(
-        description="When `from` blocked `to`. Null if `blocking` is false.",
-        serialized=True,
-    )
+    @batched(description="When `from` blocked `to`. Null if `blocking` is false.", serialized=True)
     def blocked_at(rows: Parents[RelationRow]) -> list[datetime | None]:
         return _dates(rows, rules.blocks, _SINCE)
 

@@ -5,6 +5,7 @@ from enum import Enum
 from typing import NamedTuple
 
 import strawberry
+from strawberry import enum_value
 
 from engine import Parents, batched, derived, row_classes
 from graph.account import Account
@@ -16,12 +17,12 @@ from schema.node import SETTINGS_PREFIX, Node
 
 @strawberry.enum(description="Who can open a list. The owner always can.")
 class ListAudience(Enum):
-    EVERYONE = strawberry.enum_value("EVERYONE", description="Everyone, signed in or not.")
-    FOLLOWERS = strawberry.enum_value("FOLLOWERS", description="The followers of the owner.")
-    FRIENDS = strawberry.enum_value(
+    EVERYONE = enum_value("EVERYONE", description="Everyone, signed in or not.")
+    FOLLOWERS = enum_value("FOLLOWERS", description="The followers of the owner.")
+    FRIENDS = enum_value(
         "FRIENDS", description="The followers of the owner whom the owner also follows."
     )
-    ONLY_ME = strawberry.enum_value("ONLY_ME", description="Only the owner.")
+    ONLY_ME = enum_value("ONLY_ME", description="Only the owner.")
 
 
 class SettingsRow(NamedTuple):

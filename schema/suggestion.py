@@ -5,6 +5,7 @@ from enum import Enum
 from typing import Annotated, TypeAlias
 
 import strawberry
+from strawberry import enum_value
 
 from engine import Parents, batched, row_classes
 from graph.cursor import write_cursor
@@ -17,7 +18,7 @@ from resolvers.scope import Scope
 from resolvers.suggestions import SuggestionPage, suggested, suggestion_total
 from schema import arguments
 from schema.arguments import Paging
-from schema.connection import PageInfo, entries
+from schema.connection import PageInfo, entry_rows
 from schema.context import Info, scope_of
 from schema.freshness import ListFreshness, list_freshness
 from schema.node import SUGGESTION_PREFIX, LazyUser, Node
@@ -36,11 +37,11 @@ KnownFirst = Annotated[
 
 @strawberry.enum(description="Why a user is suggested.")
 class FollowSuggestionReason(Enum):
-    FOLLOWS_YOU = strawberry.enum_value(
+    FOLLOWS_YOU = enum_value(
         "FOLLOWS_YOU",
         description="The user follows the viewer, and the viewer does not follow them back.",
     )
-    FRIENDS_OF_FRIENDS = strawberry.enum_value(
+    FRIENDS_OF_FRIENDS = enum_value(
         "FRIENDS_OF_FRIENDS", description="Users whom the viewer follows also follow this user."
     )
 
@@ -119,7 +120,8 @@ class FollowSuggestionConnection:
         description="The suggestions of this page with their cursors, in order.",
     )
     def edges(rows: Parents[SuggestionPage]) -> list[list[SuggestionEntry]]:
-        return [list(zip(entries(_as_list(row)), row.entries, strict=True)) for row in rows]
+        pages = zip(entry_rows(map(_as_list, rows)), rows, strict=True)
+        return [list(zip(page, row.entries, strict=True)) for page, row in pages]
 
     @batched(graphql_type=PageInfo, description="The position of this page in the list.")
     def page_info(rows: Parents[SuggestionPage]) -> list[ConnectionRow]:

@@ -78,7 +78,7 @@ class User(Related, Node):
         info: Info,
         paging: Paging,
         order_by: Order = None,
-        filter: FilterArgument = None,  # noqa: A002
+        filter: FilterArgument = None,
     ) -> MaybeAwaitable[lists.Rows]:
         if filter:
             return lists.filtered(info, users, paging, order_by, filter.chosen)
@@ -120,11 +120,7 @@ class User(Related, Node):
     )
     @paged
     def common_following(
-        users: Parents[UserRow],
-        info: Info,
-        with_: With,
-        paging: Paging,
-        order_by: Order = None,
+        users: Parents[UserRow], info: Info, with_: With, paging: Paging, order_by: Order = None
     ) -> MaybeAwaitable[lists.Rows]:
         other = arguments.user_id("with", with_)
         return lists.common_following(info, users, other, paging, order_by)

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import NamedTuple, TypeVar, cast
 
 import strawberry
+from strawberry import enum_value
 from strawberry.types.lazy_type import LazyType
 
 from engine import derived
@@ -163,11 +164,11 @@ class RateLimited(UserError):
 
 @strawberry.enum(description="Why a change cannot be undone.")
 class CannotUndoReason(Enum):
-    UNKNOWN = strawberry.enum_value(
+    UNKNOWN = enum_value(
         "UNKNOWN", description="The token is invalid, is from another user, or is no longer stored."
     )
-    EXPIRED = strawberry.enum_value("EXPIRED", description="The token has expired.")
-    OVERTAKEN = strawberry.enum_value(
+    EXPIRED = enum_value("EXPIRED", description="The token has expired.")
+    OVERTAKEN = enum_value(
         "OVERTAKEN",
         description="The relationship has changed since, or the change is already undone.",
     )
@@ -229,10 +230,7 @@ UserErrorCode = strawberry.enum(
         "type[Enum]",
         Enum(
             "UserErrorCode",
-            {
-                of.code: strawberry.enum_value(of.code, description=of.description)
-                for of in USER_ERRORS
-            },
+            {of.code: enum_value(of.code, description=of.description) for of in USER_ERRORS},
         ),
     ),
     description="Why a mutation was rejected, as a code.",

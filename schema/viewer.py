@@ -19,7 +19,7 @@ from schema.connection import (
     UserConnection,
     UserEdge,
     dates,
-    entries,
+    entry_rows,
 )
 from schema.context import Info, scope_of
 from schema.follow_request import FollowRequest
@@ -51,7 +51,7 @@ class MutedEdge(UserEdge):
 class MutedConnection(UserConnection):
     @batched(graphql_type=list[MutedEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
-        return list(map(entries, rows))
+        return entry_rows(rows)
 
 
 @strawberry.type(description="An entry of the list of users whom the viewer blocks.")
@@ -67,7 +67,7 @@ class BlockedEdge(UserEdge):
 class BlockedConnection(UserConnection):
     @batched(graphql_type=list[BlockedEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
-        return list(map(entries, rows))
+        return entry_rows(rows)
 
 
 @strawberry.type(description="An entry of a list of follow requests.")
@@ -89,11 +89,11 @@ class FollowRequestConnection(Connection):
         "dates.",
     )
     def nodes(rows: Parents[ConnectionRow]) -> list[list[RequestRow]]:
-        return [list(map(_request, entries(row))) for row in rows]
+        return [list(map(_request, page)) for page in entry_rows(rows)]
 
     @batched(graphql_type=list[FollowRequestEdge], description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
-        return list(map(entries, rows))
+        return entry_rows(rows)
 
 
 @strawberry.type(

@@ -29,7 +29,7 @@ stale = Counter("kith_readers_stale", "Requests that failed with STALE after the
 
 
 @dataclass(frozen=True, slots=True)
-class _Left:
+class _Oldest:
     """A lane's watermarks: the oldest version not published, and the oldest not applied. None:
     there is none."""
 
@@ -43,8 +43,8 @@ class CatchUp:
     def __init__(self, outbox: Outbox, drain: Drain) -> None:
         self._outbox = outbox
         self._drain = drain
-        self._rounds: dict[Lane, asyncio.Task[_Left]] = {}
-        self._running: set[asyncio.Task[_Left]] = set()
+        self._rounds: dict[Lane, asyncio.Task[_Oldest]] = {}
+        self._running: set[asyncio.Task[_Oldest]] = set()
 
     async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
         """Return when every lane has passed the wanted version. True: the caches have too. False:
@@ -54,11 +54,11 @@ class CatchUp:
             Stale: it took longer than `wait_s`.
             Unavailable: PostgreSQL cannot be reached.
         """
-        arrived = await self._outbox.watermarks(wanted)
-        behind = [lane for lane, at in wanted.items() if not _is_past(arrived.oldest[lane], at)]
+        watermarks = await self._outbox.watermarks(wanted)
+        behind = [lane for lane, at in wanted.items() if not _is_past(watermarks.oldest[lane], at)]
         if not behind:
             return True
-        if all(_is_past(arrived.oldest_in_turn[lane], wanted[lane]) for lane in behind):
+        if all(_is_past(watermarks.oldest_in_turn[lane], wanted[lane]) for lane in behind):
             return False
         waited.inc()
         try:
@@ -71,10 +71,10 @@ class CatchUp:
         """Like `reach`, for lanes that are known to be behind."""
         try:
             async with asyncio.timeout(wait_s):
-                told = [await self._reached(lane, at) for lane, at in wanted.items()]
+                are_published = [await self._reached(lane, at) for lane, at in wanted.items()]
         except TimeoutError:
             raise Stale(RETRY_AFTER_MS) from None
-        return all(told)
+        return all(are_published)
 
     async def close(self) -> None:
         for task in self._running:
@@ -83,37 +83,37 @@ class CatchUp:
 
     async def _reached(self, lane: Lane, at: int) -> bool:
         while True:
-            left = await asyncio.shield(self._round(lane))
-            if _is_past(left.unpublished, at):
+            oldest = await asyncio.shield(self._round(lane))
+            if _is_past(oldest.unpublished, at):
                 return True
-            if _is_past(left.unapplied, at):
+            if _is_past(oldest.unapplied, at):
                 return False
 
-    def _round(self, lane: Lane) -> "asyncio.Task[_Left]":
+    def _round(self, lane: Lane) -> "asyncio.Task[_Oldest]":
         """The current task for a lane, shared by all its readers: it drains one batch, then reads
         the watermarks."""
         if lane not in self._rounds:
-            task = self._rounds[lane] = asyncio.create_task(self._help(lane))
+            task = self._rounds[lane] = asyncio.create_task(self._advance(lane))
             self._running.add(task)
             task.add_done_callback(self._ended)
         return self._rounds[lane]
 
-    def _ended(self, task: "asyncio.Task[_Left]") -> None:
+    def _ended(self, task: "asyncio.Task[_Oldest]") -> None:
         self._running.discard(task)
         if not task.cancelled():
             task.exception()  # mark it as retrieved, in case no reader is left
 
-    async def _help(self, lane: Lane) -> _Left:
+    async def _advance(self, lane: Lane) -> _Oldest:
         try:
-            told = await self._drained(lane)
+            are_published = await self._drained(lane)
         finally:
             # A later reader may want changes that this task's read of the watermarks misses.
             del self._rounds[lane]
-        arrived = await self._outbox.watermarks([lane])
-        if told:
-            return _Left(arrived.oldest[lane], arrived.oldest_in_turn[lane])
+        watermarks = await self._outbox.watermarks([lane])
+        if are_published:
+            return _Oldest(watermarks.oldest[lane], watermarks.oldest_in_turn[lane])
         unapplied = await self._outbox.unapplied(lane)
-        return _Left(arrived.oldest[lane], None if unapplied is None else unapplied.oldest)
+        return _Oldest(watermarks.oldest[lane], None if unapplied is None else unapplied.oldest)
 
     async def _drained(self, lane: Lane) -> bool:
         """Drain one batch, unless another process does. Returns whether the caches could be

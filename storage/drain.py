@@ -14,7 +14,7 @@ from itertools import compress
 from prometheus_client import Histogram
 
 from graph.edge import UserId
-from graph.lane import Lane, aside_of
+from graph.lane import Lane, parked_lane
 from storage.cache.updates import RedisCaches
 from storage.postgres.outbox import Applied, Outbox
 from storage.redis.events import RedisEvents
@@ -25,7 +25,7 @@ BATCH = 1000
 BATCHES_MAX = 50
 """After so many batches a busy lane's job ends, so that other jobs can run."""
 
-BATCHES_ASIDE_MAX = 10
+PARKED_BATCHES_MAX = 10
 """Batches of one lane's parked changes in one run. The next sweep follows within a second."""
 
 lag = Histogram(
@@ -42,7 +42,7 @@ class Drain:
         self._outbox = outbox
         self._caches = caches
         self._events = events
-        self._looked_at: dict[Lane, int] = {}
+        self._read_up_to: dict[Lane, int] = {}
         """For each lane, the outbox id of the parked change read last."""
 
     async def lane(self, lane: Lane) -> None:
@@ -73,55 +73,57 @@ class Drain:
         repeats all of it."""
         unavailable = await self._caches.applied(applied.changes)
         await self._events.publish(lane, applied.changes, time.time_ns() // 1_000_000)
-        told, untold = _parted(applied, unavailable)
-        if untold.ids:
-            await self._outbox.set_aside(lane, untold.ids)
-        await self._settle(lane, told)
+        published, unpublished = _split(applied, unavailable)
+        if unpublished.ids:
+            await self._outbox.park(lane, unpublished.ids)
+        await self._acknowledge(lane, published)
 
-    async def aside(self, lanes: Iterable[Lane]) -> None:
+    async def publish_parked(self, lanes: Iterable[Lane]) -> None:
         """Publish parked changes whose users' caches are all available again. The others are
         skipped, so that available caches are not updated over and over.
 
         Raises:
             Unavailable: PostgreSQL cannot be reached.
         """
-        is_there = await self._caches.reachable()
+        is_reachable = await self._caches.reachable()
         for lane in lanes:
-            await self._aside(lane, is_there)
+            await self._publish_parked_of(lane, is_reachable)
 
-    async def _aside(self, lane: Lane, is_there: Callable[[UserId], bool]) -> None:
-        """Continue after the change read last, up to `BATCHES_ASIDE_MAX` batches, then start over.
+    async def _publish_parked_of(self, lane: Lane, is_reachable: Callable[[UserId], bool]) -> None:
+        """Continue after the change read last, up to `PARKED_BATCHES_MAX` batches, then start over.
         So changes that can be published are found among any number that cannot."""
-        for _ in range(BATCHES_ASIDE_MAX):
-            after = self._looked_at.get(lane, 0)
-            waiting = await self._outbox.aside(lane, BATCH, after_id=after)
+        for _ in range(PARKED_BATCHES_MAX):
+            after = self._read_up_to.get(lane, 0)
+            waiting = await self._outbox.parked(lane, BATCH, after_id=after)
             is_last = len(waiting.ids) < BATCH
-            self._looked_at[lane] = 0 if is_last else waiting.ids[-1]
-            found = _those(waiting, [all(map(is_there, one.pair)) for one in waiting.changes])
+            self._read_up_to[lane] = 0 if is_last else waiting.ids[-1]
+            found = _select(waiting, [all(map(is_reachable, one.pair)) for one in waiting.changes])
             if found.ids:
-                told, _ = _parted(found, await self._caches.applied(found.changes))
+                published, _ = _split(found, await self._caches.applied(found.changes))
                 # The log has these events already. A subscriber they woke may have read a stale
                 # cache.
-                await self._events.notify(end for change in told.changes for end in change.pair)
-                await self._settle(aside_of(lane), told)
+                await self._events.notify(
+                    end for change in published.changes for end in change.pair
+                )
+                await self._acknowledge(parked_lane(lane), published)
             if is_last:
                 return
 
-    async def _settle(self, lane: Lane, told: Applied) -> None:
-        await self._outbox.acknowledge(lane, told.ids)
-        await self._caches.settled(change.pair.source for change in told.changes)
+    async def _acknowledge(self, lane: Lane, published: Applied) -> None:
+        await self._outbox.acknowledge(lane, published.ids)
+        await self._caches.acknowledged(change.pair.source for change in published.changes)
         now = time.time()
-        for change in told.changes:
+        for change in published.changes:
             lag.observe(max(0.0, now - change.edge.version / 1_000_000))
 
 
-def _parted(changes: Applied, unavailable: Set[UserId]) -> tuple[Applied, Applied]:
+def _split(changes: Applied, unavailable: Set[UserId]) -> tuple[Applied, Applied]:
     """The changes that all caches have, and those that a cache of either user lacks."""
     if not unavailable:
         return changes, Applied((), ())
-    is_told = [unavailable.isdisjoint(change.pair) for change in changes.changes]
-    return _those(changes, is_told), _those(changes, [not told for told in is_told])
+    is_published = [unavailable.isdisjoint(change.pair) for change in changes.changes]
+    return _select(changes, is_published), _select(changes, [not one for one in is_published])
 
 
-def _those(changes: Applied, wanted: Sequence[bool]) -> Applied:
+def _select(changes: Applied, wanted: Sequence[bool]) -> Applied:
     return Applied(list(compress(changes.ids, wanted)), list(compress(changes.changes, wanted)))

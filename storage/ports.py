@@ -1,4 +1,4 @@
-"""The interfaces of the stores, which PostgreSQL, Redis and process memory implement.
+"""The interfaces of the stores, which `storage` implements.
 
 Every method takes a batch, returns a batch, and may raise `graph.errors.Unavailable`. `viewer` is
 the user whose own writes must be visible immediately, even in an implementation that lags.
@@ -100,7 +100,7 @@ class Receipts(Protocol):
 class Mutes(Protocol):
     """Mutes that have an end."""
 
-    async def over(self, most: int) -> Sequence[Pair]:
+    async def expired(self, most: int) -> Sequence[Pair]:
         """Up to `most` mutes whose end has passed, the earliest end first."""
         ...
 

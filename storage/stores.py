@@ -97,8 +97,9 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         caches = _caches(settings, servers)
         if caches.local is not None:
             stack.push_async_callback(caches.local.close)
-        drain = Drain(Outbox(servers.postgres), caches.updates, broker.events)
-        catch_up = CatchUp(Outbox(servers.postgres), drain)
+        outbox = Outbox(servers.postgres)
+        drain = Drain(outbox, caches.updates, broker.events)
+        catch_up = CatchUp(outbox, drain)
         stack.push_async_callback(catch_up.close)
         absences = PostgresAbsences(servers.postgres, settings.local.absent_age_ms / 1000)
         subscriptions = Subscriptions(
@@ -110,8 +111,8 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         yield Stores(
             _reads(settings, servers, caches, absences),
             _writes(servers, caches, broker, catch_up, absences, shielded, Keys(settings.space)),
-            Changes(broker.events, subscriptions, Outbox(servers.postgres), catch_up),
-            _jobs(servers, caches, broker, drain, shielded),
+            Changes(broker.events, subscriptions, outbox, catch_up),
+            _jobs(servers, caches, broker, outbox, drain, shielded),
             broker,
             caches,
             servers,
@@ -152,16 +153,7 @@ def _caches(settings: StorageSettings, servers: Servers) -> Caches:
     postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
     return Caches(
         updates=RedisCaches(redis, keys, settings.cache.relations_max),
-        audit=CacheAudit(
-            redis,
-            keys,
-            Outbox(postgres),
-            PostgresRelations(postgres),
-            PostgresLists(postgres),
-            PostgresProfiles(postgres),
-            settings.cache.relations_max,
-            settings.cache.list_max,
-        ),
+        audit=CacheAudit(redis, Outbox(postgres), tables_of(postgres), settings),
         documents=RedisDocuments(redis, keys),
         local=local_cache_of(settings),
     )
@@ -226,13 +218,18 @@ def _writes(
 
 
 def _jobs(
-    servers: Servers, caches: Caches, broker: Broker, drain: Drain, shielded: ShieldedTasks
+    servers: Servers,
+    caches: Caches,
+    broker: Broker,
+    outbox: Outbox,
+    drain: Drain,
+    shielded: ShieldedTasks,
 ) -> Jobs:
     postgres = servers.postgres
     edges = AnnouncedEdges(PostgresEdges(postgres), caches.updates, broker.lanes, shielded)
     affinity, erasures = PostgresAffinity(postgres), Erasures(postgres)
     return Jobs(
-        outbox=Outbox(postgres),
+        outbox=outbox,
         drain=drain,
         mutes=PostgresMutes(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),

@@ -14,7 +14,7 @@ PAUSE_S = 0.05
 """Between batches, so that the drains can run."""
 
 
-async def count_departures(stores: Stores) -> int:
+async def update_absent_follower_counts(stores: Stores) -> int:
     """Count accounts whose state has changed, up to `BATCHES_MAX` batches. Returns their number.
 
     Raises:
@@ -22,7 +22,7 @@ async def count_departures(stores: Stores) -> int:
     """
     accounts = 0
     for _ in range(BATCHES_MAX):
-        counted = await stores.jobs.absent_follower_counts.count_anew(BATCH)
+        counted = await stores.jobs.absent_follower_counts.update(BATCH)
         if counted.users:
             await stores.caches.updates.forget_totals(counted.users)
             await stores.broker.events.notify(counted.users, ABSENCES)

@@ -19,7 +19,7 @@ from storage.postgres.purge import purge, purge_messages, purge_receipts
 from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_errors, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
-from workers.absent_follower_counts import count_departures
+from workers.absent_follower_counts import update_absent_follower_counts
 from workers.erasures import erase, wake_erasures
 from workers.mutes import end_mutes
 from workers.sweep import sweep
@@ -88,7 +88,11 @@ def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = No
         cron_jobs=[
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
             cron(_end_mutes, name=f"{name}:mutes", second=set(range(0, 60, 2))),
-            cron(_count_departures, name=f"{name}:departures", second=set(range(60))),
+            cron(
+                _update_absent_follower_counts,
+                name=f"{name}:absent_follower_counts",
+                second=set(range(60)),
+            ),
             cron(_wake_erasures, name=f"{name}:erasures", second=set(range(0, 60, ERASURES_S))),
             cron(_purge, name=f"{name}:purge", second=17),
         ],
@@ -129,13 +133,13 @@ def _cancel_until_done(made: Worker) -> Callable[[Signals], None]:
 
 async def _drain(ctx: dict[str, Any], lane: int) -> None:
     stores: Stores = ctx["stores"]
-    with _left_for_later(f"lane {lane}"):
+    with _retried_later(f"lane {lane}"):
         await stores.jobs.drain.lane(Lane(lane))
 
 
 async def _erase(ctx: dict[str, Any], user: int) -> None:
-    with _left_for_later(f"the erasure of {user}"):
-        ctx["goes_on"] = await erase(ctx["stores"], UserId(user))
+    with _retried_later(f"the erasure of {user}"):
+        ctx["has_more"] = await erase(ctx["stores"], UserId(user))
 
 
 async def _rearm(ctx: dict[str, Any]) -> None:
@@ -143,7 +147,7 @@ async def _rearm(ctx: dict[str, Any]) -> None:
     moment."""
     stores: Stores = ctx["stores"]
     _, is_erasure, user = str(ctx["job_id"]).rpartition(":erase:")
-    if is_erasure and ctx.get("goes_on"):
+    if is_erasure and ctx.get("has_more"):
         await stores.broker.erasures.wake([UserId(int(user))])
     _, is_lane, number = str(ctx["job_id"]).rpartition(":lane:")
     if not is_lane:
@@ -155,28 +159,28 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 
 async def _sweep(ctx: dict[str, Any]) -> None:
-    with _left_for_later("the sweep"):
+    with _retried_later("the sweep"):
         await sweep(ctx["stores"])
 
 
 async def _wake_erasures(ctx: dict[str, Any]) -> None:
-    with _left_for_later("looking for deletions"):
+    with _retried_later("the search for deleted accounts"):
         await wake_erasures(ctx["stores"])
 
 
-async def _count_departures(ctx: dict[str, Any]) -> None:
-    with _left_for_later("counting departures"):
-        await count_departures(ctx["stores"])
+async def _update_absent_follower_counts(ctx: dict[str, Any]) -> None:
+    with _retried_later("the update of the absent follower counts"):
+        await update_absent_follower_counts(ctx["stores"])
 
 
 async def _end_mutes(ctx: dict[str, Any]) -> None:
-    with _left_for_later("ending mutes"):
+    with _retried_later("ending expired mutes"):
         await end_mutes(ctx["stores"])
 
 
 async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
-    with _left_for_later("the purge"):
+    with _retried_later("the purge"):
         purged = await purge(stores.servers.postgres, TOMBSTONES_KEPT_S, PURGED_TOMBSTONES)
         messages = await purge_messages(stores.servers.postgres, ctx["undo_s"], PURGED_RECEIPTS)
         receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)
@@ -191,9 +195,9 @@ async def _purge(ctx: dict[str, Any]) -> None:
 
 
 @contextmanager
-def _left_for_later(what: str) -> Iterator[None]:
+def _retried_later(what: str) -> Iterator[None]:
     """Log Unavailable instead of failing the job: the schedule or the sweep repeats it."""
     try:
         yield
     except Unavailable as error:
-        log.warning("%s is left for later: %s", what, error)
+        log.warning("%s is retried later: %s", what, error)

@@ -16,9 +16,9 @@ async def end_mutes(stores: Stores) -> int:
     """
     ended = 0
     for _ in range(BATCHES_MAX):
-        over = await stores.jobs.mutes.over(BATCH)
-        for pair in over:
+        expired = await stores.jobs.mutes.expired(BATCH)
+        for pair in expired:
             ended += bool((await stores.writes.edges.change(pair, end_mute())).steps)
-        if len(over) < BATCH:
+        if len(expired) < BATCH:
             break
     return ended

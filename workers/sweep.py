@@ -24,5 +24,5 @@ async def sweep(stores: Stores) -> None:
                 await stores.jobs.drain.lane(lane)
             except Unavailable as error:
                 log.warning("lane %d cannot be drained: %s", lane, error)
-    if aside := await stores.jobs.outbox.with_any_aside():
-        await stores.jobs.drain.aside(aside)
+    if parked := await stores.jobs.outbox.lanes_with_parked():
+        await stores.jobs.drain.publish_parked(parked)

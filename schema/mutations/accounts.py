@@ -4,6 +4,7 @@ from enum import Enum
 from typing import Annotated, TypeVar
 
 import strawberry
+from strawberry import enum_value
 
 import resolvers.result
 from graph.account_state import AccountState
@@ -32,10 +33,8 @@ _INPUT = strawberry.argument(description="The account, and options.")
 
 @strawberry.enum(description="The outcome of `deactivateAccount`.")
 class DeactivateAccountOutcome(Enum):
-    DEACTIVATED = strawberry.enum_value(
-        "DEACTIVATED", description="The account is now deactivated."
-    )
-    ALREADY_DEACTIVATED = strawberry.enum_value(
+    DEACTIVATED = enum_value("DEACTIVATED", description="The account is now deactivated.")
+    ALREADY_DEACTIVATED = enum_value(
         "ALREADY_DEACTIVATED", description="The account was already deactivated. Nothing changed."
     )
     REJECTED = REJECTED
@@ -43,8 +42,8 @@ class DeactivateAccountOutcome(Enum):
 
 @strawberry.enum(description="The outcome of `reactivateAccount`.")
 class ReactivateAccountOutcome(Enum):
-    REACTIVATED = strawberry.enum_value("REACTIVATED", description="The account is active again.")
-    ALREADY_ACTIVE = strawberry.enum_value(
+    REACTIVATED = enum_value("REACTIVATED", description="The account is active again.")
+    ALREADY_ACTIVE = enum_value(
         "ALREADY_ACTIVE", description="The account was already active. Nothing changed."
     )
     REJECTED = REJECTED
@@ -52,12 +51,12 @@ class ReactivateAccountOutcome(Enum):
 
 @strawberry.enum(description="The outcome of `deleteAccount`.")
 class DeleteAccountOutcome(Enum):
-    DELETED = strawberry.enum_value(
+    DELETED = enum_value(
         "DELETED",
         description="The account is now deleted. Its relationships are being removed in the "
         "background.",
     )
-    ALREADY_DELETED = strawberry.enum_value(
+    ALREADY_DELETED = enum_value(
         "ALREADY_DELETED", description="The account was already deleted. Nothing changed."
     )
     REJECTED = REJECTED
@@ -126,42 +125,36 @@ class AccountMutations:
         f"nor its relationships, and it can make no changes. {_FOR_SERVICES}"
     )
     async def deactivate_account(
-        self,
-        info: Info,
-        input: Annotated[DeactivateAccountInput, _INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[DeactivateAccountInput, _INPUT]
     ) -> DeactivateAccountPayload | None:
         state, outcomes = AccountState.DEACTIVATED, DeactivateAccountOutcome
-        return await _changed(info, input, state, DeactivateAccountPayload, outcomes)
+        return await _change_state(info, input, state, DeactivateAccountPayload, outcomes)
 
     @strawberry.mutation(
         description="Reactivates a deactivated account. Its relationships are as before, except "
         f"for changes that other users have made since. {_FOR_SERVICES}"
     )
     async def reactivate_account(
-        self,
-        info: Info,
-        input: Annotated[ReactivateAccountInput, _INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[ReactivateAccountInput, _INPUT]
     ) -> ReactivateAccountPayload | None:
         state, outcomes = AccountState.ACTIVE, ReactivateAccountOutcome
-        return await _changed(info, input, state, ReactivateAccountPayload, outcomes)
+        return await _change_state(info, input, state, ReactivateAccountPayload, outcomes)
 
     @strawberry.mutation(
         description="Deletes an account permanently. Other users stop seeing it immediately; its "
         f"relationships are removed in the background. {_FOR_SERVICES}"
     )
     async def delete_account(
-        self,
-        info: Info,
-        input: Annotated[DeleteAccountInput, _INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[DeleteAccountInput, _INPUT]
     ) -> DeleteAccountPayload | None:
         state, outcomes = AccountState.DELETED, DeleteAccountOutcome
-        return await _changed(info, input, state, DeleteAccountPayload, outcomes)
+        return await _change_state(info, input, state, DeleteAccountPayload, outcomes)
 
 
 PayloadT = TypeVar("PayloadT", bound=AccountPayload)
 
 
-async def _changed(
+async def _change_state(
     info: Info,
     given: AccountInput,
     state: AccountState,
@@ -178,8 +171,8 @@ async def _changed(
     except BadInput as bad:
         result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
     else:
-        result = changed = await accounts.change_state(scope, user, state, key)
-        account = AccountRow(user, changed.status)
+        result = saved = await accounts.change_state(scope, user, state, key)
+        account = AccountRow(user, saved.status)
     errors = user_errors(result)
     return payload(
         outcome=outcome_of(result, outcomes),

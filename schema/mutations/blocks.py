@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Annotated
 
 import strawberry
-from strawberry import UNSET
+from strawberry import UNSET, enum_value
 
 from graph.errors import BadInput
 from resolvers import actions
@@ -20,7 +20,7 @@ from schema.mutations.payload import (
     USER_INPUT,
     RelationshipPayload,
     UserInput,
-    changed,
+    change_relationship,
 )
 
 LATEST = datetime.max.replace(microsecond=999_000, tzinfo=UTC)
@@ -29,8 +29,8 @@ LATEST = datetime.max.replace(microsecond=999_000, tzinfo=UTC)
 
 @strawberry.enum(description="The outcome of `blockUser`.")
 class BlockUserOutcome(Enum):
-    BLOCKED = strawberry.enum_value("BLOCKED", description="The viewer now blocks the user.")
-    ALREADY_BLOCKED = strawberry.enum_value(
+    BLOCKED = enum_value("BLOCKED", description="The viewer now blocks the user.")
+    ALREADY_BLOCKED = enum_value(
         "ALREADY_BLOCKED", description="The viewer already blocks the user. Nothing changed."
     )
     REJECTED = REJECTED
@@ -49,10 +49,8 @@ class BlockUserPayload(RelationshipPayload):
 
 @strawberry.enum(description="The outcome of `unblockUser`.")
 class UnblockUserOutcome(Enum):
-    UNBLOCKED = strawberry.enum_value(
-        "UNBLOCKED", description="The viewer no longer blocks the user."
-    )
-    NOT_BLOCKED = strawberry.enum_value(
+    UNBLOCKED = enum_value("UNBLOCKED", description="The viewer no longer blocks the user.")
+    NOT_BLOCKED = enum_value(
         "NOT_BLOCKED", description="The viewer does not block the user. Nothing changed."
     )
     REJECTED = REJECTED
@@ -71,10 +69,10 @@ class UnblockUserPayload(RelationshipPayload):
 
 @strawberry.enum(description="The outcome of `muteUser`.")
 class MuteUserOutcome(Enum):
-    MUTED = strawberry.enum_value(
+    MUTED = enum_value(
         "MUTED", description="The viewer now mutes the user, with the requested end."
     )
-    ALREADY_MUTED = strawberry.enum_value(
+    ALREADY_MUTED = enum_value(
         "ALREADY_MUTED",
         description="The viewer already mutes the user with the same end. Nothing changed.",
     )
@@ -100,8 +98,8 @@ class MuteUserPayload(RelationshipPayload):
 
 @strawberry.enum(description="The outcome of `unmuteUser`.")
 class UnmuteUserOutcome(Enum):
-    UNMUTED = strawberry.enum_value("UNMUTED", description="The viewer no longer mutes the user.")
-    NOT_MUTED = strawberry.enum_value(
+    UNMUTED = enum_value("UNMUTED", description="The viewer no longer mutes the user.")
+    NOT_MUTED = enum_value(
         "NOT_MUTED", description="The viewer does not mute the user. Nothing changed."
     )
     REJECTED = REJECTED
@@ -120,10 +118,10 @@ class UnmuteUserPayload(RelationshipPayload):
 
 @strawberry.enum(description="The outcome of `dismissSuggestion`.")
 class DismissSuggestionOutcome(Enum):
-    DISMISSED = strawberry.enum_value(
+    DISMISSED = enum_value(
         "DISMISSED", description="The user will not be suggested to the viewer again."
     )
-    ALREADY_DISMISSED = strawberry.enum_value(
+    ALREADY_DISMISSED = enum_value(
         "ALREADY_DISMISSED", description="The suggestion was already dismissed. Nothing changed."
     )
     REJECTED = REJECTED
@@ -150,48 +148,40 @@ class BlockMutations:
         "the `undoToken`."
     )
     async def block_user(
-        self,
-        info: Info,
-        input: Annotated[BlockUserInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[BlockUserInput, USER_INPUT]
     ) -> BlockUserPayload | None:
-        return await changed(info, input, BlockUserPayload, BlockUserOutcome)
+        return await change_relationship(info, input, BlockUserPayload, BlockUserOutcome)
 
     @strawberry.mutation(
         description="Unblocks a user. The follows that the block ended stay ended."
     )
     async def unblock_user(
-        self,
-        info: Info,
-        input: Annotated[UnblockUserInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[UnblockUserInput, USER_INPUT]
     ) -> UnblockUserPayload | None:
-        return await changed(info, input, UnblockUserPayload, UnblockUserOutcome)
+        return await change_relationship(info, input, UnblockUserPayload, UnblockUserOutcome)
 
     @strawberry.mutation(
         description="Mutes a user, permanently or until a date. The viewer need not follow the "
         "user, and other users do not see the mute."
     )
     async def mute_user(
-        self,
-        info: Info,
-        input: Annotated[MuteUserInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[MuteUserInput, USER_INPUT]
     ) -> MuteUserPayload | None:
-        return await changed(info, input, MuteUserPayload, MuteUserOutcome)
+        return await change_relationship(info, input, MuteUserPayload, MuteUserOutcome)
 
     @strawberry.mutation(description="Unmutes a user.")
     async def unmute_user(
-        self,
-        info: Info,
-        input: Annotated[UnmuteUserInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[UnmuteUserInput, USER_INPUT]
     ) -> UnmuteUserPayload | None:
-        return await changed(info, input, UnmuteUserPayload, UnmuteUserOutcome)
+        return await change_relationship(info, input, UnmuteUserPayload, UnmuteUserOutcome)
 
     @strawberry.mutation(description="Excludes a user from the viewer's suggestions permanently.")
     async def dismiss_suggestion(
-        self,
-        info: Info,
-        input: Annotated[DismissSuggestionInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[DismissSuggestionInput, USER_INPUT]
     ) -> DismissSuggestionPayload | None:
-        return await changed(info, input, DismissSuggestionPayload, DismissSuggestionOutcome)
+        return await change_relationship(
+            info, input, DismissSuggestionPayload, DismissSuggestionOutcome
+        )
 
 
 def mute(until: datetime | None) -> Action:

@@ -6,7 +6,7 @@ from enum import Enum
 from typing import Annotated, cast
 
 import strawberry
-from strawberry import UNSET
+from strawberry import UNSET, enum_value
 
 from graph.edge import UserId
 from graph.errors import BadInput, KithError
@@ -38,28 +38,20 @@ from schema.viewer import Viewer
 
 @strawberry.enum(description="An action of `changeRelationships`.")
 class RelationshipAction(Enum):
-    FOLLOW = strawberry.enum_value("FOLLOW", description="The same as `followUser`.")
-    UNFOLLOW = strawberry.enum_value("UNFOLLOW", description="The same as `unfollowUser`.")
-    UPDATE_FOLLOW = strawberry.enum_value(
-        "UPDATE_FOLLOW", description="The same as `updateFollow`."
-    )
-    REMOVE_FOLLOWER = strawberry.enum_value(
-        "REMOVE_FOLLOWER", description="The same as `removeFollower`."
-    )
-    BLOCK = strawberry.enum_value("BLOCK", description="The same as `blockUser`.")
-    UNBLOCK = strawberry.enum_value("UNBLOCK", description="The same as `unblockUser`.")
-    MUTE = strawberry.enum_value("MUTE", description="The same as `muteUser`.")
-    UNMUTE = strawberry.enum_value("UNMUTE", description="The same as `unmuteUser`.")
-    ACCEPT_REQUEST = strawberry.enum_value(
-        "ACCEPT_REQUEST", description="The same as `acceptFollowRequest`."
-    )
-    DECLINE_REQUEST = strawberry.enum_value(
+    FOLLOW = enum_value("FOLLOW", description="The same as `followUser`.")
+    UNFOLLOW = enum_value("UNFOLLOW", description="The same as `unfollowUser`.")
+    UPDATE_FOLLOW = enum_value("UPDATE_FOLLOW", description="The same as `updateFollow`.")
+    REMOVE_FOLLOWER = enum_value("REMOVE_FOLLOWER", description="The same as `removeFollower`.")
+    BLOCK = enum_value("BLOCK", description="The same as `blockUser`.")
+    UNBLOCK = enum_value("UNBLOCK", description="The same as `unblockUser`.")
+    MUTE = enum_value("MUTE", description="The same as `muteUser`.")
+    UNMUTE = enum_value("UNMUTE", description="The same as `unmuteUser`.")
+    ACCEPT_REQUEST = enum_value("ACCEPT_REQUEST", description="The same as `acceptFollowRequest`.")
+    DECLINE_REQUEST = enum_value(
         "DECLINE_REQUEST", description="The same as `declineFollowRequest`."
     )
-    CANCEL_REQUEST = strawberry.enum_value(
-        "CANCEL_REQUEST", description="The same as `cancelFollowRequest`."
-    )
-    DISMISS_SUGGESTION = strawberry.enum_value(
+    CANCEL_REQUEST = enum_value("CANCEL_REQUEST", description="The same as `cancelFollowRequest`.")
+    DISMISS_SUGGESTION = enum_value(
         "DISMISS_SUGGESTION", description="The same as `dismissSuggestion`."
     )
 
@@ -144,7 +136,7 @@ OUTCOMES: tuple[type[Enum], ...] = (
 """The outcomes that one change of `changeRelationships` can have."""
 
 _VALUES = {
-    value.name: strawberry.enum_value(value.value, description=value.description)
+    value.name: enum_value(value.value, description=value.description)
     for outcomes in OUTCOMES
     for value in outcomes.__strawberry_definition__.values  # type: ignore[attr-defined]
 }
@@ -161,15 +153,15 @@ class RelationshipChange(ChangeResult):
 
 @strawberry.enum(description="The outcome of `changeRelationships` as a whole.")
 class ChangeRelationshipsOutcome(Enum):
-    COMPLETED = strawberry.enum_value(
+    COMPLETED = enum_value(
         "COMPLETED", description="Every change was made, or was already in effect."
     )
-    PARTIALLY_COMPLETED = strawberry.enum_value(
+    PARTIALLY_COMPLETED = enum_value(
         "PARTIALLY_COMPLETED",
         description="At least one change was rejected or failed. The entries of `changes` give "
         "the reasons.",
     )
-    REJECTED = strawberry.enum_value(
+    REJECTED = enum_value(
         "REJECTED",
         description="No change was made because the input as a whole is invalid. `userErrors` "
         "gives the reason.",
@@ -210,9 +202,8 @@ class ChangeManyMutations:
     async def change_relationships(
         self,
         info: Info,
-        input: Annotated[  # noqa: A002
-            ChangeRelationshipsInput,
-            strawberry.argument(description="The changes, and options."),
+        input: Annotated[
+            ChangeRelationshipsInput, strawberry.argument(description="The changes, and options.")
         ],
     ) -> ChangeRelationshipsPayload | None:
         scope = scope_of(info)

@@ -4,7 +4,7 @@ from enum import Enum
 from typing import Annotated
 
 import strawberry
-from strawberry import UNSET
+from strawberry import UNSET, enum_value
 
 from graph.edge import Kind
 from graph.errors import BadInput
@@ -19,7 +19,7 @@ from schema.mutations.payload import (
     USER_INPUT,
     RelationshipPayload,
     UserInput,
-    changed,
+    change_relationship,
 )
 
 MESSAGE_CHARS_MAX = 500
@@ -27,10 +27,10 @@ MESSAGE_CHARS_MAX = 500
 
 @strawberry.enum(description="Who can see a follow.")
 class FollowVisibility(Enum):
-    PUBLIC = strawberry.enum_value(
+    PUBLIC = enum_value(
         "PUBLIC", description="Everyone who can open a list that contains the follow."
     )
-    WHISPER = strawberry.enum_value(
+    WHISPER = enum_value(
         "WHISPER",
         description="Only the follower and the followed user. A deployment can hide it from the "
         "followed user too.",
@@ -39,14 +39,14 @@ class FollowVisibility(Enum):
 
 @strawberry.enum(description="The outcome of `followUser`.")
 class FollowUserOutcome(Enum):
-    FOLLOWED = strawberry.enum_value("FOLLOWED", description="The viewer now follows the user.")
-    REQUESTED = strawberry.enum_value(
+    FOLLOWED = enum_value("FOLLOWED", description="The viewer now follows the user.")
+    REQUESTED = enum_value(
         "REQUESTED", description="The user approves their followers: a follow request was sent."
     )
-    ALREADY_FOLLOWING = strawberry.enum_value(
+    ALREADY_FOLLOWING = enum_value(
         "ALREADY_FOLLOWING", description="The viewer already follows the user. Nothing changed."
     )
-    ALREADY_REQUESTED = strawberry.enum_value(
+    ALREADY_REQUESTED = enum_value(
         "ALREADY_REQUESTED", description="A follow request is already pending. Nothing changed."
     )
     REJECTED = REJECTED
@@ -80,10 +80,8 @@ class FollowUserPayload(RelationshipPayload):
 
 @strawberry.enum(description="The outcome of `unfollowUser`.")
 class UnfollowUserOutcome(Enum):
-    UNFOLLOWED = strawberry.enum_value(
-        "UNFOLLOWED", description="The viewer no longer follows the user."
-    )
-    NOT_FOLLOWING = strawberry.enum_value(
+    UNFOLLOWED = enum_value("UNFOLLOWED", description="The viewer no longer follows the user.")
+    NOT_FOLLOWING = enum_value(
         "NOT_FOLLOWING", description="The viewer does not follow the user. Nothing changed."
     )
     REJECTED = REJECTED
@@ -102,11 +100,11 @@ class UnfollowUserPayload(RelationshipPayload):
 
 @strawberry.enum(description="The outcome of `updateFollow`.")
 class UpdateFollowOutcome(Enum):
-    UPDATED = strawberry.enum_value("UPDATED", description="The follow was changed.")
-    UNCHANGED = strawberry.enum_value(
+    UPDATED = enum_value("UPDATED", description="The follow was changed.")
+    UNCHANGED = enum_value(
         "UNCHANGED", description="The follow already has these values. Nothing changed."
     )
-    NOT_FOLLOWING = strawberry.enum_value(
+    NOT_FOLLOWING = enum_value(
         "NOT_FOLLOWING", description="The viewer does not follow the user. Nothing changed."
     )
     REJECTED = REJECTED
@@ -134,10 +132,10 @@ class UpdateFollowPayload(RelationshipPayload):
 
 @strawberry.enum(description="The outcome of `removeFollower`.")
 class RemoveFollowerOutcome(Enum):
-    FOLLOWER_REMOVED = strawberry.enum_value(
+    FOLLOWER_REMOVED = enum_value(
         "FOLLOWER_REMOVED", description="The user no longer follows the viewer."
     )
-    NOT_FOLLOWED = strawberry.enum_value(
+    NOT_FOLLOWED = enum_value(
         "NOT_FOLLOWED", description="The user does not follow the viewer. Nothing changed."
     )
     REJECTED = REJECTED
@@ -163,41 +161,33 @@ class FollowMutations:
         "followers. The viewer sees the change immediately."
     )
     async def follow_user(
-        self,
-        info: Info,
-        input: Annotated[FollowUserInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[FollowUserInput, USER_INPUT]
     ) -> FollowUserPayload | None:
-        return await changed(info, input, FollowUserPayload, FollowUserOutcome)
+        return await change_relationship(info, input, FollowUserPayload, FollowUserOutcome)
 
     @strawberry.mutation(description="Unfollows a user. Can be undone with the `undoToken`.")
     async def unfollow_user(
-        self,
-        info: Info,
-        input: Annotated[UnfollowUserInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[UnfollowUserInput, USER_INPUT]
     ) -> UnfollowUserPayload | None:
-        return await changed(info, input, UnfollowUserPayload, UnfollowUserOutcome)
+        return await change_relationship(info, input, UnfollowUserPayload, UnfollowUserOutcome)
 
     @strawberry.mutation(
         description="Changes the viewer's follow: its visibility, and whether it is a close "
         "follow. The date of the follow stays the same."
     )
     async def update_follow(
-        self,
-        info: Info,
-        input: Annotated[UpdateFollowInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[UpdateFollowInput, USER_INPUT]
     ) -> UpdateFollowPayload | None:
-        return await changed(info, input, UpdateFollowPayload, UpdateFollowOutcome)
+        return await change_relationship(info, input, UpdateFollowPayload, UpdateFollowOutcome)
 
     @strawberry.mutation(
         description="Removes a follower of the viewer, without giving the follower a reason. Can "
         "be undone with the `undoToken`."
     )
     async def remove_follower(
-        self,
-        info: Info,
-        input: Annotated[RemoveFollowerInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[RemoveFollowerInput, USER_INPUT]
     ) -> RemoveFollowerPayload | None:
-        return await changed(info, input, RemoveFollowerPayload, RemoveFollowerOutcome)
+        return await change_relationship(info, input, RemoveFollowerPayload, RemoveFollowerOutcome)
 
 
 def follow(

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Annotated
 
 import strawberry
+from strawberry import enum_value
 
 from graph import affinity
 from graph.affinity import Interaction
@@ -33,18 +34,14 @@ CLOCKS_APART_MS = 300_000
 
 @strawberry.enum(description="The kind of an interaction.")
 class InteractionKind(Enum):
-    VIEWED_PROFILE = strawberry.enum_value(
+    VIEWED_PROFILE = enum_value(
         "VIEWED_PROFILE", description="Viewed the profile of the other user."
     )
-    LIKED = strawberry.enum_value("LIKED", description="Liked content of the other user.")
-    COMMENTED = strawberry.enum_value(
-        "COMMENTED", description="Commented on content of the other user."
-    )
-    MENTIONED = strawberry.enum_value("MENTIONED", description="Mentioned the other user.")
-    SHARED = strawberry.enum_value("SHARED", description="Shared content of the other user.")
-    MESSAGED = strawberry.enum_value(
-        "MESSAGED", description="Sent a direct message to the other user."
-    )
+    LIKED = enum_value("LIKED", description="Liked content of the other user.")
+    COMMENTED = enum_value("COMMENTED", description="Commented on content of the other user.")
+    MENTIONED = enum_value("MENTIONED", description="Mentioned the other user.")
+    SHARED = enum_value("SHARED", description="Shared content of the other user.")
+    MESSAGED = enum_value("MESSAGED", description="Sent a direct message to the other user.")
 
 
 @strawberry.input(description="An interaction between two users.")
@@ -75,8 +72,8 @@ class RecordInteractionsInput(RepeatableInput):
 
 @strawberry.enum(description="The outcome of `recordInteractions`.")
 class RecordInteractionsOutcome(Enum):
-    RECORDED = strawberry.enum_value("RECORDED", description="The interactions are recorded.")
-    REJECTED = strawberry.enum_value(
+    RECORDED = enum_value("RECORDED", description="The interactions are recorded.")
+    REJECTED = enum_value(
         "REJECTED", description="Nothing was recorded. `userErrors` gives the reason."
     )
 
@@ -107,7 +104,7 @@ class InteractionMutations:
     async def record_interactions(
         self,
         info: Info,
-        input: Annotated[  # noqa: A002
+        input: Annotated[
             RecordInteractionsInput,
             strawberry.argument(description="The interactions, and options."),
         ],
@@ -120,7 +117,7 @@ class InteractionMutations:
         except BadInput as bad:
             result = Result(Outcome.INVALID_INPUT, 0, invalid=bad)
         else:
-            result = await record_interactions(scope, given, key, said=input.interactions)
+            result = await record_interactions(scope, given, key, sent=input.interactions)
         return RecordInteractionsPayload(
             outcome=outcome_of(result, RecordInteractionsOutcome),
             changed=result.is_changed,

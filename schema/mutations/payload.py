@@ -5,7 +5,7 @@ from enum import Enum
 from typing import TypeVar
 
 import strawberry
-from strawberry import UNSET
+from strawberry import UNSET, enum_value
 
 import resolvers.result
 from graph.consistency import joined, write_token
@@ -37,9 +37,7 @@ CONSISTENCY = (
     "the mutation was rejected, or no token is available."
 )
 USER_INPUT = strawberry.argument(description="The other user, and options.")
-REJECTED = strawberry.enum_value(
-    "REJECTED", description="Nothing changed. `userErrors` gives the reason."
-)
+REJECTED = enum_value("REJECTED", description="Nothing changed. `userErrors` gives the reason.")
 """A value of the enum of each mutation's outcomes."""
 
 OutcomeT = TypeVar("OutcomeT", bound=Enum)
@@ -125,7 +123,7 @@ class RelationshipPayload(ChangeResult):
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
-async def changed(
+async def change_relationship(
     info: Info, given: UserInput, payload: type[PayloadT], outcomes: type[Enum]
 ) -> PayloadT:
     """Do what the input asks for and return the payload. `outcomes` is the type of its outcome."""

@@ -4,6 +4,7 @@ from enum import Enum
 from typing import Annotated
 
 import strawberry
+from strawberry import enum_value
 
 from resolvers import actions
 from resolvers.actions import Action
@@ -15,17 +16,15 @@ from schema.mutations.payload import (
     USER_INPUT,
     RelationshipPayload,
     UserInput,
-    changed,
+    change_relationship,
 )
 
-NO_REQUEST = strawberry.enum_value(
-    "NO_REQUEST", description="There is no pending request. Nothing changed."
-)
+NO_REQUEST = enum_value("NO_REQUEST", description="There is no pending request. Nothing changed.")
 
 
 @strawberry.enum(description="The outcome of `acceptFollowRequest`.")
 class AcceptFollowRequestOutcome(Enum):
-    REQUEST_ACCEPTED = strawberry.enum_value(
+    REQUEST_ACCEPTED = enum_value(
         "REQUEST_ACCEPTED", description="The user now follows the viewer."
     )
     NO_REQUEST = NO_REQUEST
@@ -45,9 +44,7 @@ class AcceptFollowRequestPayload(RelationshipPayload):
 
 @strawberry.enum(description="The outcome of `declineFollowRequest`.")
 class DeclineFollowRequestOutcome(Enum):
-    REQUEST_DECLINED = strawberry.enum_value(
-        "REQUEST_DECLINED", description="The request was declined."
-    )
+    REQUEST_DECLINED = enum_value("REQUEST_DECLINED", description="The request was declined.")
     NO_REQUEST = NO_REQUEST
     REJECTED = REJECTED
 
@@ -65,9 +62,7 @@ class DeclineFollowRequestPayload(RelationshipPayload):
 
 @strawberry.enum(description="The outcome of `cancelFollowRequest`.")
 class CancelFollowRequestOutcome(Enum):
-    REQUEST_CANCELLED = strawberry.enum_value(
-        "REQUEST_CANCELLED", description="The request was cancelled."
-    )
+    REQUEST_CANCELLED = enum_value("REQUEST_CANCELLED", description="The request was cancelled.")
     NO_REQUEST = NO_REQUEST
     REJECTED = REJECTED
 
@@ -89,30 +84,30 @@ class RequestMutations:
 
     @strawberry.mutation(description="Accepts a user's request to follow the viewer.")
     async def accept_follow_request(
-        self,
-        info: Info,
-        input: Annotated[AcceptFollowRequestInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[AcceptFollowRequestInput, USER_INPUT]
     ) -> AcceptFollowRequestPayload | None:
-        return await changed(info, input, AcceptFollowRequestPayload, AcceptFollowRequestOutcome)
+        return await change_relationship(
+            info, input, AcceptFollowRequestPayload, AcceptFollowRequestOutcome
+        )
 
     @strawberry.mutation(
         description="Declines a user's request to follow the viewer, without giving the user a "
         "reason. Can be undone with the `undoToken`."
     )
     async def decline_follow_request(
-        self,
-        info: Info,
-        input: Annotated[DeclineFollowRequestInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[DeclineFollowRequestInput, USER_INPUT]
     ) -> DeclineFollowRequestPayload | None:
-        return await changed(info, input, DeclineFollowRequestPayload, DeclineFollowRequestOutcome)
+        return await change_relationship(
+            info, input, DeclineFollowRequestPayload, DeclineFollowRequestOutcome
+        )
 
     @strawberry.mutation(
         description="Cancels the viewer's request to follow a user. Can be undone with the "
         "`undoToken`."
     )
     async def cancel_follow_request(
-        self,
-        info: Info,
-        input: Annotated[CancelFollowRequestInput, USER_INPUT],  # noqa: A002
+        self, info: Info, input: Annotated[CancelFollowRequestInput, USER_INPUT]
     ) -> CancelFollowRequestPayload | None:
-        return await changed(info, input, CancelFollowRequestPayload, CancelFollowRequestOutcome)
+        return await change_relationship(
+            info, input, CancelFollowRequestPayload, CancelFollowRequestOutcome
+        )

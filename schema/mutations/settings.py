@@ -4,7 +4,7 @@ from enum import Enum
 from typing import Annotated
 
 import strawberry
-from strawberry import UNSET
+from strawberry import UNSET, enum_value
 
 import resolvers.result
 from graph import visibility
@@ -37,8 +37,8 @@ LIMIT_MAX = 2**31 - 1
 
 @strawberry.enum(description="The outcome of `updateRelationshipSettings` or `setFollowingLimit`.")
 class SettingsOutcome(Enum):
-    UPDATED = strawberry.enum_value("UPDATED", description="The settings were changed.")
-    UNCHANGED = strawberry.enum_value(
+    UPDATED = enum_value("UPDATED", description="The settings were changed.")
+    UNCHANGED = enum_value(
         "UNCHANGED", description="The settings already have these values. Nothing changed."
     )
     REJECTED = REJECTED
@@ -117,9 +117,7 @@ class SettingsMutations:
         "immediately."
     )
     async def update_relationship_settings(
-        self,
-        info: Info,
-        input: Annotated[UpdateRelationshipSettingsInput, _SETTINGS],  # noqa: A002
+        self, info: Info, input: Annotated[UpdateRelationshipSettingsInput, _SETTINGS]
     ) -> UpdateRelationshipSettingsPayload | None:
         scope = scope_of(info)
         viewer = scope.must_have_viewer()
@@ -135,8 +133,8 @@ class SettingsMutations:
             result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
             account = await settings.settings_of(scope, viewer)
         else:
-            result = changed = await settings.change_privacy(scope, change, key)
-            account = changed.account
+            result = saved = await settings.change_privacy(scope, change, key)
+            account = saved.account
         errors = user_errors(result)
         return UpdateRelationshipSettingsPayload(
             outcome=outcome_of(result, SettingsOutcome),
@@ -153,9 +151,7 @@ class SettingsMutations:
         "the error `FORBIDDEN`."
     )
     async def set_following_limit(
-        self,
-        info: Info,
-        input: Annotated[SetFollowingLimitInput, _LIMIT],  # noqa: A002
+        self, info: Info, input: Annotated[SetFollowingLimitInput, _LIMIT]
     ) -> SetFollowingLimitPayload | None:
         scope = scope_of(info)
         scope.must_be_service()
@@ -169,8 +165,8 @@ class SettingsMutations:
             result = resolvers.result.Result(Outcome.INVALID_INPUT, invalid=bad)
         else:
             user = asked
-            result = changed = await settings.set_following_limit(scope, user, limit, key)
-            row = SettingsRow(user, changed.account)
+            result = saved = await settings.set_following_limit(scope, user, limit, key)
+            row = SettingsRow(user, saved.account)
         errors = user_errors(result)
         return SetFollowingLimitPayload(
             outcome=outcome_of(result, SettingsOutcome),

@@ -4,6 +4,7 @@ from enum import Enum
 from typing import Annotated
 
 import strawberry
+from strawberry import enum_value
 
 from graph.errors import BadInput
 from graph.outcome import Outcome
@@ -24,7 +25,7 @@ from schema.user import User
 
 @strawberry.enum(description="The outcome of `undoRelationshipChange`.")
 class UndoRelationshipChangeOutcome(Enum):
-    RESTORED = strawberry.enum_value(
+    RESTORED = enum_value(
         "RESTORED",
         description="The change was undone. If the user now approves their followers, a follow "
         "request was sent instead of a follow.",
@@ -64,7 +65,7 @@ class UndoMutations:
     async def undo_relationship_change(
         self,
         info: Info,
-        input: Annotated[  # noqa: A002
+        input: Annotated[
             UndoRelationshipChangeInput,
             strawberry.argument(description="The change to undo, and options."),
         ],
@@ -78,9 +79,5 @@ class UndoMutations:
         else:
             result = await relationship.undo(scope, input.undo_token, key)
         return relationship_payload(
-            UndoRelationshipChangePayload,
-            UndoRelationshipChangeOutcome,
-            viewer,
-            result,
-            input.echo,
+            UndoRelationshipChangePayload, UndoRelationshipChangeOutcome, viewer, result, input.echo
         )

@@ -12,13 +12,12 @@ from functools import partial
 from graph.edge import UserId
 from graph.page import ListKind, Page, Window
 from storage.cache import codec
-from storage.postgres.lists import PostgresLists
+from storage.cache.tables import Tables
 from storage.postgres.outbox import Outbox
-from storage.postgres.profiles import PostgresProfiles
-from storage.postgres.relations import PostgresRelations
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys, beyond, parsed
 from storage.redis.wire import FORGET, Reply
+from storage.settings import StorageSettings
 
 BATCH = 100
 AGAIN_S = 0.2
@@ -37,24 +36,14 @@ class CacheAudit:
     """Audits one space. Own writes are not compared, because they live for seconds only."""
 
     def __init__(
-        self,
-        redis: Redis,
-        keys: Keys,
-        outbox: Outbox,
-        relations: PostgresRelations,
-        lists: PostgresLists,
-        profiles: PostgresProfiles,
-        relations_most: int,
-        list_most: int,
+        self, redis: Redis, outbox: Outbox, tables: Tables, settings: StorageSettings
     ) -> None:
         self._redis = redis
-        self._keys = keys
+        self._keys = Keys(settings.space)
         self._outbox = outbox
-        self._relations = relations
-        self._lists = lists
-        self._profiles = profiles
-        self._relations_most = relations_most
-        self._list_most = list_most
+        self._tables = tables
+        self._relations_most = settings.cache.relations_max
+        self._list_most = settings.cache.list_max
 
     async def batches(self) -> AsyncIterator[Audited]:
         """Compare all keys of the space, a batch at a time, in bounded memory."""
@@ -76,8 +65,8 @@ class CacheAudit:
         if differing:
             await asyncio.sleep(AGAIN_S)
             differing = await read(list(differing))
-        unsettled = await self._outbox.unsettled(differing.keys()) if differing else set()
-        return [key for user, key in differing.items() if user not in unsettled]
+        unacknowledged = await self._outbox.unacknowledged(differing.keys()) if differing else set()
+        return [key for user, key in differing.items() if user not in unacknowledged]
 
     @property
     def _readers(self) -> Mapping[str, Callable[[Sequence[UserId]], Awaitable[dict[UserId, str]]]]:
@@ -91,7 +80,7 @@ class CacheAudit:
         }
 
     async def _relations_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
-        rows = await self._relations.around(users, self._relations_most)
+        rows = await self._tables.relations.around(users, self._relations_most)
 
         def differs(user: UserId, reply: Reply) -> bool:
             return codec.known(reply) != codec.known(codec.relation_fields(rows[user]))
@@ -99,7 +88,7 @@ class CacheAudit:
         return await self._differing(users, self._keys.relations, "HGETALL", differs)
 
     async def _profiles_differ(self, users: Sequence[UserId]) -> dict[UserId, str]:
-        rows = await self._profiles.get_many(users, None)
+        rows = await self._tables.profiles.get_many(users, None)
 
         def differs(user: UserId, reply: Reply) -> bool:
             return codec.profiles_in([reply]) != [rows[user]]
@@ -107,7 +96,7 @@ class CacheAudit:
         return await self._differing(users, self._keys.profile, "GET", differs)
 
     async def _lists_differ(self, kind: ListKind, users: Sequence[UserId]) -> dict[UserId, str]:
-        rows = await self._lists.pages(kind, users, Window(self._list_most), None)
+        rows = await self._tables.lists.pages(kind, users, Window(self._list_most), None)
 
         def differs(user: UserId, reply: Reply) -> bool:
             return bool(reply != codec.page_value(rows[user]))
@@ -121,7 +110,7 @@ class CacheAudit:
         for (user, key), values in zip(keys.items(), replies, strict=True):
             for newer, older, entries in map(codec.page_range_in, values):
                 window = Window(len(entries), newer, older)
-                rows = await self._lists.pages(ListKind.FOLLOWERS, [user], window, None)
+                rows = await self._tables.lists.pages(ListKind.FOLLOWERS, [user], window, None)
                 if rows[user] != Page(entries, more=False):
                     differing[user] = key
         return differing

@@ -93,7 +93,7 @@ class LocalCopies(Generic[V]):
         return copy.value if copy and copy.ends > self._clock() else None
 
     def answered(self, hits: int, missed: Sequence[UserId]) -> None:
-        """Record `hits` answers from memory, and requests for `missed` users, whose caches are
+        """Record `hits` answers from copies, and requests for `missed` users, whose caches are
         filled now."""
         self.hits += hits
         self.misses += len(missed)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence, Set
 
 from graph.decision import Decision
-from graph.edge import Pair, UserId
+from graph.edge import Edge, Pair, UserId
 from graph.errors import Unavailable
 from graph.page import ListKind
 from storage.cache import codec
@@ -38,14 +38,16 @@ class RedisCaches:
         self._fields_most = 2 * relations_most + 1
 
     async def written(self, pair: Pair, decision: Decision) -> None:
-        owners = dict.fromkeys(
-            pair.target if step.is_reverse else pair.source for step in decision.steps
-        )
-        edge, back = EdgeChange(pair, decision.edge), EdgeChange(pair.turned, decision.reverse)
-        about = [*self._both_sides(edge, back), *_forgotten(owners, self._owner_keys)]
-        if any(step.is_reverse for step in decision.steps):
-            about = [*self._both_sides(back, edge), *about]
-        unavailable: Set[UserId] = {user for user, _ in about}  # if cancelled: maybe sent
+        user, other = pair
+        edge, reverse = decision.edge, decision.reverse
+        about = self._relation(user, other, edge, reverse)
+        for step in decision.steps:
+            if step.is_reverse:
+                about = [*self._relation(other, user, reverse, edge), *about]
+                about.append((other, _forget(self._owner_keys(other))))
+            else:
+                about.append((user, _forget(self._owner_keys(user))))
+        unavailable: Set[UserId] = {end for end, _ in about}  # if cancelled: maybe sent
         try:
             unavailable = await self._update(about)
         finally:
@@ -69,7 +71,7 @@ class RedisCaches:
         is_there = await self._redis.reachable()
         return lambda user: is_there(self._keys.relations(user))
 
-    async def settled(self, sources: Iterable[UserId]) -> None:
+    async def acknowledged(self, sources: Iterable[UserId]) -> None:
         """Delete the cached own writes of users whose changes were acknowledged. Failure costs only
         speed."""
         try:
@@ -138,13 +140,16 @@ class RedisCaches:
             self._keys.own_writes(user),
         ]
 
-    def _both_sides(self, ahead: EdgeChange, behind: EdgeChange) -> list[_About]:
-        """Update both halves of the relation of `ahead`'s source to its target, except edges that
-        never existed."""
-        return [
-            *self._relations([ahead] if ahead.edge.version else [], _AHEAD),
-            *self._relations([behind] if behind.edge.version else [], _BEHIND),
-        ]
+    def _relation(self, user: UserId, other: UserId, ahead: Edge, behind: Edge) -> list[_About]:
+        """Update both halves of the relation of `user` to `other`, except edges that never existed.
+        Before them, a command ends the hash's lease, so that no earlier read can fill it."""
+        key = self._keys.relations(user)
+        about: list[_About] = [(user, (FORGET, lease(key)))]
+        for side, edge in ((_AHEAD, ahead), (_BEHIND, behind)):
+            if edge.version:
+                update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, other)
+                about.append((user, (*update, codec.half(edge))))
+        return about
 
     def _relations(self, changes: Sequence[EdgeChange], side: int) -> list[_About]:
         """One script for each user, with all changes on this side of their hash. Before it, a
@@ -162,5 +167,11 @@ class RedisCaches:
         return about
 
 
-def _forgotten(users: Iterable[UserId], keys: Callable[[UserId], Iterable[str]]) -> list[_About]:
-    return [(user, command) for user in users for command in forget(keys(user))]
+def _forgotten(users: Iterable[UserId], keys: Callable[[UserId], Sequence[str]]) -> list[_About]:
+    return [(user, _forget(keys(user))) for user in users]
+
+
+def _forget(keys: Sequence[str]) -> Command:
+    """A command that deletes values of one user with their leases, so that no earlier read can fill
+    them. The leases come first: while a slot migrates, the keys are deleted one by one."""
+    return (FORGET, *map(lease, keys), *keys)

@@ -24,11 +24,11 @@ COUNT_S = 15
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    try_turn: str
+    try_lock: str
     lock_lanes: str
-    be_patient: str
+    raise_timeout: str
     waiting: str
-    count_anew: str
+    update_counts: str
 
 
 _SQL = sql.load(_Statements, "absent_follower_counts")
@@ -52,7 +52,7 @@ class AbsentFollowerCounts:
         assert row is not None
         return int(row["count"])
 
-    async def count_anew(self, most: int) -> Counted:
+    async def update(self, most: int) -> Counted:
         """Count up to `most` accounts whose state has changed, fewer if they follow many users.
         Returns zero if another process is counting.
 
@@ -62,14 +62,14 @@ class AbsentFollowerCounts:
         if not await self.waiting(1):
             return Counted(0, ())
         async with self._postgres.connection() as connection, connection.transaction():
-            turn = await connection.row(_SQL.try_turn, locks.DEPARTURES)
+            turn = await connection.row(_SQL.try_lock, locks.ABSENT_FOLLOWER_COUNTS)
             if not (turn and turn["is_mine"]):
                 return Counted(0, ())
             await connection.row(_SQL.lock_lanes, locks.LANE, LANES)
-            await connection.row(_SQL.be_patient, f"{COUNT_S}s")
+            await connection.row(_SQL.raise_timeout, f"{COUNT_S}s")
             # A separate statement, so that its snapshot is newer than the commit of a lane's
             # previous holder.
             nobody, *rows = await connection.fetch(
-                _SQL.count_anew, most, self._followers_max, EDGES_MAX, timeout=COUNT_S
+                _SQL.update_counts, most, self._followers_max, EDGES_MAX, timeout=COUNT_S
             )
         return Counted(nobody["accounts"], [row["user_id"] for row in rows])

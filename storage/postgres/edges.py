@@ -16,10 +16,10 @@ from storage.postgres.pool import PART, Connection, Postgres
 from storage.postgres.receipts import receipt_parameter
 
 TRIES = 20
-"""How often a change is decided anew because another writer has changed the same pair first.
+"""How often a change is decided again because another writer has changed the same pair first.
 
 It does not pause between tries: the pair's lock is a queue, so a writer that has waited in it
-either succeeds or finds nothing left to do.
+either succeeds or finds its change already made.
 """
 
 
@@ -62,7 +62,7 @@ class PostgresEdges:
 
 def _committed_by(state: PairState, decision: Decision, took_us: int) -> int:
     """An upper bound of the commit's time by the database's clock, in microseconds."""
-    return max([state.now + 1 + took_us, *(step.edge.version for step in decision.steps)])
+    return max(state.now + 1 + took_us, decision.edge.version, decision.reverse.version)
 
 
 async def _read(connection: Connection, pair: Pair) -> PairState:

@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from graph.edge import UserId
-from graph.lane import aside_of, lane_of
+from graph.lane import lane_of, parked_lane
 from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
@@ -64,7 +64,7 @@ class Erasures:
     async def on_its_way(self, user: UserId) -> bool:
         """Whether a change from or to the user is waiting to be drained."""
         lane = lane_of(user)
-        row = await self._postgres.row(_SQL.on_its_way, user, [lane, aside_of(lane)])
+        row = await self._postgres.row(_SQL.on_its_way, user, [lane, parked_lane(lane)])
         return row is not None
 
     async def finish(self, user: UserId, age_s: float) -> bool:

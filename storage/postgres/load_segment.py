@@ -18,7 +18,7 @@ import asyncpg
 from graph.lane import LANES
 from storage.postgres import locks, sql
 from storage.postgres.connections import Connection
-from storage.postgres.session import again
+from storage.postgres.session import retry
 
 PARTS = 8
 """At least the number of connections, which process the parts one behind the other. A part blocks
@@ -88,7 +88,7 @@ async def merge(connection: Connection, slots: Slots, careful: bool) -> Merged |
     does, it changes nothing and returns None.
     """
     try:
-        return await again(_merge, connection, slots, careful)
+        return await retry(_merge, connection, slots, careful)
     except asyncpg.UniqueViolationError:
         if careful:
             raise

@@ -8,7 +8,7 @@ PAIR = 1
 LANE = 2
 MIGRATION = 3
 LOAD = 4
-DEPARTURES = 5
+ABSENT_FOLLOWER_COUNTS = 5
 
 PAIR_SLOTS = 4093
 """Number of slots: few enough for a bulk load to lock many of them, enough for concurrent writes to

@@ -10,7 +10,7 @@ from storage.postgres.pool import Postgres
 
 @dataclass(frozen=True, slots=True)
 class _Statements:
-    mutes_over: str
+    expired_mutes: str
 
 
 _SQL = sql.load(_Statements, "mutes")
@@ -22,5 +22,5 @@ class PostgresMutes:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def over(self, most: int) -> Sequence[Pair]:
-        return [Pair(*row) for row in await self._postgres.fetch(_SQL.mutes_over, most)]
+    async def expired(self, most: int) -> Sequence[Pair]:
+        return [Pair(*row) for row in await self._postgres.fetch(_SQL.expired_mutes, most)]

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.edge import Edge, Flags, Kind, Pair, UserId, Version
-from graph.lane import ALL_ASIDE, ALL_LANES, Lane, aside_of
+from graph.lane import ALL_LANES, PARKED_LANES, Lane, parked_lane
 from storage.ports import EdgeChange, Watermarks
 from storage.postgres import locks, sql
 from storage.postgres.pool import Connection, Postgres, Record
@@ -16,12 +16,12 @@ class _Statements:
     try_lane: str
     apply_lane: str
     acknowledge: str
-    set_aside: str
-    aside: str
+    park: str
+    parked: str
     pending: str
-    unsettled: str
+    unacknowledged: str
     dirty_lanes: str
-    arrived: str
+    watermarks: str
     unapplied: str
     outbox_state: str
 
@@ -93,18 +93,18 @@ class Outbox:
         """Delete changes that were published."""
         await self._postgres.fetch(_SQL.acknowledge, lane, list(ids))
 
-    async def set_aside(self, lane: Lane, ids: Sequence[int]) -> None:
+    async def park(self, lane: Lane, ids: Sequence[int]) -> None:
         """Park applied changes, because the caches of some users are unavailable."""
-        await self._postgres.fetch(_SQL.set_aside, lane, list(ids), aside_of(lane))
+        await self._postgres.fetch(_SQL.park, lane, list(ids), parked_lane(lane))
 
-    async def with_any_aside(self) -> list[Lane]:
+    async def lanes_with_parked(self) -> list[Lane]:
         """The lanes that have parked changes."""
-        dirty = await self.dirty(ALL_ASIDE)
-        return [lane for lane in ALL_LANES if aside_of(lane) in dirty]
+        dirty = await self.dirty(PARKED_LANES)
+        return [lane for lane in ALL_LANES if parked_lane(lane) in dirty]
 
-    async def aside(self, lane: Lane, most: int, *, after_id: int = 0) -> Applied:
+    async def parked(self, lane: Lane, most: int, *, after_id: int = 0) -> Applied:
         """The oldest parked changes of a lane, at most `most`, with ids above `after_id`."""
-        return _applied(await self._postgres.fetch(_SQL.aside, aside_of(lane), most, after_id))
+        return _applied(await self._postgres.fetch(_SQL.parked, parked_lane(lane), most, after_id))
 
     async def dirty(self, lanes: Iterable[Lane] = ALL_LANES) -> dict[Lane, float]:
         """Those of `lanes` that have changes to apply or publish, with the oldest one's age in
@@ -114,8 +114,9 @@ class Outbox:
 
     async def watermarks(self, lanes: Iterable[Lane] = ALL_LANES) -> Watermarks:
         """The watermarks of `lanes`."""
-        asked = list(lanes)
-        rows = await self._postgres.fetch(_SQL.arrived, asked, HEAD, list(map(aside_of, asked)))
+        lanes = list(lanes)
+        parked = list(map(parked_lane, lanes))
+        rows = await self._postgres.fetch(_SQL.watermarks, lanes, HEAD, parked)
         return Watermarks(
             {row["lane"]: row["oldest"] for row in rows},
             {row["lane"]: row["in_turn"] for row in rows},
@@ -127,14 +128,14 @@ class Outbox:
         row = await self._postgres.row(_SQL.unapplied, lane, HEAD)
         return None if row is None or row["id"] is None else Unapplied(row["id"], row["version"])
 
-    async def unsettled(self, users: Iterable[UserId]) -> set[UserId]:
+    async def unacknowledged(self, users: Iterable[UserId]) -> set[UserId]:
         """Those of `users` with pending changes, whose caches may differ from the rows. Slow; for
         audits."""
-        rows = await self._postgres.fetch(_SQL.unsettled, list(users))
+        rows = await self._postgres.fetch(_SQL.unacknowledged, list(users))
         return {UserId(row["end_id"]) for row in rows}
 
     async def backlog(self) -> Backlog:
-        row = await self._postgres.row(_SQL.outbox_state, [*ALL_LANES, *ALL_ASIDE], COUNTED_MAX)
+        row = await self._postgres.row(_SQL.outbox_state, [*ALL_LANES, *PARKED_LANES], COUNTED_MAX)
         assert row is not None
         age = 0 if row["oldest"] is None else max(0, row["now"] - row["oldest"])
         return Backlog(row["waiting"], age / 1_000_000)
@@ -154,7 +155,7 @@ def _applied(rows: Sequence[Record]) -> Applied:
             EdgeChange(
                 Pair(row["from_user_id"], row["to_user_id"]),
                 Edge(Kind(row["kind"]), Flags(row["flags"]), row["since"], row["version"]),
-                *_former(row["former"]),
+                *_previous(row["former"]),
                 row["by_target"],
             )
             for row in rows
@@ -162,13 +163,8 @@ def _applied(rows: Sequence[Record]) -> Applied:
     )
 
 
-def packed_former(edge: Edge) -> int:
-    """An edge's previous kind and flags as the outbox stores them: kind in the low four bits, then
-    flags."""
-    return edge.kind | int(edge.flags) << 4
-
-
-def _former(packed: int) -> tuple[Kind, Flags]:
+def _previous(packed: int) -> tuple[Kind, Flags]:
+    """The previous kind, in the low four bits, and flags of an edge."""
     return Kind(packed & 15), Flags(packed >> 4)
 
 

@@ -12,7 +12,7 @@ from graph.lane import Lane, lane_of
 from storage.postgres import locks, sql
 from storage.postgres.comparison import Numbers, compare_counts
 from storage.postgres.connections import Connection
-from storage.postgres.session import again
+from storage.postgres.session import retry
 
 BATCH = 500
 """Pairs or users locked at once."""
@@ -21,29 +21,29 @@ BATCH = 500
 @dataclass(frozen=True, slots=True)
 class _Statements:
     lock_keys: str
-    mend_reverse: str
+    repair_reverse: str
     ensure_counts: str
-    hold_counts: str
-    mend_counts: str
+    lock_counts: str
+    repair_counts: str
     erase_again: str
 
 
 _SQL = sql.load(_Statements, "repair")
 
 
-async def mend_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
+async def repair_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
     """Copy the forward rows of `pairs` to their reverse rows. Returns how many pairs it
     compared."""
-    mended = 0
+    repaired = 0
     for first in range(0, len(pairs), BATCH):
-        mended += await again(_mend_pairs, connection, pairs[first : first + BATCH])
-    return mended
+        repaired += await retry(_repair_pairs, connection, pairs[first : first + BATCH])
+    return repaired
 
 
-async def mend_users(connection: Connection, users: Sequence[UserId]) -> int:
+async def repair_users(connection: Connection, users: Sequence[UserId]) -> int:
     """Recompute the counts of `users` from their rows. Returns how many users it compared."""
     for first in range(0, len(users), BATCH):
-        await again(_mend_users, connection, users[first : first + BATCH])
+        await retry(_repair_users, connection, users[first : first + BATCH])
     return len(users)
 
 
@@ -54,25 +54,25 @@ async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
     return len(users)
 
 
-async def _mend_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
+async def _repair_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
     async with connection.transaction():
         await _lock(connection, locks.PAIR, {locks.pair_key(pair) for pair in pairs})
         await _lock(connection, locks.LANE, {lane_of(pair.target) for pair in pairs})
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
-        return int(await connection.fetchval(_SQL.mend_reverse, sources, targets))
+        return int(await connection.fetchval(_SQL.repair_reverse, sources, targets))
 
 
-async def _mend_users(connection: Connection, users: Sequence[UserId]) -> None:
+async def _repair_users(connection: Connection, users: Sequence[UserId]) -> None:
     async with connection.transaction():
         await _lock(connection, locks.LANE, {lane_of(user) for user in users})
         await connection.execute(_SQL.ensure_counts, sorted(users))
-        await connection.execute(_SQL.hold_counts, users)
+        await connection.execute(_SQL.lock_counts, users)
         tallies = [tally for tally in await compare_counts(connection, users) if tally.differs]
         if tallies:
             more_friends = [tally.true.friends - tally.stored.friends for tally in tallies]
             true = zip(*(tally.true for tally in tallies), strict=True)
             columns = Numbers(*true)._replace(friends=more_friends)  # type: ignore[arg-type]
-            await connection.execute(_SQL.mend_counts, [t.user for t in tallies], *columns)
+            await connection.execute(_SQL.repair_counts, [t.user for t in tallies], *columns)
 
 
 async def _lock(connection: Connection, subject: int, keys: set[int] | set[Lane]) -> None:

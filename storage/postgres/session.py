@@ -22,7 +22,7 @@ IDLE_IN_TRANSACTION_TIMEOUT_S = 30
 ATTEMPTS = 20
 PAUSE_S = 0.2
 
-_AGAIN = (
+_RETRYABLE = (
     asyncpg.DeadlockDetectedError,
     asyncpg.LockNotAvailableError,
     asyncpg.SerializationError,
@@ -52,13 +52,13 @@ async def session(settings: StorageSettings, job: str) -> AsyncIterator[Connecti
             await _close(connection)
 
 
-async def again(transaction: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
+async def retry(transaction: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a whole `transaction`; on deadlock, lock timeout or serialization failure, run it
     again."""
     for _ in range(ATTEMPTS - 1):
         try:
             return await transaction(*args, **kwargs)
-        except _AGAIN:
+        except _RETRYABLE:
             await asyncio.sleep(PAUSE_S * (1 + random.random()))
     return await transaction(*args, **kwargs)
 

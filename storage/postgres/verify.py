@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from graph.edge import UserId
-from storage.postgres import repair as mending
+from storage.postgres import repair as repair
 from storage.postgres.comparison import (
     FIRST,
     Direction,
@@ -146,7 +146,7 @@ class _Proof:
             for user in wrong:
                 self._drifts.of_erased(user)
             if self._repair and wrong:
-                self._repaired += await mending.erase_again(self._connection, wrong)
+                self._repaired += await repair.erase_again(self._connection, wrong)
             await self._tell()
 
     async def _judge_pairs(self, pairs: Sequence[OddPair]) -> None:
@@ -156,7 +156,7 @@ class _Proof:
             odd.pair for odd in settled if self._drifts.of_pair(odd) is not DriftKind.INVALID_EDGE
         ]
         if self._repair and wrong:
-            self._repaired += await mending.mend_pairs(self._connection, wrong)
+            self._repaired += await repair.repair_pairs(self._connection, wrong)
 
     async def _judge_uncounted(self, part: Part) -> None:
         """Compare the counts of users without a count row, whom `count` does not find."""
@@ -170,8 +170,8 @@ class _Proof:
         for tally in wrong:
             self._drifts.of_user(tally)
         if self._repair and wrong:
-            mended = await mending.mend_users(self._connection, [tally.user for tally in wrong])
-            self._repaired += mended
+            repaired = await repair.repair_users(self._connection, [tally.user for tally in wrong])
+            self._repaired += repaired
 
     async def _tell(self) -> None:
         if self._on_progress is not None:

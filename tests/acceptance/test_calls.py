@@ -1,5 +1,7 @@
 """How many functions of Python a request calls: what it costs a gateway, counted, never timed."""
 
+from collections.abc import Mapping, Sequence
+
 import uvloop
 
 from bench.counting import Calls, counted, send_all
@@ -22,21 +24,30 @@ A_PAGE_OF_20_MOST = 179
 
 
 def test_one_check_calls_no_more_than_it_has_to(storage_settings: StorageSettings) -> None:
-    calls = asked(storage_settings, "states-1", {"user": str(FAN), "ids": [str(STAR)]})
+    calls = asked(storage_settings, "states-1", [{"user": str(FAN), "ids": [str(STAR)]}] * 20)
     assert calls.python_calls <= ONE_CHECK_MOST, calls.most_called(40)
 
 
 def test_a_page_of_20_calls_no_more_than_it_has_to(storage_settings: StorageSettings) -> None:
-    calls = asked(storage_settings, "followers-20", {"user": str(STAR)})
+    calls = asked(storage_settings, "followers-20", [{"user": str(STAR)}] * 20)
     assert calls.python_calls <= A_PAGE_OF_20_MOST, calls.most_called(40)
 
 
-def asked(settings: StorageSettings, shape: str, variables: dict[str, object]) -> Calls:
-    """The calls of one request among several that are alike, with everything cached.
+def test_a_follow_calls_no_more_than_it_has_to(storage_settings: StorageSettings) -> None:
+    inputs = [{"input": {"userId": str(other)}} for other in range(100, 120)]
+    calls = asked(storage_settings, "follow", inputs)
+    assert calls.python_calls <= A_FOLLOW_MOST, calls.most_called(40)
+
+
+def asked(
+    settings: StorageSettings, shape: str, variables: Sequence[Mapping[str, object]]
+) -> Calls:
+    """The calls of a request of the second half of these, with everything cached.
 
     On the event loop of a gateway: asyncio's own is in Python, and would be counted.
     """
-    questions = [question(BY_NAME[shape].document, variables, FAN)] * 10
+    questions = [question(BY_NAME[shape].document, of_one, FAN) for of_one in variables]
+    half = len(questions) // 2
 
     async def ask() -> Calls:
         async with open_stores(settings) as stores:
@@ -44,7 +55,7 @@ def asked(settings: StorageSettings, shape: str, variables: dict[str, object]) -
             await drain_all(stores)
         gateway = Gateway(Config(settings, DEVELOPMENT, Limits()))
         async with gateway.lifespan():
-            await send_all(gateway, questions)
-            return await counted(gateway, questions)
+            await send_all(gateway, questions[:half])
+            return await counted(gateway, questions[half:])
 
     return uvloop.run(ask())

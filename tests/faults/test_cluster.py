@@ -223,10 +223,10 @@ async def test_a_server_that_is_back_gets_its_updates_among_those_that_wait_for_
 
         async def caches_are_updated() -> bool:
             await sweep(stores)
-            return await stores.jobs.outbox.unsettled(then) == set()
+            return await stores.jobs.outbox.unacknowledged(then) == set()
 
         await until(caches_are_updated, "the caches are updated")
-        assert await stores.jobs.outbox.unsettled(first) == set(first)
+        assert await stores.jobs.outbox.unacknowledged(first) == set(first)
 
 
 async def test_who_finds_no_server_asks_the_tables(

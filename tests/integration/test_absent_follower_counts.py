@@ -25,7 +25,7 @@ from storage.stores import Stores
 from tests.support.edge_files import write_edges
 from tests.support.edges import edges
 from tests.support.graphs import drain_all
-from workers.absent_follower_counts import count_departures
+from workers.absent_follower_counts import update_absent_follower_counts
 from workers.erasures import erase
 
 PEOPLE = [UserId(user) for user in range(1, 8)]
@@ -60,7 +60,7 @@ async def anything(stores: Stores, chance: random.Random) -> None:
     elif what < 0.9:
         await asyncio.gather(*map(stores.jobs.drain.lane, ALL_LANES))
     else:
-        await stores.jobs.absent_follower_counts.count_anew(1)
+        await stores.jobs.absent_follower_counts.update(1)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -73,11 +73,11 @@ async def test_what_is_counted_is_what_a_look_at_each_finds(
     if seed % 3 == 0:
         gone = chance.choice(PEOPLE)
         await stores.writes.account_states.change(gone, AccountState.DELETED)
-        await count_departures(stores)
+        await update_absent_follower_counts(stores)
         while await erase(stores, gone):
             pass
     await drain_all(stores)
-    await count_departures(stores)
+    await update_absent_follower_counts(stores)
     assert await totals(stores) == await looked_up(stores)
     assert (await verify(storage_settings)).clean
 
@@ -88,10 +88,10 @@ async def test_counting_and_draining_do_not_meet(
     chance = random.Random(1)
     for _ in range(8):
         await asyncio.gather(
-            *(anything(stores, chance) for _ in range(8)), count_departures(stores)
+            *(anything(stores, chance) for _ in range(8)), update_absent_follower_counts(stores)
         )
     await drain_all(stores)
-    await count_departures(stores)
+    await update_absent_follower_counts(stores)
     assert await totals(stores) == await looked_up(stores)
     assert (await verify(storage_settings)).clean
 
@@ -105,16 +105,16 @@ async def test_a_turn_is_bounded_by_edges_and_who_follows_more_is_counted_alone(
     await drain_all(stores)
     for user in follows:
         await stores.writes.account_states.change(UserId(user), AccountState.DEACTIVATED)
-    turns = [(await stores.jobs.absent_follower_counts.count_anew(5)).accounts for _ in range(4)]
+    turns = [(await stores.jobs.absent_follower_counts.update(5)).accounts for _ in range(4)]
     assert turns == [2, 1, 1, 0]
 
 
 async def test_two_do_not_count_at_once(stores: Stores) -> None:
     await stores.writes.account_states.change(PEOPLE[0], AccountState.DEACTIVATED)
     async with stores.servers.postgres.connection() as other, other.transaction():
-        await other.row("SELECT pg_advisory_xact_lock($1, 0)", locks.DEPARTURES)
-        assert (await stores.jobs.absent_follower_counts.count_anew(5)).accounts == 0
-    assert (await stores.jobs.absent_follower_counts.count_anew(5)).accounts == 1
+        await other.row("SELECT pg_advisory_xact_lock($1, 0)", locks.ABSENT_FOLLOWER_COUNTS)
+        assert (await stores.jobs.absent_follower_counts.update(5)).accounts == 0
+    assert (await stores.jobs.absent_follower_counts.update(5)).accounts == 1
 
 
 async def test_until_they_are_counted_short_lists_are_looked_up(stores: Stores) -> None:
@@ -123,7 +123,7 @@ async def test_until_they_are_counted_short_lists_are_looked_up(stores: Stores) 
     await stores.writes.account_states.change(UserId(2), AccountState.DEACTIVATED)
     assert (await totals(stores, 2))[PEOPLE[0]].followers == 1
     assert (await totals(stores, 1))[PEOPLE[0]].followers == 2, "of a long one the workers know"
-    await count_departures(stores)
+    await update_absent_follower_counts(stores)
     assert (await totals(stores, 1))[PEOPLE[0]].followers == 1
 
 
@@ -146,16 +146,16 @@ async def test_the_totals_of_long_lists_are_forgotten_when_they_are_counted(
     ):
         await stores.writes.account_states.change(UserId(2), state)
         await stores.reads.reader.read(None, ProfilesOf(PEOPLE[:1]))
-        assert await count_departures(store) == 1
+        assert await update_absent_follower_counts(store) == 1
         assert await stores.servers.redis.pipe([("EXISTS", key)]) == [left]
-        assert await count_departures(store) == 0
+        assert await update_absent_follower_counts(store) == 0
 
 
 async def test_who_is_loaded_while_away_is_counted(
     stores: Stores, storage_settings: StorageSettings, tmp_path: Path
 ) -> None:
     await stores.writes.account_states.change(UserId(2), AccountState.DEACTIVATED)
-    await count_departures(stores)
+    await update_absent_follower_counts(stores)
     await bulk_load(storage_settings, write_edges(tmp_path / "edges.csv", [(2, 1, 5), (3, 1, 6)]))
     assert (await totals(stores))[PEOPLE[0]].followers == 1
     assert (await verify(storage_settings)).clean
@@ -172,7 +172,7 @@ async def test_a_wrong_count_is_found_and_mended(
             for user in (2, 3, 4)
         )
     )
-    await count_departures(stores)
+    await update_absent_follower_counts(stores)
     right = await totals(stores)
     await stores.servers.postgres.fetch(
         "UPDATE follower_count SET absent_follows = 7, absent_whispers = 0, absent_requests = 2"

@@ -270,7 +270,9 @@ async def test_an_old_read_does_not_overwrite_a_newer_write(
     assert await stores.reads.reader.read(None, AccountsOf([ONE])) == {ONE: CLOSED}
 
 
-async def test_while_somebody_writes_nobody_remembers(stores: Stores, tables: Accounts) -> None:
+async def test_an_account_is_not_cached_while_it_is_written(
+    stores: Stores, tables: Accounts
+) -> None:
     """Although what else the same value says has changed meanwhile, and was forgotten."""
     await stores.reads.reader.read(None, AccountsOf([ONE]))
     slow = Gated(tables)

@@ -247,7 +247,7 @@ async def test_a_list_fill_that_a_change_overtook_is_thrown_away(
 
 
 @pytest.mark.parametrize("backward", [False, True], ids=["onward", "backward"])
-@pytest.mark.parametrize("overtaken", [False, True], ids=["remembered", "overtaken"])
+@pytest.mark.parametrize("overtaken", [False, True], ids=["cached", "overtaken"])
 async def test_a_cached_range_does_not_outlive_a_follower_in_it(
     bench: Bench, overtaken: bool, backward: bool
 ) -> None:
@@ -272,7 +272,7 @@ async def test_a_cached_range_does_not_outlive_a_follower_in_it(
     assert 5 not in ids_of((await seen)[ONE].entries), "the user who unfollowed sees it at once"
     await drain_all(bench.stores)
     await old
-    for asked in (Window(2), window):  # the head is there again when a stretch is looked for
+    for asked in (Window(2), window):  # the head is cached again before the range is read
         found = (await lists.pages(ListKind.FOLLOWERS, [ONE], asked, None))[ONE]
         assert 5 not in ids_of(found.entries)
 
@@ -411,7 +411,7 @@ async def test_one_direction_leaves_the_other_as_it_is(bench: Bench) -> None:
 
 
 class DrainsMeanwhile:
-    """Keeps `Pending`, and is so slow that a whole drain ends before it looks."""
+    """Implements `PendingRows`. A whole drain ends before it reads."""
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
@@ -441,7 +441,7 @@ async def test_the_writer_sees_a_count_right_while_it_is_drained(bench: Bench) -
 
 
 class DrainsBetween:
-    """Keeps `Redis`. Between any two commands of a pipeline a whole drain ends, and another request
+    """Implements `Redis`. Between any two commands of a pipeline a whole drain ends, and a request
     of the first user finds nothing pending any more."""
 
     def __init__(self, stores: Stores) -> None:
@@ -478,7 +478,7 @@ async def test_own_writes_are_read_before_the_list_though_in_one_pipeline(bench:
     await follows(stores, (1, 2))
     await stores.reads.reader.read(
         ONE, PagesOf(ListKind.FOLLOWERS, [TWO], Window(5))
-    )  # remembers what is pending
+    )  # caches what is pending
     lists = bench.reading(redis=DrainsBetween(stores))
     page = (await lists.pages(ListKind.FOLLOWERS, [TWO], Window(5), ONE))[TWO]
     assert ids_of(page.entries) == [1]
@@ -488,13 +488,13 @@ async def test_own_writes_are_read_before_the_counts_though_in_one_pipeline(benc
     stores = bench.stores
     await Totals(stores.reads.reader).get_many([TWO], ONE)
     await follows(stores, (1, 2))
-    await Totals(stores.reads.reader).get_many([TWO], ONE)  # remembers what is pending
+    await Totals(stores.reads.reader).get_many([TWO], ONE)  # caches what is pending
     counts = bench.reading(redis=DrainsBetween(stores))
     assert (await counts.counts([TWO], ONE))[TWO] == Counts(0, 1, 0)
 
 
 class GatedCaches:
-    """Keeps `Caches`, and waits before it tells them."""
+    """Implements `Caches`, and waits before it updates them."""
 
     def __init__(self, stores: Stores) -> None:
         self._caches = stores.caches.updates
@@ -729,7 +729,7 @@ async def test_who_follows_more_than_a_hash_holds_is_answered_right(small: Bench
     assert await state(relations, 1, 2, 3) == [(1, 0), (0, 0)]
 
 
-# Redis goes away, and comes back.
+# Redis becomes unavailable, and returns.
 
 
 @dataclass(frozen=True)
@@ -796,7 +796,7 @@ async def test_what_redis_missed_is_forgotten_as_soon_as_it_is_back(cuttable: Cu
 async def test_what_no_drain_mends_is_not_crowded_out(
     cuttable: Cuttable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While Redis is away, others change more than is remembered."""
+    """While Redis is unavailable, others change more than the bound of pending invalidations."""
     stores, most = cuttable.stores, 12
     monkeypatch.setattr(connection, "PENDING_MAX", dict.fromkeys(KeyKind, most))
     monkeypatch.setattr(connection, "FLUSHED_AT_ONCE", 5)
@@ -833,7 +833,7 @@ async def test_a_fill_from_before_a_write_that_redis_missed_is_thrown_away(
 
 
 class BusyWire:
-    """Keeps `Wire`; somebody comes to owe the same key again in the moment in which it is paid."""
+    """Implements `Wire`. An invalidation is added again while it is flushed."""
 
     def __init__(self, inner: Wire) -> None:
         self._inner = inner
@@ -852,7 +852,7 @@ class BusyWire:
         await self._inner.close()
 
 
-async def test_a_debt_made_while_it_is_paid_is_paid_again(
+async def test_an_invalidation_added_while_it_is_flushed_is_flushed_again(
     storage_settings: StorageSettings,
 ) -> None:
     wire = BusyWire(MultiplexedWire(storage_settings.redis_url, timeout_s=5))

@@ -304,7 +304,7 @@ async def test_a_timed_mute_of_a_deleted_account_does_not_stop_the_clock(stores:
     await delete(stores)
     decision = await stores.writes.edges.change(as_pair(1, GONE), end_mute())
     assert decision.outcome is Outcome.UNMUTED
-    assert not await stores.jobs.mutes.over(10)
+    assert not await stores.jobs.mutes.expired(10)
 
 
 async def test_drift_is_reported_and_left_to_a_repair(

@@ -1,4 +1,4 @@
-"""The workers' jobs while a server is away: none fails, each is left for later and says so."""
+"""The workers' jobs while a server is away: none fails, each is retried later and says so."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -17,7 +17,7 @@ JOBS: dict[str, Job] = {
     "erase": lambda ctx: main._erase(ctx, 1),
     "sweep": main._sweep,
     "mutes": main._end_mutes,
-    "departures": main._count_departures,
+    "absent follower counts": main._update_absent_follower_counts,
     "erasures": main._wake_erasures,
     "purge": main._purge,
 }
@@ -31,4 +31,4 @@ async def test_without_postgresql_a_job_is_left_for_later(
     async with open_stores(nowhere) as stores:
         await JOBS[job]({"stores": stores})
     (record,) = caplog.records
-    assert "is left for later" in record.getMessage()
+    assert "is retried later" in record.getMessage()

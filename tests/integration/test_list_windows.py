@@ -1,4 +1,4 @@
-"""Windows of remembered lists: read right, and without what they do not show."""
+"""Windows of cached lists: right, and without reading entries that they do not show."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,7 @@ MOST = 5000
 
 @dataclass
 class Tables:
-    """Keeps `Lists`: one list of everybody, and a memory of what was asked."""
+    """Implements `ListRows`: every user has the same list. Records the windows that are read."""
 
     entries: Sequence[Position]
     asked: list[Window] = field(default_factory=list)
@@ -183,7 +183,7 @@ async def test_a_walk_beyond_the_head_reads_the_tables_once_a_range(
         else:
             window = window._replace(after=page.entries[-1])
     assert walked == whole[20:]
-    sure = 40 - 1 - size  # of a stretch: one entry marks its end, and one page may begin before it
+    sure = 40 - 1 - size  # of a range: one entry marks its end, and one page may begin before it
     assert len(tables.asked) <= -(-180 // sure)
 
 

@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from graph.lane import ALL_ASIDE, ALL_LANES, LANES
+from graph.lane import ALL_LANES, LANES, PARKED_LANES
 from graph.page import NEWEST, OLDEST
 from storage.postgres import sql
 from tests.support.databases import Databases
@@ -565,7 +565,7 @@ async def test_an_account_is_read_and_changed_by_its_key(planner: Planner) -> No
 
 
 async def test_the_mutes_that_are_over_are_a_range(planner: Planner) -> None:
-    steps = await planner.steps("mutes", "mutes_over", 100)
+    steps = await planner.steps("mutes", "expired_mutes", 100)
     assert_by_index(steps)
     assert looked_at(steps, "following") == 0
 
@@ -585,7 +585,7 @@ async def test_a_drain_goes_on_behind_what_is_applied(planner: Planner) -> None:
 
 
 async def test_how_far_lanes_have_come_is_read_off_their_heads(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "arrived", [*ALL_LANES], 100, [*ALL_ASIDE])
+    steps = await planner.steps("outbox", "watermarks", [*ALL_LANES], 100, [*PARKED_LANES])
     assert_by_index(steps)
     assert looked_at(steps, "outbox") == LANES * 100
 
@@ -603,10 +603,10 @@ async def test_acknowledging_is_a_probe_a_row(planner: Planner) -> None:
 
 
 async def test_parking_is_a_probe_a_row_and_reading_parked_rows_a_range(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "set_aside", 4, [100, 200, 300], 12)
+    steps = await planner.steps("outbox", "park", 4, [100, 200, 300], 12)
     assert_by_index(steps)
     assert looked_at(steps, "outbox") <= 6
-    steps = await planner.steps("outbox", "aside", 5, 500, WAITING // 2)
+    steps = await planner.steps("outbox", "parked", 5, 500, WAITING // 2)
     assert_by_index(steps)
     assert looked_at(steps, "outbox") <= 500
 
@@ -624,7 +624,7 @@ async def test_dirty_lanes_cost_a_probe_a_lane(planner: Planner) -> None:
 
 
 async def test_the_state_of_the_outbox_is_counted_no_further_than_asked(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "outbox_state", [*ALL_LANES, *ALL_ASIDE], 1000)
+    steps = await planner.steps("outbox", "outbox_state", [*ALL_LANES, *PARKED_LANES], 1000)
     assert looked_at(steps, "outbox") <= LANES + 1000
 
 
@@ -644,7 +644,7 @@ async def test_counting_who_has_gone_reads_their_own_edges(planner: Planner) -> 
     steps = await planner.steps("absent_follower_counts", "waiting", accounts)
     assert_by_index(steps)
     assert looked_at(steps, "account") == accounts
-    steps = await planner.steps("absent_follower_counts", "count_anew", accounts, 1000, 2000)
+    steps = await planner.steps("absent_follower_counts", "update_counts", accounts, 1000, 2000)
     assert_by_index(steps)
     assert looked_at(steps, "following") <= accounts * (FOLLOWS + 2)
     assert_probed(steps, "follower", accounts * (FOLLOWS + 2))  # one of them is the star's
@@ -738,10 +738,10 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
     others = {
         "lock_lane",
         "lock_lanes",
-        "be_patient",
-        "try_turn",
+        "raise_timeout",
+        "try_lock",
         "try_lane",
-        "unsettled",
+        "unacknowledged",
         "any_edge",
     }
     one_row = {"write_state"}

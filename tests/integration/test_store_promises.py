@@ -1,10 +1,10 @@
-"""What every implementation of a port promises, cached or not: one suite for all of them."""
+"""What a reader promises, with every wiring and consistency: one suite for all of them."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -17,8 +17,9 @@ from graph.relation import FRIENDS, STRANGERS, RelationColumn
 from graph.relation import follows as follows_now
 from graph.transitions import follow, mute, unfollow
 from storage.ports import Check, Consistency
-from storage.settings import StorageSettings
+from storage.settings import CacheSettings, StorageSettings
 from storage.stores import Stores, open_stores
+from tests.support.databases import Caches, Databases, filled_database
 from tests.support.graphs import PLENTY, as_pair, follows, ids_of, unfollows, users
 from tests.support.readers import Reading, ReadingTogether
 
@@ -37,55 +38,67 @@ class Reads:
                 await self.stores.caches.local.caught_up()
 
 
-IMPLEMENTATIONS = [
-    "tables",
-    "cached",
-    "cached, small",
-    "cached, Redis is down",
-    "cached, in a cluster",
-    "remembered",
-    "remembered, small",
-    "remembered, Redis is down",
-    "tables, pages with profiles",
-    "cached, pages with profiles",
-    "remembered, pages with profiles",
-    "remembered, small, pages with profiles",
-    "remembered, Redis is down, pages with profiles",
-    "cached, in a cluster, pages with profiles",
+WIRINGS: dict[str, dict[str, Any]] = {
+    "one server": {},
+    "small caches": {"cache": CacheSettings(relations_max=2, list_max=2, range_max=4)},
+    "Redis is down": {"redis_url": "unix:///nowhere.sock"},
+    "a cluster": {},
+}
+
+READS = [
+    (wiring, consistency, reading)
+    for consistency, wirings in {
+        Consistency.ROWS: ["one server"],
+        Consistency.FRESH: list(WIRINGS),
+        Consistency.CACHED: ["one server", "small caches", "Redis is down"],
+    }.items()
+    for wiring in wirings
+    for reading in (Reading, ReadingTogether)
 ]
+"""A cluster has no local cache, and the tables are the same behind every wiring of Redis."""
 
 
-@pytest.fixture(params=IMPLEMENTATIONS)
-def implementation(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+Wired = tuple[StorageSettings, Consistency, type[Reading]]
 
 
-@pytest.fixture
-def settings(
-    implementation: str, request: pytest.FixtureRequest, storage_settings: StorageSettings
-) -> StorageSettings:
-    how = implementation.split(", ")
-    settings, cache = storage_settings, storage_settings.cache
-    if "small" in how:
-        cache = replace(cache, relations_max=2, list_max=2, range_max=4)
-    if "Redis is down" in how:
-        settings = replace(settings, redis_url="unix:///nowhere.sock")
-    if "in a cluster" in how:
-        cache = replace(cache, url=request.getfixturevalue("cluster").url)
-    if "remembered" in how:
+@pytest.fixture(params=READS, ids=lambda one: f"{one[0]}, {one[1].name}, {one[2].__name__}")
+def wired(request: pytest.FixtureRequest, storage_settings: StorageSettings) -> Wired:
+    wiring, consistency, reading = request.param
+    settings = replace(storage_settings, **WIRINGS[wiring])
+    if wiring == "a cluster":
+        url = request.getfixturevalue("cluster").url
+        settings = replace(settings, cache=CacheSettings(url=url))
+    if consistency is Consistency.CACHED:
         local = replace(settings.local, hot_ttl_ms=60_000, hot_often=1)
         settings = replace(settings, local=local)
-    return replace(settings, cache=cache)
+    return settings, consistency, reading
 
 
 @pytest.fixture
-async def reads(implementation: str, settings: StorageSettings) -> AsyncIterator[Reads]:
-    consistency = {"tables": Consistency.ROWS, "remembered": Consistency.CACHED}.get(
-        implementation.split(", ")[0], Consistency.FRESH
-    )
-    kind = ReadingTogether if implementation.endswith("pages with profiles") else Reading
+async def reads(wired: Wired) -> AsyncIterator[Reads]:
+    settings, consistency, reading = wired
     async with open_stores(settings) as stores:
-        yield Reads(stores, kind(stores.reads.reader, consistency))
+        yield Reads(stores, reading(stores.reads.reader, consistency))
+
+
+FANS = range(2, 13)
+
+
+@pytest.fixture(scope="module")
+def fans_database(databases: Databases, caches: Caches) -> Iterator[str]:
+    """User 1 and each of FANS follow each other."""
+    pairs = [*((1, fan) for fan in FANS), *((fan, 1) for fan in FANS)]
+    with filled_database(databases, caches, lambda stores: follows(stores, *pairs)) as url:
+        yield url
+
+
+@pytest.fixture
+async def reads_of_fans(wired: Wired, fans_database: str) -> AsyncIterator[Reads]:
+    settings, consistency, reading = wired
+    async with open_stores(replace(settings, database_url=fans_database)) as stores:
+        reads = Reads(stores, reading(stores.reads.reader, consistency))
+        await reads.known()
+        yield reads
 
 
 async def settled(reads: Reads) -> None:
@@ -95,7 +108,8 @@ async def settled(reads: Reads) -> None:
         with contextlib.suppress(Unavailable):
             await reads.stores.caches.updates.applied(applied.changes)
         await reads.stores.jobs.outbox.acknowledge(lane, applied.ids)
-        await reads.stores.caches.updates.settled(change.pair.source for change in applied.changes)
+        sources = [change.pair.source for change in applied.changes]
+        await reads.stores.caches.updates.acknowledged(sources)
     await reads.known()
 
 
@@ -110,7 +124,7 @@ class Seen(NamedTuple):
 async def everything(reads: Reads, *ids: int, viewer: int | None = None) -> Seen:
     """Counts, first pages and relations of some users: read to fill caches, and to compare.
 
-    Memory is asked twice: what it has not at first, it remembers then.
+    The local cache is asked twice: it copies what it lacks at first.
     """
     if reads.stores.caches.local is not None:
         await _everything(reads, *ids, viewer=viewer)
@@ -231,22 +245,19 @@ async def test_others_do_not_see_a_writers_overlay(reads: Reads) -> None:
 @pytest.mark.parametrize("backward", [False, True], ids=["from the new end", "from the old end"])
 @pytest.mark.parametrize("kind", list(ListKind))
 async def test_a_walk_sees_every_entry_once_in_order(
-    reads: Reads, kind: ListKind, size: int, backward: bool
+    reads_of_fans: Reads, kind: ListKind, size: int, backward: bool
 ) -> None:
-    fans = range(2, 13)
-    await follows(reads.stores, *((1, fan) for fan in fans), *((fan, 1) for fan in fans))
-    await settled(reads)
     walked: list[Position] = []
     window = Window(size, backward=backward)
     while True:
-        page = (await reads.reading.pages(kind, users(1), window, None))[UserId(1)]
+        page = (await reads_of_fans.reading.pages(kind, users(1), window, None))[UserId(1)]
         assert list(page.entries) == sorted(page.entries, reverse=True)
         walked = [*page.entries, *walked] if backward else [*walked, *page.entries]
         if not page.more:
             break
         end = page.entries[0] if backward else page.entries[-1]
         window = Window(size, before=end, backward=True) if backward else Window(size, after=end)
-    assert ids_of(walked) == sorted(fans, reverse=True)
+    assert ids_of(walked) == sorted(FANS, reverse=True)
 
 
 async def test_a_window_may_have_both_ends(reads: Reads) -> None:

@@ -44,7 +44,7 @@ async def drain_all(stores: Stores) -> None:
     """Everything that waits reaches the reverse side and the caches."""
     for lane in await stores.jobs.outbox.dirty():
         await stores.jobs.drain.lane(lane)
-    await stores.jobs.drain.aside(await stores.jobs.outbox.with_any_aside())
+    await stores.jobs.drain.publish_parked(await stores.jobs.outbox.lanes_with_parked())
     assert not await stores.jobs.outbox.dirty()
 
 

@@ -10,7 +10,7 @@ from gateway.browsers import BrowserSettings
 from gateway.config import Config, DocumentSettings, database_url, read_config, signing
 from gateway.environment import ConfigurationError, names, read
 from gateway.jwks_url import JwksUrl
-from gateway.setting import unit_of
+from gateway.setting_fields import unit_of
 from gateway.settings import GROUPS, Servers
 from gateway.token_claims import ClaimMapping
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind

@@ -14,6 +14,7 @@ INDEX = ROOT / "docs" / "README.md"
 
 _CODE = re.compile(r"```.*?```", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
+_FILE = re.compile(r"`([a-z]\w*/[\w./-]*\w\.(?:py|sql|lua|md))`")
 _HEAD = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
@@ -39,6 +40,16 @@ def test_every_link_leads_to_a_page_and_a_headline_that_are_there(page: Path) ->
     for file, anchor in links(page):
         assert file.exists(), file
         assert not anchor or anchor in anchors(file), f"{file}#{anchor}"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.parent != ROOT],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_every_file_that_a_page_names_exists(page: Path) -> None:
+    missing = [file for file in _FILE.findall(prose(page)) if not (ROOT / file).exists()]
+    assert not missing
 
 
 def test_the_guide_for_contributors_names_files_that_are_there() -> None:

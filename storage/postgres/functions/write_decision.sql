@@ -66,7 +66,8 @@ BEGIN
             friends smallint, message text, muted_until bigint, following_below integer,
             blocks_below integer, pace_us bigint, paced_most bigint)
     LOOP
-        -- The count before its edge: storage/postgres/repair.py relies on it.
+        -- The count before its edge: storage/postgres/repair.py relies on it. `specials` counts close
+        -- follows: see migrations/0011_functions.sql.
         INSERT INTO following_count AS c (user_id, follows, whispers, requests, blocks, specials,
                                           mutes, friends, paced_until)
         VALUES (step.source,

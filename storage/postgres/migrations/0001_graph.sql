@@ -3,9 +3,9 @@
 -- Every table of users is placed by its first column, and all of them share its type, so that on
 -- Citus they are distributed and colocated (there, leave the partitions out). `since` is in
 -- milliseconds, `version` in microseconds since 1970. kind: 0 NONE (a tombstone), 1 FOLLOW,
--- 2 WHISPER, 3 REQUEST, 4 BLOCK; flags: 1 SPECIAL, 2 MUTED.
+-- 2 WHISPER, 3 REQUEST, 4 BLOCK; flags: 1 CLOSE_FOLLOW, 2 MUTED.
 
--- The truth: what from_user_id is to to_user_id.
+-- The source of truth: the edges of from_user_id.
 CREATE TABLE following (
     from_user_id bigint   NOT NULL CHECK (from_user_id > 0),
     to_user_id   bigint   NOT NULL CHECK (to_user_id > 0 AND to_user_id <> from_user_id),
@@ -16,7 +16,7 @@ CREATE TABLE following (
     PRIMARY KEY (from_user_id, to_user_id)
 ) PARTITION BY HASH (from_user_id);
 
--- Its mirror, derived by the workers: who is something to to_user_id.
+-- The reverse rows, derived by the workers: the edges to to_user_id.
 CREATE TABLE follower (
     to_user_id   bigint   NOT NULL,
     from_user_id bigint   NOT NULL,
@@ -39,16 +39,16 @@ BEGIN
     END LOOP;
 END $$;
 
--- A page of one kind is one range of these, read in its own order.
+-- A page of one kind is one range of these indexes, in their order.
 CREATE INDEX following_list ON following (from_user_id, kind, since DESC, to_user_id DESC);
 CREATE INDEX follower_list  ON follower  (to_user_id, kind, since DESC, from_user_id DESC);
 
--- What the purge looks for.
+-- For the purge.
 CREATE INDEX following_tombstone ON following (version) WHERE kind = 0;
 CREATE INDEX follower_tombstone  ON follower  (version) WHERE kind = 0;
 
--- Two tables, so that a user's own writes and the workers never wait for each other's row.
--- `friends` is what each of the two has added: a user's number of friends is the sum of both.
+-- Two tables, so that a user's own writes and the workers never wait for each other's row. A user's
+-- number of friends is the sum of both columns `friends`.
 CREATE TABLE following_count (
     user_id bigint PRIMARY KEY,
     follows integer NOT NULL DEFAULT 0,
@@ -61,8 +61,8 @@ CREATE TABLE follower_count (
     friends integer NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
 
--- Changes of forward rows on their way to the reverse side. A row is inserted with its change,
--- applied by a drain, published to the caches, and only then deleted: until that, it is pending.
+-- Changes of forward rows that the reverse rows or the caches may lack. A row is inserted with its
+-- change, applied by a drain, published to the caches, and then deleted.
 CREATE TABLE outbox (
     id           bigint   GENERATED ALWAYS AS IDENTITY,
     lane         smallint NOT NULL,
@@ -72,7 +72,7 @@ CREATE TABLE outbox (
     version      bigint   NOT NULL,
     kind         smallint NOT NULL,
     flags        smallint NOT NULL,
-    friends      smallint NOT NULL, -- what the change adds to the friends of to_user_id
+    friends      smallint NOT NULL, -- the change of to_user_id's number of friends
     applied      boolean  NOT NULL DEFAULT false,
     PRIMARY KEY (from_user_id, id)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);

@@ -1,11 +1,9 @@
 -- Writes one change of the edge from source to target: the edge, the actor's count and the outbox
--- row. Only if both directions still have the versions that the decision was made from (0 where
--- there was none), and the actor still follows fewer than `below`, if that is given. Says whether
--- it wrote.
+-- row, if both directions still have the versions that the decision was made from (0: no row), and
+-- the actor still follows fewer than `below` users, if that is given. Returns whether it wrote.
 --
--- The pair's lock (class and slot) orders all changes between the two, by either user. Nobody
--- else's row is locked, so many can follow one star without waiting for each other; and the locks
--- are held for as long as the server needs, not for as long as a client thinks.
+-- The pair's lock (class and slot) orders all changes between the two users. No other user's row is
+-- locked, so followers of a star do not wait for each other.
 CREATE FUNCTION write_change(
     class integer, slot integer, source bigint, target bigint, was bigint, back_was bigint,
     below bigint, new_kind smallint, new_flags smallint, new_since bigint, new_version bigint,
@@ -13,7 +11,7 @@ CREATE FUNCTION write_change(
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(class, slot);
-    -- A statement of its own, so that its snapshot is newer than the previous holder's commit.
+    -- A separate statement, so that its snapshot is newer than the lock's previous holder.
     WITH unchanged AS (
         SELECT
         WHERE was = coalesce((
@@ -28,7 +26,7 @@ BEGIN
         SET follows = c.follows + excluded.follows, friends = c.friends + excluded.friends
         WHERE below IS NULL OR c.follows < below
         RETURNING user_id
-    ), edge AS ( -- from `own`, so that a count is locked before its edges: a repair counts on it
+    ), edge AS ( -- from `own`, so that a count is locked before its edges, as a repair expects
         INSERT INTO following (from_user_id, to_user_id, kind, flags, since, version)
         SELECT user_id, target, new_kind, new_flags, new_since, new_version FROM own
         ON CONFLICT (from_user_id, to_user_id) DO UPDATE

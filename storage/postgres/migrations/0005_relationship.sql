@@ -1,9 +1,9 @@
--- The whole relationship: whispers, requests, blocks, notes, accounts, and what an undo needs.
+-- Whispers, requests, blocks, mutes, close follows and accounts.
 
--- What only an edge's owner, or who is asked by it, gets to read. NULL for nearly every row.
+-- Read by the edge's owner and, for a request's message, by its target. NULL for nearly every row.
 ALTER TABLE following
     ADD COLUMN message     text, -- of a request
-    ADD COLUMN muted_until bigint; -- milliseconds; NULL: until it is taken back
+    ADD COLUMN muted_until bigint; -- milliseconds; NULL: without an end
 
 CREATE INDEX following_special ON following (from_user_id, since DESC, to_user_id DESC)
     WHERE flags & 1 <> 0 AND kind IN (1, 2);
@@ -11,7 +11,7 @@ CREATE INDEX following_muted ON following (from_user_id, since DESC, to_user_id 
     WHERE flags & 2 <> 0;
 CREATE INDEX following_mute_end ON following (muted_until) WHERE muted_until IS NOT NULL;
 
--- One number a kind, so that every total equals the list that its reader can page through.
+-- One number for each kind, so that every total equals the list that its reader can page through.
 ALTER TABLE following_count
     ADD COLUMN whispers    integer NOT NULL DEFAULT 0,
     ADD COLUMN requests    integer NOT NULL DEFAULT 0,
@@ -24,16 +24,16 @@ ALTER TABLE follower_count
     ADD COLUMN requests bigint NOT NULL DEFAULT 0,
     ADD COLUMN blocks   bigint NOT NULL DEFAULT 0;
 
--- What the event of a change tells.
+-- For the event of a change.
 ALTER TABLE outbox
     ADD COLUMN former    smallint NOT NULL DEFAULT 0, -- kind + 16 * flags before
     ADD COLUMN by_target boolean  NOT NULL DEFAULT false; -- to_user_id has made the change
 
--- So far there were only follows and their ends: what waits and ends, was a follow.
+-- Before, there were only follows, so every waiting change that ends an edge ends a follow.
 UPDATE outbox SET former = 1 WHERE kind = 0;
 
--- What an account says about itself. No row: the defaults. Audiences: 0 everyone, 1 followers,
--- 2 friends, 3 only me; state: 0 here, 1 switched off, 2 deleted.
+-- Account settings and states. No row: the defaults. Audiences: 0 everyone, 1 followers, 2 friends,
+-- 3 only me; state: 0 active, 1 deactivated, 2 deleted.
 CREATE TABLE account (
     user_id            bigint   PRIMARY KEY CHECK (user_id > 0),
     protected          boolean  NOT NULL DEFAULT false,
@@ -43,18 +43,17 @@ CREATE TABLE account (
     state              smallint NOT NULL DEFAULT 0 CHECK (state BETWEEN 0 AND 2)
 );
 
--- Its callers ignore blocks, requests and protection, and would violate them: gateways of the
--- previous version must fail from here on.
+-- A gateway of the previous version ignores blocks, requests and protection, so its writes must fail
+-- from here on.
 DROP FUNCTION write_change;
 
 -- Writes the steps of one decision: one edge of the actor's, one of the other's, or both, each with
--- its owner's count and an outbox row. Only if both directions still have the versions that the
--- decision was made from (0 where there was none), and what it guards still holds. Says whether it
--- wrote.
+-- its owner's count and an outbox row, if both directions still have the versions that the decision
+-- was made from (0: no row), and its conditions hold. Returns whether it wrote. Replaced by
+-- functions/write_decision.sql.
 --
--- The pair's lock (class and slot) orders all changes between the two, by either user. Nobody
--- else's row is locked, so many can follow one star without waiting for each other; and the locks
--- are held for as long as the server needs, not for as long as a client thinks.
+-- The pair's lock (class and slot) orders all changes between the two users. No other user's row is
+-- locked, so followers of a star do not wait for each other.
 CREATE FUNCTION write_steps(
     class integer, slot integer, actor bigint, other bigint, was bigint, back_was bigint,
     following_below integer, blocks_below integer, pace_us bigint, paced_most bigint, now_us bigint,
@@ -68,7 +67,7 @@ DECLARE
     step record;
 BEGIN
     PERFORM pg_advisory_xact_lock(class, slot);
-    -- A statement of its own, so that its snapshot is newer than the previous holder's commit.
+    -- A separate statement, so that its snapshot is newer than the lock's previous holder.
     IF was <> coalesce((
         SELECT version FROM following WHERE from_user_id = actor AND to_user_id = other
     ), 0) OR back_was <> coalesce((
@@ -77,12 +76,12 @@ BEGIN
         RETURN false;
     END IF;
     IF true = ANY (turned) THEN
-        -- Two who change both edges of many pairs wait for each other in one order.
+        -- In one order, so that two transactions that both change two counts do not deadlock.
         PERFORM FROM following_count
         WHERE user_id IN (actor, other) ORDER BY user_id FOR UPDATE;
     END IF;
     IF pace_us > 0 AND true = ALL (turned) THEN
-        -- Nothing of the actor's own is written, but it is they who make the change.
+        -- None of the actor's edges changes, but the actor makes the change and pays for it.
         INSERT INTO following_count AS c (user_id, paced_until) VALUES (actor, now_us + pace_us)
         ON CONFLICT (user_id) DO UPDATE SET paced_until = greatest(c.paced_until, now_us) + pace_us
         WHERE c.paced_until <= paced_most;
@@ -97,7 +96,7 @@ BEGIN
                     follows, whispers, requests, blocks, specials, mutes, friends)
           AS s (turned, kind, flags, since, version, former, lane, message, mute_end,
                 follows, whispers, requests, blocks, specials, mutes, friends)
-        ORDER BY turned -- the actor's, which is guarded, before anything is written
+        ORDER BY turned -- the actor's first: only it has conditions
     LOOP
         WITH own AS (
             INSERT INTO following_count AS c (user_id, follows, whispers, requests, blocks,
@@ -120,7 +119,7 @@ BEGIN
                 AND (blocks_below IS NULL OR c.blocks < blocks_below)
                 AND (pace_us = 0 OR c.paced_until <= paced_most))
             RETURNING user_id
-        ), edge AS ( -- from `own`, so that a count is locked before its edges: a repair counts on it
+        ), edge AS ( -- from `own`, so that a count is locked before its edges, as a repair expects
             INSERT INTO following AS f (from_user_id, to_user_id, kind, flags, since, version,
                                         message, muted_until)
             SELECT user_id, step.target, step.kind, step.flags, step.since, step.version,

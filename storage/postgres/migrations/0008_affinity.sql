@@ -1,5 +1,5 @@
--- How close users are to others, from what they did: hidden scores that only order. See
--- graph/affinity.py for what a rank is.
+-- How close users are to others, from their interactions: hidden scores that only order lists.
+-- graph/affinity.py defines a rank.
 
 CREATE TABLE affinity (
     user_id  bigint           NOT NULL CHECK (user_id > 0),
@@ -13,17 +13,17 @@ DECLARE
     parts integer := coalesce(nullif(current_setting('kith.partitions', true), ''), '16')::integer;
 BEGIN
     FOR i IN 0 .. parts - 1 LOOP
-        -- No index holds the rank, so that raising it touches none: the room is for that.
+        -- No index contains the rank, so an update of it changes no index if the page has room.
         EXECUTE format('CREATE TABLE affinity_%s PARTITION OF affinity
                         FOR VALUES WITH (MODULUS %s, REMAINDER %s) WITH (fillfactor = 85)',
                        i, parts, i);
     END LOOP;
 END $$;
 
--- By whom a user who goes away has to be forgotten.
+-- For the erasure of a deleted user.
 CREATE INDEX affinity_other ON affinity (other_id);
 
--- How many others a user has there, or some more: whom the purge has to look at.
+-- An upper bound of a user's number of rows there, for the purge.
 CREATE TABLE affinity_count (
     user_id bigint PRIMARY KEY,
     others  integer NOT NULL

@@ -1,6 +1,6 @@
 -- Maintains the absent follower counts after changes of account states.
 
--- name: try_turn
+-- name: try_lock
 -- Takes the lock of the only counter: a second one would just wait and hold a connection.
 SELECT pg_try_advisory_xact_lock($1, 0) AS is_mine
 
@@ -8,7 +8,7 @@ SELECT pg_try_advisory_xact_lock($1, 0) AS is_mine
 -- Blocks all drains, loads and repairs of the lanes below $2.
 SELECT count(pg_advisory_xact_lock($1, lane)) FROM generate_series(0, $2::integer - 1) AS lane
 
--- name: be_patient
+-- name: raise_timeout
 -- Raises the statement timeout for the rest of the transaction.
 SELECT set_config('statement_timeout', $1, true)
 
@@ -19,7 +19,7 @@ SELECT count(*) FROM (
     ORDER BY changed_at, user_id LIMIT $1 -- the index's order, or the planner might read the table
 ) a
 
--- name: count_anew
+-- name: update_counts
 -- Adjusts the counts of all users whom the first accounts follow or have requested to follow: up to
 -- $1 accounts, which together follow at most $3 users, or one account. A probe per edge. An edge
 -- whose forward row has ended may still have a reverse row while the change is in the outbox, so

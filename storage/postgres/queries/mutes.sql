@@ -1,4 +1,4 @@
--- name: mutes_over
+-- name: expired_mutes
 -- At most $1 mutes whose end has passed: one range of a small index.
 SELECT from_user_id, to_user_id FROM following
 WHERE muted_until <= (extract(epoch FROM statement_timestamp()) * 1000)::bigint

@@ -71,11 +71,11 @@ SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_tar
 -- Deletes the changes $2 of the lane $1 after they were published.
 DELETE FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 
--- name: set_aside
+-- name: park
 -- Parks the applied changes $2 of the lane $1 in the lane $3: a probe per row.
 UPDATE outbox SET lane = $3 WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
 
--- name: aside
+-- name: parked
 -- The oldest $2 changes of the lane $1, all applied, after the id $3: one index range.
 SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target
 FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
@@ -84,7 +84,7 @@ FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
 -- The targets of the users' ($1) changes that the caches may lack.
 SELECT DISTINCT from_user_id, to_user_id FROM outbox WHERE from_user_id = ANY ($1::bigint[])
 
--- name: unsettled
+-- name: unacknowledged
 -- Those of the users $1 who are the source or target of a change in the outbox. Reads the whole
 -- outbox.
 SELECT DISTINCT end_id FROM outbox
@@ -100,7 +100,7 @@ CROSS JOIN LATERAL (
     SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1
 ) o
 
--- name: arrived
+-- name: watermarks
 -- The lowest version among the oldest $2 changes in each of the lanes $1, and the clock before the
 -- read, in microseconds. Ids are assigned in the order of insertion, and a version is never later
 -- than its insertion, so no change below that version is waiting. More than one change is read in
@@ -108,14 +108,14 @@ CROSS JOIN LATERAL (
 -- the lanes at the same positions.
 SELECT lane.lane, least(o.version, a.version) AS oldest, o.version AS in_turn,
        (extract(epoch FROM now()) * 1000000)::bigint AS now
-FROM unnest($1::smallint[], $3::smallint[]) AS lane (lane, aside)
+FROM unnest($1::smallint[], $3::smallint[]) AS lane (lane, parked)
 CROSS JOIN LATERAL (
     SELECT min(version) AS version
     FROM (SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT $2) head
 ) o
 CROSS JOIN LATERAL (
     SELECT min(version) AS version
-    FROM (SELECT version FROM outbox WHERE outbox.lane = lane.aside ORDER BY id LIMIT $2) head
+    FROM (SELECT version FROM outbox WHERE outbox.lane = lane.parked ORDER BY id LIMIT $2) head
 ) a
 
 -- name: unapplied

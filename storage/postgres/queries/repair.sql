@@ -2,7 +2,7 @@
 -- Takes the locks $2 of the class $1, in order.
 SELECT count(pg_advisory_xact_lock($1, key)) FROM unnest($2::integer[]) AS key
 
--- name: mend_reverse
+-- name: repair_reverse
 -- Copies the forward rows of the pairs ($1[i], $2[i]) to the reverse rows, and changes the counts
 -- by the difference. A pending change then has no effect, because its version is not newer.
 WITH truth AS MATERIALIZED (
@@ -57,7 +57,7 @@ SELECT count(*) FROM truth
 -- Creates the rows that the next statement locks.
 INSERT INTO following_count (user_id) SELECT unnest($1::bigint[]) ON CONFLICT (user_id) DO NOTHING
 
--- name: hold_counts
+-- name: lock_counts
 -- Locks the count rows of the users $1, in order, so that these users cannot change their own
 -- edges.
 SELECT count(*)
@@ -65,7 +65,7 @@ FROM (
     SELECT FROM following_count WHERE user_id = ANY ($1::bigint[]) ORDER BY user_id FOR UPDATE
 ) held
 
--- name: mend_counts
+-- name: repair_counts
 -- Sets the counts of the users $1 to those of `comparison.Numbers` ($2[i] to $15[i]), which
 -- `compare_counts` has computed in this transaction. The number of friends is a sum over two
 -- tables: $4 is its difference, and is added to the second.

@@ -81,7 +81,7 @@ local function head()
 end
 
 -- The next page range that was read in this direction and does not begin inside the window.
-local function stretch()
+local function range()
     local found
     if BACKWARD then
         found = redis.call(
@@ -97,11 +97,11 @@ local function stretch()
     return (part(held, place, function(first, last)
         return found:sub(HEAD + 1 + first * ENTRY, HEAD + last * ENTRY)
     end, function()
-        local end_of_stretch = found:sub(2 + ENTRY, HEAD)
+        local end_of_range = found:sub(2 + ENTRY, HEAD)
         if BACKWARD then
-            return ahead(end_of_stretch, 0, AFTER, true) == 1
+            return ahead(end_of_range, 0, AFTER, true) == 1
         end
-        return ahead(end_of_stretch, 0, BEFORE, false) == 0
+        return ahead(end_of_range, 0, BEFORE, false) == 0
     end))
 end
 
@@ -111,7 +111,7 @@ if oldest == '' then
 end
 local is_beyond = #oldest < ENTRY or ahead(oldest, 0, END, OR_ON) == 1
 if is_beyond and not is_whole() then
-    return stretch()
+    return range()
 end
 local found, is_enough = head()
-return is_enough and found or stretch()
+return is_enough and found or range()

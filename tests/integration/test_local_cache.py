@@ -37,16 +37,16 @@ ONE, TWO, THREE = users(1, 2, 3)
 
 
 def hot(settings: StorageSettings) -> StorageSettings:
-    """Everybody is hot, and remembered for longer than any test takes."""
+    """Every user is hot, and copies live longer than any test."""
     return replace(settings, local=replace(settings.local, hot_ttl_ms=60_000, hot_often=1))
 
 
 @dataclass(frozen=True)
-class Remembering:
-    """A gateway's reads, whose memory hears of changes over a proxy; all else works."""
+class WithLocalCache:
+    """A gateway's reads. Its local cache receives invalidations over a proxy that can fail."""
 
     stores: Stores
-    memory: LocalCache
+    local: LocalCache
     proxy: RedisProxy
     reading: Reading
 
@@ -58,48 +58,48 @@ class Remembering:
         relations = await self.reading.relations([Check(user, users(1, 2, 3, 4, 5))])
         return [*pages, (await self.reading.counts([user], viewer))[user], relations]
 
-    async def warm(self, *remembered: UserId, viewer: UserId | None = None) -> None:
-        """Everything about these users is in memory, and Redis knows the viewer."""
-        for user in remembered:
+    async def warm(self, *copied: UserId, viewer: UserId | None = None) -> None:
+        """Copy all values of these users, and cache the viewer's pending writes in Redis."""
+        for user in copied:
             await self.everything(user, viewer)
             await self.everything(user)
-            await self.memory.copied()
+            await self.local.copied()
 
     async def round_trips(self) -> tuple[int, int]:
-        """Of the caches, and of memory, after the wake-ups of all writes until now."""
+        """Of the caches and of the local cache, after the wake-ups of all writes until now."""
         await self.stores.broker.lanes.woken()
-        return self.stores.servers.redis.round_trips, self.memory.redis.round_trips
+        return self.stores.servers.redis.round_trips, self.local.redis.round_trips
 
     @property
     def hits(self) -> int:
-        return sum(figures.hits for figures in self.memory.figures().values())
+        return sum(figures.hits for figures in self.local.figures().values())
 
     @property
     def entries(self) -> int:
-        return sum(figures.entries for figures in self.memory.figures().values())
+        return sum(figures.entries for figures in self.local.figures().values())
 
 
 @asynccontextmanager
-async def remembering(
+async def with_local_cache(
     settings: StorageSettings, stores: Stores, folder: Path, *, over_tls: bool = False
-) -> AsyncIterator[Remembering]:
+) -> AsyncIterator[WithLocalCache]:
     async with AsyncExitStack() as stack:
         proxy, url = await stack.enter_async_context(proxy_to(settings.redis_url, folder))
         if over_tls:
             url = await stack.enter_async_context(server_over_tls(url, folder))
-        memory = LocalCache(replace(settings, redis_url=url))
+        local = LocalCache(replace(settings, redis_url=url))
         try:
             reading = Reading(
                 CacheReader(
                     settings,
                     stores.servers.redis,
                     tables_of(stores.servers.postgres),
-                    memory,
+                    local,
                 )
             )
-            yield Remembering(stores, memory, proxy, reading)
+            yield WithLocalCache(stores, local, proxy, reading)
         finally:
-            await memory.close()
+            await local.close()
 
 
 @pytest.fixture
@@ -114,8 +114,8 @@ async def reader(
     storage_settings: StorageSettings,
     stores: Stores,
     tmp_path: Path,
-) -> AsyncIterator[Remembering]:
-    """Its memory lasts, waits long for replies, and tries again at once."""
+) -> AsyncIterator[WithLocalCache]:
+    """Its copies live long, its deadlines are long, and it retries at once."""
     settings = replace(
         hot(storage_settings),
         connections=replace(
@@ -123,7 +123,7 @@ async def reader(
         ),
     )
     over_tls = getattr(request, "param", "") == "TLS"
-    async with remembering(settings, stores, tmp_path, over_tls=over_tls) as reader:
+    async with with_local_cache(settings, stores, tmp_path, over_tls=over_tls) as reader:
         yield reader
 
 
@@ -131,13 +131,13 @@ with_and_without_tls = pytest.mark.parametrize("reader", ["unix socket", "TLS"],
 
 
 @with_and_without_tls
-async def test_what_is_remembered_costs_one_ping_for_what_may_have_been_hidden(
-    reader: Remembering,
+async def test_copies_cost_one_ping_where_accounts_must_be_exact(
+    reader: WithLocalCache,
 ) -> None:
     await follows(reader.stores, (1, 2), (3, 1))
     await drain_all(reader.stores)
     fresh = await reader.everything(ONE)
-    await reader.memory.copied()
+    await reader.local.copied()
     before = await reader.round_trips()
     statements = reader.stores.servers.postgres.statements
     assert await reader.everything(ONE) == fresh
@@ -147,7 +147,7 @@ async def test_what_is_remembered_costs_one_ping_for_what_may_have_been_hidden(
     assert reader.hits == 5
 
 
-async def test_a_viewer_pays_one_round_trip_for_what_is_remembered(reader: Remembering) -> None:
+async def test_copies_cost_a_viewer_one_round_trip(reader: WithLocalCache) -> None:
     await follows(reader.stores, (1, 2))
     await drain_all(reader.stores)
     await reader.warm(ONE, TWO, viewer=THREE)
@@ -161,7 +161,7 @@ async def test_a_viewer_pays_one_round_trip_for_what_is_remembered(reader: Remem
 
 
 async def test_a_hot_users_page_comes_from_memory_for_viewers_who_are_not_hot(
-    reader: Remembering,
+    reader: WithLocalCache,
 ) -> None:
     await follows(reader.stores, (2, 1), (3, 1))
     await drain_all(reader.stores)
@@ -185,22 +185,22 @@ async def test_a_hot_users_page_comes_from_memory_for_viewers_who_are_not_hot(
     assert reader.hits - hits == 2 * len(fans), "of the page, and of its owner's profile"
 
 
-async def test_a_viewer_is_not_answered_in_parts(reader: Remembering) -> None:
+async def test_a_viewer_is_not_answered_in_parts(reader: WithLocalCache) -> None:
     await reader.warm(ONE, viewer=THREE)
-    hits, round_trips = reader.hits, reader.memory.redis.round_trips
+    hits, round_trips = reader.hits, reader.local.redis.round_trips
     assert await reader.reading.counts([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
-    await reader.memory.copied()
+    await reader.local.copied()
     assert reader.hits == hits
-    assert reader.memory.redis.round_trips - round_trips == 1, "the copy of the other, no more"
+    assert reader.local.redis.round_trips - round_trips == 1, "the copy of the other, no more"
     assert await reader.reading.counts([ONE, TWO], THREE) == {ONE: NO_COUNTS, TWO: NO_COUNTS}
     assert reader.hits == hits + 2
 
 
 @pytest.mark.parametrize("drained", [False, True], ids=["pending", "settled"])
-@pytest.mark.parametrize("news", ["late", "lost"])
+@pytest.mark.parametrize("delivery", ["late", "lost"])
 @with_and_without_tls
-async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
-    reader: Remembering, drained: bool, news: str
+async def test_a_viewer_sees_own_writes_though_invalidations_are_late_or_lost(
+    reader: WithLocalCache, drained: bool, delivery: str
 ) -> None:
     """They were written through another gateway."""
     await follows(reader.stores, (2, 1))
@@ -213,19 +213,19 @@ async def test_a_viewer_sees_own_writes_though_news_of_them_is_late_or_lost(
         # Redis says again that nothing is pending: somebody has asked it elsewhere.
         await reader.stores.reads.reader.read(ONE, ProfilesOf([TWO]))
     stale = (await heads(reader, TWO, None))[1]
-    assert stale == [], "memory should not have heard of it"
+    assert stale == [], "the local cache has received no invalidation"
     asked = asyncio.gather(reader.reading.counts([ONE, TWO], ONE), heads(reader, TWO, ONE))
     await asyncio.sleep(0)
-    await (reader.proxy.restore() if news == "late" else reader.proxy.cut())
+    await (reader.proxy.restore() if delivery == "late" else reader.proxy.cut())
     counts, (following, followers, friends) = await asked
     assert counts == {ONE: Counts(1, 1, 1), TWO: Counts(1, 1, 1)}
     assert (following, followers, friends) == ([1], [1], [1])
 
 
-@pytest.mark.parametrize("news", ["late", "lost"])
+@pytest.mark.parametrize("delivery", ["late", "lost"])
 @pytest.mark.parametrize("viewer", [None, THREE])
 async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
-    reader: Remembering, viewer: UserId | None, news: str
+    reader: WithLocalCache, viewer: UserId | None, delivery: str
 ) -> None:
     """It was hidden through another gateway."""
     await reader.warm(ONE, viewer=THREE)
@@ -242,13 +242,13 @@ async def test_no_reader_sees_an_account_as_open_after_it_was_closed(
         ),
     )
     await asyncio.sleep(0)
-    await (reader.proxy.restore() if news == "late" else reader.proxy.cut())
+    await (reader.proxy.restore() if delivery == "late" else reader.proxy.cut())
     profile, account, paged = await asked
     assert (profile, account) == ({ONE: (hidden, NO_COUNTS)}, {ONE: hidden})
     assert paged == ({ONE: EMPTY_PAGE}, profile)
 
 
-async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering) -> None:
+async def test_a_viewers_own_relations_are_never_answered_locally(reader: WithLocalCache) -> None:
     await reader.warm(ONE, TWO)
     reader.proxy.stop_answering()
     await follows(reader.stores, (1, 2))
@@ -267,31 +267,33 @@ async def test_a_viewers_own_relations_are_never_remembered(reader: Remembering)
     assert (await scope.viewer_relations.get_many([TWO]))[0].kinds == 1
 
 
-async def heads(reader: Remembering, user: UserId, viewer: UserId | None) -> list[list[int]]:
+async def heads(reader: WithLocalCache, user: UserId, viewer: UserId | None) -> list[list[int]]:
     pages: list[Page] = [
         (await reader.reading.pages(kind, [user], Window(5), viewer))[user] for kind in ListKind
     ]
     return [ids_of(page.entries) for page in pages]
 
 
-async def test_others_see_a_write_as_soon_as_its_news_is_there(reader: Remembering) -> None:
+async def test_others_see_a_write_once_its_invalidation_arrives(
+    reader: WithLocalCache,
+) -> None:
     await reader.warm(ONE, TWO)
     await follows(reader.stores, (1, 2))
     await drain_all(reader.stores)
-    await reader.memory.caught_up()
-    assert reader.memory.invalidations.received > 0
+    await reader.local.caught_up()
+    assert reader.local.invalidations.received > 0
     for user, counts in ((ONE, Counts(1, 0, 0)), (TWO, Counts(0, 1, 0))):
         result = await reader.everything(user)
-        await reader.memory.copied()
+        await reader.local.copied()
         assert result[3] == counts
         assert await reader.everything(user) == result
     await unfollows(reader.stores, (1, 2))
     await drain_all(reader.stores)
-    await reader.memory.caught_up()
+    await reader.local.caught_up()
     assert (await reader.everything(TWO))[3] == NO_COUNTS
 
 
-async def test_others_see_a_write_within_the_ttl_though_all_news_is_lost(
+async def test_others_see_a_write_within_the_ttl_though_all_invalidations_are_lost(
     storage_settings: StorageSettings, stores: Stores, tmp_path: Path
 ) -> None:
     settings = replace(
@@ -299,7 +301,7 @@ async def test_others_see_a_write_within_the_ttl_though_all_news_is_lost(
         local=replace(storage_settings.local, hot_ttl_ms=50, hot_often=1),
         connections=replace(storage_settings.connections, redis_timeout_s=5),
     )
-    async with remembering(settings, stores, tmp_path) as reader:
+    async with with_local_cache(settings, stores, tmp_path) as reader:
         await reader.warm(TWO)
         reader.proxy.stop_answering()
         await follows(stores, (1, 2))
@@ -312,7 +314,7 @@ async def test_others_see_a_write_within_the_ttl_though_all_news_is_lost(
         await until(seen)
 
 
-async def test_a_lost_connection_ends_all_memory_at_once(reader: Remembering) -> None:
+async def test_a_lost_connection_drops_all_copies_at_once(reader: WithLocalCache) -> None:
     await reader.warm(ONE, TWO)
     assert reader.entries == 10
     await reader.proxy.cut()
@@ -321,7 +323,7 @@ async def test_a_lost_connection_ends_all_memory_at_once(reader: Remembering) ->
     await follows(reader.stores, (1, 2))
     result = await reader.everything(ONE)
     assert (result[3], reader.hits) == (Counts(1, 0, 0), hits)
-    await reader.memory.copied()
+    await reader.local.copied()
     assert reader.entries == 0
     await reader.proxy.restore()
     await reader.warm(ONE)
@@ -335,7 +337,7 @@ async def _is(fact: bool) -> bool:
 
 
 @pytest.mark.parametrize("how", ["FLUSHDB", "deleted", "lost its time"])
-async def test_what_redis_forgets_is_forgotten(reader: Remembering, how: str) -> None:
+async def test_what_redis_deletes_is_dropped(reader: WithLocalCache, how: str) -> None:
     await reader.warm(ONE)
     redis = reader.stores.servers.redis
     (keys,) = await redis.pipe([("KEYS", "kith:*")])
@@ -346,35 +348,37 @@ async def test_what_redis_forgets_is_forgotten(reader: Remembering, how: str) ->
             "lost its time": [("PEXPIRE", key, 0) for key in keys],
         }[how]
     )
-    await reader.memory.caught_up()
+    await reader.local.caught_up()
     assert reader.entries == 0
 
 
-async def test_a_whale_is_never_believed(storage_settings: StorageSettings, tmp_path: Path) -> None:
+async def test_a_whale_is_never_answered_locally(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
     settings = hot(
         replace(storage_settings, cache=replace(storage_settings.cache, relations_max=3))
     )
     async with (
         open_stores(replace(settings, local=replace(settings.local, hot_ttl_ms=0))) as stores,
-        remembering(settings, stores, tmp_path) as reader,
+        with_local_cache(settings, stores, tmp_path) as reader,
     ):
         fans = list(range(2, 11))
         for grown, fan in enumerate(fans, 1):
             await follows(stores, (fan, 1))
             await drain_all(stores)
-            await reader.memory.caught_up()
+            await reader.local.caught_up()
             for _ in range(2):
                 (result,) = await reader.reading.relations([Check(ONE, users(*fans))])
-                await reader.memory.copied()
+                await reader.local.copied()
                 assert [bool(relation.kinds) for relation in result] == [
                     index < grown for index in range(len(fans))
                 ]
-        figures = reader.memory.figures()["rel"]
+        figures = reader.local.figures()["rel"]
         # A hash that grows in place gives a side up when it is twice as large as allowed.
         assert (figures.hits, figures.entries) == (6, 1)
 
 
-async def test_a_server_that_may_not_tell_is_never_remembered(
+async def test_without_permission_to_track_nothing_is_copied(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     allowed = ("resetpass", "nopass", "on", "~*", "&*", "+@all", "-client|tracking")
@@ -393,7 +397,7 @@ async def test_a_server_that_may_not_tell_is_never_remembered(
         await stores.servers.redis.pipe([("ACL", "DELUSER", "mute")])
 
 
-def test_memory_can_be_off(storage_settings: StorageSettings) -> None:
+def test_the_local_cache_can_be_off(storage_settings: StorageSettings) -> None:
     assert (
         local_cache_of(
             replace(storage_settings, local=replace(storage_settings.local, hot_ttl_ms=0))
@@ -409,10 +413,10 @@ def test_memory_can_be_off(storage_settings: StorageSettings) -> None:
     assert local_cache_of(cluster) is None
 
 
-async def test_memory_can_be_over_tls(storage_settings: StorageSettings) -> None:
-    memory = local_cache_of(hot(replace(storage_settings, redis_url="rediss://cache:6380")))
-    assert memory is not None
-    await memory.close()
+async def test_the_local_cache_works_over_tls(storage_settings: StorageSettings) -> None:
+    local = local_cache_of(hot(replace(storage_settings, redis_url="rediss://cache:6380")))
+    assert local is not None
+    await local.close()
 
 
 SCREEN = """
@@ -428,15 +432,15 @@ CHANGE = """mutation ($id: ID!) { change: %s(input: { userId: $id }) {
 } }"""
 
 
-async def test_a_viewer_sees_own_writes_through_any_gateway_whatever_it_remembers(
+async def test_a_viewer_sees_own_writes_through_any_gateway_whatever_it_has_copied(
     storage_settings: StorageSettings, stores: Stores
 ) -> None:
     """After a write, a user gets the response of a gateway without a local cache, every time."""
-    remembers = hot(storage_settings)
+    copying = hot(storage_settings)
     async with AsyncExitStack() as stack:
         one, two, plain = [
             await stack.enter_async_context(running_gateway(settings))
-            for settings in (remembers, remembers, storage_settings)
+            for settings in (copying, copying, storage_settings)
         ]
         ids = ["1", "2", "3"]
         for turn in range(24):
@@ -458,10 +462,10 @@ async def test_a_viewer_sees_own_writes_through_any_gateway_whatever_it_remember
 
 
 @pytest.mark.parametrize("state", [AccountState.DEACTIVATED, AccountState.DELETED])
-async def test_nobody_is_shown_an_account_that_is_gone_whatever_is_remembered(
+async def test_nobody_sees_an_absent_account_whatever_is_copied(
     storage_settings: StorageSettings, stores: Stores, state: AccountState
 ) -> None:
-    """It went away through another process; totals follow as soon as their news is there."""
+    """Another process has changed the state. Totals follow when their invalidation arrives."""
     settings = replace(storage_settings, local=replace(storage_settings.local, absent_age_ms=0))
     await follows(stores, (1, 2), (2, 1), (3, 1), (1, 3), (3, 2))
     await drain_all(stores)
@@ -501,7 +505,7 @@ def named(screen: Any, user: int) -> bool:
     return any({"id": str(user)} in nodes for nodes in lists)
 
 
-async def test_metrics_tell_what_is_remembered(storage_settings: StorageSettings) -> None:
+async def test_metrics_show_the_local_cache(storage_settings: StorageSettings) -> None:
     async with running_gateway(hot(storage_settings)) as gateway:
         for _ in range(5):
             await gateway.data("{ user(id: 1) { followerCount } }")
