@@ -121,8 +121,8 @@ def _state(value: bytes | None) -> int:
 
 
 def _relation(other: str, value: bytes | None) -> Row:
-    kind, since, back_kind, back = _both(value) if value else (0, 0, 0, 0)
-    ahead, behind = kind & 15 == _FOLLOW, back_kind & 15 == _FOLLOW
+    kind, since, reverse_kind, back = _both(value) if value else (0, 0, 0, 0)
+    ahead, behind = kind & 15 == _FOLLOW, reverse_kind & 15 == _FOLLOW
     return {
         "to": {"id": other},
         "state": STATES[ahead + 2 * behind],

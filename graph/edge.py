@@ -71,7 +71,7 @@ class Pair(NamedTuple):
     target: UserId
 
     @property
-    def turned(self) -> "Pair":
+    def reversed(self) -> "Pair":
         """The same two users in reverse order."""
         return Pair(self.target, self.source)
 

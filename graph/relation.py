@@ -23,11 +23,11 @@ class Relation(NamedTuple):
     """Both directions between two users. A tuple, because one request may hold thousands."""
 
     kinds: int
-    """Both kinds and the first user's flags: `kinds_of(kind, back_kind, flags)`. It has few
+    """Both kinds and the first user's flags: `kinds_of(kind, reverse_kind, flags)`. It has few
     values, so functions of it can be looked up in tables."""
     since: Millis
     """When the first user's edge began; 0 if its kind is NONE."""
-    back_since: Millis
+    reverse_since: Millis
 
     @property
     def kind(self) -> Kind:
@@ -35,7 +35,7 @@ class Relation(NamedTuple):
         return Kind(self.kinds & 15)
 
     @property
-    def back_kind(self) -> Kind:
+    def reverse_kind(self) -> Kind:
         """The kind of the second user's edge to the first."""
         return Kind(self.kinds >> 4 & 15)
 
@@ -45,10 +45,10 @@ class Relation(NamedTuple):
         return Flags(self.kinds >> 8)
 
     @property
-    def turned(self) -> "Relation":
+    def reversed(self) -> "Relation":
         """The same relation from the second user's side, without flags: they are not known."""
         kinds = self.kinds >> 4 & 15 | (self.kinds & 15) << 4
-        return Relation(kinds, self.back_since, self.since)
+        return Relation(kinds, self.reverse_since, self.since)
 
 
 class RelationColumn(LateColumn[Relation]):
@@ -85,20 +85,20 @@ def column_of(relations: Sequence[Relation]) -> RelationColumn:
 _KINDS_OF = attrgetter("kinds")
 
 
-def kinds_of(kind: Kind, back_kind: Kind, flags: Flags = Flags.PLAIN) -> int:
+def kinds_of(kind: Kind, reverse_kind: Kind, flags: Flags = Flags.PLAIN) -> int:
     """Both kinds and the first user's flags in one number."""
-    return kind | back_kind << 4 | flags << 8
+    return kind | reverse_kind << 4 | flags << 8
 
 
 def relation(
-    kind: Kind, since: Millis, back_kind: Kind, back_since: Millis, flags: Flags = Flags.PLAIN
+    kind: Kind, since: Millis, reverse_kind: Kind, reverse_since: Millis, flags: Flags = Flags.PLAIN
 ) -> Relation:
     """The relation of two directions. The date of a tombstone is dropped: nobody may see it."""
     nothing = Millis(0)
     return Relation(
-        kinds_of(kind, back_kind, flags),
+        kinds_of(kind, reverse_kind, flags),
         since if kind else nothing,
-        back_since if back_kind else nothing,
+        reverse_since if reverse_kind else nothing,
     )
 
 

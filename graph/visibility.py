@@ -68,14 +68,14 @@ class ViewerRole(Enum):
 
 def viewer_role_of(kinds: int) -> ViewerRole:
     """The role of the first user towards the second, by the full stored relation."""
-    kind, back_kind = kinds & 15, kinds >> 4 & 15
-    if back_kind == Kind.BLOCK:
+    kind, reverse_kind = kinds & 15, kinds >> 4 & 15
+    if reverse_kind == Kind.BLOCK:
         return ViewerRole.BLOCKED
     if kind == Kind.BLOCK:
         return ViewerRole.BLOCKER
     if kind not in FOLLOWS:
         return ViewerRole.STRANGER
-    friends = kind == Kind.FOLLOW and back_kind == Kind.FOLLOW
+    friends = kind == Kind.FOLLOW and reverse_kind == Kind.FOLLOW
     return ViewerRole.FRIEND if friends else ViewerRole.FOLLOWER
 
 
@@ -134,7 +134,7 @@ def seen_by_first(relation: Relation, *, whispers: bool = True) -> Relation:
 
     Without `whispers`, whispers are hidden from their targets too.
     """
-    back = relation.back_kind
+    back = relation.reverse_kind
     if back is Kind.BLOCK or (back is Kind.WHISPER and not whispers):
         return _without_back(relation)
     return relation
@@ -142,7 +142,7 @@ def seen_by_first(relation: Relation, *, whispers: bool = True) -> Relation:
 
 def seen_by_second(relation: Relation, *, whispers: bool = True) -> Relation:
     """The relation as its second user may see it, still oriented from the first."""
-    return seen_by_first(relation.turned, whispers=whispers).turned
+    return seen_by_first(relation.reversed, whispers=whispers).reversed
 
 
 def seen_of_absent(relation: Relation) -> Relation:
@@ -163,11 +163,11 @@ def seen_by_third(relation: Relation, *, ahead: bool, behind: bool) -> Relation:
     if ahead and behind and relation.kinds in _ALL_OPEN:
         return relation  # the usual case
     kind = _open(relation.kind) if ahead else Kind.NONE
-    back_kind = _open(relation.back_kind) if behind else Kind.NONE
+    reverse_kind = _open(relation.reverse_kind) if behind else Kind.NONE
     return Relation(
-        kinds_of(kind, back_kind),
+        kinds_of(kind, reverse_kind),
         relation.since if kind else Millis(0),
-        relation.back_since if back_kind else Millis(0),
+        relation.reverse_since if reverse_kind else Millis(0),
     )
 
 

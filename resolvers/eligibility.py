@@ -47,7 +47,9 @@ def _state(relation: Relation, following: int, own: Account, other: Privacy) -> 
     unversioned = Version(0)
     return PairState(
         edge=Edge(relation.kind, relation.flags, relation.since, unversioned),
-        reverse=Edge(relation.back_kind, relation.turned.flags, relation.back_since, unversioned),
+        reverse=Edge(
+            relation.reverse_kind, relation.reversed.flags, relation.reverse_since, unversioned
+        ),
         following=following,
         now=0,
         following_limit=own.following_limit,

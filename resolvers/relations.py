@@ -58,7 +58,7 @@ async def _stored(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]
     def relation(user: UserId, other: UserId) -> Relation:
         if user == other:
             return SELF
-        return known[viewer][user].turned if other == viewer else known[user][other]
+        return known[viewer][user].reversed if other == viewer else known[user][other]
 
     return [column_of([relation(check.user, other) for other in check.others]) for check in checks]
 

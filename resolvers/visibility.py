@@ -128,7 +128,7 @@ def _visible_column(
             return SELF
         if other == viewer:
             if user in absent:
-                return seen_of_absent(relation.turned).turned
+                return seen_of_absent(relation.reversed).reversed
             return seen_by_second(relation, whispers=whispers)
         return seen_through(relation, first, access[other])
 

@@ -60,7 +60,7 @@ async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | 
     )
     rows: dict[Pair, RequestRow] = {}
     for pair, check, (relation,) in zip(seen, checks, found, strict=True):
-        ahead = relation if check.user == pair.source else relation.turned
+        ahead = relation if check.user == pair.source else relation.reversed
         if ahead.kind is Kind.REQUEST:
             rows[pair] = RequestRow(*pair, ahead.since)
     return [rows.get(pair) for pair in pairs]
@@ -68,5 +68,5 @@ async def requests_of(scope: Scope, pairs: Sequence[Pair]) -> list[RequestRow | 
 
 def _check(pair: Pair, viewer: UserId | None) -> Check:
     """Check from the viewer's side, which is written first; without a viewer, from the sender's."""
-    user, other = pair.turned if pair.target == viewer else pair
+    user, other = pair.reversed if pair.target == viewer else pair
     return Check(user, [other])

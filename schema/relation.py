@@ -149,7 +149,7 @@ class Relation(Node):
         serialized=True,
     )
     def friends_since(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return _dates(rows, rules.is_friends, lambda both: max(both.since, both.back_since))
+        return _dates(rows, rules.is_friends, lambda both: max(both.since, both.reverse_since))
 
 
 _SINCE: Callable[[rules.Relation], Millis] = attrgetter("since")

@@ -61,14 +61,14 @@ BLOCKS_LOOKED_UP_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class EdgeChange:
-    """An edge after a change by its owner or, if `turned`, by the other user."""
+    """An edge after a change by its owner or, if `by_target`, by the other user."""
 
     pair: Pair
     edge: Edge
-    former: Kind = Kind.NONE
+    previous: Kind = Kind.NONE
     """The edge's previous kind. The log needs this and the next two fields; caches ignore them."""
-    former_flags: Flags = Flags.PLAIN
-    turned: bool = False
+    previous_flags: Flags = Flags.PLAIN
+    by_target: bool = False
 
 
 class Edges(Protocol):

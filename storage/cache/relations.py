@@ -137,7 +137,7 @@ class RelationHashes:
             held = await self._held(reversed_)
         except Unavailable:
             return await self._rows.between(whales)
-        known = [h.relations[0].turned if h and h.sides & codec.FORWARD else None for h in held]
+        known = [h.relations[0].reversed if h and h.sides & codec.FORWARD else None for h in held]
         unknown = [
             Check(check.others[0], [check.user])
             for check, relation in zip(reversed_, known, strict=True)
@@ -174,7 +174,7 @@ def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> RelationCo
     """The forward sides of `ahead` with the back sides of `behind`."""
     return column_of(
         [
-            Relation(a.kinds & ~0xF0 | b.kinds & 0xF0, a.since, b.back_since)
+            Relation(a.kinds & ~0xF0 | b.kinds & 0xF0, a.since, b.reverse_since)
             for a, b in zip(ahead, behind, strict=True)
         ]
     )

@@ -156,7 +156,7 @@ class RedisCaches:
         command ends the hash's lease, so that no earlier read can fill it."""
         fields: defaultdict[UserId, list[int | bytes]] = defaultdict(list)
         for change in changes:
-            pair = change.pair if side == _AHEAD else change.pair.turned
+            pair = change.pair if side == _AHEAD else change.pair.reversed
             fields[pair.source] += [pair.target, codec.half(change.edge)]
         about: list[_About] = []
         for user, changed in fields.items():

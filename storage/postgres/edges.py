@@ -142,7 +142,7 @@ _NO_EDGE = {"kind": 0, "flags": 0, "previous_kind": 0, "previous_flags": 0, "fri
 
 
 def _step(pair: Pair, step: Step) -> dict[str, int | str | None]:
-    source, target = pair.turned if step.is_reverse else pair
+    source, target = pair.reversed if step.is_reverse else pair
     edge, previous = step.edge, step.previous
     return {
         "source": source,

@@ -94,8 +94,8 @@ def _relation(
     other: UserId,
 ) -> Relation:
     kind, since, flags = newest.get((user, other, True), _NOTHING)
-    back_kind, back_since, _ = newest.get((user, other, False), _NOTHING)
-    return relation(kind, since, back_kind, back_since, flags)
+    reverse_kind, reverse_since, _ = newest.get((user, other, False), _NOTHING)
+    return relation(kind, since, reverse_kind, reverse_since, flags)
 
 
 def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourhood:

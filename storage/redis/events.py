@@ -167,16 +167,16 @@ def notification(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> C
 def event_of(change: EdgeChange) -> Event:
     """The event of a change."""
     (source, target), edge = change.pair, change.edge
-    actor = target if change.turned else source
+    actor = target if change.reversed else source
     return Event(
         edge.version,
         actor,
         source,
         target,
-        change.former,
+        change.previous,
         edge.kind,
         edge.since,
-        change.former_flags,
+        change.previous_flags,
         edge.flags,
     )
 

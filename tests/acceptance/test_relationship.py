@@ -265,7 +265,7 @@ async def test_a_result_holds_no_block_of_the_others(gateway: Gateway, stores: S
     for _ in range(2):
         result = await relationship.change(scope, UserId(2), actions.mute(None), "k")
         assert result.relation is not None
-        assert (result.relation.back_kind, result.relation.flags) == (Kind.NONE, Flags.MUTED)
+        assert (result.relation.reverse_kind, result.relation.flags) == (Kind.NONE, Flags.MUTED)
 
 
 @pytest.mark.parametrize("mutation", ["blockUser", "muteUser", "dismissSuggestion", "followUser"])

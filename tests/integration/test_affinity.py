@@ -186,7 +186,7 @@ async def test_who_is_forgotten_amid_batches_is_forgotten_next_time(
     store: PostgresAffinity, storage_settings: StorageSettings
 ) -> None:
     pairs: dict[Pair, float] = {as_pair(1, other): 1.0 for other in range(10, 310)}
-    back = {pair.turned: 1.0 for pair in pairs}
+    back = {pair.reversed: 1.0 for pair in pairs}
     await asyncio.gather(
         *(store.record(pairs | back) for _ in range(4)), *(store.forget(ONE, 100) for _ in range(4))
     )

@@ -177,7 +177,7 @@ async def small(storage_settings: StorageSettings) -> AsyncIterator[Bench]:
 
 async def state(relations: Reading, user: int, *others: int) -> list[tuple[int, int]]:
     (found,) = await relations.relations([Check(UserId(user), users(*others))])
-    return [(int(r.kind), int(r.back_kind)) for r in found]
+    return [(int(r.kind), int(r.reverse_kind)) for r in found]
 
 
 class Unannounced:
@@ -689,7 +689,7 @@ async def test_checks_of_whales_and_others_keep_their_places(small: Bench) -> No
                 Check(UserId(1), users(6, 2, 2)),
             ]
         )
-        kinds = [[(int(r.kind), int(r.back_kind)) for r in row] for row in found]
+        kinds = [[(int(r.kind), int(r.reverse_kind)) for r in row] for row in found]
         assert kinds == [
             [(1, 0)],
             [(0, 1), (0, 0), (0, 1)],

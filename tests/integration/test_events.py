@@ -76,7 +76,7 @@ async def test_every_applied_change_is_in_the_log_in_its_targets_order(stores: S
     for source in (1, 2):
         own = [event for event in events if event.source == source]
         assert own[0].before is Kind.NONE
-        assert all(former.after is later.before for former, later in pairwise(own))
+        assert all(previous.after is later.before for previous, later in pairwise(own))
         assert {event.actor for event in own} == {source}
 
 

@@ -167,7 +167,7 @@ async def test_all_reads_agree_after_a_write_was_acknowledged_by_the_drain(reads
         ListKind.FRIENDS: {1: [2], 2: [1], 3: []},
     }
     assert counts == {1: Counts(2, 2, 1), 2: Counts(1, 2, 1), 3: Counts(2, 0, 0)}
-    kinds = [[(r.kind, r.back_kind) for r in row] for row in relations]
+    kinds = [[(r.kind, r.reverse_kind) for r in row] for row in relations]
     none, both, ahead, behind = (0, 0), (1, 1), (1, 0), (0, 1)
     assert kinds == [[none, both, behind], [both, none, behind], [ahead, ahead, none]]
 
@@ -229,7 +229,7 @@ async def test_a_follow_back_makes_friends_at_once_though_nothing_was_drained(
     lists, counts, relations = await everything(reads, 1, 2, viewer=2)
     assert lists[ListKind.FRIENDS] == {1: [], 2: []}
     assert counts[2].friends == counts[1].friends == 0
-    assert (relations[1][0].kind, relations[1][0].back_kind) == (1, 0)
+    assert (relations[1][0].kind, relations[1][0].reverse_kind) == (1, 0)
 
 
 async def test_others_do_not_see_a_writers_overlay(reads: Reads) -> None:
@@ -282,7 +282,7 @@ async def test_many_checks_of_many_users_keep_their_places(reads: Reads) -> None
             Check(UserId(2), users(3)),
         ]
         found = await reads.reading.relations(checks)
-        kinds = [[(int(r.kind), int(r.back_kind)) for r in row] for row in found]
+        kinds = [[(int(r.kind), int(r.reverse_kind)) for r in row] for row in found]
         assert kinds == [
             [(1, 1), (0, 0), (1, 1)],
             [(1, 0), (1, 1), (0, 1), (0, 1), (0, 1)],
@@ -301,7 +301,7 @@ async def test_relations_carry_the_dates_of_both_directions(reads: Reads) -> Non
     await settled(reads)
     ((relation,),) = await reads.reading.relations([Check(UserId(1), users(2))])
     assert relation.since == ahead.edge.since
-    assert relation.back_since == behind.edge.since
+    assert relation.reverse_since == behind.edge.since
     assert relation.kinds == FRIENDS
 
 

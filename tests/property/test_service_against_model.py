@@ -308,7 +308,7 @@ class Service(RuleBasedStateMachine):
         self._reported(entry, arrow, payload, decision)
         assert bool(payload["undoToken"]) == bool(action.can_undo and decision.steps)
         if payload["undoToken"]:
-            edge, back = self.model.now(arrow), self.model.now(arrow.turned)
+            edge, back = self.model.now(arrow), self.model.now(arrow.reversed)
             versions = edge.version, back.version
             taken = UndoRecord(*versions, before.edge, before.reverse, before.protected)
             self.undos = [*self.undos[-2:], Undo(payload["undoToken"], arrow, taken)]
@@ -471,8 +471,8 @@ class Service(RuleBasedStateMachine):
         """The answer is right; what the other's edge has become has arrived, and so has a block."""
         check_outcome(payload, decision)
         self._became(entry, arrow, decision.edge)
-        self._became(entry, arrow.turned, decision.reverse)
-        edge, back = self.model.now(arrow), self.model.now(arrow.turned)
+        self._became(entry, arrow.reversed, decision.reverse)
+        edge, back = self.model.now(arrow), self.model.now(arrow.reversed)
         result = (payload["relation"]["followedAt"], payload["relation"]["followedByAt"])
         is_here = self.model.is_here(arrow.target)
         dates = (followed_at(edge), followed_at(back)) if is_here else (None, None)
@@ -489,11 +489,11 @@ class Service(RuleBasedStateMachine):
 
     def _became(self, entry: int, arrow: Arrow, edge: Edge) -> None:
         """An edge is what a rule has said, in the database and in the model."""
-        former = self.model.now(arrow)
+        previous = self.model.now(arrow)
         stored = self.world.run(stored_edge(self.world.stores, arrow))
         self.model.become(arrow, edge, stored, result=self.world.gateways[entry].cached)
-        if stored != former:
-            self._moved(arrow, Kind.BLOCK in (stored.kind, former.kind))
+        if stored != previous:
+            self._moved(arrow, Kind.BLOCK in (stored.kind, previous.kind))
 
     async def _read(self, question: Question) -> Any:
         gateway, viewer = self._asked(question.entry, question.viewer)
@@ -623,7 +623,7 @@ def compare_relation(onlooker: Onlooker, user: int, other: int, shown: Any) -> N
 
 def face(edge: Edge, back: Edge) -> dict[str, Any]:
     """How a relation looks to somebody who may know both of its edges."""
-    since, back_since = followed_at(edge), followed_at(back)
+    since, reverse_since = followed_at(edge), followed_at(back)
     friends = edge.kind is back.kind is Kind.FOLLOW
     asks, asked = edge.kind is Kind.REQUEST, back.kind is Kind.REQUEST
     return {
@@ -633,14 +633,16 @@ def face(edge: Edge, back: Edge) -> dict[str, Any]:
             else "FOLLOWING"
             if since
             else "FOLLOWED_BY"
-            if back_since
+            if reverse_since
             else "NONE"
         ),
         "following": since is not None,
-        "followedBy": back_since is not None,
+        "followedBy": reverse_since is not None,
         "followedAt": text(since),
-        "followedByAt": text(back_since),
-        "friendsSince": text(max(since, back_since)) if friends and since and back_since else None,
+        "followedByAt": text(reverse_since),
+        "friendsSince": text(max(since, reverse_since))
+        if friends and since and reverse_since
+        else None,
         "requestedAt": text(date_of(edge) if asks else None),
         "requestedByAt": text(date_of(back) if asked else None),
         "blockedAt": text(date_of(edge) if edge.kind is Kind.BLOCK else None),

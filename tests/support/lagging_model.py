@@ -56,7 +56,7 @@ class Arrow(NamedTuple):
     target: int
 
     @property
-    def turned(self) -> "Arrow":
+    def reversed(self) -> "Arrow":
         return Arrow(self.target, self.source)
 
 
@@ -99,7 +99,7 @@ class Model:
         )
         return PairState(
             self.now(arrow),
-            self.now(arrow.turned),
+            self.now(arrow.reversed),
             following=sum(kind in FOLLOWS | {Kind.REQUEST} for kind in own),
             other_following=sum(kind in FOLLOWS | {Kind.REQUEST} for kind in theirs),
             now=NOW * 1000,
@@ -114,11 +114,11 @@ class Model:
 
     def become(self, arrow: Arrow, expected: Edge, stored: Edge, *, result: bool) -> None:
         """The edge is what the database says; and that is what the rule has said."""
-        former = self.now(arrow)
-        if expected == former:
-            assert stored == former
+        previous = self.now(arrow)
+        if expected == previous:
+            assert stored == previous
             return
-        assert stored.version > former.version
+        assert stored.version > previous.version
         dated = expected.since if expected.since != NOW else stored.since
         assert stored == replace(expected, since=dated, version=stored.version)
         self.edges[arrow].append(stored)
@@ -173,7 +173,7 @@ class Onlooker:
         own = Arrow(self.viewer, user)
         return {
             viewer_role_of(kinds_of(edge.kind, back.kind))
-            for edge, back in product(self.ahead(own), self.behind(own.turned))
+            for edge, back in product(self.ahead(own), self.behind(own.reversed))
         }
 
     def accesses(self, kind: str, owner: int) -> set[Access]:

@@ -94,8 +94,8 @@ def page() -> str:
     )
 
 
-def _decided(rule: Rule, protected: bool, kind: Kind, back_kind: Kind) -> Decision:
-    return rule(PairState(of_kind(kind), of_kind(back_kind), 1, NOW, protected=protected))
+def _decided(rule: Rule, protected: bool, kind: Kind, reverse_kind: Kind) -> Decision:
+    return rule(PairState(of_kind(kind), of_kind(reverse_kind), 1, NOW, protected=protected))
 
 
 def of_kind(kind: Kind) -> Edge:
@@ -114,9 +114,9 @@ def _diagram() -> Iterator[str]:
 def _arrows() -> dict[tuple[Kind, Kind], list[str]]:
     """Which action, in whatever state of the other edge, makes which kind of which."""
     arrows: dict[tuple[Kind, Kind], dict[str, None]] = {}
-    for (name, (rule, protected)), kind, back_kind in product(ACTIONS.items(), Kind, Kind):
-        decision = _decided(rule, protected, kind, back_kind)
-        for who, was, edge in (("A", kind, decision.edge), ("B", back_kind, decision.reverse)):
+    for (name, (rule, protected)), kind, reverse_kind in product(ACTIONS.items(), Kind, Kind):
+        decision = _decided(rule, protected, kind, reverse_kind)
+        for who, was, edge in (("A", kind, decision.edge), ("B", reverse_kind, decision.reverse)):
             if edge.kind is not was:
                 arrows.setdefault((was, edge.kind), {})[f"{who}, {name}"] = None
     return {ends: list(names) for ends, names in arrows.items()}
@@ -127,7 +127,7 @@ def _tables(actions: dict[str, tuple[Rule, bool]]) -> Iterator[str]:
         yield f"\n### {name}\n\n| | {' | '.join(kind.name for kind in Kind)} |\n"
         yield f"| --- |{' --- |' * len(Kind)}\n"
         for kind in Kind:
-            cells = (_cell(_decided(rule, protected, kind, back_kind)) for back_kind in Kind)
+            cells = (_cell(_decided(rule, protected, kind, reverse_kind)) for reverse_kind in Kind)
             yield f"| **{kind.name}** | {' | '.join(cells)} |\n"
 
 

@@ -154,11 +154,11 @@ STATES = list(product(Kind, Kind))
 @pytest.mark.parametrize("whispers", [True, False])
 @pytest.mark.parametrize("action", ACTIONS)
 def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(
-    action: str, kind: Kind, back_kind: Kind, whispers: bool
+    action: str, kind: Kind, reverse_kind: Kind, whispers: bool
 ) -> None:
     """A viewer gets an event if and only if they could see the edge."""
     rule, protected = ACTIONS[action]
-    before = PairState(of_kind(kind), of_kind(back_kind), 1, 5, protected=protected)
+    before = PairState(of_kind(kind), of_kind(reverse_kind), 1, 5, protected=protected)
     decision = rule(before)
     heard = {
         viewer: [
@@ -192,7 +192,14 @@ UNTOLD = (EventType.UNFOLLOWED, EventType.REQUEST_DECLINED, EventType.REQUEST_CA
 def event_of_step(step: Step) -> Event:
     """The event of a step of the actor `SOURCE`."""
     ends = (TARGET, SOURCE) if step.is_reverse else (SOURCE, TARGET)
-    edge, former = step.edge, step.previous
+    edge, previous = step.edge, step.previous
     return Event(
-        edge.version, SOURCE, *ends, former.kind, edge.kind, edge.since, former.flags, edge.flags
+        edge.version,
+        SOURCE,
+        *ends,
+        previous.kind,
+        edge.kind,
+        edge.since,
+        previous.flags,
+        edge.flags,
     )

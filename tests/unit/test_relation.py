@@ -24,16 +24,16 @@ flags = st.integers(0, 15).map(Flags)
 dates = st.integers(0, 2**41).map(Millis)
 
 
-@given(kind=kinds, since=dates, back_kind=kinds, back_since=dates, flags=flags)
+@given(kind=kinds, since=dates, reverse_kind=kinds, reverse_since=dates, flags=flags)
 def test_a_relation_gives_back_what_it_was_made_of(
-    kind: Kind, since: Millis, back_kind: Kind, back_since: Millis, flags: Flags
+    kind: Kind, since: Millis, reverse_kind: Kind, reverse_since: Millis, flags: Flags
 ) -> None:
-    both = relations.relation(kind, since, back_kind, back_since, flags)
-    assert (both.kind, both.back_kind, both.flags) == (kind, back_kind, flags)
+    both = relations.relation(kind, since, reverse_kind, reverse_since, flags)
+    assert (both.kind, both.reverse_kind, both.flags) == (kind, reverse_kind, flags)
     assert both.since == (since if kind else 0), "nobody sees a tombstone's date"
-    assert both.back_since == (back_since if back_kind else 0)
-    assert both.turned == relations.relation(back_kind, back_since, kind, since)
-    assert both.turned.turned == relations.relation(kind, since, back_kind, back_since)
+    assert both.reverse_since == (reverse_since if reverse_kind else 0)
+    assert both.reversed == relations.relation(reverse_kind, reverse_since, kind, since)
+    assert both.reversed.reversed == relations.relation(kind, since, reverse_kind, reverse_since)
 
 
 def test_all_that_can_be_said_of_a_pair_is_a_number_of_its_own() -> None:
@@ -56,33 +56,35 @@ def test_all_that_can_be_said_of_a_pair_is_a_number_of_its_own() -> None:
         (Kind.REQUEST, Kind.WHISPER, RelationState.FOLLOWED_BY),
     ],
 )
-def test_one_word_says_both_directions(kind: Kind, back_kind: Kind, state: RelationState) -> None:
-    assert relations.state(kinds_of(kind, back_kind)) is state
-
-
-@given(kind=kinds, back_kind=kinds, flags=flags)
-def test_whispers_are_follows_too_and_only_two_open_follows_make_friends(
-    kind: Kind, back_kind: Kind, flags: Flags
+def test_one_word_says_both_directions(
+    kind: Kind, reverse_kind: Kind, state: RelationState
 ) -> None:
-    both = kinds_of(kind, back_kind, flags)
+    assert relations.state(kinds_of(kind, reverse_kind)) is state
+
+
+@given(kind=kinds, reverse_kind=kinds, flags=flags)
+def test_whispers_are_follows_too_and_only_two_open_follows_make_friends(
+    kind: Kind, reverse_kind: Kind, flags: Flags
+) -> None:
+    both = kinds_of(kind, reverse_kind, flags)
     assert follows(both) == (kind in (Kind.FOLLOW, Kind.WHISPER))
-    assert followed(both) == (back_kind in (Kind.FOLLOW, Kind.WHISPER))
-    is_friends = (kind, back_kind) == (Kind.FOLLOW, Kind.FOLLOW)
+    assert followed(both) == (reverse_kind in (Kind.FOLLOW, Kind.WHISPER))
+    is_friends = (kind, reverse_kind) == (Kind.FOLLOW, Kind.FOLLOW)
     assert relations.is_friends(both) == is_friends
     assert (relations.state(both) is RelationState.FRIENDS) == is_friends
 
 
 def test_a_user_and_themselves_follow_nobody() -> None:
     assert relations.state(SELF.kinds) is RelationState.SELF
-    assert SELF.turned == SELF
+    assert SELF.reversed == SELF
     assert not follows(SELF.kinds)
     assert not followed(SELF.kinds)
 
 
 def test_strangers_are_nothing_to_each_other() -> None:
     assert relations.state(STRANGERS.kinds) is RelationState.NONE
-    assert STRANGERS.turned == STRANGERS
-    assert (STRANGERS.kind, STRANGERS.back_kind) == (Kind.NONE, Kind.NONE)
+    assert STRANGERS.reversed == STRANGERS
+    assert (STRANGERS.kind, STRANGERS.reverse_kind) == (Kind.NONE, Kind.NONE)
 
 
 def test_a_column_makes_no_relation_before_one_is_read_and_each_only_once() -> None:

@@ -313,24 +313,26 @@ def edge(kind: Kind, flags: Flags = Flags.PLAIN) -> Edge:
 
 
 CASES = [
-    pytest.param(name, kind, back_kind, cell, id=f"{name}: {kind.name} {back_kind.name} -> {cell}")
+    pytest.param(
+        name, kind, reverse_kind, cell, id=f"{name}: {kind.name} {reverse_kind.name} -> {cell}"
+    )
     for name, (_, _, _, table) in TABLES.items()
     for kind, row in zip(Kind, table.strip().splitlines(), strict=True)
-    for back_kind, cell in zip(Kind, row.split(), strict=True)
+    for reverse_kind, cell in zip(Kind, row.split(), strict=True)
 ]
 
 
 @pytest.mark.parametrize(("name", "kind", "back_kind", "cell"), CASES)
-def test_the_table_of_rules(name: str, kind: Kind, back_kind: Kind, cell: str) -> None:
+def test_the_table_of_rules(name: str, kind: Kind, reverse_kind: Kind, cell: str) -> None:
     rule, outcome, protected, _ = TABLES[name]
-    state = PairState(edge(kind), edge(back_kind), following=1, now=NOW, protected=protected)
+    state = PairState(edge(kind), edge(reverse_kind), following=1, now=NOW, protected=protected)
     decision = rule(state)
     rejection = REJECTIONS.get(cell)
-    after = (kind, back_kind) if rejection else (LETTERS[cell[0]], LETTERS[cell[1]])
+    after = (kind, reverse_kind) if rejection else (LETTERS[cell[0]], LETTERS[cell[1]])
     if cell == "FF" and outcome is Outcome.REQUESTED:
         outcome = Outcome.FOLLOWED  # by asking back
     assert decision.outcome is (rejection or outcome)
-    assert (decision.relation.kind, decision.relation.back_kind) == after
+    assert (decision.relation.kind, decision.relation.reverse_kind) == after
     assert bool(decision.steps) is (rejection is None)
 
 
@@ -457,8 +459,8 @@ def test_an_undo_tells_nothing_of_what_the_other_did_unseen(
     taking: Rule, turned: bool, kinds: tuple[Kind, Kind], acts: tuple[Rule, ...]
 ) -> None:
     """Nor does it take any of that back."""
-    kind, back_kind = reversed(kinds) if turned else kinds
-    state = PairState(edge(kind), edge(back_kind), 1, NOW)
+    kind, reverse_kind = reversed(kinds) if turned else kinds
+    state = PairState(edge(kind), edge(reverse_kind), 1, NOW)
     done = taking(state)
     after, record = _after(state, done), undo_record(state, done)
     if not done.steps:
@@ -577,7 +579,7 @@ def test_a_secret_request_becomes_a_whisper() -> None:
     )
     assert asked.steps[0].message == "hello"
     accepted = accept_request(10)(PairState(NO_EDGE, asked.steps[0].edge, 0, NOW + 1))
-    assert accepted.relation.back_kind is Kind.WHISPER
+    assert accepted.relation.reverse_kind is Kind.WHISPER
     assert Flags.SECRET not in accepted.steps[0].edge.flags
     asked_before = PairState(NO_EDGE, asked.steps[0].edge, 0, NOW + 1)
     known = accept_request(10, whispers=False)(asked_before)
@@ -612,8 +614,8 @@ def test_blocks_have_a_limit_of_their_own() -> None:
 
 
 def test_what_there_was_with_an_account_that_is_not_here_looks_as_if_it_had_never_been() -> None:
-    for kind, back_kind in product(Kind, Kind):
-        gone = PairState(edge(kind), edge(back_kind), 1, NOW, present=False)
+    for kind, reverse_kind in product(Kind, Kind):
+        gone = PairState(edge(kind), edge(reverse_kind), 1, NOW, present=False)
         result = Outcome.UNBLOCK_FIRST if kind is Kind.BLOCK else Outcome.NOT_ALLOWED
         for rule in (follow(3), follow(3, Kind.WHISPER)):
             for protected in (True, False):
@@ -629,19 +631,19 @@ EVERY_RULE = (
 
 
 def test_whose_account_is_not_active_changes_nothing() -> None:
-    for rule, kind, back_kind in product(EVERY_RULE, Kind, Kind):
-        state = PairState(edge(kind), edge(back_kind), 1, NOW, present=False, active=False)
+    for rule, kind, reverse_kind in product(EVERY_RULE, Kind, Kind):
+        state = PairState(edge(kind), edge(reverse_kind), 1, NOW, present=False, active=False)
         decision = among_active(rule)(state)
         assert (decision.outcome, decision.steps) == (Outcome.ACCOUNT_NOT_ACTIVE, ())
 
 
 def test_with_a_deleted_account_things_only_end() -> None:
     changed = set()
-    for rule, kind, back_kind in product(EVERY_RULE, Kind, Kind):
-        state = PairState(edge(kind), edge(back_kind), 1, NOW, present=False, deleted=True)
+    for rule, kind, reverse_kind in product(EVERY_RULE, Kind, Kind):
+        state = PairState(edge(kind), edge(reverse_kind), 1, NOW, present=False, deleted=True)
         decision = among_active(rule)(state)
         after = {decision.edge.kind, decision.reverse.kind}
-        assert after <= {kind, back_kind, Kind.NONE}
+        assert after <= {kind, reverse_kind, Kind.NONE}
         assert not decision.edge.flags
         changed |= {decision.outcome} if decision.steps else set()
     assert changed == {
@@ -655,15 +657,17 @@ def test_with_a_deleted_account_things_only_end() -> None:
 
 def test_an_erasure_leaves_nothing_but_what_the_other_has_noted() -> None:
     noted = Flags.MUTED | Flags.DISMISSED
-    for kind, back_kind, flags in product(Kind, Kind, (Flags.PLAIN, noted, Flags.CLOSE_FOLLOW)):
-        state = PairState(edge(kind, flags), edge(back_kind, flags), 1, NOW, muted_until=Millis(5))
+    for kind, reverse_kind, flags in product(Kind, Kind, (Flags.PLAIN, noted, Flags.CLOSE_FOLLOW)):
+        state = PairState(
+            edge(kind, flags), edge(reverse_kind, flags), 1, NOW, muted_until=Millis(5)
+        )
         decision = erase()(state)
         assert (decision.edge.kind, decision.edge.flags) == (Kind.NONE, Flags.PLAIN)
         assert decision.reverse.kind is Kind.NONE
         assert all(step.muted_until is None for step in decision.steps)
-        if back_kind:
+        if reverse_kind:
             assert decision.reverse.flags == flags & noted
-        friends = kind is back_kind is Kind.FOLLOW
+        friends = kind is reverse_kind is Kind.FOLLOW
         assert sum(step.friends for step in decision.steps) == -friends
         assert not erase()(replace(state, edge=decision.edge, reverse=decision.reverse)).steps
 

@@ -82,30 +82,30 @@ def test_an_account_that_is_away_shows_nothing(kind: ListKind, viewer: ViewerRol
 
 
 @pytest.mark.parametrize(("kind", "back_kind"), every(Kind, Kind))
-def test_what_a_viewer_is_to_an_owner(kind: Kind, back_kind: Kind) -> None:
-    expected = OF_KINDS.split()[5 * kind + back_kind]
-    assert viewer_role_of(kinds_of(kind, back_kind, Flags.MUTED)) is ViewerRole[expected]
+def test_what_a_viewer_is_to_an_owner(kind: Kind, reverse_kind: Kind) -> None:
+    expected = OF_KINDS.split()[5 * kind + reverse_kind]
+    assert viewer_role_of(kinds_of(kind, reverse_kind, Flags.MUTED)) is ViewerRole[expected]
 
 
-def _relation(kind: Kind, back_kind: Kind) -> Relation:
-    return relation(kind, THEN, back_kind, LATER, Flags.CLOSE_FOLLOW)
+def _relation(kind: Kind, reverse_kind: Kind) -> Relation:
+    return relation(kind, THEN, reverse_kind, LATER, Flags.CLOSE_FOLLOW)
 
 
 @pytest.mark.parametrize(("kind", "back_kind", "whispers"), every(Kind, Kind, (True, False)))
 def test_an_end_sees_their_own_side_and_no_block_of_the_other(
-    kind: Kind, back_kind: Kind, whispers: bool
+    kind: Kind, reverse_kind: Kind, whispers: bool
 ) -> None:
-    seen = seen_by_first(_relation(kind, back_kind), whispers=whispers)
-    hidden = back_kind is Kind.BLOCK or (back_kind is Kind.WHISPER and not whispers)
-    assert seen == _relation(kind, Kind.NONE if hidden else back_kind)
+    seen = seen_by_first(_relation(kind, reverse_kind), whispers=whispers)
+    hidden = reverse_kind is Kind.BLOCK or (reverse_kind is Kind.WHISPER and not whispers)
+    assert seen == _relation(kind, Kind.NONE if hidden else reverse_kind)
 
 
 @pytest.mark.parametrize(("kind", "back_kind", "whispers"), every(Kind, Kind, (True, False)))
 def test_the_second_end_sees_the_same_turned_round(
-    kind: Kind, back_kind: Kind, whispers: bool
+    kind: Kind, reverse_kind: Kind, whispers: bool
 ) -> None:
-    seen = seen_by_second(_relation(kind, back_kind), whispers=whispers)
-    expected = seen_by_first(_relation(kind, back_kind).turned, whispers=whispers).turned
+    seen = seen_by_second(_relation(kind, reverse_kind), whispers=whispers)
+    expected = seen_by_first(_relation(kind, reverse_kind).reversed, whispers=whispers).reversed
     assert seen == expected
     assert seen.flags is Flags.PLAIN
     assert seen.kind in ({kind, Kind.NONE} if kind in (Kind.WHISPER, Kind.BLOCK) else {kind})
@@ -116,11 +116,11 @@ def test_the_second_end_sees_the_same_turned_round(
     every(Kind, Kind, (True, False), (True, False)),
 )
 def test_others_see_open_follows_in_open_lists(
-    kind: Kind, back_kind: Kind, ahead: bool, behind: bool
+    kind: Kind, reverse_kind: Kind, ahead: bool, behind: bool
 ) -> None:
-    seen = seen_by_third(_relation(kind, back_kind), ahead=ahead, behind=behind)
+    seen = seen_by_third(_relation(kind, reverse_kind), ahead=ahead, behind=behind)
     first = Kind.FOLLOW if ahead and kind is Kind.FOLLOW else Kind.NONE
-    second = Kind.FOLLOW if behind and back_kind is Kind.FOLLOW else Kind.NONE
+    second = Kind.FOLLOW if behind and reverse_kind is Kind.FOLLOW else Kind.NONE
     assert seen == relation(first, THEN, second, LATER)
 
 
@@ -142,13 +142,13 @@ def test_nearly_everybody_is_open() -> None:
 
 @pytest.mark.parametrize(("kind", "back_kind", "flags"), every(Kind, Kind, map(Flags, range(16))))
 def test_a_look_at_the_kinds_tells_whether_anything_is_hidden(
-    kind: Kind, back_kind: Kind, flags: Flags
+    kind: Kind, reverse_kind: Kind, flags: Flags
 ) -> None:
-    whole = relation(kind, THEN, back_kind, LATER, flags)
+    whole = relation(kind, THEN, reverse_kind, LATER, flags)
     for whispers in (True, False):
         shown = seen_by_first(whole, whispers=whispers)
         assert (whole.kinds in HIDING[whispers]) == (shown != whole)
-    follow = Kind.FOLLOW in (kind, back_kind)
+    follow = Kind.FOLLOW in (kind, reverse_kind)
     assert (whole.kinds in PUBLIC) == follow
     assert SELF.kinds not in PUBLIC | HIDING[True] | HIDING[False]
 
@@ -178,5 +178,5 @@ def test_an_edge_is_seen_in_either_list_that_holds_it(
         assert seen == STRANGERS
         return
     assert (seen.kind is Kind.FOLLOW) == (first.following or second.followers)
-    assert (seen.back_kind is Kind.FOLLOW) == (second.following or first.followers)
-    assert seen.turned == seen_through(friends.turned, second, first)
+    assert (seen.reverse_kind is Kind.FOLLOW) == (second.following or first.followers)
+    assert seen.reversed == seen_through(friends.reversed, second, first)

@@ -96,7 +96,7 @@ SELECT count(pg_advisory_xact_lock_shared($1, lane)) FROM generate_series(0, $2:
 
 -- name: mirror
 -- Computes what each new edge adds to the counts, in the order of the reverse rows: one probe each.
--- `former` is the kind in the reverse row before, which may be any while a lane lags; 1 if the row
+-- `previous` is the kind in the reverse row before, which may be any while a lane lags; 1 if the row
 -- is not written. If both edges of a pair of friends are new, one of them counts the friendship.
 -- Unless careful ($1), an edge without a forward row has no reverse row.
 INSERT INTO mirrored (from_user_id, to_user_id, since, version, known, flags, former, friends,
