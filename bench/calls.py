@@ -31,6 +31,7 @@ from devstack.errors import DevstackError
 from gateway.app import Gateway
 from gateway.config import Config, read_config
 from storage.redis.multiplexed import MultiplexedWire
+from storage.stores import open_stores
 
 REQUESTS = 100
 UNFOLLOW = (
@@ -93,6 +94,7 @@ async def _counted(shapes: Sequence[Shape], people: Population, config: Config) 
         for shape in shapes:
             if shape.writes:
                 found += await _of_write(shape, people, both[KITH])
+                await _drain(config)
             else:
                 found.append(await _of_read(shape, people, both))
     return found
@@ -105,6 +107,14 @@ async def _of_read(shape: Shape, people: Population, both: dict[str, ASGIApp]) -
         await send_all(application, questions)
         calls[name] = await counted(application, questions)
     return Counted(shape.title, calls)
+
+
+async def _drain(config: Config) -> None:
+    """Apply the pending changes, without which the next run would read rows instead of caches."""
+    async with open_stores(config.storage) as stores:
+        while lanes := await stores.jobs.outbox.dirty():
+            for lane in lanes:
+                await stores.jobs.drain.lane(lane)
 
 
 async def _of_write(shape: Shape, people: Population, kith: ASGIApp) -> list[Counted]:

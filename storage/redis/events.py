@@ -167,7 +167,7 @@ def notification(keys: Keys, users: Iterable[UserId], field: bytes = USERS) -> C
 def event_of(change: EdgeChange) -> Event:
     """The event of a change."""
     (source, target), edge = change.pair, change.edge
-    actor = target if change.reversed else source
+    actor = target if change.by_target else source
     return Event(
         edge.version,
         actor,

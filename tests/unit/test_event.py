@@ -150,7 +150,7 @@ def test_a_note_has_the_event_type_of_its_current_state(kind: Kind) -> None:
 STATES = list(product(Kind, Kind))
 
 
-@pytest.mark.parametrize(("kind", "back_kind"), STATES)
+@pytest.mark.parametrize(("kind", "reverse_kind"), STATES)
 @pytest.mark.parametrize("whispers", [True, False])
 @pytest.mark.parametrize("action", ACTIONS)
 def test_the_other_hears_of_an_action_what_their_relation_shows_of_it(

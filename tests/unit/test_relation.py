@@ -44,7 +44,7 @@ def test_all_that_can_be_said_of_a_pair_is_a_number_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "back_kind", "state"),
+    ("kind", "reverse_kind", "state"),
     [
         (Kind.NONE, Kind.NONE, RelationState.NONE),
         (Kind.FOLLOW, Kind.NONE, RelationState.FOLLOWING),

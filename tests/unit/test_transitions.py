@@ -322,7 +322,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "kind", "back_kind", "cell"), CASES)
+@pytest.mark.parametrize(("name", "kind", "reverse_kind", "cell"), CASES)
 def test_the_table_of_rules(name: str, kind: Kind, reverse_kind: Kind, cell: str) -> None:
     rule, outcome, protected, _ = TABLES[name]
     state = PairState(edge(kind), edge(reverse_kind), following=1, now=NOW, protected=protected)

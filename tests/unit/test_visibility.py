@@ -81,7 +81,7 @@ def test_an_account_that_is_away_shows_nothing(kind: ListKind, viewer: ViewerRol
     assert access(kind, Privacy(present=False), viewer) is expected
 
 
-@pytest.mark.parametrize(("kind", "back_kind"), every(Kind, Kind))
+@pytest.mark.parametrize(("kind", "reverse_kind"), every(Kind, Kind))
 def test_what_a_viewer_is_to_an_owner(kind: Kind, reverse_kind: Kind) -> None:
     expected = OF_KINDS.split()[5 * kind + reverse_kind]
     assert viewer_role_of(kinds_of(kind, reverse_kind, Flags.MUTED)) is ViewerRole[expected]
@@ -91,7 +91,7 @@ def _relation(kind: Kind, reverse_kind: Kind) -> Relation:
     return relation(kind, THEN, reverse_kind, LATER, Flags.CLOSE_FOLLOW)
 
 
-@pytest.mark.parametrize(("kind", "back_kind", "whispers"), every(Kind, Kind, (True, False)))
+@pytest.mark.parametrize(("kind", "reverse_kind", "whispers"), every(Kind, Kind, (True, False)))
 def test_an_end_sees_their_own_side_and_no_block_of_the_other(
     kind: Kind, reverse_kind: Kind, whispers: bool
 ) -> None:
@@ -100,7 +100,7 @@ def test_an_end_sees_their_own_side_and_no_block_of_the_other(
     assert seen == _relation(kind, Kind.NONE if hidden else reverse_kind)
 
 
-@pytest.mark.parametrize(("kind", "back_kind", "whispers"), every(Kind, Kind, (True, False)))
+@pytest.mark.parametrize(("kind", "reverse_kind", "whispers"), every(Kind, Kind, (True, False)))
 def test_the_second_end_sees_the_same_turned_round(
     kind: Kind, reverse_kind: Kind, whispers: bool
 ) -> None:
@@ -112,7 +112,7 @@ def test_the_second_end_sees_the_same_turned_round(
 
 
 @pytest.mark.parametrize(
-    ("kind", "back_kind", "ahead", "behind"),
+    ("kind", "reverse_kind", "ahead", "behind"),
     every(Kind, Kind, (True, False), (True, False)),
 )
 def test_others_see_open_follows_in_open_lists(
@@ -140,7 +140,9 @@ def test_nearly_everybody_is_open() -> None:
     assert all(kind in FOLLOWS for kind in (Kind.FOLLOW, Kind.WHISPER))
 
 
-@pytest.mark.parametrize(("kind", "back_kind", "flags"), every(Kind, Kind, map(Flags, range(16))))
+@pytest.mark.parametrize(
+    ("kind", "reverse_kind", "flags"), every(Kind, Kind, map(Flags, range(16)))
+)
 def test_a_look_at_the_kinds_tells_whether_anything_is_hidden(
     kind: Kind, reverse_kind: Kind, flags: Flags
 ) -> None:
