@@ -112,7 +112,7 @@ class Relation(Node):
         serialized=True,
     )
     def followed_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return _dates(rows, rules.followed, _BACK_SINCE)
+        return _dates(rows, rules.followed, _REVERSE_SINCE)
 
     @batched(
         description="When `from` sent the pending request. Null if `requested` is false.",
@@ -126,7 +126,7 @@ class Relation(Node):
         serialized=True,
     )
     def requested_by_at(rows: Parents[RelationRow]) -> list[datetime | None]:
-        return _dates(rows, rules.requested, _BACK_SINCE)
+        return _dates(rows, rules.requested, _REVERSE_SINCE)
 
     @batched(description="When `from` blocked `to`. Null if `blocking` is false.", serialized=True)
     def blocked_at(rows: Parents[RelationRow]) -> list[datetime | None]:
@@ -153,7 +153,7 @@ class Relation(Node):
 
 
 _SINCE: Callable[[rules.Relation], Millis] = attrgetter("since")
-_BACK_SINCE: Callable[[rules.Relation], Millis] = attrgetter("back_since")
+_REVERSE_SINCE: Callable[[rules.Relation], Millis] = attrgetter("reverse_since")
 
 
 def _dates(
