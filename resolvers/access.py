@@ -44,9 +44,8 @@ async def load_facts(scope: Scope, owners: Sequence[UserId]) -> Facts:
 
 
 def is_plain(scope: Scope, owners: Sequence[UserId], facts: Facts) -> bool:
-    """Whether the viewer sees what everybody sees, and that is everything. The usual case.
-
-    Absent users are left out in any case. A service or an owner may see more.
+    """Whether nothing is hidden from the viewer in these lists except absent users, and nothing
+    extra is shown. The usual case.
     """
     if facts.blocks or not facts.are_open or scope.sees_everything:
         return False

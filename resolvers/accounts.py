@@ -7,7 +7,7 @@ from graph.account_state import AccountState, AccountStatus
 from graph.edge import UserId
 from graph.receipt import SERVICES, ReceiptExists
 from resolvers import result
-from resolvers.repeats import request_of, result_of_first
+from resolvers.idempotency import request_of, result_of_first
 from resolvers.scope import Scope
 
 
@@ -28,7 +28,8 @@ async def change_state(
 
     Raises:
         Forbidden: the request is not from a service.
-        Unavailable: PostgreSQL is. The change may or may not be applied; repeating it is safe.
+        Unavailable: PostgreSQL cannot be reached. The change may or may not be applied; repeating
+            it is safe.
     """
     scope.must_be_service()
     request = request_of(SERVICES, idempotency_key, "changeState", user, state.name)

@@ -1,4 +1,4 @@
-"""What following users would come to, for a whole screen at once."""
+"""The expected outcome of following each of many users."""
 
 import asyncio
 from collections.abc import Sequence

@@ -37,7 +37,7 @@ async def reach(scope: Scope, moments: Sequence[Moment]) -> None:
 
     Raises:
         Stale: the lanes did not reach the moments in time.
-        Unavailable: PostgreSQL is.
+        Unavailable: PostgreSQL cannot be reached.
     """
     wait_s = scope.limits.freshness_wait_ms / 1000
     wanted = by_lane(moments)

@@ -8,7 +8,7 @@ from graph.edge import Pair
 from graph.outcome import Outcome
 from graph.receipt import SERVICES, Receipt
 from resolvers import result
-from resolvers.repeats import once, request_of
+from resolvers.idempotency import request_of, run_idempotently
 from resolvers.scope import Scope
 
 
@@ -37,7 +37,7 @@ async def record_interactions(
 
     Raises:
         Forbidden: the request is not from a service.
-        Unavailable: PostgreSQL is. With a key, repeating the request is safe.
+        Unavailable: PostgreSQL cannot be reached. With a key, repeating the request is safe.
     """
     scope.must_be_service()
     request = request_of(SERVICES, idempotency_key, "recordInteractions", sent)
@@ -52,7 +52,7 @@ async def record_interactions(
             return count(await affinity.record(ranks))
         return await affinity.record_once(ranks, request, count)
 
-    saved = await once(scope, request, save)
+    saved = await run_idempotently(scope, request, save)
     if isinstance(saved, Receipt):
         return Result(saved.outcome, saved.recorded)
     return Result(Outcome.RECORDED, saved)

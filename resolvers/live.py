@@ -51,7 +51,7 @@ async def relationship_events(
         Unauthenticated: the request has no viewer.
         BadCursor: `after` is not a cursor.
         Overloaded: this process has its maximum number of subscriptions.
-        Unavailable: Redis is, at the start. Later the subscription waits for it.
+        Unavailable: Redis cannot be reached at the start. Later the subscription waits for it.
     """
     viewer = scope.must_have_viewer()
     position = None if after is None else checked_feed_cursor("after", after)
@@ -109,7 +109,7 @@ async def relation_changed(
 async def _relations_seen(
     scope: Scope, viewer: UserId, others: Sequence[UserId]
 ) -> dict[UserId, Seen]:
-    (found,) = await relations.between(scope, [Check(viewer, others)])
+    (found,) = await relations.visible_between(scope, [Check(viewer, others)])
     muted = [
         Pair(viewer, other)
         for other, kinds in zip(others, found.kinds, strict=True)

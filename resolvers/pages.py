@@ -64,7 +64,7 @@ class Rule(NamedTuple):
 
     def hides(self, page: Page) -> bool:
         """Whether it may leave out an entry of this page."""
-        return self.leaves_out is not None or not _have_none([page], self.absent)
+        return self.leaves_out is not None or not _show_no_absent([page], self.absent)
 
 
 async def pages_of(
@@ -89,7 +89,7 @@ async def pages_of(
     facts = no_facts(count) if is_own else scope.profiles.facts(users, count)
     plain = not is_own and is_plain(scope, owners, facts)
     # 3. Apply the rules, unless they hide nothing.
-    if plain and not unfollowed and (not absent or _have_none(pages.values(), absent)):
+    if plain and not unfollowed and (not absent or _show_no_absent(pages.values(), absent)):
         accesses: Sequence[Access] = [Access.VISIBLE] * count
     else:
         accesses = await accesses_of(scope, kind, owners, facts)
@@ -116,19 +116,20 @@ def _fetch(
     profiles = scope.profiles
     if profiles.may_load_with(users):
         return profiles.load_with(users, scope.profiled_pages(kind, owners, window, users))
-    return _and_then(_stored(scope, kind, owners, window), profiles.request(users))
+    return _await_pages_and_profiles(_stored(scope, kind, owners, window), profiles.request(users))
 
 
-async def _and_then(
-    pages: Awaitable[Mapping[UserId, Page]], loaded: Awaitable[None] | None
+async def _await_pages_and_profiles(
+    pages: Awaitable[Mapping[UserId, Page]], profiles: Awaitable[None] | None
 ) -> Mapping[UserId, Page]:
+    """Return the pages after `profiles` are loaded. None: they are loaded already."""
     found = await pages
-    if loaded is not None:
-        await loaded
+    if profiles is not None:
+        await profiles
     return found
 
 
-def _have_none(pages: Iterable[Page], absent: Set[UserId]) -> bool:
+def _show_no_absent(pages: Iterable[Page], absent: Set[UserId]) -> bool:
     """Whether the pages show no absent user."""
     return all(absent.isdisjoint(map(_USER, page.entries)) for page in pages)
 
@@ -170,7 +171,7 @@ async def _apply(
 ) -> dict[UserId, Page]:
     """The pages of the lists that have rules: from the stored lists, with entries left out.
 
-    Pages are read anew and longer than shown, by the number of entries that may be left out, so
+    Pages are read again and longer than shown, by the number of entries that may be left out, so
     that one read is nearly always enough and only the last page of a list is short.
     """
     hiding = {

@@ -13,7 +13,7 @@ from resolvers.scope import Scope
 from storage.ports import Check, RelationsOf
 
 
-async def between(scope: Scope, checks: Sequence[Check]) -> Sequence[RelationColumn]:
+async def visible_between(scope: Scope, checks: Sequence[Check]) -> Sequence[RelationColumn]:
     """One column for each check, as far as the viewer may see the relations."""
     viewer = scope.viewer
     if len(checks) == 1 and checks[0].user == viewer and viewer not in checks[0].others:
@@ -29,7 +29,9 @@ async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
     others: dict[UserId, list[UserId]] = {}
     for source, target in pairs:
         others.setdefault(source, []).append(target)
-    found = await between(scope, [Check(source, targets) for source, targets in others.items()])
+    found = await visible_between(
+        scope, [Check(source, targets) for source, targets in others.items()]
+    )
     columns = {source: iter(column) for source, column in zip(others, found, strict=True)}
     return [next(columns[source]) for source, _ in pairs]
 

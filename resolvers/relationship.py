@@ -61,7 +61,8 @@ async def change(
 
     Raises:
         Unauthenticated: the request has no viewer.
-        Unavailable: PostgreSQL is. The change may or may not be applied; repeating it is safe.
+        Unavailable: PostgreSQL cannot be reached. The change may or may not be applied; repeating
+            it is safe.
     """
     actor = scope.must_have_viewer()
     if target == actor:
@@ -88,7 +89,7 @@ async def change_many(
     Raises:
         Unauthenticated: the request has no viewer.
         KeyReused: the key was used with another change at any place.
-        Unavailable: with a key, PostgreSQL is.
+        Unavailable: with a key, PostgreSQL cannot be reached.
     """
     actor = scope.must_have_viewer()
     if idempotency_key is not None:

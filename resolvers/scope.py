@@ -16,7 +16,7 @@ from graph.profile import Profile
 from graph.relation import SELF, Relation
 from graph.suggestion import Suggestion
 from resolvers.loader import ColumnLoader
-from resolvers.once import Once
+from resolvers.memo import Memo
 from resolvers.profiles import ProfileLoader
 from storage.ports import (
     AccountsOf,
@@ -106,8 +106,8 @@ class Scope:
     _profiles: ProfileLoader | None = None
     _accounts: ColumnLoader[UserId, Account] | None = None
     _viewer_relations: ColumnLoader[UserId, Relation] | None = None
-    _candidates: Once[Candidates] | None = None
-    _suggestion_total: Once[int] | None = None
+    _candidates: Memo[Candidates] | None = None
+    _suggestion_total: Memo[int] | None = None
     since: int | None = None
     """The time, by the database's clock in microseconds, as of which absences must be known.
     0: as of the last notification of this process. None: some moments old is enough."""
@@ -160,7 +160,9 @@ class Scope:
             ProfilesOf(users),
             consistency=self.consistency,
         )
-        return _as_profiles_hold(self.limits, read) if self.limits.mutual_approval else read
+        if not self.limits.mutual_approval:
+            return read
+        return _pages_with_mutual_approval(self.limits, read)
 
     @property
     def accounts(self) -> ColumnLoader[UserId, Account]:
@@ -186,17 +188,17 @@ class Scope:
         return self._viewer_relations
 
     @property
-    def candidates(self) -> Once[Candidates]:
+    def candidates(self) -> Memo[Candidates]:
         """The candidates for suggestions: finding them costs the same for one page as for all."""
         if self._candidates is None:
-            self._candidates = Once()
+            self._candidates = Memo()
         return self._candidates
 
     @property
-    def suggestion_total(self) -> Once[int]:
+    def suggestion_total(self) -> Memo[int]:
         """How many of the candidates are suggestions."""
         if self._suggestion_total is None:
-            self._suggestion_total = Once()
+            self._suggestion_total = Memo()
         return self._suggestion_total
 
     def absent(self) -> Awaitable[Set[UserId]]:
@@ -246,15 +248,21 @@ async def _read_profiles(
     users: Sequence[UserId],
 ) -> Mapping[UserId, Profile]:
     found = await reader.read(viewer, ProfilesOf(users), consistency=consistency)
-    return _as_they_hold(limits, found) if limits.mutual_approval else found
+    return _with_mutual_approval(limits, found) if limits.mutual_approval else found
 
 
-async def _as_profiles_hold(limits: Limits, read: Awaitable[ProfiledPages]) -> ProfiledPages:
+async def _pages_with_mutual_approval(
+    limits: Limits, read: Awaitable[ProfiledPages]
+) -> ProfiledPages:
+    """The pages, and the profiles as they apply where every account approves its followers."""
     pages, profiles = await read
-    return pages, _as_they_hold(limits, profiles)
+    return pages, _with_mutual_approval(limits, profiles)
 
 
-def _as_they_hold(limits: Limits, profiles: Mapping[UserId, Profile]) -> Mapping[UserId, Profile]:
+def _with_mutual_approval(
+    limits: Limits, profiles: Mapping[UserId, Profile]
+) -> Mapping[UserId, Profile]:
+    """The profiles as they apply where every account approves its followers."""
     return {
         user: Profile(limits.account(account), counts)
         for user, (account, counts) in profiles.items()

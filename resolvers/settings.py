@@ -7,7 +7,7 @@ from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
 from graph.receipt import SERVICES, Receipt, Request
 from resolvers import result
-from resolvers.repeats import once, request_of
+from resolvers.idempotency import request_of, run_idempotently
 from resolvers.scope import Scope
 from storage.ports import AccountsOf
 
@@ -28,13 +28,14 @@ async def change_privacy(
 
     Raises:
         Unauthenticated: the request has no viewer.
-        Unavailable: PostgreSQL is. The change may or may not be applied; repeating it is safe.
+        Unavailable: PostgreSQL cannot be reached. The change may or may not be applied; repeating
+            it is safe.
     """
     viewer = scope.must_have_viewer()
     request = request_of(viewer, idempotency_key, "updateRelationshipSettings", change)
     pace = scope.limits.pace
     accounts = scope.stores.writes.accounts
-    return await _once(
+    return await _save_idempotently(
         scope, viewer, request, lambda: accounts.set_privacy(viewer, change, request, pace)
     )
 
@@ -48,12 +49,12 @@ async def set_following_limit(
 
     Raises:
         Forbidden: the request is not from a service.
-        Unavailable: PostgreSQL is, as above.
+        Unavailable: PostgreSQL cannot be reached, as above.
     """
     scope.must_be_service()
     request = request_of(SERVICES, idempotency_key, "setFollowingLimit", user, limit)
     accounts = scope.stores.writes.accounts
-    return await _once(
+    return await _save_idempotently(
         scope, user, request, lambda: accounts.set_following_limit(user, limit, request)
     )
 
@@ -66,11 +67,11 @@ async def settings_of(scope: Scope, user: UserId) -> Account:
     return scope.limits.account(found[user])
 
 
-async def _once(
+async def _save_idempotently(
     scope: Scope, user: UserId, request: Request | None, save: Callable[[], Awaitable[Saved]]
 ) -> Result:
     """Save the account, or return the first result of the same request."""
-    saved = await once(scope, request, save)
+    saved = await run_idempotently(scope, request, save)
     if isinstance(saved, Receipt):
         return Result(saved.outcome, await settings_of(scope, user))
     account = scope.limits.account(saved.account)

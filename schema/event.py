@@ -115,7 +115,7 @@ class RelationshipEvent:
         scope = scope_of(info)
         viewer = scope.must_have_viewer()
         others = [_other(row.event, viewer) for row in rows if row.event]
-        (found,) = await relations.between(scope, [Check(viewer, others)])
+        (found,) = await relations.visible_between(scope, [Check(viewer, others)])
         known = iter(relation_rows(viewer, others, found))
         return [next(known) if row.event else None for row in rows]
 

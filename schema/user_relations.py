@@ -41,14 +41,14 @@ class Related:
     ) -> list[ColumnarRows[RelationRow]]:
         scope = scope_of(info)
         others = arguments.user_ids("ids", ids, scope.limits.relations_max)
-        found = await relations.between(scope, [Check(user, others, ids) for user in users])
+        found = await relations.visible_between(scope, [Check(user, others, ids) for user in users])
         return list(map(relation_rows, users, repeat(others), found))
 
     @batched(description="The same as `relationWith` in a compact form: 16 bits for each user.")
     async def relation_mask(users: Parents[UserRow], info: Info, ids: Others) -> list[RelationMask]:
         scope = scope_of(info)
         others = arguments.user_ids("ids", ids, scope.limits.relations_max)
-        found = await relations.between(scope, [Check(user, others, ids) for user in users])
+        found = await relations.visible_between(scope, [Check(user, others, ids) for user in users])
         return [RelationMask(write_mask(column.kinds)) for column in found]
 
     @batched(
@@ -61,7 +61,7 @@ class Related:
         if scope.viewer is None:
             return [None] * len(users)
         others = list(users)
-        (found,) = await relations.between(scope, [Check(scope.viewer, others)])
+        (found,) = await relations.visible_between(scope, [Check(scope.viewer, others)])
         return relation_rows(scope.viewer, others, found)
 
     @batched(

@@ -18,7 +18,7 @@ from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.page import EMPTY_PAGE, ListKind, Page, Window
 from graph.relation import STRANGERS
-from resolvers.relations import between
+from resolvers.relations import visible_between
 from resolvers.scope import Limits, Scope
 from storage.cache.local import LocalCache, local_cache_of
 from storage.cache.reader import CacheReader
@@ -259,7 +259,7 @@ async def test_a_viewers_own_relations_are_never_answered_locally(reader: WithLo
     stores = replace(reader.stores, reads=reads)
     scope = Scope(stores, ONE, Limits())
     for checks in ([ahead], [alone], [ahead, alone, Check(THREE, [TWO, ONE])]):
-        result = await between(scope, checks)
+        result = await visible_between(scope, checks)
         kinds = {
             check.user: relations[-1].kinds for check, relations in zip(checks, result, strict=True)
         }

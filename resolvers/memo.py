@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Once(Generic[T]):
+class Memo(Generic[T]):
     """Computes a value on first use; concurrent callers wait for it.
 
     If the computation fails or is cancelled, the next caller tries again. Errors are not stored.
@@ -17,9 +17,9 @@ class Once(Generic[T]):
         self._turn = asyncio.Lock()
         self._found: tuple[T] | None = None
 
-    async def get(self, work_out: Callable[[], Awaitable[T]]) -> T:
-        """The value, computed by `work_out` if it is not known yet."""
+    async def get(self, compute: Callable[[], Awaitable[T]]) -> T:
+        """The value, computed by `compute` if it is not known yet."""
         async with self._turn:
             if self._found is None:
-                self._found = (await work_out(),)
+                self._found = (await compute(),)
             return self._found[0]

@@ -16,7 +16,7 @@ def request_of(actor: UserId, key: str | None, *fields: object) -> Request | Non
     return None if key is None else Request(actor, keyed_id(key), digest_of(*fields))
 
 
-async def once(
+async def run_idempotently(
     scope: Scope, request: Request | None, save: Callable[[], Awaitable[T]]
 ) -> T | Receipt:
     """Call `save`, or return the receipt of the first request with the same key."""
