@@ -40,17 +40,21 @@ def pages(
     """Return a page of each user's list."""
     scope = scope_of(info)
     lists = _lists(kind, users, order)
-    return _rows(scope.limits, lists, paging, partial(pages_of, scope, kind))
+    return _connection_rows(scope.limits, lists, paging, partial(pages_of, scope, kind))
 
 
 def filtered(
-    info: Info, users: Parents[UserRow], paging: Paging, order: ListOrder | None, chosen: Filter
+    info: Info,
+    users: Parents[UserRow],
+    paging: Paging,
+    order: ListOrder | None,
+    follower_filter: Filter,
 ) -> Awaitable[Rows]:
     """Return a page of each user's followers that match the filter."""
     scope = scope_of(info)
     lists = _lists(ListKind.FOLLOWERS, users, order)
-    read = partial(overlap.filtered_followers, scope, chosen=chosen)
-    return _rows(scope.limits, lists, paging, read, chosen)
+    read = partial(overlap.filtered_followers, scope, chosen=follower_filter)
+    return _connection_rows(scope.limits, lists, paging, read, follower_filter)
 
 
 def own_pages(
@@ -63,7 +67,7 @@ def own_pages(
     """Return a page of a list that only the viewer can open."""
     scope = scope_of(info)
     lists = _lists(kind, [user for (user,) in viewers], order)
-    return _rows(scope.limits, lists, paging, partial(pages_of, scope, kind))
+    return _connection_rows(scope.limits, lists, paging, partial(pages_of, scope, kind))
 
 
 def known_followers(
@@ -75,7 +79,7 @@ def known_followers(
     async def read(owners: Sequence[UserId], window: Window) -> VisiblePages:
         return overlap.pages_of_overlaps(await overlap.known_followers(scope, owners), window)
 
-    return _rows(scope.limits, _lists(ListKind.FOLLOWERS, users, order), paging, read)
+    return _connection_rows(scope.limits, _lists(ListKind.FOLLOWERS, users, order), paging, read)
 
 
 def common_following(
@@ -89,7 +93,7 @@ def common_following(
             await overlap.common_following(scope, owners, other), window
         )
 
-    return _rows(scope.limits, _lists(ListKind.FOLLOWING, users, order), paging, read)
+    return _connection_rows(scope.limits, _lists(ListKind.FOLLOWING, users, order), paging, read)
 
 
 async def closest_friends(
@@ -108,7 +112,7 @@ async def closest_friends(
         )
 
     list_of = ListOf(Ranking.FRIENDS, viewer, is_oldest_first(order))
-    (row,) = await _rows(scope.limits, [list_of], paging, read)
+    (row,) = await _connection_rows(scope.limits, [list_of], paging, read)
     return [row if user == viewer else not_own for user in users]
 
 
@@ -124,20 +128,24 @@ _list_of: Callable[[tuple[ListKind | OwnListKind, UserId, bool]], ListOf] = part
 )
 
 
-async def _rows(
+async def _connection_rows(
     limits: Limits,
     lists: Sequence[ListOf],
     paging: Paging,
     read: Read,
-    chosen: Filter | None = None,
+    follower_filter: Filter | None = None,
 ) -> Rows:
+    """One connection, or an error, for each list.
+
+    A cursor fits one list only, so with a cursor the other lists get BadCursor.
+    """
     if len(lists) == 1 or (paging.after is None and paging.before is None):  # nearly always
         try:
-            only_window = window(lists[0], limits, paging)
+            shared_window = window(lists[0], limits, paging)
         except BadCursor as error:
             return [error]  # there is one list
-        opened = await read(list(map(_OWNER, lists)), only_window)
-        return _opened_rows(lists, paging, opened, chosen)
+        visible = await read(list(map(_OWNER, lists)), shared_window)
+        return _rows_of_pages(lists, paging, visible, follower_filter)
     windows = [_window_or_error(list_of, limits, paging) for list_of in lists]
     valid = [
         (list_of, of_list)
@@ -147,9 +155,9 @@ async def _rows(
     rows: Iterator[ConnectionRow] = iter(())
     if valid:
         lists = [list_of for list_of, _ in valid]
-        (_, only_window), *_ = valid  # the cursor matches one list only
-        opened = await read(list(map(_OWNER, lists)), only_window)
-        rows = iter(_opened_rows(lists, paging, opened, chosen))
+        (_, shared_window), *_ = valid  # the cursor matches one list only
+        visible = await read(list(map(_OWNER, lists)), shared_window)
+        rows = iter(_rows_of_pages(lists, paging, visible, follower_filter))
     return [next(rows) if isinstance(of_list, Window) else of_list for of_list in windows]
 
 
@@ -163,15 +171,15 @@ def _window_or_error(list_of: ListOf, limits: Limits, paging: Paging) -> Window 
 _OWNER = attrgetter("owner")
 
 
-def _opened_rows(
-    lists: Sequence[ListOf], paging: Paging, opened: VisiblePages, chosen: Filter | None
+def _rows_of_pages(
+    lists: Sequence[ListOf], paging: Paging, visible: VisiblePages, follower_filter: Filter | None
 ) -> list[ConnectionRow]:
     """Return the connections of lists that are all read in one order."""
-    accesses, pages, totals = opened
+    accesses, pages, totals = visible
     if lists[0].oldest_first:
         pages = [Page(page.entries[::-1], page.more) for page in pages]
     _, after, last, before = paging
-    known = totals if chosen is None else repeat(chosen)
+    known = totals if follower_filter is None else repeat(follower_filter)
     rows = zip(lists, pages, repeat(last is None), repeat((after, before)), accesses, known)
     return list(map(_connection_row, rows))
 
