@@ -31,8 +31,8 @@ BLOCKED, BLOCKS = UserId(411), UserId(412)
 FOR_FOLLOWERS, FOR_FRIENDS, FOR_NOBODY = UserId(413), UserId(414), UserId(415)
 PROTECTED = UserId(416)
 FOLLOWS_ME, FRIEND_OF_FRIEND, DISMISSED = UserId(417), UserId(418), UserId(419)
-AWAY = UserId(420)
-LAST = AWAY
+DEACTIVATED = UserId(420)
+LAST = DEACTIVATED
 
 FOLLOWS = (
     (ME, CLOSE),
@@ -44,7 +44,7 @@ FOLLOWS = (
     (ME, FOR_FRIENDS),
     (FOLLOWS_ME, ME),
     (DISMISSED, ME),
-    (AWAY, ME),
+    (DEACTIVATED, ME),
     (CLOSE, FRIEND_OF_FRIEND),
 )
 """The follows that the rest builds on. The first has the newest date."""
@@ -68,7 +68,7 @@ DESCRIPTIONS: Mapping[UserId, str] = {
     PROTECTED: "protected: a follow is a request",
     FOLLOWS_ME: "follows user 1, not followed back",
     FRIEND_OF_FRIEND: "a friend of user 1 follows this user",
-    AWAY: "a deactivated account",
+    DEACTIVATED: "a deactivated account",
 }
 """What each user demonstrates, for the viewer switcher of the playground."""
 
@@ -85,7 +85,7 @@ async def play(stores: Stores, limits: Limits, scale: Scale) -> None:
     await change_privacy(Scope(stores, ME, limits), PrivacyChange(protected=False))
     service = Scope(stores, None, limits, is_service=True, scale=scale)
     await record_interactions(service, list(_interactions(Millis(int(time() * 1000)))))
-    await change_state(service, AWAY, AccountState.DEACTIVATED)
+    await change_state(service, DEACTIVATED, AccountState.DEACTIVATED)
 
 
 def _settings() -> Iterator[tuple[UserId, PrivacyChange]]:

@@ -34,7 +34,7 @@ class AccountStatus:
     deletion: Deletion | None = None
 
 
-HERE = AccountStatus(AccountState.ACTIVE)
+ACTIVE_STATUS = AccountStatus(AccountState.ACTIVE)
 """The status of an account without a stored state."""
 
 

@@ -43,8 +43,8 @@ def moment_of_accounts(at: int) -> Moment:
     return Moment(frozenset(), at)
 
 
-def joined(moments: Iterable[Moment]) -> Moment | None:
-    """One moment that includes all of these. None if there are none."""
+def merge_moments(moments: Iterable[Moment]) -> Moment | None:
+    """The least moment that includes all of these; None if there are none."""
     found = list(moments)
     if not found:
         return None

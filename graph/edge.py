@@ -56,7 +56,7 @@ class Flags(IntFlag):
 
     PLAIN = 0
     CLOSE_FOLLOW = 1
-    """A close follow."""
+    """The owner marked this follow as close."""
     MUTED = 2
     DISMISSED = 4
     """The user is not suggested again."""

@@ -67,13 +67,13 @@ def event_type_for(event: Event, viewer: UserId, *, whispers: bool = True) -> Ev
     elif viewer != event.source:
         return None
     if before is after:
-        return _noted(event) if viewer == event.source else None
+        return _flags_event_type(event) if viewer == event.source else None
     if after is Kind.NONE:
-        return _ended(event, viewer, before)
-    return _begun(event, before, after)
+        return _end_event_type(event, viewer, before)
+    return _begin_event_type(event, before, after)
 
 
-def _begun(event: Event, before: Kind, after: Kind) -> EventType:
+def _begin_event_type(event: Event, before: Kind, after: Kind) -> EventType:
     if after is Kind.BLOCK:
         return EventType.BLOCKED
     if before is Kind.BLOCK:
@@ -85,7 +85,7 @@ def _begun(event: Event, before: Kind, after: Kind) -> EventType:
     return EventType.FOLLOW_CHANGED if before in FOLLOWS else EventType.FOLLOWED
 
 
-def _ended(event: Event, viewer: UserId, before: Kind) -> EventType:
+def _end_event_type(event: Event, viewer: UserId, before: Kind) -> EventType:
     by_target = event.actor == event.target
     if before is Kind.BLOCK:
         return EventType.UNBLOCKED
@@ -96,7 +96,7 @@ def _ended(event: Event, viewer: UserId, before: Kind) -> EventType:
     return EventType.FOLLOWER_REMOVED if removed else EventType.UNFOLLOWED
 
 
-def _noted(event: Event) -> EventType | None:
+def _flags_event_type(event: Event) -> EventType | None:
     """The type of a change of flags, which only the source sees."""
     before, after = event.flags_before, event.flags_after
     if Flags.CLOSE_FOLLOW in before ^ after:

@@ -104,7 +104,7 @@ EMPTY_PAGE = Page((), False)
 
 
 def since(date: Millis) -> Position:
-    """The position after all entries that began at a date or later, and before all older ones."""
+    """The position between entries from `date` on and older entries."""
     return Position(date, UserId(0))
 
 

@@ -119,8 +119,8 @@ def _cancel_until_done(made: Worker) -> Callable[[Signals], None]:
     """Return what arq calls when it has cancelled its main task.
 
     Before Python 3.12, `asyncio.wait_for` loses a cancellation that comes when what it waits for is
-    just done (gh-86296), and redis-py sends each command through it. Such a worker would never end,
-    and take no jobs either.
+    just done (gh-86296), and redis-py sends each command through it. Such a worker would neither
+    end nor take jobs.
     """
 
     def stop(signum: Signals) -> None:

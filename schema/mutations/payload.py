@@ -8,7 +8,7 @@ import strawberry
 from strawberry import UNSET, enum_value
 
 import resolvers.result
-from graph.consistency import joined, write_token
+from graph.consistency import merge_moments, write_token
 from graph.edge import Pair, UserId
 from graph.errors import BadInput
 from graph.outcome import REJECTIONS, Outcome
@@ -175,5 +175,5 @@ def relation_after(viewer: UserId, result: Result) -> RelationRow | None:
 
 def consistency_token(results: Iterable[Result]) -> str | None:
     """Return one token for all changes. None if all were rejected."""
-    moment = joined(result.moment for result in results if result.moment is not None)
+    moment = merge_moments(result.moment for result in results if result.moment is not None)
     return None if moment is None else write_token(moment)

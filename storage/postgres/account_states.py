@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graph.account_state import HERE, AccountState, AccountStatus, Deletion, state_outcome
+from graph.account_state import ACTIVE_STATUS, AccountState, AccountStatus, Deletion, state_outcome
 from graph.edge import Millis, UserId
 from graph.outcome import CHANGES, REJECTIONS, Outcome
 from graph.receipt import Request
@@ -31,7 +31,7 @@ class PostgresAccountStates:
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
         rows = await self._postgres.fetch(_SQL.states, list(users))
         found = {UserId(row["user_id"]): _status(row) for row in rows}
-        return {user: found.get(user, HERE) for user in users}
+        return {user: found.get(user, ACTIVE_STATUS) for user in users}
 
     async def change(
         self, user: UserId, state: AccountState, request: Request | None = None

@@ -21,7 +21,7 @@ from engine import Engine, RequestError
 from gateway import freshness
 from gateway.config import Config
 from gateway.sample import load_sample
-from gateway.sample_cast import AWAY, BLOCKED, BLOCKS, CLOSE, ME
+from gateway.sample_cast import BLOCKED, BLOCKS, CLOSE, DEACTIVATED, ME
 from graph.account_state import AccountState
 from graph.edge import UserId
 from graph.errors import KithError
@@ -48,7 +48,7 @@ pytestmark = [
 EXAMPLES = 150
 
 ASKERS = (
-    *((viewer, False) for viewer in (None, ME, ME, ME, ME, BLOCKED, BLOCKS, CLOSE, AWAY)),
+    *((viewer, False) for viewer in (None, ME, ME, ME, ME, BLOCKED, BLOCKS, CLOSE, DEACTIVATED)),
     *((viewer, True) for viewer in (None, None, ME)),
 )
 """Who asks, and whether a service does, for them or for itself; user 1 has most to see."""

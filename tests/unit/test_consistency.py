@@ -14,7 +14,7 @@ from graph.consistency import (
     VERSION,
     Moment,
     by_lane,
-    joined,
+    merge_moments,
     moment_of,
     read_tokens,
     write_token,
@@ -46,7 +46,7 @@ def test_a_token_gives_back_its_moment(moment: Moment) -> None:
 
 @given(several=st.lists(moments, min_size=1, max_size=50))
 def test_one_moment_stands_for_many(several: list[Moment]) -> None:
-    one = joined(several)
+    one = merge_moments(several)
     assert one is not None
     assert all(
         moment.lanes <= one.lanes and by_lane([one])[lane] >= at
@@ -54,7 +54,7 @@ def test_one_moment_stands_for_many(several: list[Moment]) -> None:
         for lane, at in by_lane([moment]).items()
     )
     assert len(write_token(one)) == LENGTH
-    assert joined([]) is None
+    assert merge_moments([]) is None
 
 
 @given(one=user_ids, other=user_ids)
