@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from bench.pooled import PooledWire
 from bench.raw_answers import RawAnswers
 from bench.shapes import SHAPES
-from gateway.serve import LEAN, calm_collector
+from gateway.serve import UVICORN_OPTIONS, freeze_imported_objects
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
@@ -68,8 +68,8 @@ async def _respond(send: Send, body: bytes) -> None:
 
 def serve(application: ASGIApp, port: int) -> None:
     """Serve in the same way as `gateway.serve`."""
-    calm_collector()
-    uvicorn.run(application, port=port, **LEAN)
+    freeze_imported_objects()
+    uvicorn.run(application, port=port, **UVICORN_OPTIONS)
 
 
 def _wire(settings: StorageSettings, *by: str) -> Wire:

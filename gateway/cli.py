@@ -83,7 +83,7 @@ def dev(
     typer.echo("Starting Kith on this machine; Ctrl-C stops it.")
     from gateway.dev import run
 
-    with _said_plainly():
+    with _errors_without_traceback():
         asyncio.run(run(host, port, state, space, bundle=bundle))
 
 
@@ -119,7 +119,7 @@ def serve(
     from gateway.listening import TcpAddress, UnixAddress, permissions
     from gateway.serve import run
 
-    with _said_plainly(log_format):
+    with _errors_without_traceback(log_format):
         if uds is not None and _is_given(context, "host", "port"):
             raise ValueError("--uds replaces --host and --port: give one or the other.")
         address = TcpAddress(host, port) if uds is None else UnixAddress(uds, permissions(uds_mode))
@@ -142,7 +142,7 @@ def worker(
     from gateway.config import read_config
     from workers.main import run
 
-    with _said_plainly(log_format):
+    with _errors_without_traceback(log_format):
         config = read_config(state, space)
         set_up_logging(log_format)
         logging.getLogger("arq.worker").setLevel(logging.WARNING)
@@ -161,7 +161,7 @@ def migrate(
     from gateway.config import database_url
     from storage.postgres.migrate import migrate as apply
 
-    with _said_plainly():
+    with _errors_without_traceback():
         checked_space(space)
         applied = asyncio.run(apply(database_url(state), space, partitions))
         typer.echo(f"{space}: applied {', '.join(applied)}" if applied else f"{space}: up to date")
@@ -182,7 +182,7 @@ def load(
     from gateway.config import read_config
     from gateway.load import run
 
-    with _said_plainly():
+    with _errors_without_traceback():
         _exit(asyncio.run(run(read_config(state, space), file, on_bad)))
 
 
@@ -199,7 +199,7 @@ def verify(
     from gateway.config import read_config
     from gateway.verify import run
 
-    with _said_plainly():
+    with _errors_without_traceback():
         _exit(asyncio.run(run(read_config(state, space), repair=repair, examples=examples)))
 
 
@@ -216,7 +216,7 @@ def token(
     from gateway.authentication import mint
     from gateway.config import signing
 
-    with _said_plainly():
+    with _errors_without_traceback():
         secret, settings = signing()
         service = settings.claims.service_scope
         if user_id is None and service not in scope.split():
@@ -244,7 +244,7 @@ def _exit(code: int) -> None:
 
 
 @contextmanager
-def _said_plainly(log_format: LogFormat = LogFormat.TEXT) -> Iterator[None]:
+def _errors_without_traceback(log_format: LogFormat = LogFormat.TEXT) -> Iterator[None]:
     """Print user errors as one sentence without a traceback, and exit with 2."""
     try:
         yield

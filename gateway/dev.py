@@ -86,8 +86,8 @@ def _environment(servers: Servers) -> dict[str, str]:
 async def _start(
     servers: Servers, environment: Mapping[str, str], address: TcpAddress, space: str
 ) -> None:
-    async def answers(_: int) -> bool:
-        return await asyncio.to_thread(_answers, address.host, address.port)
+    async def is_ready(_: int) -> bool:
+        return await asyncio.to_thread(_is_ready, address.host, address.port)
 
     worker = (*ARGV, "worker", "--space", space)
     gateway = (*ARGV, "serve", "--development", "--space", space)
@@ -97,7 +97,7 @@ async def _start(
             "gateway",
             (*gateway, "--host", address.host, "--port", str(address.port)),
             env=environment,
-            is_ready=answers,
+            is_ready=is_ready,
         )
     )
     url = f"http://{address.shown}"
@@ -131,7 +131,8 @@ def curl(url: str, query: str) -> str:
     )
 
 
-def _answers(host: str, port: int) -> bool:
+def _is_ready(host: str, port: int) -> bool:
+    """Whether the gateway answers /readyz with 200."""
     # urllib would use a proxy from the environment even for this machine.
     connection = http.client.HTTPConnection(host, port, timeout=2)
     try:

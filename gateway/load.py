@@ -18,7 +18,7 @@ async def run(config: Config, file: Path, on_bad: OnBad) -> int:
 
     Raises:
         BadInput: it is not a file of edges.
-        Unavailable: PostgreSQL is, or another load of this space is running.
+        Unavailable: PostgreSQL cannot be reached, or another load of this space is running.
     """
     columns = (
         TextColumn("{task.description}"),

@@ -82,7 +82,7 @@ class Prefork:
                 for signum in signals:
                     self._take_signal(signum)
                 self._reap()
-                self._do_what_is_due(monotonic())
+                self._run_due_tasks(monotonic())
         return self._code
 
     def _start(self, index: int, replaces: int | None = None) -> None:
@@ -140,7 +140,7 @@ class Prefork:
         """Handle an unexpected end of a child."""
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         if child.replaces is not None:
-            log.error("the new gateway process %s; the old ones go on", how)
+            log.error("the new gateway process %s; the old processes keep running", how)
             self._to_renew.clear()
         elif code > 0 and not self._one_was_ready:
             self._stop(code)  # it has logged the reason, and others would fail too
@@ -161,12 +161,13 @@ class Prefork:
     def _renew(self) -> None:
         """Replace all children one by one. Each new one is ready before its old one stops."""
         if problem := self._settings.problem():
-            log.error("SIGHUP changes nothing: %s", problem)
+            log.error("SIGHUP ignored: %s", problem)
         elif not self._is_stopping:
             log.info("SIGHUP: replacing %d gateway processes one by one", len(self._children))
             self._to_renew = [pid for pid, c in self._children.items() if not c.is_stopping]
 
-    def _do_what_is_due(self, now: float) -> None:
+    def _run_due_tasks(self, now: float) -> None:
+        """Start and kill the children whose time has come, and replace the next one to renew."""
         for index in [index for index, at in self._due.items() if at <= now]:
             del self._due[index]
             self._start(index)

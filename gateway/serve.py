@@ -46,10 +46,10 @@ SOCKET_MESSAGE_BYTES_MAX = 1 << 20
 STARTUP_FAILURE = 3
 """The exit code of uvicorn's own command."""
 
-ALLOCATIONS_A_COLLECTION = 50_000
+ALLOCATIONS_PER_COLLECTION = 50_000
 """A request creates thousands of objects and no cycles, so collections find nothing."""
 
-LEAN: dict[str, Any] = {
+UVICORN_OPTIONS: dict[str, Any] = {
     "interface": "asgi3",
     "loop": "uvloop",
     "http": "httptools",
@@ -62,7 +62,7 @@ LEAN: dict[str, Any] = {
     "server_header": False,
     "proxy_headers": False,
 }
-"""uvicorn without unused features, which each request would pay for."""
+"""uvicorn options that disable unused features, each of which costs time per request."""
 
 
 def run(read: Callable[[], Config], address: Address, workers: int) -> int:
@@ -74,12 +74,12 @@ def run(read: Callable[[], Config], address: Address, workers: int) -> int:
     Raises:
         ConfigurationError, ValueError: a setting is wrong, or `address` cannot be listened on.
     """
-    logging.getLogger("uvicorn.error").addFilter(_is_of_no_socket)
+    logging.getLogger("uvicorn.error").addFilter(_is_not_socket_log)
     config = read()
     gateway = Gateway(config)
     with listening(address) as sockets:
         log.info("listening on %s with %d process(es)", address.shown, workers)
-        calm_collector()
+        freeze_imported_objects()
         if workers == 1:
             # uvicorn stops cleanly and then raises the signal again, which a supervisor would
             # report as a failure.
@@ -131,14 +131,14 @@ def _prefork(
 def _serve(
     gateway: Gateway, sockets: list[socket.socket], ready: Callable[[], None] = lambda: None
 ) -> int:
-    settings = uvicorn.Config(gateway, timeout_graceful_shutdown=SHUTDOWN_S, **LEAN)
+    settings = uvicorn.Config(gateway, timeout_graceful_shutdown=SHUTDOWN_S, **UVICORN_OPTIONS)
     server = Server(settings, gateway, ready)
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets)
     return 0 if server.started else STARTUP_FAILURE
 
 
-def _is_of_no_socket(record: logging.LogRecord) -> bool:
+def _is_not_socket_log(record: logging.LogRecord) -> bool:
     """Filter out log lines of sockets that open and close: thousands after a restart."""
     is_of_one = str(record.msg).startswith(("connection ", '%s - "WebSocket'))
     return record.levelno > logging.INFO or not is_of_one
@@ -171,8 +171,8 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-def calm_collector() -> None:
+def freeze_imported_objects() -> None:
     """Exclude imported objects, which are never freed, from garbage collection."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(ALLOCATIONS_A_COLLECTION, 20, 20)
+    gc.set_threshold(ALLOCATIONS_PER_COLLECTION, 20, 20)

@@ -46,10 +46,10 @@ def check_redis_url(schemes: Collection[str]) -> Callable[[SecretStr], SecretStr
 
 def read_weights(text: str) -> Mapping[InteractionKind, float]:
     """The weights in `LIKED=3,MESSAGED=7.5`."""
-    return dict(map(_weight, filter(None, text.split(","))))
+    return dict(map(_kind_and_weight, filter(None, text.split(","))))
 
 
-def _weight(text: str) -> tuple[InteractionKind, float]:
+def _kind_and_weight(text: str) -> tuple[InteractionKind, float]:
     name, _, value = text.strip().partition("=")
     is_number = _WEIGHT.fullmatch(value) and float(value)
     if name in InteractionKind.__members__ and is_number:

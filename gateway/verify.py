@@ -16,7 +16,7 @@ async def run(config: Config, *, repair: bool, examples: int) -> int:
     """Verify one space. Return the exit code: 1 if there was drift, 2 if the check is incomplete.
 
     Raises:
-        Unavailable: PostgreSQL is.
+        Unavailable: PostgreSQL cannot be reached.
     """
     with Console(stderr=True).status("comparing rows") as status:
 
@@ -31,7 +31,7 @@ async def run(config: Config, *, repair: bool, examples: int) -> int:
         async with open_stores(config.storage) as stores:
             wrong = await _caches(stores, status, repair=repair, examples=examples)
             if repair and (report.repaired or wrong):
-                await _tell_everybody(stores)
+                await _notify_all_subscribers(stores)
     if not report.clean or wrong:
         return 1
     return UNPROVEN if wrong is None else 0
@@ -54,7 +54,7 @@ def _say_drift(kind: str, count: int, examples: tuple[str, ...]) -> None:
         typer.echo(f"  {example}")
 
 
-async def _tell_everybody(stores: Stores) -> None:
+async def _notify_all_subscribers(stores: Stores) -> None:
     """Tell all subscribers to read again after a repair."""
     try:
         await stores.broker.events.resync()

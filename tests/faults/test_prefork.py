@@ -196,7 +196,7 @@ prefork(work, count=1)
     async with script(text) as running:
         await running.has(1, "started")
         running.process.send_signal(signal.SIGHUP)
-        await running.has(1, "the old ones go on")
+        await running.has(1, "the old processes keep running")
         assert all(map(lives, running.pids()))
         running.process.terminate()
         assert await running.code() == 0
