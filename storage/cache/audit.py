@@ -83,7 +83,9 @@ class CacheAudit:
         rows = await self._tables.relations.around(users, self._relations_most)
 
         def differs(user: UserId, reply: Reply) -> bool:
-            return codec.known(reply) != codec.known(codec.relation_fields(rows[user]))
+            return codec.relations_of_hash(reply) != codec.relations_of_hash(
+                codec.relation_fields(rows[user])
+            )
 
         return await self._differing(users, self._keys.relations, "HGETALL", differs)
 

@@ -20,7 +20,12 @@ from graph.relation import STRANGERS, RelationColumn, column_of
 from storage.cache import codec
 from storage.cache.invalidations import Invalidations
 from storage.cache.local_copies import Bounds, LocalCopies
-from storage.cache.local_reads import Known, heads_reader, profiles_reader, relations_reader
+from storage.cache.local_reads import (
+    RelationsByUser,
+    heads_reader,
+    profiles_reader,
+    relations_reader,
+)
 from storage.cache.windows import page_of_head
 from storage.ports import AccountsOf, PagesOf, ProfilesOf, ReadRequest, RelationsOf
 from storage.redis.connection import GuardedRedis
@@ -61,7 +66,7 @@ class LocalCache:
         )
         keys, half = self._keys, settings.local.hot_bytes_max // 2
         small = _bounds(settings, half // (1 + len(ListKind)))
-        self._relations: LocalCopies[Known] = LocalCopies(
+        self._relations: LocalCopies[RelationsByUser] = LocalCopies(
             relations_reader(redis, keys), _bounds(settings, half)
         )
         self._profiles: LocalCopies[Profile] = LocalCopies(profiles_reader(redis, keys), small)
@@ -164,7 +169,7 @@ class LocalCache:
         return {"rel": self._relations, "profile": self._profiles, **heads}
 
     def _columns(self, request: RelationsOf, viewer: UserId | None) -> list[RelationColumn] | None:
-        known = [self._relations.known(check.user) for check in request.checks]
+        known = [self._relations.get(check.user) for check in request.checks]
         if None in known or _involves(request, viewer):
             return None
         return [
@@ -196,7 +201,7 @@ class LocalCache:
             for request in requests
             if isinstance(request, ProfilesOf)
             for user in request.users
-            if self._profiles.known(user) is None
+            if self._profiles.get(user) is None
         ]
 
     async def _confirm(

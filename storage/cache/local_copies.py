@@ -87,7 +87,7 @@ class LocalCopies(Generic[V]):
             user: copy.value for user in users if (copy := copies.get(user)) and copy.ends > now
         }
 
-    def known(self, user: UserId) -> V | None:
+    def get(self, user: UserId) -> V | None:
         """One user's value, or None."""
         copy = self._copies.get(user)
         return copy.value if copy and copy.ends > self._clock() else None
