@@ -317,7 +317,7 @@ class AccountStates(Protocol):
 class Neighbours(Protocol):
     """The users with an edge from or to a user."""
 
-    async def around(self, user: UserId, most: int) -> Set[UserId]:
+    async def neighbours(self, user: UserId, most: int) -> Set[UserId]:
         """About `most` users of each direction, and of those who have a note about `user`."""
         ...
 

@@ -32,7 +32,7 @@ from storage.redis.connection import GuardedRedis
 from storage.redis.keys import LISTS, Keys
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.servers import is_cluster
-from storage.redis.wire import MANY, Command, Preformatted
+from storage.redis.wire import MGET, Command, Preformatted
 from storage.settings import StorageSettings
 
 RETRY_FACTOR = 20
@@ -210,7 +210,7 @@ class LocalCache:
         """The cached profiles of `others`, or None while the viewer has pending writes."""
         # An anonymous reader has no writes.
         mark: Command = ("PING",) if viewer is None else ("GET", self._keys.own_writes(viewer))
-        reads = [Preformatted((MANY, *self._keys.all_profiles(others)))] if others else []
+        reads = [Preformatted((MGET, *self._keys.all_profiles(others)))] if others else []
         try:
             own, *values = await self.redis.pipe([mark, *reads])
         except Unavailable:

@@ -17,7 +17,7 @@ from storage.ports import EdgeChange
 from storage.redis.connection import KeyKind, Redis, unlink_all
 from storage.redis.keys import Keys, beyond, lease
 from storage.redis.scripts import CALL, UPDATE_RELATIONS
-from storage.redis.wire import FORGET, UNAVAILABLE, Command
+from storage.redis.wire import UNAVAILABLE, UNLINK, Command
 
 _FORWARD, _REVERSE = 0, 1
 
@@ -143,10 +143,10 @@ class RedisCaches:
     def _relation_update(
         self, user: UserId, other: UserId, edge: Edge, reverse: Edge
     ) -> list[_UserCommand]:
-        """The commands for both halves of the relation of `user` to `other`, except edges that never
-        existed. The first command ends the hash's lease, so that no earlier read can fill it."""
+        """The commands for both halves of the relation of `user` to `other`, except edges that
+        never existed. The first ends the hash's lease, so that no earlier read can fill it."""
         key = self._keys.relations(user)
-        about: list[_UserCommand] = [(user, (FORGET, lease(key)))]
+        about: list[_UserCommand] = [(user, (UNLINK, lease(key)))]
         for side, changed in ((_FORWARD, edge), (_REVERSE, reverse)):
             if changed.version:
                 update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, other)
@@ -163,7 +163,7 @@ class RedisCaches:
         about: list[_UserCommand] = []
         for user, changed in fields.items():
             key = self._keys.relations(user)
-            about.append((user, (FORGET, lease(key))))
+            about.append((user, (UNLINK, lease(key))))
             update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, *changed)
             about.append((user, update))
         return about
@@ -178,4 +178,4 @@ def _forgotten(
 def _forget(keys: Sequence[str]) -> Command:
     """A command that deletes values of one user with their leases, so that no earlier read can fill
     them. The leases come first: while a slot migrates, the keys are deleted one by one."""
-    return (FORGET, *map(lease, keys), *keys)
+    return (UNLINK, *map(lease, keys), *keys)

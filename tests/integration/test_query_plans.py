@@ -557,7 +557,7 @@ async def test_an_account_is_read_and_changed_by_its_key(planner: Planner) -> No
         await planner.touched("account_rows", "ensure_account", 500),
         await planner.touched("account_rows", "lock_account", 500),
         await planner.touched("accounts", "write_account", 500, True, 0, 0, None),
-        await planner.touched("accounts", "pay_for_change", 500, 9, 1),
+        await planner.touched("accounts", "charge_change", 500, 9, 1),
     ):
         assert not any(reads.end_to_end for reads in touched.values())
         # PostgreSQL may count several transactions together: two probes a statement, at most.
@@ -667,7 +667,7 @@ async def test_the_states_of_accounts_are_probes(planner: Planner) -> None:
     assert looked_at(steps, "following_count", "follower_count") <= 6
 
 
-@pytest.mark.parametrize("name", ["ahead", "behind", "noted"])
+@pytest.mark.parametrize("name", ["targets", "sources", "muted_or_dismissed_by"])
 async def test_what_is_left_of_a_deleted_account_is_read_no_further_than_asked(
     planner: Planner, name: str
 ) -> None:
