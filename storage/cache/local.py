@@ -44,7 +44,7 @@ OWNERS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Statistics:
     """Statistics of one kind of value."""
 
     hits: int
@@ -64,7 +64,7 @@ class LocalCache:
             ),
             RETRY_FACTOR * settings.connections.redis_retry_after_s,
         )
-        keys, half = self._keys, settings.local.hot_bytes_max // 2
+        keys, half = self._keys, settings.local.bytes_max // 2
         small = _bounds(settings, half // (1 + len(ListKind)))
         self._relations: LocalCopies[RelationsByUser] = LocalCopies(
             relations_reader(redis, keys), _bounds(settings, half)
@@ -138,10 +138,10 @@ class LocalCache:
             elif isinstance(request, ProfilesOf | AccountsOf):
                 self._profiles.answered(0, request.users)
 
-    def figures(self) -> Mapping[str, Figures]:
+    def statistics(self) -> Mapping[str, Statistics]:
         """The statistics of each kind of value."""
         return {
-            name: Figures(copies.hits, copies.misses, len(copies), copies.size)
+            name: Statistics(copies.hits, copies.misses, len(copies), copies.size)
             for name, copies in self._all.items()
         }
 
@@ -262,15 +262,15 @@ def _merged(
 def local_cache_of(settings: StorageSettings) -> LocalCache | None:
     """A local cache, or None if it is disabled or the caches are in a cluster: its servers report
     only their own keys, so no single connection receives all invalidations."""
-    if settings.local.hot_ttl_ms and not is_cluster(settings.caches_at):
+    if settings.local.ttl_ms and not is_cluster(settings.caches_at):
         return LocalCache(settings)
     return None
 
 
 def _bounds(settings: StorageSettings, bytes_max: int) -> Bounds:
     return Bounds(
-        settings.local.hot_ttl_ms / 1000,
-        settings.local.hot_often,
-        settings.local.hot_entries_max,
+        settings.local.ttl_ms / 1000,
+        settings.local.requests_to_copy,
+        settings.local.entries_max,
         bytes_max,
     )

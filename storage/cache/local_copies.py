@@ -97,7 +97,7 @@ class LocalCopies(Generic[V]):
         filled now."""
         self.hits += hits
         self.misses += len(missed)
-        hot = self._hitters.asked(missed) if missed else ()
+        hot = self._hitters.count(missed) if missed else ()
         if hot:
             self._begin_copies(hot)
 

@@ -44,7 +44,7 @@ def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
 
 
 def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
-    """A reader of the first `HEAD_ENTRIES` entries of lists."""
+    """Return a reader of list heads: the newest `HEAD_ENTRIES` entries of each user's list."""
     last = codec.bytes_of_entries(HEAD_ENTRIES) - 1
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Page]]:

@@ -134,5 +134,5 @@ class Wire(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close the connection. A later `send` connects anew."""
+        """Close the connection. A later `send` connects again."""
         ...
