@@ -14,7 +14,7 @@ from time import monotonic
 # behave differently from one terminal to the next.
 SERVER_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C", "PATH": "/usr/local/bin:/usr/bin:/bin"}
 IS_LINUX = Path("/proc/self/stat").exists()
-_ENDED = ("Z", "X")  # a zombie holds no files; it stays for ever if PID 1 does not reap
+_ENDED = ("Z", "X")  # a zombie holds no files; it stays forever if PID 1 does not reap
 _KILL_WAIT_S = 5.0
 
 
@@ -102,7 +102,7 @@ def is_alive(identity: Identity) -> bool:
 def processes_within(folder: Path, names: frozenset[str]) -> list[Identity]:
     """Living processes named `names` whose working directory is `folder` (Linux only).
 
-    This finds the children of a killed postmaster: nothing else shows whose they were.
+    This finds the children of a killed postmaster: no other property identifies their parent.
     """
     found = []
     for entry in Path("/proc").glob("[0-9]*") if IS_LINUX else ():

@@ -93,7 +93,7 @@ class Supervisor:
             task.result()
 
     async def watch(self) -> NoReturn:
-        """Wait for ever. Raises ChildFailed when a child is given up."""
+        """Wait forever. Raises ChildFailed when a child is given up."""
         await asyncio.shield(self._given_up)
 
     def _give_up(self, task: asyncio.Task[None]) -> None:

@@ -4,7 +4,7 @@ The only module that uses aiodataloader. It avoids these traps of version 0.4.3:
 * nothing is cached, so neither is an error, nor a future that its waiter cancelled;
 * a loader's keys are whole columns, each with its own future, so a cancelled waiter affects no
   other; when the last waiter is cancelled, so is the batch;
-* a cancelled batch is an error for its waiters, which would otherwise wait for ever;
+* a cancelled batch is an error for its waiters, which would otherwise wait forever;
 * a batch runs in the first waiter's context variables, so executions never share a loader.
 """
 

@@ -99,7 +99,7 @@ def _enum_serializers(declared: GraphQLEnumType) -> dict[type, FastPath]:
     python_enum = getattr(declared, "wrapped_cls", None)
     if python_enum is None:
         return {}
-    # By identity: enum members live for ever, and their __hash__ is a Python function.
+    # By identity: enum members live forever, and their __hash__ is a Python function.
     names = {
         id(member): declared.coerce_output_value(member)
         for member in python_enum

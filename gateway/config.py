@@ -150,7 +150,7 @@ def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
             pool_max=servers.pool_max, statement_cache_size=servers.statement_cache_size
         ),
         CacheSettings(url=_revealed(servers.cache_url), ttl_s=caches.cache_ttl_s),
-        LocalSettings(hot_ttl_ms=caches.hot_ttl_ms, hot_bytes_max=caches.hot_mb * 1_000_000),
+        LocalSettings(ttl_ms=caches.hot_ttl_ms, bytes_max=caches.hot_mb * 1_000_000),
         EventSettings(
             events.events_max,
             events.events_kept_s,

@@ -60,12 +60,12 @@ _bailed_out = Gauge(
 )
 _statements = Gauge("kith_postgres_statements", "Statements sent outside of transactions.")
 _round_trips = Gauge("kith_redis_round_trips", "Round trips to Redis.")
-_hot_hits = Gauge("kith_hot_hits", "Reads answered by the local cache, by kind of value.", ["of"])
-_hot_misses = Gauge("kith_hot_misses", "Reads that the local cache could not answer.", ["of"])
-_hot_entries = Gauge("kith_hot_entries", "Users in the local cache.", ["of"])
-_hot_bytes = Gauge("kith_hot_bytes", "Approximate size of the local cache.", ["of"])
-_hot_invalidations = Gauge("kith_hot_invalidations", "Invalidations received from Redis.")
-_hot_lost = Gauge(
+_local_hits = Gauge("kith_hot_hits", "Reads answered by the local cache, by kind of value.", ["of"])
+_local_misses = Gauge("kith_hot_misses", "Reads that the local cache could not answer.", ["of"])
+_local_entries = Gauge("kith_hot_entries", "Users in the local cache.", ["of"])
+_local_bytes = Gauge("kith_hot_bytes", "Approximate size of the local cache.", ["of"])
+_local_invalidations = Gauge("kith_hot_invalidations", "Invalidations received from Redis.")
+_local_lost = Gauge(
     "kith_hot_connections_lost",
     "Times that the local cache was emptied because Redis was unavailable.",
 )
@@ -139,10 +139,10 @@ def _show_events(oldest_ms: Mapping[Lane, int]) -> None:
 
 
 def _show_local(local: LocalCache) -> None:
-    for what, figures in local.figures().items():
-        _hot_hits.labels(what).set(figures.hits)
-        _hot_misses.labels(what).set(figures.misses)
-        _hot_entries.labels(what).set(figures.entries)
-        _hot_bytes.labels(what).set(figures.size)
-    _hot_invalidations.set(local.invalidations.received)
-    _hot_lost.set(local.invalidations.connections_lost)
+    for what, statistics in local.statistics().items():
+        _local_hits.labels(what).set(statistics.hits)
+        _local_misses.labels(what).set(statistics.misses)
+        _local_entries.labels(what).set(statistics.entries)
+        _local_bytes.labels(what).set(statistics.size)
+    _local_invalidations.set(local.invalidations.received)
+    _local_lost.set(local.invalidations.connections_lost)

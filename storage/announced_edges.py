@@ -69,6 +69,6 @@ class AnnouncedEdges:
         if self._catch_up is None:
             return False
         try:
-            return await self._catch_up.bring(urgent, DRAIN_S_MAX)
+            return await self._catch_up.drain_until(urgent, DRAIN_S_MAX)
         except (Unavailable, Stale):
             return False

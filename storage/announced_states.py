@@ -69,11 +69,12 @@ class AnnouncedStates:
             if state is AccountState.DELETED:
                 await self._erasures.wake([user])
             with contextlib.suppress(Unavailable):
-                await self._tell_around(user)
+                await self._invalidate_neighbour_totals(user)
 
-    async def _tell_around(self, user: UserId) -> None:
-        """Invalidate the totals of the users whose lists contain this one."""
-        users = [user, *await self._neighbours.around(user, NEIGHBOURS_MAX)]
+    async def _invalidate_neighbour_totals(self, user: UserId) -> None:
+        """Delete the cached totals of the users whose lists contain this one, and notify their
+        subscribers."""
+        users = [user, *await self._neighbours.neighbours(user, NEIGHBOURS_MAX)]
         for first in range(0, len(users), USERS):
             some = users[first : first + USERS]
             await invalidate(self._redis, self._keys.all_profiles(some), KeyKind.TOTALS)

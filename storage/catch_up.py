@@ -38,7 +38,7 @@ class _Oldest:
 
 
 class CatchUp:
-    """Advances lanes to the versions that readers want."""
+    """Drains lanes up to the versions that readers require."""
 
     def __init__(self, outbox: Outbox, drain: Drain) -> None:
         self._outbox = outbox
@@ -58,16 +58,16 @@ class CatchUp:
         behind = [lane for lane, at in wanted.items() if not _is_past(watermarks.oldest[lane], at)]
         if not behind:
             return True
-        if all(_is_past(watermarks.oldest_in_turn[lane], wanted[lane]) for lane in behind):
+        if all(_is_past(watermarks.oldest_unparked[lane], wanted[lane]) for lane in behind):
             return False
         waited.inc()
         try:
-            return await self.bring({lane: wanted[lane] for lane in behind}, wait_s)
+            return await self.drain_until({lane: wanted[lane] for lane in behind}, wait_s)
         except Stale:
             stale.inc()
             raise
 
-    async def bring(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
+    async def drain_until(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
         """Like `reach`, for lanes that are known to be behind."""
         try:
             async with asyncio.timeout(wait_s):
@@ -111,7 +111,7 @@ class CatchUp:
             del self._rounds[lane]
         watermarks = await self._outbox.watermarks([lane])
         if are_published:
-            return _Oldest(watermarks.oldest[lane], watermarks.oldest_in_turn[lane])
+            return _Oldest(watermarks.oldest[lane], watermarks.oldest_unparked[lane])
         unapplied = await self._outbox.unapplied(lane)
         return _Oldest(watermarks.oldest[lane], None if unapplied is None else unapplied.oldest)
 

@@ -164,10 +164,10 @@ def _row(line: bytes, columns: int) -> bytes | str | None:
         return None
     if len(fields) != columns:
         return f"{len(fields)} of {columns} fields"
-    return _fault(fields) or b",".join(fields) + b"\n"
+    return _problem(fields) or b",".join(fields) + b"\n"
 
 
-def _fault(fields: list[bytes]) -> str | None:
+def _problem(fields: list[bytes]) -> str | None:
     for name, field in zip(NAMES, fields, strict=False):
         if not field.isdigit() and (field or name is not NAMES[2]):
             return f"{name.decode()} is not an integer: {field[:40].decode(errors='replace')!r}"

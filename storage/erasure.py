@@ -67,15 +67,17 @@ class Erasure:
         """
         if not await self._erasures.is_unfinished(user):
             return Turn.DONE
-        others = await self._erasures.ahead(user, BATCH)
+        others = await self._erasures.targets(user, BATCH)
         if others:
             await self._erase([Pair(user, other) for other in others])
             return Turn.MORE
-        # Pending edges to the user become reverse rows first, so that `behind` finds their owners.
+        # Pending edges to the user become reverse rows first, so that `sources` finds their owners.
         await self._drain.lane(lane_of(user))
-        behind = [Pair(user, other) for other in await self._erasures.behind(user, BATCH)]
+        sources = [Pair(user, other) for other in await self._erasures.sources(user, BATCH)]
         # A note belongs to its owner, so it is deleted as the owner's change.
-        pairs = behind or [Pair(other, user) for other in await self._erasures.noted(user, BATCH)]
+        pairs = sources or [
+            Pair(other, user) for other in await self._erasures.muted_or_dismissed_by(user, BATCH)
+        ]
         if not pairs:
             return await self._end(user)
         if await self._erase(pairs):
@@ -86,7 +88,7 @@ class Erasure:
     async def _end(self, user: UserId) -> Turn:
         if await self._affinity.forget(user) == FORGOTTEN_BATCH:
             return Turn.MORE
-        if await self._erasures.on_its_way(user):
+        if await self._erasures.has_pending_change(user):
             return Turn.WAIT
         if not await self._erasures.finish(user, self._in_flight_s):
             return Turn.WAIT

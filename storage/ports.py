@@ -317,7 +317,7 @@ class AccountStates(Protocol):
 class Neighbours(Protocol):
     """The users with an edge from or to a user."""
 
-    async def around(self, user: UserId, most: int) -> Set[UserId]:
+    async def neighbours(self, user: UserId, most: int) -> Set[UserId]:
         """About `most` users of each direction, and of those who have a note about `user`."""
         ...
 
@@ -339,7 +339,7 @@ class Absences(Protocol):
         ...
 
     def expire(self) -> None:
-        """Make later calls read the state anew, because an account has become absent or active."""
+        """Make later calls read the state again, because an account has become absent or active."""
         ...
 
 
@@ -475,12 +475,12 @@ class Watermarks:
     """Watermarks of lanes at `now` (database clock, microseconds).
 
     Every change with a version below a lane's `oldest` has left the lane; None: none is waiting or
-    parked. Every change below its `oldest_in_turn` has left it or is parked. Parked changes are in
-    the rows, but some caches lack them.
+    parked. Every change below its `oldest_unparked` has left it or is parked. Parked changes are
+    in the rows, but some caches lack them.
     """
 
     oldest: Mapping[Lane, Version | None]
-    oldest_in_turn: Mapping[Lane, Version | None]
+    oldest_unparked: Mapping[Lane, Version | None]
     now: int
 
 
@@ -493,7 +493,7 @@ class LaneProgress(Protocol):
 
 
 class CatchUp(Protocol):
-    """Advances lanes to the versions that readers want."""
+    """Drains lanes up to the versions that readers require."""
 
     async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
         """Return when every lane has passed the wanted version. True: the caches have too. False:

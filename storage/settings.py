@@ -58,14 +58,14 @@ class CacheSettings:
 class LocalSettings:
     """What a process keeps in its own memory: values of hot users, and the absent accounts."""
 
-    hot_ttl_ms: int = 5000
+    ttl_ms: int = 5000
     """How long the values of a hot user are kept; 0 disables this cache."""
-    hot_often: int = 20
+    requests_to_copy: int = 20
     """Requests to one cache within that time that make a user hot. Copying a hash of a thousand
     edges costs as much as about thirty checks."""
-    hot_entries_max: int = 10_000
+    entries_max: int = 10_000
     """Users for each kind of value."""
-    hot_bytes_max: int = 64_000_000
+    bytes_max: int = 64_000_000
     """For all values together."""
     absent_age_ms: int = 500
     """Maximum age of the set of absent accounts."""

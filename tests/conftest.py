@@ -101,7 +101,7 @@ def storage_settings(database_url: str, redis_url: str) -> StorageSettings:
     Who is absent is read once: tests of costs count statements.
     """
     return StorageSettings(
-        database_url, redis_url, local=LocalSettings(hot_ttl_ms=0, absent_age_ms=60_000)
+        database_url, redis_url, local=LocalSettings(ttl_ms=0, absent_age_ms=60_000)
     )
 
 

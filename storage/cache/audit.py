@@ -16,7 +16,7 @@ from storage.cache.tables import Tables
 from storage.postgres.outbox import Outbox
 from storage.redis.connection import Redis
 from storage.redis.keys import Keys, beyond, parsed
-from storage.redis.wire import FORGET, Reply
+from storage.redis.wire import UNLINK, Reply
 from storage.settings import StorageSettings
 
 BATCH = 100
@@ -57,7 +57,7 @@ class CacheAudit:
 
     async def forget(self, keys: Sequence[str]) -> None:
         """Delete wrong values; the next reader fills them from the rows."""
-        await self._redis.pipe([(FORGET, key) for key in keys])
+        await self._redis.pipe([(UNLINK, key) for key in keys])
 
     async def _wrong(self, what: str, users: Sequence[UserId]) -> list[str]:
         read = self._readers[what]
@@ -83,7 +83,8 @@ class CacheAudit:
         rows = await self._tables.relations.around(users, self._relations_most)
 
         def differs(user: UserId, reply: Reply) -> bool:
-            return codec.known(reply) != codec.known(codec.relation_fields(rows[user]))
+            expected = codec.relations_of_hash(codec.relation_fields(rows[user]))
+            return codec.relations_of_hash(reply) != expected
 
         return await self._differing(users, self._keys.relations, "HGETALL", differs)
 

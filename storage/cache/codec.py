@@ -1,8 +1,8 @@
 """The formats of the cached values. All numbers are big-endian.
 
-relation hash   field: the other user's id in decimals; value: two halves, forward and back,
+relation hash   field: the other user's id in decimals; value: two halves, forward and reverse,
                 each kind | flags << 4 (1 byte), since (8), version (8); zeros: no edge.
-                field "*": as_of (8), then 1 = holds all forward edges, 2 = holds all back edges
+                field "*": as_of (8), then 1 = holds all forward edges, 2 = holds all reverse edges
 list            1 byte: 1 if it is the whole list; then (since, id) each (8, 8), newest first
 profile         1 byte of the account: protected, two audiences (2 bits each), absent, has limit;
                 then following, followers, friends (8 each): most users' values end here;
@@ -33,15 +33,15 @@ from graph.visibility import Audience, Privacy
 from storage.postgres.relations import Neighbourhood
 
 MARKER = "*"
-FORWARD, BACK = 1, 2
+FORWARD, REVERSE = 1, 2
 
 _HALF = Struct(">BQQ")
-_BACK = _HALF.size
+_REVERSE_OFFSET = _HALF.size
 _DATES = Struct(">xQ8xxQ8x")
 # Tables of what the first byte of each half adds to a relation's kinds: a request decodes a
 # thousand.
-_KINDS_AHEAD = [first & 15 | first >> 4 << 8 for first in range(256)]
-_KINDS_BEHIND = [(first & 15) << 4 for first in range(256)]
+_FORWARD_KINDS = [first & 15 | first >> 4 << 8 for first in range(256)]
+_REVERSE_KINDS = [(first & 15) << 4 for first in range(256)]
 _MARK = Struct(">QB")
 _ENTRY = Struct(">qq")
 _entries = cast("Callable[[bytes], Iterator[Position]]", _ENTRY.iter_unpack)
@@ -54,7 +54,8 @@ _TOTALS = Struct(f">{len(NO_COUNTS.numbers)}q")
 _ABSENT_AT = _PROFILE.size + _OTHERS.size
 _LIMIT = Struct(">I")
 _LIMITED = 1 << 6
-# A named tuple's constructor is a Python function, a fifth of the cost of uncodec one.
+# A named tuple's constructor is a Python function: calling it would be a fifth of the cost of
+# decoding one.
 _new: Callable[..., Any] = tuple.__new__
 _relation: Callable[[tuple[int, int, int]], Relation] = partial(tuple.__new__, Relation)
 _NO_OTHERS = NO_COUNTS[_PUBLIC:]
@@ -70,20 +71,21 @@ def half(edge: Edge) -> bytes:
 
 def relation_fields(around: Neighbourhood) -> Iterator[str | int | bytes]:
     """Fields and values of a whole relation hash, alternating, the marker first."""
-    forward, back = around.forward, around.back
-    complete = (FORWARD if forward is not None else 0) | (BACK if back is not None else 0)
+    forward, reverse = around.forward, around.reverse
+    complete = (FORWARD if forward is not None else 0) | (REVERSE if reverse is not None else 0)
     yield from (MARKER, _MARK.pack(around.as_of, complete))
-    forward, back = forward or {}, back or {}
-    for other in forward.keys() | back.keys():
-        ahead = half(forward[other]) if other in forward else _NO_HALF
-        behind = half(back[other]) if other in back else _NO_HALF
-        yield from (other, ahead + behind)
+    forward, reverse = forward or {}, reverse or {}
+    for other in forward.keys() | reverse.keys():
+        forward_half = half(forward[other]) if other in forward else _NO_HALF
+        reverse_half = half(reverse[other]) if other in reverse else _NO_HALF
+        yield from (other, forward_half + reverse_half)
 
 
-def known(fields: Iterable[str | int | bytes]) -> dict[int, Relation]:
-    """The relations in a hash's alternating fields and values.
+def relations_of_hash(fields: Iterable[str | int | bytes]) -> dict[int, Relation]:
+    """Decode a relation hash: the relations that are not STRANGERS, by user.
 
-    Tombstones and absent fields decode alike, so a hash that was updated in place equals a new one.
+    `fields`: alternating fields and values. Tombstones and absent fields decode alike, so a hash
+    that was updated in place equals a new one.
     """
     turns = iter(fields)
     values = {
@@ -96,20 +98,20 @@ def known(fields: Iterable[str | int | bytes]) -> dict[int, Relation]:
 
 
 def sides(marker: bytes) -> int:
-    """The directions that a relation hash holds completely: FORWARD | BACK."""
+    """The directions that a relation hash holds completely: FORWARD | REVERSE."""
     return marker[-1]
 
 
 def is_whole(marker: bytes | None) -> bool:
     """Whether a hash exists and holds both directions completely. False for a whale's."""
-    return marker is not None and marker[-1] == FORWARD | BACK
+    return marker is not None and marker[-1] == FORWARD | REVERSE
 
 
 def relations_in(values: Sequence[bytes | None]) -> RelationColumn:
     """The relations in fields of a complete hash. None stands for no relation."""
     # No call for each value: most are None, and the dates of most others are never read.
     kinds = [
-        0 if value is None else _KINDS_AHEAD[value[0]] | _KINDS_BEHIND[value[_BACK]]
+        0 if value is None else _FORWARD_KINDS[value[0]] | _REVERSE_KINDS[value[_REVERSE_OFFSET]]
         for value in values
     ]
     return RelationColumn(kinds, partial(_dated, kinds, values))

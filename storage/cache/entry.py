@@ -52,7 +52,7 @@ class Entry(Generic[V]):
         return [f"{prefix}{user}}}" for user in users]
 
     def fill(self, key: str, token: str, value: V) -> Command:
-        """A command that caches a value, if the lease with this token still stands."""
+        """A command that caches a value, if the lease with this token still exists."""
         ttl_ms = spread(self.ttl_s(value))
         if self.staleness is Staleness.UPDATED:
             return (CALL, FILL_RELATIONS, 2, key, lease(key), token, ttl_ms, *self.pack(value))

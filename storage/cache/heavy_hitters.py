@@ -31,7 +31,7 @@ class HeavyHitters:
     def __len__(self) -> int:
         return len(self._asked)
 
-    def asked(self, users: Sequence[UserId]) -> list[UserId]:
+    def count(self, users: Sequence[UserId]) -> list[UserId]:
         """Count one request for each user. Returns those that have become hot; their counts
         restart."""
         asked, now = self._asked, self._clock()

@@ -16,7 +16,7 @@ from graph.errors import Unavailable
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.keys import closing, lease
 from storage.redis.scripts import CALL, CLOSE
-from storage.redis.wire import FORGET, MANY, UNAVAILABLE, Command
+from storage.redis.wire import MGET, UNAVAILABLE, UNLINK, Command
 
 
 def token() -> str:
@@ -45,7 +45,7 @@ class Leases:
         free = [key for key, taken in zip(keys, replies, strict=True) if taken]
         if len(free) < len(keys):
             rest = [key for key, taken in zip(keys, replies, strict=True) if not taken]
-            (holders,) = await self._redis.pipe([(MANY, *map(lease, rest))])
+            (holders,) = await self._redis.pipe([(MGET, *map(lease, rest))])
             free += [
                 key
                 for key, holder in zip(rest, holders, strict=True)
@@ -72,7 +72,7 @@ def closed(keys: Iterable[str], by: str, for_ms: int) -> list[Command]:
     return [
         command
         for key in keys
-        for command in ((CALL, CLOSE, 1, closing(key), by, for_ms), (FORGET, lease(key), key))
+        for command in ((CALL, CLOSE, 1, closing(key), by, for_ms), (UNLINK, lease(key), key))
     ]
 
 
@@ -87,7 +87,7 @@ def forget(keys: Iterable[str]) -> list[Command]:
 
     The lease comes first in the list: while a slot migrates, the keys are deleted one by one.
     """
-    return [(FORGET, lease(key), key) for key in keys]
+    return [(UNLINK, lease(key), key) for key in keys]
 
 
 async def invalidate(

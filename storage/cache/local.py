@@ -20,14 +20,19 @@ from graph.relation import STRANGERS, RelationColumn, column_of
 from storage.cache import codec
 from storage.cache.invalidations import Invalidations
 from storage.cache.local_copies import Bounds, LocalCopies
-from storage.cache.local_reads import Known, heads_reader, profiles_reader, relations_reader
+from storage.cache.local_reads import (
+    RelationsByUser,
+    heads_reader,
+    profiles_reader,
+    relations_reader,
+)
 from storage.cache.windows import page_of_head
 from storage.ports import AccountsOf, PagesOf, ProfilesOf, ReadRequest, RelationsOf
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import LISTS, Keys
 from storage.redis.multiplexed import MultiplexedWire
 from storage.redis.servers import is_cluster
-from storage.redis.wire import MANY, Command, Preformatted
+from storage.redis.wire import MGET, Command, Preformatted
 from storage.settings import StorageSettings
 
 RETRY_FACTOR = 20
@@ -39,7 +44,7 @@ OWNERS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class Statistics:
     """Statistics of one kind of value."""
 
     hits: int
@@ -59,9 +64,9 @@ class LocalCache:
             ),
             RETRY_FACTOR * settings.connections.redis_retry_after_s,
         )
-        keys, half = self._keys, settings.local.hot_bytes_max // 2
+        keys, half = self._keys, settings.local.bytes_max // 2
         small = _bounds(settings, half // (1 + len(ListKind)))
-        self._relations: LocalCopies[Known] = LocalCopies(
+        self._relations: LocalCopies[RelationsByUser] = LocalCopies(
             relations_reader(redis, keys), _bounds(settings, half)
         )
         self._profiles: LocalCopies[Profile] = LocalCopies(profiles_reader(redis, keys), small)
@@ -133,10 +138,10 @@ class LocalCache:
             elif isinstance(request, ProfilesOf | AccountsOf):
                 self._profiles.answered(0, request.users)
 
-    def figures(self) -> Mapping[str, Figures]:
+    def statistics(self) -> Mapping[str, Statistics]:
         """The statistics of each kind of value."""
         return {
-            name: Figures(copies.hits, copies.misses, len(copies), copies.size)
+            name: Statistics(copies.hits, copies.misses, len(copies), copies.size)
             for name, copies in self._all.items()
         }
 
@@ -164,7 +169,7 @@ class LocalCache:
         return {"rel": self._relations, "profile": self._profiles, **heads}
 
     def _columns(self, request: RelationsOf, viewer: UserId | None) -> list[RelationColumn] | None:
-        known = [self._relations.known(check.user) for check in request.checks]
+        known = [self._relations.get(check.user) for check in request.checks]
         if None in known or _involves(request, viewer):
             return None
         return [
@@ -196,7 +201,7 @@ class LocalCache:
             for request in requests
             if isinstance(request, ProfilesOf)
             for user in request.users
-            if self._profiles.known(user) is None
+            if self._profiles.get(user) is None
         ]
 
     async def _confirm(
@@ -205,7 +210,7 @@ class LocalCache:
         """The cached profiles of `others`, or None while the viewer has pending writes."""
         # An anonymous reader has no writes.
         mark: Command = ("PING",) if viewer is None else ("GET", self._keys.own_writes(viewer))
-        reads = [Preformatted((MANY, *self._keys.all_profiles(others)))] if others else []
+        reads = [Preformatted((MGET, *self._keys.all_profiles(others)))] if others else []
         try:
             own, *values = await self.redis.pipe([mark, *reads])
         except Unavailable:
@@ -257,15 +262,15 @@ def _merged(
 def local_cache_of(settings: StorageSettings) -> LocalCache | None:
     """A local cache, or None if it is disabled or the caches are in a cluster: its servers report
     only their own keys, so no single connection receives all invalidations."""
-    if settings.local.hot_ttl_ms and not is_cluster(settings.caches_at):
+    if settings.local.ttl_ms and not is_cluster(settings.caches_at):
         return LocalCache(settings)
     return None
 
 
 def _bounds(settings: StorageSettings, bytes_max: int) -> Bounds:
     return Bounds(
-        settings.local.hot_ttl_ms / 1000,
-        settings.local.hot_often,
-        settings.local.hot_entries_max,
+        settings.local.ttl_ms / 1000,
+        settings.local.requests_to_copy,
+        settings.local.entries_max,
         bytes_max,
     )

@@ -87,7 +87,7 @@ class LocalCopies(Generic[V]):
             user: copy.value for user in users if (copy := copies.get(user)) and copy.ends > now
         }
 
-    def known(self, user: UserId) -> V | None:
+    def get(self, user: UserId) -> V | None:
         """One user's value, or None."""
         copy = self._copies.get(user)
         return copy.value if copy and copy.ends > self._clock() else None
@@ -97,7 +97,7 @@ class LocalCopies(Generic[V]):
         filled now."""
         self.hits += hits
         self.misses += len(missed)
-        hot = self._hitters.asked(missed) if missed else ()
+        hot = self._hitters.count(missed) if missed else ()
         if hot:
             self._begin_copies(hot)
 

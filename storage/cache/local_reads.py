@@ -13,7 +13,7 @@ from storage.redis.connection import Redis
 from storage.redis.keys import Keys
 from storage.redis.wire import Command, Reply
 
-Known = Mapping[int, Relation] | None
+RelationsByUser = Mapping[int, Relation] | None
 """All relations of a user except STRANGERS. None: the local cache does not answer for this user."""
 
 HEAD_ENTRIES = 101
@@ -44,7 +44,7 @@ def profiles_reader(redis: Redis, keys: Keys) -> Read[Profile]:
 
 
 def heads_reader(redis: Redis, keys: Keys, kind: ListKind) -> Read[Page]:
-    """A reader of the first `HEAD_ENTRIES` entries of lists."""
+    """Return a reader of list heads: the newest `HEAD_ENTRIES` entries of each user's list."""
     last = codec.bytes_of_entries(HEAD_ENTRIES) - 1
 
     async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Page]]:
@@ -63,10 +63,10 @@ def _head(value: bytes) -> Sized[Page]:
     return Sized(Page(tuple(entries), more), len(entries) * ENTRY_BYTES)
 
 
-def relations_reader(redis: Redis, keys: Keys) -> Read[Known]:
+def relations_reader(redis: Redis, keys: Keys) -> Read[RelationsByUser]:
     """A reader of relation hashes. It reads their sizes first."""
 
-    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[Known]]:
+    async def read(users: Sequence[UserId]) -> Mapping[UserId, Sized[RelationsByUser]]:
         names = {user: keys.relations(user) for user in users}
         looks = await redis.pipe(
             [
@@ -75,7 +75,7 @@ def relations_reader(redis: Redis, keys: Keys) -> Read[Known]:
                 for command in (("HGET", name, codec.MARKER), ("HLEN", name))
             ]
         )
-        found: dict[UserId, Sized[Known]] = {}
+        found: dict[UserId, Sized[RelationsByUser]] = {}
         small = []
         for user, marker, fields in zip(users, looks[::2], looks[1::2], strict=True):
             if codec.is_whole(marker) and fields <= FIELDS_MAX:
@@ -91,8 +91,8 @@ def relations_reader(redis: Redis, keys: Keys) -> Read[Known]:
     return read
 
 
-def _relations(fields: Mapping[bytes, bytes]) -> Sized[Known]:
+def _relations(fields: Mapping[bytes, bytes]) -> Sized[RelationsByUser]:
     if not codec.is_whole(fields.get(codec.MARKER.encode())):
         return Sized(None, 0)
-    known = codec.known(chain.from_iterable(fields.items()))
+    known = codec.relations_of_hash(chain.from_iterable(fields.items()))
     return Sized(known, len(known) * RELATION_BYTES)

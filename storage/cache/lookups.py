@@ -19,7 +19,7 @@ from storage.cache.ranges import RangeCache
 from storage.cache.tables import Tables
 from storage.cache.windows import page_of_head, pages_in, window_reads
 from storage.ports import AccountsOf, PagesOf, ProfilesOf
-from storage.redis.wire import MANY, Command, Preformatted, Reply
+from storage.redis.wire import MGET, Command, Preformatted, Reply
 
 V = TypeVar("V")
 A = TypeVar("A")
@@ -47,7 +47,7 @@ class ValueLookup(Generic[V, A]):
 
     def reads(self, keys: Sequence[str]) -> list[Command]:
         """The commands that read these keys."""
-        return [Preformatted((MANY, *keys))] if keys else []
+        return [Preformatted((MGET, *keys))] if keys else []
 
     def column(self, replies: Sequence[Reply]) -> Sequence[Reply]:
         """One reply for each key, from the replies to `reads`."""

@@ -22,7 +22,7 @@ from storage.postgres.relations import Neighbourhood
 from storage.redis.connection import PART, Redis
 from storage.redis.wire import UNAVAILABLE, Command, Preformatted, Reply
 
-_BOTH = codec.FORWARD | codec.BACK
+_BOTH = codec.FORWARD | codec.REVERSE
 
 
 class _Held(NamedTuple):
@@ -73,7 +73,7 @@ class RelationHashes:
     ) -> list[RelationColumn]:
         """Fill missing hashes under leases, and read the rest from other hashes or the tables."""
         checks = lookup.checks
-        held = list(map(_believed, lookup.markers, column))
+        held = list(map(_held_or_none, lookup.markers, column))
         is_missing = [
             answer is None and reply is not UNAVAILABLE
             for answer, reply in zip(held, column, strict=True)
@@ -85,7 +85,7 @@ class RelationHashes:
             if error.part != PART:
                 raise
             return await self._rows.between(checks)
-        return await self._completed(
+        return await self._read_incomplete(
             checks,
             [next(filled) if m else answer for m, answer in zip(is_missing, held, strict=True)],
         )
@@ -96,7 +96,7 @@ class RelationHashes:
         """Read the hashes of all checks, after the commands in `first`, in one round trip."""
         replies = await self._redis.partly([*first, *_reads(self._entry, checks)])
         values = replies[len(first) :]
-        return list(map(_believed, _markers(values), values))
+        return list(map(_held_or_none, _markers(values), values))
 
     async def _fill(self, missing: Sequence[Check]) -> list[_Held | None]:
         keys = {check.user: self._entry.key(check.user) for check in missing}
@@ -111,26 +111,27 @@ class RelationHashes:
             await self._leases.wait()
         return await self._held(missing, fills)
 
-    async def _completed(
+    async def _read_incomplete(
         self, checks: Sequence[Check], found: Sequence[_Held | None]
     ) -> list[RelationColumn]:
-        """Answer what the hashes could not: whales' followers, and fills that failed."""
+        """Replace incomplete answers: a whale's reverse halves come from the other users' hashes,
+        and failed fills from the tables."""
         sides = [held.sides if held else 0 for held in found]
         whales = [c for c, held in zip(checks, sides, strict=True) if held == codec.FORWARD]
         unheld = [c for c, held in zip(checks, sides, strict=True) if not held & codec.FORWARD]
-        backs = iter(await self._from_others(whales) if whales else ())
-        plain = iter(await self._rows.between(unheld) if unheld else ())
+        of_whales = iter(await self._from_others(whales) if whales else ())
+        from_tables = iter(await self._rows.between(unheld) if unheld else ())
         return [
-            next(plain)
+            next(from_tables)
             if held is None or not held.sides & codec.FORWARD
             else held.relations
             if held.sides == _BOTH
-            else _joined(held.relations, next(backs))
+            else _combine_halves(held.relations, next(of_whales))
             for held in found
         ]
 
     async def _from_others(self, whales: Sequence[Check]) -> Sequence[Sequence[Relation]]:
-        """Relations of whales, with the back side from the others' hashes, or else from the
+        """Relations of whales, with the reverse halves from the others' hashes, or else from the
         tables."""
         reversed_ = [Check(other, [check.user]) for check in whales for other in check.others]
         try:
@@ -164,17 +165,18 @@ def _markers(replies: Sequence[Reply]) -> list[bytes | None]:
     return [None if reply is UNAVAILABLE else reply.pop() for reply in replies]
 
 
-def _believed(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | None:
+def _held_or_none(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | None:
+    """The hash's answer; None if the hash does not exist."""
     if marker is None:
         return None
     return _Held(codec.relations_in(values), codec.sides(marker))
 
 
-def _joined(ahead: Sequence[Relation], behind: Sequence[Relation]) -> RelationColumn:
-    """The forward sides of `ahead` with the back sides of `behind`."""
+def _combine_halves(forward: Sequence[Relation], reverse: Sequence[Relation]) -> RelationColumn:
+    """The forward halves of `forward` with the reverse halves of `reverse`."""
     return column_of(
         [
             Relation(a.kinds & ~0xF0 | b.kinds & 0xF0, a.since, b.reverse_since)
-            for a, b in zip(ahead, behind, strict=True)
+            for a, b in zip(forward, reverse, strict=True)
         ]
     )

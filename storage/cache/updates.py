@@ -17,11 +17,11 @@ from storage.ports import EdgeChange
 from storage.redis.connection import KeyKind, Redis, unlink_all
 from storage.redis.keys import Keys, beyond, lease
 from storage.redis.scripts import CALL, UPDATE_RELATIONS
-from storage.redis.wire import FORGET, UNAVAILABLE, Command
+from storage.redis.wire import UNAVAILABLE, UNLINK, Command
 
-_AHEAD, _BEHIND = 0, 1
+_FORWARD, _REVERSE = 0, 1
 
-_About = tuple[UserId, Command]
+_UserCommand = tuple[UserId, Command]
 """A command and the user whose key it concerns."""
 
 
@@ -40,10 +40,10 @@ class RedisCaches:
     async def written(self, pair: Pair, decision: Decision) -> None:
         user, other = pair
         edge, reverse = decision.edge, decision.reverse
-        about = self._relation(user, other, edge, reverse)
+        about = self._relation_update(user, other, edge, reverse)
         for step in decision.steps:
             if step.is_reverse:
-                about = [*self._relation(other, user, reverse, edge), *about]
+                about = [*self._relation_update(other, user, reverse, edge), *about]
                 about.append((other, _forget(self._owner_keys(other))))
             else:
                 about.append((user, _forget(self._owner_keys(user))))
@@ -59,8 +59,8 @@ class RedisCaches:
         targets = dict.fromkeys(change.pair.target for change in changes)
         return await self._update(
             [
-                *self._relations(changes, _AHEAD),
-                *self._relations(changes, _BEHIND),
+                *self._relation_updates(changes, _FORWARD),
+                *self._relation_updates(changes, _REVERSE),
                 *_forgotten(sources, self._owner_keys),
                 *_forgotten(targets, self._reverse_keys),
             ]
@@ -105,7 +105,7 @@ class RedisCaches:
         )
         await invalidate(self._redis, keys, KeyKind.ACCOUNTS)
 
-    async def _update(self, about: Sequence[_About]) -> Set[UserId]:
+    async def _update(self, about: Sequence[_UserCommand]) -> Set[UserId]:
         """Run each user's commands. Returns the users whose server is unavailable."""
         try:
             replies = await self._redis.partly([command for _, command in about])
@@ -140,38 +140,42 @@ class RedisCaches:
             self._keys.own_writes(user),
         ]
 
-    def _relation(self, user: UserId, other: UserId, ahead: Edge, behind: Edge) -> list[_About]:
-        """Update both halves of the relation of `user` to `other`, except edges that never existed.
-        Before them, a command ends the hash's lease, so that no earlier read can fill it."""
+    def _relation_update(
+        self, user: UserId, other: UserId, edge: Edge, reverse: Edge
+    ) -> list[_UserCommand]:
+        """The commands for both halves of the relation of `user` to `other`, except edges that
+        never existed. The first ends the hash's lease, so that no earlier read can fill it."""
         key = self._keys.relations(user)
-        about: list[_About] = [(user, (FORGET, lease(key)))]
-        for side, edge in ((_AHEAD, ahead), (_BEHIND, behind)):
-            if edge.version:
+        about: list[_UserCommand] = [(user, (UNLINK, lease(key)))]
+        for side, changed in ((_FORWARD, edge), (_REVERSE, reverse)):
+            if changed.version:
                 update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, other)
-                about.append((user, (*update, codec.half(edge))))
+                about.append((user, (*update, codec.half(changed))))
         return about
 
-    def _relations(self, changes: Sequence[EdgeChange], side: int) -> list[_About]:
-        """One script for each user, with all changes on this side of their hash. Before it, a
-        command ends the hash's lease, so that no earlier read can fill it."""
+    def _relation_updates(self, changes: Sequence[EdgeChange], side: int) -> list[_UserCommand]:
+        """The commands for all changes on this side of the users' hashes: one script for each user.
+        Before it, a command ends the hash's lease, so that no earlier read can fill it."""
         fields: defaultdict[UserId, list[int | bytes]] = defaultdict(list)
         for change in changes:
-            pair = change.pair if side == _AHEAD else change.pair.reversed
+            pair = change.pair if side == _FORWARD else change.pair.reversed
             fields[pair.source] += [pair.target, codec.half(change.edge)]
-        about: list[_About] = []
+        about: list[_UserCommand] = []
         for user, changed in fields.items():
             key = self._keys.relations(user)
-            about.append((user, (FORGET, lease(key))))
+            about.append((user, (UNLINK, lease(key))))
             update = (CALL, UPDATE_RELATIONS, 1, key, side, self._fields_most, *changed)
             about.append((user, update))
         return about
 
 
-def _forgotten(users: Iterable[UserId], keys: Callable[[UserId], Sequence[str]]) -> list[_About]:
+def _forgotten(
+    users: Iterable[UserId], keys: Callable[[UserId], Sequence[str]]
+) -> list[_UserCommand]:
     return [(user, _forget(keys(user))) for user in users]
 
 
 def _forget(keys: Sequence[str]) -> Command:
     """A command that deletes values of one user with their leases, so that no earlier read can fill
     them. The leases come first: while a slot migrates, the keys are deleted one by one."""
-    return (FORGET, *map(lease, keys), *keys)
+    return (UNLINK, *map(lease, keys), *keys)

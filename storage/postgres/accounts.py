@@ -20,7 +20,7 @@ from storage.postgres.receipts import write_receipt
 class _Statements:
     accounts: str
     write_account: str
-    pay_for_change: str
+    charge_change: str
 
 
 _SQL = sql.load(_Statements, "accounts")
@@ -89,7 +89,7 @@ async def _change(
         return Saved(deleted, was)
     saved = _saved(was, rule(was))
     if pace is not None and (request or saved.outcome is Outcome.UPDATED):
-        later = await _paid(connection, user, pace, now)
+        later = await _charge_rate_limit(connection, user, pace, now)
         if later is not None:
             raise _TooFast(Saved(Outcome.RATE_LIMITED, was, later))
     if saved.outcome is Outcome.UPDATED:
@@ -103,9 +103,11 @@ def _saved(was: Account, account: Account) -> Saved:
     return Saved(Outcome.UNCHANGED if account == was else Outcome.UPDATED, account)
 
 
-async def _paid(connection: Connection, user: UserId, pace: Pace, now: int) -> Millis | None:
+async def _charge_rate_limit(
+    connection: Connection, user: UserId, pace: Pace, now: int
+) -> Millis | None:
     """Charge the rate limiter. Returns None, or when to retry; then the caller must roll back."""
-    row = await connection.row(_SQL.pay_for_change, user, now, pace.interval_us)
+    row = await connection.row(_SQL.charge_change, user, now, pace.interval_us)
     assert row is not None
     return retry_at(pace, now, row["paced_until"] - pace.interval_us)
 

@@ -12,7 +12,7 @@ from graph.outcome import Outcome
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.pool import Connection, Postgres
-from storage.postgres.receipts import write_receipt_of_batch
+from storage.postgres.receipts import write_interactions_receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class PostgresAffinity:
         """
         async with self._postgres.connection() as connection, connection.transaction():
             recorded = count(await _recorded(connection, ranks))
-            await write_receipt_of_batch(connection, request, Outcome.RECORDED, recorded)
+            await write_interactions_receipt(connection, request, Outcome.RECORDED, recorded)
         return recorded
 
     async def closest(self, user: UserId) -> dict[UserId, float]:

@@ -25,7 +25,7 @@ class _Statements:
     compare_reverse: str
     compare_counts: str
     next_users: str
-    compare_erased: str
+    find_unerased: str
 
 
 _SQL = sql.load(_Statements, "verify")
@@ -129,12 +129,12 @@ async def next_users(connection: Connection, after: UserId) -> list[UserId]:
     return [row["user_id"] for row in await connection.fetch(_SQL.next_users, after, USERS)]
 
 
-async def compare_erased(
+async def find_unerased(
     connection: Connection, after: UserId
 ) -> tuple[list[UserId], UserId | None]:
-    """Of the next erased accounts after `after`, those with remaining data, and the last account
-    looked at or None at the end."""
-    rows = await connection.fetch(_SQL.compare_erased, after, USERS)
+    """Of the next erased accounts after `after`, those that have data left; and the last account
+    that was checked, None at the end."""
+    rows = await connection.fetch(_SQL.find_unerased, after, USERS)
     wrong = [UserId(row["user_id"]) for row in rows if row["has_rows"]]
     return wrong, UserId(rows[-1]["user_id"]) if rows else None
 

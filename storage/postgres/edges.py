@@ -124,7 +124,7 @@ async def _write(connection: Connection, pair: Pair, state: PairState, decision:
 
 def _steps(pair: Pair, decision: Decision) -> list[dict[str, int | str | None]]:
     """The steps of a decision. The actor's, with its conditions, is the first; if the actor's edge
-    does not change, it only pays."""
+    does not change, the step only charges the rate limiter."""
     steps = [_step(pair, step) for step in decision.steps]
     has_own = bool(decision.steps) and not decision.steps[0].is_reverse
     conditions = decision.conditions

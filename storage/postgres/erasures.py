@@ -19,10 +19,10 @@ RECEIPTS = 1000
 class _Statements:
     unfinished: str
     is_unfinished: str
-    ahead: str
-    behind: str
-    noted: str
-    on_its_way: str
+    targets: str
+    sources: str
+    muted_or_dismissed_by: str
+    has_pending_change: str
     clear_receipts: str
     clear_messages: str
     finish: str
@@ -44,27 +44,29 @@ class Erasures:
     async def is_unfinished(self, user: UserId) -> bool:
         return await self._postgres.row(_SQL.is_unfinished, user) is not None
 
-    async def ahead(self, user: UserId, most: int) -> Sequence[UserId]:
+    async def targets(self, user: UserId, most: int) -> Sequence[UserId]:
         """About `most` users to whom the user has an edge, or about whom the user has a note."""
-        return [row["id"] for row in await self._postgres.fetch(_SQL.ahead, user, most)]
+        return [row["id"] for row in await self._postgres.fetch(_SQL.targets, user, most)]
 
-    async def behind(self, user: UserId, most: int) -> Sequence[UserId]:
+    async def sources(self, user: UserId, most: int) -> Sequence[UserId]:
         """At most `most` users who have an edge to the user, as far as the user's lane is
         drained."""
-        return [row["id"] for row in await self._postgres.fetch(_SQL.behind, user, most)]
+        return [row["id"] for row in await self._postgres.fetch(_SQL.sources, user, most)]
 
-    async def noted(self, user: UserId, most: int) -> Sequence[UserId]:
+    async def muted_or_dismissed_by(self, user: UserId, most: int) -> Sequence[UserId]:
         """At most `most` users who have no edge to the user, but have muted or dismissed them."""
-        return [row["id"] for row in await self._postgres.fetch(_SQL.noted, user, most)]
+        return [
+            row["id"] for row in await self._postgres.fetch(_SQL.muted_or_dismissed_by, user, most)
+        ]
 
-    async def around(self, user: UserId, most: int) -> Set[UserId]:
-        ahead, behind = await self.ahead(user, most), await self.behind(user, most)
-        return {*ahead, *behind, *await self.noted(user, most)}
+    async def neighbours(self, user: UserId, most: int) -> Set[UserId]:
+        targets, sources = await self.targets(user, most), await self.sources(user, most)
+        return {*targets, *sources, *await self.muted_or_dismissed_by(user, most)}
 
-    async def on_its_way(self, user: UserId) -> bool:
+    async def has_pending_change(self, user: UserId) -> bool:
         """Whether a change from or to the user is waiting to be drained."""
         lane = lane_of(user)
-        row = await self._postgres.row(_SQL.on_its_way, user, [lane, parked_lane(lane)])
+        row = await self._postgres.row(_SQL.has_pending_change, user, [lane, parked_lane(lane)])
         return row is not None
 
     async def finish(self, user: UserId, age_s: float) -> bool:

@@ -71,16 +71,16 @@ class Tally:
         self._lines, self._bytes_read = batch.last_line, batch.bytes_read
         self.bad += batch.bad
         self._bad_lines += batch.bad_lines[: BAD_LINES_MAX - len(self._bad_lines)]
-        await self._tell()
+        await self._report_progress()
 
     async def merged(self, loaded: int) -> None:
         self.loaded += loaded
-        await self._tell()
+        await self._report_progress()
 
     async def found(self, present: int, kept: int) -> None:
         self._present += present
         self._kept += kept
-        await self._tell()
+        await self._report_progress()
 
     def report(self) -> LoadReport:
         return LoadReport(
@@ -94,7 +94,7 @@ class Tally:
             refused=self._checking,
         )
 
-    async def _tell(self) -> None:
+    async def _report_progress(self) -> None:
         if self._on_progress is not None:
             progress = Progress(
                 self._checking,

@@ -119,7 +119,7 @@ class Outbox:
         rows = await self._postgres.fetch(_SQL.watermarks, lanes, HEAD, parked)
         return Watermarks(
             {row["lane"]: row["oldest"] for row in rows},
-            {row["lane"]: row["in_turn"] for row in rows},
+            {row["lane"]: row["oldest_unparked"] for row in rows},
             rows[0]["now"],
         )
 

@@ -173,7 +173,7 @@ async def _connect(settings: StorageSettings) -> connections.Connection:
             # Longer than any pause of a busy event loop, short enough for transactions that wait
             # for its locks.
             "idle_in_transaction_session_timeout": str(3 * milliseconds),
-            # Statements are small and few. Planning each one anew over all partitions, for bitmap
+            # Statements are small and few. Planning each one again over all partitions, for bitmap
             # scans or for parallel workers, costs several times as much as running it.
             "plan_cache_mode": "force_generic_plan",
             "enable_bitmapscan": "off",

@@ -36,7 +36,7 @@ class Purged:
 
 
 async def purge(postgres: Postgres, retention_s: float, most: int = 100_000) -> Purged:
-    """Delete tombstones older than `retention_s`, at most about `most` in each direction.
+    """Delete tombstones older than `retention_s`, about `most` at most in each direction.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
@@ -58,7 +58,7 @@ async def _purge(postgres: Postgres, statement: str, retention_s: float, most: i
 
 
 async def purge_receipts(postgres: Postgres, retention_s: float, most: int = 5_000_000) -> int:
-    """Delete receipts older than `retention_s`, at most about `most`. Returns how many.
+    """Delete receipts older than `retention_s`, about `most` at most. Returns how many.
 
     Raises:
         Unavailable: PostgreSQL cannot be reached.
@@ -67,7 +67,7 @@ async def purge_receipts(postgres: Postgres, retention_s: float, most: int = 5_0
 
 
 async def purge_messages(postgres: Postgres, retention_s: float, most: int = 5_000_000) -> int:
-    """Delete request messages from receipts older than `retention_s`, at most about `most`. Returns
+    """Delete request messages from receipts older than `retention_s`, about `most` at most. Returns
     how many.
 
     Raises:

@@ -18,7 +18,7 @@ from storage.postgres.pool import Connection, Postgres, Record
 class _Statements:
     find_receipts: str
     write_receipt: str
-    write_receipt_of_batch: str
+    write_interactions_receipt: str
 
 
 _SQL = sql.load(_Statements, "receipts")
@@ -53,15 +53,19 @@ async def write_receipt(
         raise ReceiptExists from None
 
 
-async def write_receipt_of_batch(
+async def write_interactions_receipt(
     connection: Connection, request: Request, outcome: Outcome, recorded: int
 ) -> None:
-    """Write a batch's receipt in the current transaction. `recorded`: its number of
-    interactions."""
+    """Write the receipt of a batch of interactions in the current transaction. `recorded`: how many
+    of them were recorded.
+
+    Raises:
+        ReceiptExists: the receipt exists; the transaction can only be rolled back.
+    """
     actor, receipt_id, digest = request
     try:
         await connection.fetch(
-            _SQL.write_receipt_of_batch, actor, receipt_id, digest, outcome.name, recorded
+            _SQL.write_interactions_receipt, actor, receipt_id, digest, outcome.name, recorded
         )
     except asyncpg.UniqueViolationError:
         raise ReceiptExists from None

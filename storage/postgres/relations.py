@@ -29,7 +29,7 @@ class Neighbourhood:
 
     as_of: Version
     forward: Mapping[UserId, Edge] | None
-    back: Mapping[UserId, Edge] | None
+    reverse: Mapping[UserId, Edge] | None
 
 
 _NOTHING = (Kind.NONE, Millis(0), Flags.PLAIN)
@@ -38,7 +38,7 @@ _NOTHING = (Kind.NONE, Millis(0), Flags.PLAIN)
 @dataclass(slots=True)
 class _Gathered:
     forward: dict[UserId, Edge] = field(default_factory=dict)
-    back: dict[UserId, Edge] = field(default_factory=dict)
+    reverse: dict[UserId, Edge] = field(default_factory=dict)
     is_whale: bool = False
     """Whether the followers were too many to read."""
 
@@ -76,7 +76,7 @@ class PostgresRelations:
             if not other:
                 gathered[user].is_whale = True
                 continue
-            side = gathered[user].forward if forward else gathered[user].back
+            side = gathered[user].forward if forward else gathered[user].reverse
             if kind or (forward and flags):
                 side[other] = Edge(Kind(kind), Flags(flags), Millis(since), Version(version))
             else:
@@ -102,5 +102,5 @@ def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourh
     return Neighbourhood(
         as_of,
         gathered.forward if len(gathered.forward) <= most else None,
-        gathered.back if len(gathered.back) <= most and not gathered.is_whale else None,
+        gathered.reverse if len(gathered.reverse) <= most and not gathered.is_whale else None,
     )

@@ -12,8 +12,8 @@ from storage.postgres.comparison import (
     OddPair,
     Part,
     compare_counts,
-    compare_erased,
     compare_rows,
+    find_unerased,
     next_users,
 )
 from storage.postgres.connections import Connection
@@ -124,9 +124,9 @@ class _Proof:
         while True:
             part = await compare_rows(self._connection, direction, after)
             self._rows[direction] += part.rows
-            await self._judge_pairs(part.pairs)
-            await self._judge_uncounted(part)
-            await self._tell()
+            await self._check_pairs(part.pairs)
+            await self._check_uncounted(part)
+            await self._report_progress()
             if part.end is None:
                 return
             after = part.end
@@ -135,21 +135,21 @@ class _Proof:
         """Compare all counts with the rows."""
         async for users in _users(self._connection):
             self._users += len(users)
-            await self._judge_counts(users)
-            await self._tell()
+            await self._check_counts(users)
+            await self._report_progress()
 
     async def erased(self) -> None:
         """Look for remaining data of erased accounts."""
         after: UserId | None = BEFORE_ALL
         while after is not None:
-            wrong, after = await compare_erased(self._connection, after)
+            wrong, after = await find_unerased(self._connection, after)
             for user in wrong:
                 self._drifts.of_erased(user)
             if self._repair and wrong:
                 self._repaired += await repair.erase_again(self._connection, wrong)
-            await self._tell()
+            await self._report_progress()
 
-    async def _judge_pairs(self, pairs: Sequence[OddPair]) -> None:
+    async def _check_pairs(self, pairs: Sequence[OddPair]) -> None:
         settled = [odd for odd in pairs if not odd.pending]
         self._pending += len(pairs) - len(settled)
         wrong = [
@@ -158,14 +158,14 @@ class _Proof:
         if self._repair and wrong:
             self._repaired += await repair.repair_pairs(self._connection, wrong)
 
-    async def _judge_uncounted(self, part: Part) -> None:
+    async def _check_uncounted(self, part: Part) -> None:
         """Compare the counts of users without a count row, whom `count` does not find."""
         users = [user for user in part.uncounted if user > self._last_uncounted]
         if users:
             self._last_uncounted = max(users)
-            await self._judge_counts(users)
+            await self._check_counts(users)
 
-    async def _judge_counts(self, users: Sequence[UserId]) -> None:
+    async def _check_counts(self, users: Sequence[UserId]) -> None:
         wrong = [t for t in await compare_counts(self._connection, users) if t.differs]
         for tally in wrong:
             self._drifts.of_user(tally)
@@ -173,7 +173,7 @@ class _Proof:
             repaired = await repair.repair_users(self._connection, [tally.user for tally in wrong])
             self._repaired += repaired
 
-    async def _tell(self) -> None:
+    async def _report_progress(self) -> None:
         if self._on_progress is not None:
             await self._on_progress(
                 VerifyProgress(

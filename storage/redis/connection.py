@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import Protocol
 
 from graph.errors import Unavailable
-from storage.redis.wire import FORGET, Command, Misplaced, Reply, Wire, WireError
+from storage.redis.wire import UNLINK, Command, Misplaced, Reply, Wire, WireError
 
 log = logging.getLogger(__name__)
 
@@ -90,7 +90,7 @@ class Redis(Protocol):
 
 
 class Servers(Redis, Protocol):
-    """What the owner of the connections and the monitoring need besides."""
+    """`Redis` with the operations for lifecycle and monitoring."""
 
     @property
     def round_trips(self) -> int: ...
@@ -114,7 +114,7 @@ async def unlink_all(redis: Redis, pattern: str) -> None:
         Unavailable: as above; some keys may be left.
     """
     async for keys in redis.scan(pattern, 1000):
-        await redis.pipe([(FORGET, key) for key in keys])
+        await redis.pipe([(UNLINK, key) for key in keys])
 
 
 class Breaker:
@@ -164,13 +164,13 @@ class PendingInvalidations:
         return taken
 
     async def flush(self, send: Send, at_once: int) -> None:
-        """Flush them with `send`, `at_once` keys at a time. What `send` raises leaves the rest
-        pending."""
+        """Delete the pending keys with `send`, `at_once` keys per call. If `send` raises, the
+        remaining keys stay pending."""
         for pending in self._keys.values():
             now = list(pending.items())
             for first in range(0, len(now), at_once):
                 some = now[first : first + at_once]
-                await send([(FORGET, key) for key, _ in some])
+                await send([(UNLINK, key) for key, _ in some])
                 for key, mark in some:
                     if pending.get(key) is mark:  # else it was added again meanwhile
                         del pending[key]

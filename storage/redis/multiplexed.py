@@ -178,7 +178,7 @@ class _Connection(asyncio.Protocol):
                 error = rejection(str(one))
                 future.set_exception(error)
                 if isinstance(error, ScriptUnknown):
-                    self.close()  # the next call connects anew and loads the scripts
+                    self.close()  # the next call connects again and loads the scripts
                 return
         future.set_result(replies)
 
@@ -190,19 +190,20 @@ class _Connection(asyncio.Protocol):
             self._transport.write(b"".join(unsent))
 
     def _watch(self) -> None:
-        """One timer for all calls: if no reply arrives in time, the connection is given up."""
+        """Start the shared timer. The connection is closed if no reply arrives within
+        `timeout_s`."""
         if not self._watched:
             self._watched = True
-            self._loop.call_later(self._timeout_s, self._look, self._answered)
+            self._loop.call_later(self._timeout_s, self._check_timeout, self._answered)
 
-    def _look(self, answered: int) -> None:
+    def _check_timeout(self, answered: int) -> None:
         if self._waiting and self._answered == answered:
             # The event loop may have been late: read the replies in the socket's buffer first.
-            self._loop.call_later(GRACE_S, self._look_again, answered)
+            self._loop.call_later(GRACE_S, self._close_or_watch, answered)
         else:
-            self._look_again(-1)
+            self._close_or_watch(-1)
 
-    def _look_again(self, answered: int) -> None:
+    def _close_or_watch(self, answered: int) -> None:
         self._watched = False
         if self._waiting and self._answered == answered:
             self.close()

@@ -7,10 +7,10 @@ from typing import Any, Protocol
 Command = tuple[str | bytes | int, ...]
 Reply = Any
 
-FORGET = "UNLINK"
+UNLINK = "UNLINK"
 """Deletes any keys; its reply is their number."""
 
-MANY = "MGET"
+MGET = "MGET"
 """Reads the values of any keys; its reply is a list. On one server it costs a third of as many
 GETs. Wires to several servers split it into GETs."""
 
@@ -96,10 +96,10 @@ def singly(commands: Sequence[Command]) -> list[Command]:
 
 
 def _single(command: Command) -> Sequence[Command]:
-    if command[0] == MANY:
+    if command[0] == MGET:
         return [("GET", key) for key in command[1:]]
-    if command[0] == FORGET:
-        return [(FORGET, key) for key in command[1:]]
+    if command[0] == UNLINK:
+        return [(UNLINK, key) for key in command[1:]]
     return [command]
 
 
@@ -110,9 +110,9 @@ def rejoined(commands: Sequence[Command], replies: Iterable[Reply]) -> list[Repl
 
 
 def _rejoined(command: Command, turns: Iterator[Reply]) -> Reply:
-    if command[0] == MANY:
+    if command[0] == MGET:
         return list(islice(turns, len(command) - 1))
-    if command[0] == FORGET:
+    if command[0] == UNLINK:
         counts = list(islice(turns, len(command) - 1))
         return UNAVAILABLE if UNAVAILABLE in counts else sum(counts)
     return next(turns)
@@ -134,5 +134,5 @@ class Wire(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close the connection. A later `send` connects anew."""
+        """Close the connection. A later `send` connects again."""
         ...

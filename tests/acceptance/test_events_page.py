@@ -48,8 +48,8 @@ def test_every_code_that_a_socket_closes_with_is_explained() -> None:
     assert {ending.code for ending in own} <= explained
 
 
-def test_every_type_of_event_is_in_the_table_of_who_hears_what() -> None:
-    rows = re.findall(r"^\| .* \|$", PAGE.split("## Who hears what")[1], re.MULTILINE)
+def test_every_type_of_event_is_in_the_table_of_receivers() -> None:
+    rows = re.findall(r"^\| .* \|$", PAGE.split("## Who receives which events")[1], re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
     assert {kind.name for kind in EventType} <= named
 

@@ -68,7 +68,7 @@ async def followers(
 
 def hot(settings: StorageSettings) -> StorageSettings:
     """Everybody is remembered in the process, for longer than any test takes."""
-    return replace(settings, local=replace(settings.local, hot_ttl_ms=60_000, hot_often=1))
+    return replace(settings, local=replace(settings.local, ttl_ms=60_000, requests_to_copy=1))
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ def test_the_pages_name_every_code() -> None:
     result = {code.strip("`") for code, *_ in rows("persisted-operations", "code")}
     written = set(CODE.findall(inspect.getsource(documents)))
     assert result == written | {"BAD_REQUEST"}
-    rejected = {code.strip("`") for code, *_ in rows("browsers", "refused with 403 and")}
+    rejected = {code.strip("`") for code, *_ in rows("browsers", "rejected with 403 and")}
     assert rejected == set(re.findall(r'"([A-Z_]+_NOT_ALLOWED)"', inspect.getsource(CrossOrigin)))
     listed = page("clients")
     for code in result | rejected:

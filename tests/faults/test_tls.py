@@ -40,7 +40,7 @@ async def test_one_server_serves_everything_over_tls(
 ) -> None:
     async with server_over_tls(storage_settings.redis_url, tmp_path) as url:
         settings = replace(
-            storage_settings, redis_url=url, local=replace(storage_settings.local, hot_ttl_ms=5_000)
+            storage_settings, redis_url=url, local=replace(storage_settings.local, ttl_ms=5_000)
         )
         async with open_stores(settings) as stores:
             with stores.changes.subscriptions.open(TWO) as subscription:

@@ -623,7 +623,7 @@ async def test_a_reader_that_waits_in_vain_reads_the_tables_and_fills_nothing(be
     assert await bench.hash_sides(1) is None
     held.gate.open()
     assert await filling == [(1, 0)]
-    assert await bench.hash_sides(1) == codec.FORWARD | codec.BACK
+    assert await bench.hash_sides(1) == codec.FORWARD | codec.REVERSE
 
 
 async def test_no_checks_at_all_are_answered_by_nothing(bench: Bench) -> None:
@@ -639,7 +639,7 @@ async def test_a_user_at_the_bound_is_held_whole(small: Bench) -> None:
     await follows(small.stores, *((fan, 1) for fan in (2, 3, 4)), (1, 2))
     await drain_all(small.stores)
     assert await state(relations, 1, 2, 3, 4, 5) == [(1, 1), (0, 1), (0, 1), (0, 0)]
-    assert await small.hash_sides(1) == codec.FORWARD | codec.BACK
+    assert await small.hash_sides(1) == codec.FORWARD | codec.REVERSE
     assert (tables.fills, tables.plain) == (1, 0)
 
 
@@ -710,7 +710,7 @@ async def test_a_user_grows_into_a_whale_and_every_check_stays_right(small: Benc
         expected = [(0, int(index <= grown)) for index in range(len(fans))]
         assert await state(relations, 1, *fans) == expected
         held.append(await small.hash_sides(1))
-    assert held[0] == codec.FORWARD | codec.BACK
+    assert held[0] == codec.FORWARD | codec.REVERSE
     assert held[-1] == codec.FORWARD
     await unfollows(small.stores, (fans[0], 1), (fans[-1], 1))
     await drain_all(small.stores)
@@ -723,7 +723,7 @@ async def test_who_follows_more_than_a_hash_holds_is_answered_right(small: Bench
     await drain_all(small.stores)
     for _ in range(2):
         assert await state(relations, 1, 2, 3, 4, 5, 6) == [(1, 1), *[(1, 0)] * 3, (0, 0)]
-    assert await small.hash_sides(1) == codec.BACK
+    assert await small.hash_sides(1) == codec.REVERSE
     await unfollows(small.stores, (1, 3), (2, 1))
     await drain_all(small.stores)
     assert await state(relations, 1, 2, 3) == [(1, 0), (0, 0)]

@@ -38,7 +38,7 @@ ONE, TWO, THREE = users(1, 2, 3)
 
 def hot(settings: StorageSettings) -> StorageSettings:
     """Every user is hot, and copies live longer than any test."""
-    return replace(settings, local=replace(settings.local, hot_ttl_ms=60_000, hot_often=1))
+    return replace(settings, local=replace(settings.local, ttl_ms=60_000, requests_to_copy=1))
 
 
 @dataclass(frozen=True)
@@ -72,11 +72,11 @@ class WithLocalCache:
 
     @property
     def hits(self) -> int:
-        return sum(figures.hits for figures in self.local.figures().values())
+        return sum(statistics.hits for statistics in self.local.statistics().values())
 
     @property
     def entries(self) -> int:
-        return sum(figures.entries for figures in self.local.figures().values())
+        return sum(statistics.entries for statistics in self.local.statistics().values())
 
 
 @asynccontextmanager
@@ -298,7 +298,7 @@ async def test_others_see_a_write_within_the_ttl_though_all_invalidations_are_lo
 ) -> None:
     settings = replace(
         storage_settings,
-        local=replace(storage_settings.local, hot_ttl_ms=50, hot_often=1),
+        local=replace(storage_settings.local, ttl_ms=50, requests_to_copy=1),
         connections=replace(storage_settings.connections, redis_timeout_s=5),
     )
     async with with_local_cache(settings, stores, tmp_path) as reader:
@@ -359,7 +359,7 @@ async def test_a_whale_is_never_answered_locally(
         replace(storage_settings, cache=replace(storage_settings.cache, relations_max=3))
     )
     async with (
-        open_stores(replace(settings, local=replace(settings.local, hot_ttl_ms=0))) as stores,
+        open_stores(replace(settings, local=replace(settings.local, ttl_ms=0))) as stores,
         with_local_cache(settings, stores, tmp_path) as reader,
     ):
         fans = list(range(2, 11))
@@ -373,9 +373,9 @@ async def test_a_whale_is_never_answered_locally(
                 assert [bool(relation.kinds) for relation in result] == [
                     index < grown for index in range(len(fans))
                 ]
-        figures = reader.local.figures()["rel"]
+        statistics = reader.local.statistics()["rel"]
         # A hash that grows in place gives a side up when it is twice as large as allowed.
-        assert (figures.hits, figures.entries) == (6, 1)
+        assert (statistics.hits, statistics.entries) == (6, 1)
 
 
 async def test_without_permission_to_track_nothing_is_copied(
@@ -392,16 +392,14 @@ async def test_without_permission_to_track_nothing_is_copied(
                 await muted.caches.local.copied()
             with pytest.raises(Unavailable):
                 await muted.caches.local.caught_up()
-            assert muted.caches.local.figures()["profile"].entries == 0
+            assert muted.caches.local.statistics()["profile"].entries == 0
     finally:
         await stores.servers.redis.pipe([("ACL", "DELUSER", "mute")])
 
 
 def test_the_local_cache_can_be_off(storage_settings: StorageSettings) -> None:
     assert (
-        local_cache_of(
-            replace(storage_settings, local=replace(storage_settings.local, hot_ttl_ms=0))
-        )
+        local_cache_of(replace(storage_settings, local=replace(storage_settings.local, ttl_ms=0)))
         is None
     )
     cluster = hot(

@@ -540,7 +540,7 @@ async def test_a_receipt_is_found_by_a_probe(planner: Planner) -> None:
 
 async def test_a_receipt_of_a_batch_costs_no_read(planner: Planner) -> None:
     receipt = (0, uuid4(), b"interactions", "RECORDED", 500)
-    touched = await planner.touched("receipts", "write_receipt_of_batch", *receipt)
+    touched = await planner.touched("receipts", "write_interactions_receipt", *receipt)
     assert not any(reads.end_to_end or reads.rows for reads in touched.values())
 
 
@@ -557,7 +557,7 @@ async def test_an_account_is_read_and_changed_by_its_key(planner: Planner) -> No
         await planner.touched("account_rows", "ensure_account", 500),
         await planner.touched("account_rows", "lock_account", 500),
         await planner.touched("accounts", "write_account", 500, True, 0, 0, None),
-        await planner.touched("accounts", "pay_for_change", 500, 9, 1),
+        await planner.touched("accounts", "charge_change", 500, 9, 1),
     ):
         assert not any(reads.end_to_end for reads in touched.values())
         # PostgreSQL may count several transactions together: two probes a statement, at most.
@@ -667,7 +667,7 @@ async def test_the_states_of_accounts_are_probes(planner: Planner) -> None:
     assert looked_at(steps, "following_count", "follower_count") <= 6
 
 
-@pytest.mark.parametrize("name", ["ahead", "behind", "noted"])
+@pytest.mark.parametrize("name", ["targets", "sources", "muted_or_dismissed_by"])
 async def test_what_is_left_of_a_deleted_account_is_read_no_further_than_asked(
     planner: Planner, name: str
 ) -> None:
@@ -745,9 +745,15 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         "any_edge",
     }
     one_row = {"write_state"}
-    by_variable_names = {"ahead", "behind", "noted", "all_absent", "lately_changed"}
+    by_variable_names = {
+        "targets",
+        "sources",
+        "muted_or_dismissed_by",
+        "all_absent",
+        "lately_changed",
+    }
     by_variable_names |= {"is_unfinished", "clear_receipts", "clear_messages", "finish"}
-    lane_only = {"on_its_way"}
+    lane_only = {"has_pending_change"}
     assert unplanned == others | one_row | by_variable_names | lane_only, (
         "no tables; or only for audits and at a start"
     )

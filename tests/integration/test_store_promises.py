@@ -69,7 +69,7 @@ def wired(request: pytest.FixtureRequest, storage_settings: StorageSettings) -> 
         url = request.getfixturevalue("cluster").url
         settings = replace(settings, cache=CacheSettings(url=url))
     if consistency is Consistency.CACHED:
-        local = replace(settings.local, hot_ttl_ms=60_000, hot_often=1)
+        local = replace(settings.local, ttl_ms=60_000, requests_to_copy=1)
         settings = replace(settings, local=local)
     return settings, consistency, reading
 

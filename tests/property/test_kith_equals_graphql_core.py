@@ -76,7 +76,7 @@ class Comparison:
         # Patient, for a Redis that a busy machine holds up would be one that is away.
         remembering = replace(
             settings,
-            local=replace(settings.local, hot_ttl_ms=5_000, hot_often=3),
+            local=replace(settings.local, ttl_ms=5_000, requests_to_copy=3),
             connections=replace(settings.connections, redis_timeout_s=5),
         )
         self._stores = await self._open.enter_async_context(open_stores(remembering))

@@ -38,7 +38,7 @@ def test_only_users_who_are_requested_often_are_hot(
         clock.now += pause
         times = since_hot.setdefault(user, [])
         times.append(clock.now)
-        if hitters.asked([user]):
+        if hitters.count([user]):
             recent = [at for at in times if clock.now - at <= WINDOW_S]
             assert len(recent) >= often
             times.clear()
@@ -54,7 +54,7 @@ def test_a_user_who_is_requested_twice_as_often_in_any_window_is_found(
     found: list[tuple[UserId, bool, float]] = []
     for user, pause in asked:
         clock.now += pause
-        found.append((user, bool(hitters.asked([user])), clock.now))
+        found.append((user, bool(hitters.count([user])), clock.now))
     began = found[start][2] if start < len(found) else 0.0
     stretch = [step for step in found[start : start + users_max] if step[2] - began < WINDOW_S]
     for user in {user for user, _, _ in stretch}:

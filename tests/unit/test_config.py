@@ -121,7 +121,7 @@ def test_a_wrong_number_stops_the_start_with_its_name(name: str, value: str) -> 
 def test_local_cache_settings_are_in_milliseconds_and_megabytes() -> None:
     environ = {**SERVERS, "KITH_HOT_TTL_MS": "0", "KITH_HOT_MB": "3"}
     storage = read_config(NOWHERE, "public", environ=environ).storage
-    assert (storage.local.hot_ttl_ms, storage.local.hot_bytes_max) == (0, 3_000_000)
+    assert (storage.local.ttl_ms, storage.local.bytes_max) == (0, 3_000_000)
 
 
 def test_the_weights_of_interactions_are_given_one_by_one() -> None:

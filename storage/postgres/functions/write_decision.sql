@@ -6,8 +6,9 @@
 -- * begins: whether a step adds a kind or a flag;
 -- * steps: the counts to change, the actor's first. Each has the edge from `source`, the count's
 --   owner, to `target`, its kind and flags before, and `friends`, the change of the number of
---   friends. A step without a version changes no edge: the actor only pays. `following_below`,
---   `blocks_below` and `paced_most` are conditions on the count, and `pace_us` is the price;
+--   friends. A step without a version changes no edge: the actor is only charged.
+--   `following_below`, `blocks_below` and `paced_most` are conditions on the count, and `pace_us` is
+--   the price;
 -- * receipt: the receipt to insert; consumes: the id of the receipt to consume. Both are optional.
 --
 -- Returns 'written'. If it has written nothing, returns 'outdated', when an edge has changed or a

@@ -10,7 +10,7 @@ UPDATE account
 SET protected = $2, following_audience = $3, followers_audience = $4, following_limit = $5
 WHERE user_id = $1
 
--- name: pay_for_change
+-- name: charge_change
 -- Charges one change of the user $1 at $2, with the cost $3, and returns the new state of the rate
 -- limiter, all in microseconds (see graph/pace.py). One row.
 INSERT INTO following_count AS c (user_id, paced_until) VALUES ($1, $2::bigint + $3::bigint)

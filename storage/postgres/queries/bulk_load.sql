@@ -17,7 +17,7 @@ SET lines = greatest(lines, $2), loaded = loaded + $3, present = present + $4, k
 WHERE file = $1
 
 -- name: finish
--- Deletes the progress of the file $1, so that loading it again starts anew.
+-- Deletes the progress of the file $1, so that loading it again starts over.
 DELETE FROM bulk_load WHERE file = $1
 
 -- name: analyze

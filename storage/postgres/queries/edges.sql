@@ -21,6 +21,7 @@ LEFT JOIN account own ON own.user_id = $1
 LEFT JOIN account other ON other.user_id = $2
 
 -- name: write_decision
--- Writes a decision, if it still holds: see functions/write_decision.sql. Two probes and, for each
--- step, one row of each of three tables. A step that begins something costs a third probe.
+-- Writes a decision, if its conditions still hold: see functions/write_decision.sql. Two
+-- probes and, for each step, one row of each of three tables. A step that begins something costs a
+-- third probe.
 SELECT write_decision($1::jsonb) AS result

@@ -7,7 +7,7 @@ SELECT user_id FROM account WHERE state = 2 AND erased_at IS NULL ORDER BY delet
 -- One row if the user $1 is deleted and not erased: one probe.
 SELECT FROM account WHERE user_id = $1 AND state = 2 AND erased_at IS NULL
 
--- name: ahead
+-- name: targets
 -- At most $2 users to whom $1 has an edge, and as many about whom $1 has a note: an index range per
 -- kind, and one of a small index.
 (SELECT e.id
@@ -23,7 +23,7 @@ UNION
  WHERE f.from_user_id = $1 AND f.kind = 0 AND f.flags <> 0
  LIMIT $2)
 
--- name: behind
+-- name: sources
 -- At most $2 users who have an edge to $1, as far as their changes are applied: an index range per
 -- kind.
 SELECT e.id
@@ -35,13 +35,14 @@ CROSS JOIN LATERAL (
 ) e
 LIMIT $2
 
--- name: noted
--- At most $2 users who have no edge to $1, but a note about them: one range of a small index.
+-- name: muted_or_dismissed_by
+-- At most $2 users who have no edge to $1, but have muted or dismissed them: one range of a
+-- small index.
 SELECT r.from_user_id AS id FROM follower r
 WHERE r.to_user_id = $1 AND r.kind = 0 AND r.flags <> 0
 LIMIT $2
 
--- name: on_its_way
+-- name: has_pending_change
 -- One row if a change to the user $1 waits in one of the lanes $2, or a change by them waits: reads
 -- these lanes, and one index range.
 (SELECT FROM outbox WHERE lane = ANY ($2::smallint[]) AND to_user_id = $1 LIMIT 1)
@@ -82,9 +83,9 @@ WITH clock AS MATERIALIZED (
     WHERE user_id = $1 AND state = 2 AND erased_at IS NULL
       AND deleted_at < clock.now - ($2::float8 * 1000000)::bigint
     RETURNING user_id
-), ahead AS (
+), following_counts AS (
     DELETE FROM following_count WHERE user_id IN (SELECT user_id FROM finished)
-), behind AS (
+), follower_counts AS (
     DELETE FROM follower_count WHERE user_id IN (SELECT user_id FROM finished)
 )
 SELECT EXISTS (SELECT FROM finished) AS finished

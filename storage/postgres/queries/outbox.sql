@@ -106,7 +106,7 @@ CROSS JOIN LATERAL (
 -- than its insertion, so no change below that version is waiting. More than one change is read in
 -- case the clock was set back. `oldest` also covers the lanes $3, which hold the parked changes of
 -- the lanes at the same positions.
-SELECT lane.lane, least(o.version, a.version) AS oldest, o.version AS in_turn,
+SELECT lane.lane, least(o.version, a.version) AS oldest, o.version AS oldest_unparked,
        (extract(epoch FROM now()) * 1000000)::bigint AS now
 FROM unnest($1::smallint[], $3::smallint[]) AS lane (lane, parked)
 CROSS JOIN LATERAL (

@@ -10,8 +10,8 @@ FROM receipt WHERE actor_id = $1 AND id = ANY ($2::uuid[])
 INSERT INTO receipt (actor_id, id, other_id, made_at, asked, outcome)
 VALUES ($1, $2, $3, $4, $5, $6)
 
--- name: write_receipt_of_batch
--- Inserts a receipt of a batch, of which $5 interactions were recorded: one row. It concerns no
--- single other user.
+-- name: write_interactions_receipt
+-- Inserts the receipt of a batch of interactions, of which $5 were recorded: one row. It concerns
+-- no single other user.
 INSERT INTO receipt (actor_id, id, other_id, made_at, asked, outcome, recorded)
 VALUES ($1, $2, 0, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, $3, $4, $5)

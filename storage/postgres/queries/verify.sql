@@ -151,7 +151,7 @@ FROM (
 ) u
 ORDER BY user_id LIMIT $2
 
--- name: compare_erased
+-- name: find_unerased
 -- The next $2 erased accounts after $1, and whether they have remaining data: a probe for each kind
 -- and direction, one of each partition for affinities to them, and some more.
 SELECT a.user_id,

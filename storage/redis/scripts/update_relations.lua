@@ -1,6 +1,6 @@
 -- Updates one direction of a relation hash with changes, which may come late or twice.
 --
--- KEYS: the hash. ARGV: the direction (0 forward, 1 back), the maximum number of fields, then
+-- KEYS: the hash. ARGV: the direction (0 forward, 1 reverse), the maximum number of fields, then
 -- fields and halves, alternating. See storage/cache/codec.py for both formats.
 --
 -- A change is written if its version is newer than the existing half. If there is no half, the edge
@@ -17,24 +17,24 @@ local marker = redis.call('HGET', KEYS[1], '*')
 if not marker then
     return 0
 end
-local back = ARGV[1] == '1'
+local reverse = ARGV[1] == '1'
 local as_of, complete = struct.unpack('>I8B', marker)
-if math.floor(complete / (back and 2 or 1)) % 2 == 0 then
+if math.floor(complete / (reverse and 2 or 1)) % 2 == 0 then
     return 0 -- the hash does not hold this direction
 end
 
 for i = 3, #ARGV, 2 do
     local field, new = ARGV[i], ARGV[i + 1]
     local old = redis.call('HGET', KEYS[1], field) or NOTHING .. NOTHING
-    local forward_half, back_half = old:sub(1, HALF), old:sub(HALF + 1)
-    local mine = version(back and back_half or forward_half)
+    local forward_half, reverse_half = old:sub(1, HALF), old:sub(HALF + 1)
+    local mine = version(reverse and reverse_half or forward_half)
     if mine == 0 and version(new) <= as_of then
         if new:byte(1) ~= 0 then
             redis.call('DEL', KEYS[1])
             return -1
         end
     elseif version(new) > mine then
-        redis.call('HSET', KEYS[1], field, back and forward_half .. new or new .. back_half)
+        redis.call('HSET', KEYS[1], field, reverse and forward_half .. new or new .. reverse_half)
     end
 end
 if redis.call('HLEN', KEYS[1]) > tonumber(ARGV[2]) then
