@@ -8,7 +8,7 @@ level over columns, so the number of round trips depends on its depth and never 
     class User:
         @batched
         async def follower_count(users: Parents[UserId], info: Info) -> list[int]:
-            return await info.context.counts.of(users)
+            return await info.context.counts.get_many(users)
 
     engine = Engine(strawberry.Schema(Query, types=[User]))
     result = await engine.execute(query="{ user(id: 7) { followerCount } }", context=context)

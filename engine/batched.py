@@ -4,7 +4,7 @@
     class User:
         @batched
         async def follower_count(users: Parents[UserId], info: Info) -> list[int]:
-            return await info.context.counts.of(users)
+            return await info.context.counts.get_many(users)
 
 The engine calls the resolver once with a whole level of parents. graphql-core resolves parent by
 parent; a loader collects its calls for the same resolver. The list has one item for each parent, in
