@@ -6,9 +6,9 @@ Cluster. Only cache keys have them.
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from graph.edge import UserId
 from graph.lane import Lane
@@ -34,21 +34,15 @@ class Keys:
     def entries(self, kind: ListKind, user: UserId) -> str:
         return self._key(LISTS[kind], user)
 
-    def all_entries(self, kind: ListKind) -> Callable[[Iterable[UserId]], list[str]]:
-        """A function from users to their keys, with the kind's name looked up once."""
-        return partial(self._every, LISTS[kind])
-
     def profile(self, user: UserId) -> str:
         return self._key("profile", user)
 
     def all_profiles(self, users: Iterable[UserId]) -> list[str]:
-        return self._every("profile", users)
+        head = self.prefix("profile")
+        return [f"{head}{user}}}" for user in users]
 
     def own_writes(self, user: UserId) -> str:
         return self._key("own", user)
-
-    def all_own_writes(self, users: Iterable[UserId]) -> list[str]:
-        return self._every("own", users)
 
     def events(self, lane: Lane) -> str:
         """A lane's change feed. It is no cache, so `pattern` does not match it."""
@@ -77,10 +71,6 @@ class Keys:
 
     def _key(self, what: str, user: UserId) -> str:
         return f"{_head(self.space, what)}{user}}}"
-
-    def _every(self, what: str, users: Iterable[UserId]) -> list[str]:
-        head = _head(self.space, what)
-        return [f"{head}{user}}}" for user in users]
 
 
 @lru_cache  # bounded by the number of caches

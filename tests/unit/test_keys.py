@@ -1,22 +1,34 @@
-"""Keys of whole columns are the keys of each of their users."""
+"""Keys of whole columns are the keys of each of their users, for readers and writers alike."""
 
 import pytest
 
 from graph.page import ListKind
+from storage.cache.entries import entries_of
+from storage.postgres.pool import Postgres
 from storage.redis.keys import Keys, beyond, lease, parsed
+from storage.settings import StorageSettings
+from storage.stores import tables_of
 from tests.support.graphs import users
 
 KEYS, USERS = Keys("public"), users(1, 42, 2**63 - 1)
+SETTINGS = StorageSettings("postgresql://nowhere", "redis://nowhere")
+ENTRIES = entries_of(tables_of(Postgres(SETTINGS)), SETTINGS)
 
 
 def test_a_column_of_keys_is_the_key_of_each() -> None:
     assert KEYS.all_profiles(USERS) == list(map(KEYS.profile, USERS))
-    assert KEYS.all_own_writes(USERS) == list(map(KEYS.own_writes, USERS))
+    assert ENTRIES.profile.keys(USERS) == list(map(KEYS.profile, USERS))
+    assert ENTRIES.pending.keys(USERS) == list(map(KEYS.own_writes, USERS))
+    assert ENTRIES.relations.keys(USERS) == list(map(KEYS.relations, USERS))
+
+
+def test_one_key_of_an_entry_is_the_key_that_writers_use() -> None:
+    assert list(map(ENTRIES.profile.key, USERS)) == list(map(KEYS.profile, USERS))
 
 
 @pytest.mark.parametrize("kind", ListKind)
 def test_so_it_is_of_lists(kind: ListKind) -> None:
-    keys = KEYS.all_entries(kind)(USERS)
+    keys = ENTRIES.lists[kind].keys(USERS)
     assert keys == [KEYS.entries(kind, user) for user in USERS]
     assert [parsed(key) for key in keys] == [(kind.name.lower(), user) for user in USERS]
 
