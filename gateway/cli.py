@@ -158,12 +158,13 @@ def migrate(
     ] = 16,
 ) -> None:
     """Migrate the space's tables to the newest version. Safe to repeat and to run concurrently."""
-    from gateway.config import database_url
+    from gateway.config import direct_database
     from storage.postgres.migrate import migrate as apply
 
     with _errors_without_traceback():
         checked_space(space)
-        applied = asyncio.run(apply(database_url(state), space, partitions))
+        database = direct_database(state)
+        applied = asyncio.run(apply(database.url, space, partitions, database.password_file))
         typer.echo(f"{space}: applied {', '.join(applied)}" if applied else f"{space}: up to date")
 
 
