@@ -42,6 +42,7 @@ from gateway.health import Health, Probe
 from gateway.metrics import Metrics
 from gateway.peers import Peers
 from gateway.playground import Playground
+from gateway.request_metrics import RequestMetrics
 from gateway.transports import Transports
 from graph.edge import UserId
 from resolvers.scope import Scope as RequestScope
@@ -53,6 +54,8 @@ from storage.ports import Consistency
 from storage.stores import Stores, open_stores
 
 ENDPOINT = "/graphql"
+OPERATION_NAMES_MAX = 50
+"""Operation names with series of their own in the metrics."""
 PLAYGROUND_TOKEN_S = 365 * 86_400
 """Browsers store it, and it is signed with a well-known secret."""
 
@@ -98,8 +101,9 @@ class Gateway:
             config.authentication.development, _service_token(config.authentication)
         )
         async with open_stores(config.storage) as stores, self._authentication.running():
-            self._graphql = self._transports(stores, playground)
-            metrics = Metrics(stores, self._engine, self._peers)
+            requests = RequestMetrics(OPERATION_NAMES_MAX)
+            self._graphql = self._transports(stores, playground, requests)
+            metrics = Metrics(stores, self._engine, requests, self._peers)
             probes: dict[str, Probe] = {
                 "postgresql": stores.servers.postgres.ping,
                 "redis": stores.servers.redis.ping,
@@ -118,7 +122,9 @@ class Gateway:
             async with metrics.answering():
                 yield
 
-    def _transports(self, stores: Stores, playground: Playground) -> ASGIApp:
+    def _transports(
+        self, stores: Stores, playground: Playground, requests: RequestMetrics
+    ) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
         executor = EngineExecutor(self._engine, freshness.before)
         documents = _documents(config, stores, executor)
@@ -130,6 +136,7 @@ class Gateway:
             formatted,
             config.clients.streams.request_deadline_ms,
             documents,
+            requests.ended,
         )
         endpoint = GraphQLEndpoint(
             executor=executor,
@@ -138,6 +145,7 @@ class Gateway:
             page=playground,
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),
+            ended=requests.ended,
         )
         sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
         transports = Transports(endpoint, sockets, config.clients.browsers)
