@@ -53,7 +53,7 @@ class Streams:
         try:
             if asked.document_id is not None or not self._documents.takes_any:
                 asked = await self._documents.found(asked)
-            operation = self._executor.prepared(asked)
+            operation = await self._executor.prepared(asked)
         except RequestRejected as rejected:
             self._ended(None, rejected.code, perf_counter() - begun)
             raise
