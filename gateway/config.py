@@ -11,6 +11,7 @@ from gateway import settings
 from gateway.authentication_settings import AcceptedTokens, AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
+from gateway.costs import CostSettings
 from gateway.environment import ConfigurationError, read
 from gateway.jwks_url import JwksUrl
 from gateway.key_sources import DEVELOPMENT_SECRET
@@ -49,6 +50,7 @@ class ClientSettings:
     streams: StreamLimits = field(default_factory=StreamLimits)
     browsers: BrowserSettings = field(default_factory=BrowserSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
+    costs: CostSettings = field(default_factory=CostSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ def read_config(
             _streams(environ),
             _browsers(environ, development),
             _documents(environ, trusted_documents),
+            _costs(environ),
         ),
     )
 
@@ -213,6 +216,11 @@ def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
     except ManifestError as error:
         raise ConfigurationError(f"The trusted documents cannot be used: {error}") from None
     return DocumentSettings(chosen.persisted_queries, documents)
+
+
+def _costs(environ: Environ) -> CostSettings:
+    chosen = read(settings.Costs, environ)
+    return CostSettings(chosen.limit, chosen.service_limit)
 
 
 def _authentication(environ: Environ, development: bool) -> AuthenticationSettings:
