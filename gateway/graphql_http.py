@@ -127,7 +127,9 @@ class GraphQLEndpoint:
                 if not accepts.prefers_streams:
                     if not self._takes_any or request.document_id:
                         request = await self._documents.found(request)
-                    operation = self._executor.prepared(request)
+                    operation = self._executor.known(request)
+                    if operation is None:
+                        operation = await self._executor.prepared(request)
                     if operation.kind is not _SUBSCRIPTION:
                         context = self._context_of(headers)
                         result = await self._executor.run(operation, request, context)

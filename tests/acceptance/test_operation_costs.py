@@ -50,7 +50,7 @@ async def test_an_operation_that_costs_too_much_is_rejected_before_anything_is_r
 
 
 async def test_a_service_may_run_operations_that_cost_more(gateway: Gateway) -> None:
-    variables = {"users": IDS[:80], "ids": IDS}
+    variables: dict[str, Any] = {"users": IDS[:80], "ids": IDS}
     error = await gateway.error(RELATIONS, viewer=1, **variables)
     assert error["extensions"]["code"] == "COST_LIMIT_EXCEEDED"
     assert await gateway.as_service.data(RELATIONS, **variables)

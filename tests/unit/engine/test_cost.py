@@ -94,11 +94,12 @@ class Query:
 
 @strawberry.type
 class Mutation:
-    @strawberry.mutation(
-        metadata=weighed(call=0, row=0, item=1, page=length_of("input.ids", most=50), entry=30)
+    @batched(
+        graphql_type=Page,
+        metadata=weighed(call=0, row=0, item=1, page=length_of("input.ids", most=50), entry=30),
     )
-    def change(self, input: Changes) -> Page:  # noqa: A002
-        return Page()
+    def change(roots: Parents[None], input: Changes) -> list[int]:  # noqa: A002
+        return [1]
 
 
 ENGINE = Engine(strawberry.Schema(Query, Mutation, types=[User, Group]), SETTINGS)
