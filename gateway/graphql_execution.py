@@ -9,6 +9,7 @@ from graphql import GraphQLError, OperationType
 from engine import Engine, InvalidVariables, Operation, RequestError, Result, Stage, Values
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError
+from telemetry.histogram import Histogram
 
 _CODES = {
     Stage.PARSE: "GRAPHQL_PARSE_FAILED",
@@ -17,6 +18,12 @@ _CODES = {
     Stage.OPERATION: "OPERATION_RESOLUTION_FAILED",
     Stage.VARIABLES: "BAD_USER_INPUT",
 }
+
+_costs = Histogram(
+    "kith_request_cost",
+    "The static cost of GraphQL operations, rejected ones included.",
+    bounds=tuple(one * 10**power for power in range(1, 7) for one in (1, 3)),
+).labels()
 
 # Stored, because looking up an enum member costs more than comparing with it.
 _EXECUTION = Stage.EXECUTION
@@ -88,7 +95,9 @@ class EngineExecutor:
     ) -> Awaitable[Result]:
         """The result of a prepared query or mutation. Raises RequestRejected."""
         values = _coerced(operation, request)
-        self._charge(operation.cost(values), context)
+        cost = operation.cost(values)
+        _costs.observe(cost)
+        self._charge(cost, context)
         waiting = self._begin(operation, request.variables, context)
         if waiting is not None:
             return self._run_after(waiting, operation, values, context, deadline)
