@@ -144,7 +144,7 @@ def _rejection(rejected: RequestError) -> RequestRejected:
 def _require_no_mutation(operation: Operation) -> None:
     if operation.kind is OperationType.MUTATION:
         error = GraphQLError("A GET request cannot run a mutation. Use POST.")
-        raise RequestRejected("METHOD_NOT_ALLOWED", [error], status=405)
+        raise RequestRejected("METHOD_NOT_ALLOWED", [error], 405, {"allow": "POST"})
 
 
 def _failed(error: KithError) -> Result:

@@ -41,7 +41,6 @@ HEADERS = {
     for media_type in (GRAPHQL_JSON, PLAIN_JSON)
 }
 NO_OWN: Mapping[str, str] = MappingProxyType({})
-ALLOW_POST: Mapping[str, str] = MappingProxyType({"allow": "POST"})
 
 # Stored, because looking up an enum member costs more than comparing with it.
 _SUBSCRIPTION = OperationType.SUBSCRIPTION
@@ -182,7 +181,7 @@ class GraphQLEndpoint:
         """The error response of a failed request."""
         if isinstance(failure, RequestRejected):
             status = failure.status or (400 if media_type == GRAPHQL_JSON else 200)
-            return self._errors(failure.errors, status, ALLOW_POST if status == 405 else NO_OWN)
+            return self._errors(failure.errors, status, failure.headers)
         if isinstance(failure, BodyLate):
             return self._rejected(body_late(self._limits.body_deadline_ms))
         if isinstance(failure, DeadlineExceeded):

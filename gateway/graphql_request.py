@@ -40,10 +40,17 @@ class RequestRejected(Exception):
     `status` is the HTTP status if it depends neither on the code nor on the media type.
     """
 
-    def __init__(self, code: str, errors: list[GraphQLError], status: int | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        errors: list[GraphQLError],
+        status: int | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(code)
         self.code = code
         self.status = status
+        self.headers = headers
         self.errors = [_coded(error, code) for error in errors]
 
 
