@@ -25,6 +25,7 @@ from gateway.authentication import (
 from gateway.awaiting_keys import awaiting_keys
 from gateway.config import Config
 from gateway.connections import Connections
+from gateway.costs import CostLimit
 from gateway.documents import (
     AutomaticDocuments,
     NoDocuments,
@@ -46,6 +47,7 @@ from gateway.security_headers import with_security_headers
 from gateway.transports import Transports
 from graph.edge import UserId
 from resolvers.scope import Scope as RequestScope
+from schema import weights
 from schema.context import Context
 from schema.errors import formatted
 from schema.federation import SCHEMA_TEXTS
@@ -76,7 +78,15 @@ class Gateway:
         self._peers = peers
         self._authentication = Authentication(config.authentication)
         self._connections = Connections(config.clients.streams)
-        self._engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
+        self._engine = Engine(
+            schema,
+            EngineSettings(
+                schema_texts=SCHEMA_TEXTS,
+                request_weight=weights.REQUEST,
+                introspection_weight=weights.INTROSPECTION,
+                mutation_weight=weights.WRITE,
+            ),
+        )
         if config.clients.documents.trusted is not None:
             require_valid(config.clients.documents.trusted, self._engine)
         self._graphql: ASGIApp | None = None
@@ -122,7 +132,7 @@ class Gateway:
 
     def _transports(self, stores: Stores, playground: Playground) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
-        executor = EngineExecutor(self._engine, freshness.before)
+        executor = EngineExecutor(self._engine, freshness.before, CostLimit(config.clients.costs))
         documents = _documents(config, stores, executor)
         # A notification may arrive before the local cache of this process is invalidated.
         live_context_of = _context_of(stores, config, identify, Consistency.FRESH)

@@ -11,6 +11,7 @@ from gateway import settings
 from gateway.authentication_settings import AcceptedTokens, AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
+from gateway.costs import CostSettings
 from gateway.environment import ConfigurationError, read
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
@@ -53,6 +54,7 @@ class ClientSettings:
     requests: HttpLimits = field(default_factory=HttpLimits)
     browsers: BrowserSettings = field(default_factory=BrowserSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
+    costs: CostSettings = field(default_factory=CostSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ def read_config(
             requests=_requests(environ),
             browsers=_browsers(environ, development),
             documents=_documents(environ, trusted_documents),
+            costs=_costs(environ),
         ),
     )
 
@@ -240,6 +243,11 @@ def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
     except ManifestError as error:
         raise ConfigurationError(f"The trusted documents cannot be used: {error}") from None
     return DocumentSettings(chosen.persisted_queries, documents)
+
+
+def _costs(environ: Environ) -> CostSettings:
+    chosen = read(settings.Costs, environ)
+    return CostSettings(chosen.limit, chosen.service_limit)
 
 
 def _authentication(environ: Environ, development: bool) -> AuthenticationSettings:

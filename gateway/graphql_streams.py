@@ -72,6 +72,8 @@ class Streams:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
         try:
             result = await self._executor.run(operation, asked, context, deadline)
+        except RequestRejected:
+            raise
         except Exception as bug:
             error = GraphQLError(str(bug), original_error=bug)
             return {"data": None, "errors": [self._format_error(error)]}

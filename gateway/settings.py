@@ -431,6 +431,24 @@ class Browsers(Group):
         return self
 
 
+class Costs(Group):
+    """Costs
+
+    [What operations cost](cost.md). A cost of 1 is about 1 µs of CPU time.
+    """
+
+    limit: WholeNumber = number(
+        "KITH_COST_LIMIT", 200_000, "the greatest cost of one operation", unit="cost", least=1_000
+    )
+    service_limit: WholeNumber = number(
+        "KITH_SERVICE_COST_LIMIT",
+        2_000_000,
+        "the same for services",
+        unit="cost",
+        least=1_000,
+    )
+
+
 class Documents(Group):
     """Documents"""
 
@@ -461,5 +479,6 @@ GROUPS: tuple[type[Group], ...] = (
     HttpRequests,
     Streams,
     Browsers,
+    Costs,
     Documents,
 )
