@@ -8,7 +8,7 @@ behind those of all others, and are rejected before them.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -37,6 +37,9 @@ LARGE_SHARE = 20
 SMALL_BUDGET = 0.375
 """The budget of small operations, as a share of that of large ones. It is their own, because a
 large operation that runs cannot be interrupted for a small one that arrives."""
+
+EVENT_WAIT_MS = 10_000
+"""How long an event waits before its subscription ends."""
 
 REBUILD = 64
 """A queue is rebuilt when more than half of its entries, and this many more, have given up."""
@@ -71,7 +74,8 @@ class Admission:
         self._small_max = settings.cost_max // LARGE_SHARE
         self._small = _Queue("small", small, settings, requester_of)
         self._large = _Queue("large", settings.cost_max, settings, requester_of)
-        self.events = _Queue("events", small, settings, requester_of, is_bounded=False)
+        of_events = replace(settings, wait_ms=EVENT_WAIT_MS)
+        self.events = _Queue("events", small, of_events, requester_of, is_bounded=False)
         """Results for events. Subscriptions are limited, and each waits with one event at most."""
 
     def enter(self, cost: int, context: object) -> Awaitable[None] | None:
@@ -151,7 +155,7 @@ class _Queue:
         waiting = _Waiting(cost, finish)
         heappush(self.waiting, waiting)
         self._length += 1
-        self._waiting_cost += cost
+        self._waiting_cost += self._size(cost)
         return self._wait(waiting)
 
     def leave(self, cost: int) -> None:
@@ -183,13 +187,18 @@ class _Queue:
         if not self._settings.queue_max:
             return False
         while self._length and (
-            self._length >= self._settings.queue_max or self._waiting_cost + cost > self.cost_max
+            self._length >= self._settings.queue_max
+            or self._waiting_cost + self._size(cost) > self.cost_max
         ):
             last = max(one for one in self.waiting if not one.future.done())
             if last.finish <= finish:
                 return False
             self._reject(last)
         return True
+
+    def _size(self, cost: int) -> int:
+        """What an operation occupies in the queue: half of it at most, which leaves room."""
+        return min(cost, self.cost_max // 2)
 
     async def _wait(self, waiting: _Waiting) -> None:
         loop = asyncio.get_running_loop()
@@ -223,7 +232,7 @@ class _Queue:
 
     def _forget(self, waiting: _Waiting) -> None:
         self._length -= 1
-        self._waiting_cost -= waiting.cost
+        self._waiting_cost -= self._size(waiting.cost)
         if len(self.waiting) > 2 * self._length + REBUILD:
             self.waiting = [one for one in self.waiting if not one.future.done()]
             heapify(self.waiting)

@@ -9,6 +9,7 @@ from graphql import GraphQLError, OperationType
 from prometheus_client import Counter, Gauge
 
 from engine import Operation
+from gateway.admission import Admission
 from gateway.authentication import Identity
 from gateway.graphql_execution import EngineExecutor, FormatError, response_of
 from gateway.graphql_request import Documents, GraphQLRequest, RequestRejected
@@ -31,12 +32,14 @@ class Streams:
         format_error: FormatError,
         request_deadline_ms: int,
         documents: Documents,
+        admission: Admission,
     ) -> None:
         self._executor = executor
         self._context_of = context_of
         self._format_error = format_error
         self._deadline_s = request_deadline_ms / 1000
         self._documents = documents
+        self._admission = admission
 
     async def answers(
         self, asked: GraphQLRequest, identity: Identity, headers: Headers = NO_HEADERS
@@ -55,7 +58,9 @@ class Streams:
         if operation.kind is not OperationType.SUBSCRIPTION:
             yield await self._once(operation, asked, context_of())
             return
-        results = self._executor.subscribe(operation, asked, context_of, self._deadline_s)
+        results = self._executor.subscribe(
+            operation, asked, context_of, self._deadline_s, self._admission
+        )
         with _subscriptions.track_inprogress():
             async with aclosing(results):
                 async for result in results:
@@ -70,11 +75,15 @@ class Streams:
         self, operation: Operation, asked: GraphQLRequest, context: object
     ) -> FormattedResult:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
+        values, cost = self._executor.charged(operation, asked, context)
+        waiting = self._admission.enter(cost, context)
+        if waiting is not None:
+            await waiting
         try:
-            result = await self._executor.run(operation, asked, context, deadline)
-        except RequestRejected:
-            raise
+            result = await self._executor.run(operation, asked, values, context, deadline)
         except Exception as bug:
             error = GraphQLError(str(bug), original_error=bug)
             return {"data": None, "errors": [self._format_error(error)]}
+        finally:
+            self._admission.leave(cost)
         return response_of(result, self._format_error)
