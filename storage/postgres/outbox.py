@@ -1,10 +1,13 @@
 """The outbox: changes that are applied to the reverse side in batches, then acknowledged."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import asyncpg
 
 from graph.edge import Edge, Flags, Kind, Pair, UserId, Version
-from graph.lane import ALL_LANES, PARKED_LANES, Lane, parked_lane
+from graph.lane import ALL_LANES, PARKED_LANES, Lane, failed_lane, parked_lane
 from storage.ports import EdgeChange, Watermarks
 from storage.postgres import locks, sql
 from storage.postgres.pool import Connection, Postgres, Record
@@ -14,8 +17,11 @@ from storage.postgres.pool import Connection, Postgres, Record
 class _Statements:
     lock_lane: str
     try_lane: str
-    apply_lane: str
+    oldest: str
+    shares: str
+    apply_changes: str
     acknowledge: str
+    fail: str
     park: str
     parked: str
     pending: str
@@ -31,12 +37,36 @@ _SQL = sql.load(_Statements, "outbox")
 COUNTED_MAX = 100_000
 """Rows are counted up to here; above it, operators do not need the exact number."""
 
+ERROR_MAX = 500
+"""Characters of an error that are kept."""
+
 HEAD = 100
 """How many of a lane's oldest changes are read to find its watermark."""
 
 
+_REJECTED = (
+    asyncpg.DataError,
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.RaiseError,
+    ValueError,
+)
+"""Errors that repeat as long as the row is what it is, in PostgreSQL or when it is decoded."""
+
+NO_USER = UserId(-(2**63))
+"""Before all users."""
+
+
 class LaneTaken(Exception):
     """Another process is draining the lane."""
+
+
+class ChangesRejected(Exception):
+    """At least one of the changes `ids`, which are ascending, cannot be applied. None was."""
+
+    def __init__(self, ids: Sequence[int], reason: str) -> None:
+        super().__init__(reason)
+        self.ids = ids
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +75,10 @@ class Applied:
 
     ids: Sequence[int]
     changes: Sequence[EdgeChange]
+    is_full: bool = False
+    """Whether more changes may be waiting."""
+    next_target: UserId = NO_USER
+    """The target after which the next shares begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +114,46 @@ class Outbox:
 
         Raises:
             LaneTaken: another process is draining the lane, and `waits` is false.
+            ChangesRejected: a change cannot be applied.
         """
+        async with self._locked(lane, waits) as connection:
+            rows = await connection.fetch(_SQL.oldest, lane, most, after_id)
+            return await _apply(connection, lane, [row["id"] for row in rows], len(rows) == most)
+
+    async def apply_shares(
+        self, lane: Lane, most: int, share: int, after: UserId, *, waits: bool = True
+    ) -> Applied:
+        """Like `apply`, but half of the changes are the oldest `share` of each target after `after`
+        in the order of ids. The others are the oldest of the lane.
+
+        All are the oldest of their targets, so each target's changes keep their order.
+        """
+        half = most // 2 or 1
+        async with self._locked(lane, waits) as connection:
+            rows = await connection.fetch(_SQL.shares, lane, half, share, after)
+            targets = [row["target"] for row in rows if row["target"] is not None]
+            ids, is_full = sorted({row["id"] for row in rows}), len(rows) - len(targets) == half
+            applied = await _apply(connection, lane, ids, is_full)
+        return replace(applied, next_target=targets[-1] if len(targets) == half else NO_USER)
+
+    async def apply_changes(self, lane: Lane, ids: Sequence[int], *, waits: bool = True) -> Applied:
+        """Apply these changes of a lane, as far as they still wait. Raises the same as `apply`."""
+        async with self._locked(lane, waits) as connection:
+            return await _apply(connection, lane, ids, is_full=False)
+
+    @asynccontextmanager
+    async def _locked(self, lane: Lane, waits: bool) -> AsyncIterator[Connection]:
+        """A transaction that holds the lane's lock."""
         async with self._postgres.connection() as connection, connection.transaction():
             if waits:
                 await connection.row(_SQL.lock_lane, locks.LANE, lane)
             else:
                 await _take(connection, lane)
-            rows = await connection.fetch(_SQL.apply_lane, lane, most, after_id)
-        return _applied(rows)
+            yield connection
+
+    async def fail(self, lane: Lane, change: int, tries: int, reason: str) -> None:
+        """Set a change aside that could not be applied, so that its lane goes on without it."""
+        await self._postgres.fetch(_SQL.fail, lane, change, failed_lane(lane), tries, reason)
 
     async def acknowledge(self, lane: Lane, ids: Sequence[int]) -> None:
         """Delete changes that were published."""
@@ -146,6 +212,14 @@ async def _take(connection: Connection, lane: Lane) -> None:
     assert row is not None
     if not row["held"]:
         raise LaneTaken
+
+
+async def _apply(connection: Connection, lane: Lane, ids: Sequence[int], is_full: bool) -> Applied:
+    try:
+        rows = await connection.fetch(_SQL.apply_changes, lane, ids)
+        return replace(_applied(rows), is_full=is_full)
+    except _REJECTED as error:
+        raise ChangesRejected(ids, f"{type(error).__name__}: {error}"[:ERROR_MAX]) from error
 
 
 def _applied(rows: Sequence[Record]) -> Applied:
