@@ -14,6 +14,8 @@ Few, because each job has a fixed cost; enough, because one drain takes a thousa
 Outbox rows store their lane, so a change of this number requires a migration that moves them.
 """
 
+LANES_MAX = 256
+
 FAILED = 512
 """The first lane of failed changes."""
 

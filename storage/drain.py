@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import compress
 
-
 from prometheus_client import Counter as Total
 from prometheus_client import Histogram
 

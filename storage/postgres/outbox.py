@@ -19,7 +19,7 @@ class _Statements:
     try_lane: str
     oldest: str
     shares: str
-    apply_changes: str
+    apply_lane: str
     acknowledge: str
     fail: str
     park: str
@@ -116,9 +116,13 @@ class Outbox:
             LaneTaken: another process is draining the lane, and `waits` is false.
             ChangesRejected: a change cannot be applied.
         """
-        async with self._locked(lane, waits) as connection:
-            rows = await connection.fetch(_SQL.oldest, lane, most, after_id)
-            return await _apply(connection, lane, [row["id"] for row in rows], len(rows) == most)
+        try:
+            async with self._locked(lane, waits) as connection:
+                applied = await _applied(connection, lane, most, after_id, None)
+        except _REJECTED as error:
+            rows = await self._postgres.fetch(_SQL.oldest, lane, most, after_id)
+            raise _rejected([row["id"] for row in rows], error) from error
+        return replace(applied, is_full=len(applied.ids) == most)
 
     async def apply_shares(
         self, lane: Lane, most: int, share: int, after: UserId, *, waits: bool = True
@@ -132,14 +136,17 @@ class Outbox:
         async with self._locked(lane, waits) as connection:
             rows = await connection.fetch(_SQL.shares, lane, half, share, after)
             targets = [row["target"] for row in rows if row["target"] is not None]
-            ids, is_full = sorted({row["id"] for row in rows}), len(rows) - len(targets) == half
-            applied = await _apply(connection, lane, ids, is_full)
-        return replace(applied, next_target=targets[-1] if len(targets) == half else NO_USER)
+            applied = await _apply_changes(connection, lane, sorted({row["id"] for row in rows}))
+        return replace(
+            applied,
+            is_full=len(rows) - len(targets) == half,
+            next_target=targets[-1] if len(targets) == half else NO_USER,
+        )
 
     async def apply_changes(self, lane: Lane, ids: Sequence[int], *, waits: bool = True) -> Applied:
         """Apply these changes of a lane, as far as they still wait. Raises the same as `apply`."""
         async with self._locked(lane, waits) as connection:
-            return await _apply(connection, lane, ids, is_full=False)
+            return await _apply_changes(connection, lane, ids)
 
     @asynccontextmanager
     async def _locked(self, lane: Lane, waits: bool) -> AsyncIterator[Connection]:
@@ -170,7 +177,7 @@ class Outbox:
 
     async def parked(self, lane: Lane, most: int, *, after_id: int = 0) -> Applied:
         """The oldest parked changes of a lane, at most `most`, with ids above `after_id`."""
-        return _applied(await self._postgres.fetch(_SQL.parked, parked_lane(lane), most, after_id))
+        return _decoded(await self._postgres.fetch(_SQL.parked, parked_lane(lane), most, after_id))
 
     async def dirty(self, lanes: Iterable[Lane] = ALL_LANES) -> dict[Lane, float]:
         """Those of `lanes` that have changes to apply or publish, with the oldest one's age in
@@ -214,15 +221,24 @@ async def _take(connection: Connection, lane: Lane) -> None:
         raise LaneTaken
 
 
-async def _apply(connection: Connection, lane: Lane, ids: Sequence[int], is_full: bool) -> Applied:
+async def _apply_changes(connection: Connection, lane: Lane, ids: Sequence[int]) -> Applied:
     try:
-        rows = await connection.fetch(_SQL.apply_changes, lane, ids)
-        return replace(_applied(rows), is_full=is_full)
+        return await _applied(connection, lane, len(ids), 0, ids)
     except _REJECTED as error:
-        raise ChangesRejected(ids, f"{type(error).__name__}: {error}"[:ERROR_MAX]) from error
+        raise _rejected(ids, error) from error
 
 
-def _applied(rows: Sequence[Record]) -> Applied:
+def _rejected(ids: Sequence[int], error: Exception) -> ChangesRejected:
+    return ChangesRejected(ids, f"{type(error).__name__}: {error}"[:ERROR_MAX])
+
+
+async def _applied(connection: Connection, lane: Lane, *args: object) -> Applied:
+    """Apply changes, and decode them before the commit, so that one that cannot be decoded is not
+    applied."""
+    return _decoded(await connection.fetch(_SQL.apply_lane, lane, *args))
+
+
+def _decoded(rows: Sequence[Record]) -> Applied:
     return Applied(
         [row["id"] for row in rows],
         [

@@ -54,8 +54,6 @@ READER = USERS + 2
 """Follows 1,000 users, half of whom follow back."""
 FAN, STAR_LANE = WAITING + 1, 2 * LANES
 """A thousand users from this one on have written to the star, in a lane of their own."""
-STAR_IDS = range(WAITING + 1, WAITING + 1001)
-"""The ids of their changes."""
 HOT, HOT_LANE = 50_000, 2 * LANES + 1
 """So many changes wait for the star in a lane of their own, before one for each of 1,000 others."""
 OWNER = 3_000_000
@@ -202,6 +200,8 @@ class Planner:
 
 
 def literal(value: object) -> str:
+    if value is None:
+        return "NULL"
     return f"ARRAY{value}::bigint[]" if isinstance(value, list) else str(value).lower()
 
 
@@ -461,7 +461,7 @@ async def test_a_pending_change_towards_a_star_is_counted_by_a_probe(planner: Pl
 
 
 async def test_a_drain_towards_a_star_is_a_probe_a_change(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_changes", STAR_LANE, [*STAR_IDS[:500]])
+    steps = await planner.steps("outbox", "apply_lane", STAR_LANE, 500, 0, None)
     assert_probed(steps, "follower", 500)
 
 
@@ -578,29 +578,28 @@ async def test_the_mutes_that_are_over_are_a_range(planner: Planner) -> None:
     assert looked_at(steps, "following") == 0
 
 
-def ids_of_lane(lane: int) -> list[int]:
-    """The ids of the changes of one of the even lanes, which were inserted one behind the other."""
-    return [change for change in range(1, WAITING + 1) if change % LANES == lane]
-
-
 async def test_a_drain_reads_its_lane_and_probes_the_rest(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "oldest", 5, 500, 0)
-    assert_by_index(steps)
-    assert looked_at(steps, "outbox") <= 500
-    steps = await planner.steps("outbox", "apply_changes", 5, ids_of_lane(5)[:500])
+    steps = await planner.steps("outbox", "apply_lane", 5, 500, 0, None)
     assert_by_index(steps)
     assert looked_at(steps, "follower") <= 500
-    # Each row, and once more.
+    # The head of the lane's own range, and each row once more.
     assert looked_at(steps, "outbox") <= 2 * 500
 
 
 async def test_a_drain_goes_on_behind_what_is_applied(planner: Planner) -> None:
+    steps = await planner.steps("outbox", "apply_lane", 5, 500, WAITING // 2, None)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") <= 2 * 500
     steps = await planner.steps("outbox", "oldest", 5, 500, WAITING // 2)
     assert_by_index(steps)
     assert looked_at(steps, "outbox") <= 500
-    behind = [change for change in ids_of_lane(5) if change > WAITING // 2]
-    steps = await planner.steps("outbox", "apply_changes", 5, behind[:500])
+
+
+async def test_a_drain_of_given_changes_probes_them(planner: Planner) -> None:
+    some = [change for change in range(1, WAITING) if change % LANES == 5][:500]
+    steps = await planner.steps("outbox", "apply_lane", 5, 500, 0, some)
     assert_by_index(steps)
+    assert looked_at(steps, "follower") <= 500
     assert looked_at(steps, "outbox") <= 2 * 500
 
 

@@ -35,14 +35,17 @@ SELECT id, target FROM share
 UNION ALL
 (SELECT id, NULL FROM outbox WHERE lane = $1 ORDER BY id LIMIT $2)
 
--- name: apply_changes
--- Applies the changes $2 of the lane $1 to the reverse rows and their counts, except those that
--- were applied by a drain that died. Only the newest change of a pair counts, and only if it is
--- newer than the row. So the counts change by the actual difference, in whatever order changes
--- arrive.
+-- name: apply_lane
+-- Applies the oldest $2 changes of the lane $1 after the id $3, or the changes $4 if they are given,
+-- to the reverse rows and their counts, except those that were applied by a drain that died. Only
+-- the newest change of a pair counts, and only if it is newer than the row. So the counts change by
+-- the actual difference, in whatever order changes arrive.
 WITH batch AS MATERIALIZED (
+    (SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
+     FROM outbox WHERE $4::bigint[] IS NULL AND lane = $1 AND id > $3 ORDER BY id LIMIT $2)
+    UNION ALL
     SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
-    FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[])
+    FROM outbox WHERE lane = $1 AND id = ANY ($4)
 ), taken AS ( -- no join: estimated as a tenth of the lane, it would read the table
     UPDATE outbox SET applied = true
     WHERE lane = $1 AND id = ANY (ARRAY(SELECT id FROM batch WHERE NOT applied)) AND NOT applied
