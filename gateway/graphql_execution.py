@@ -6,7 +6,7 @@ from typing import Any
 
 from graphql import GraphQLError, OperationType
 
-from engine import Engine, Operation, RequestError, Result, Stage
+from engine import Engine, InvalidVariables, Operation, RequestError, Result, Stage, Values
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError
 
@@ -29,7 +29,16 @@ FormatError = Callable[[GraphQLError], dict[str, Any]]
 """Formats an error for the response."""
 
 
+Charge = Callable[[int, Any], None]
+"""Called with the static cost of an operation and its context before the operation runs. Raises
+RequestRejected if it costs too much."""
+
+
 def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
+    return None
+
+
+def _uncharged(_: int, __: object) -> None:
     return None
 
 
@@ -40,19 +49,34 @@ class EngineExecutor:
     one coroutine around it.
     """
 
-    def __init__(self, engine: Engine, begin: Begin = _at_once) -> None:
+    def __init__(
+        self, engine: Engine, begin: Begin = _at_once, charge: Charge = _uncharged
+    ) -> None:
         self._engine = engine
         self._begin = begin
+        self._charge = charge
 
-    def prepared(self, request: GraphQLRequest) -> Operation:
-        """The operation of a request. Raises RequestRejected."""
+    def known(self, request: GraphQLRequest) -> Operation | None:
+        """The operation of a request whose document is cached. Raises RequestRejected."""
         try:
-            operation = self._engine.prepare(request.query, request.operation_name)
+            operation = self._engine.prepared(request.query, request.operation_name)
         except RequestError as rejected:
-            raise RequestRejected(_CODES[rejected.stage], rejected.errors) from None
-        if request.read_only and operation.kind is OperationType.MUTATION:
-            error = GraphQLError("A GET request cannot run a mutation. Use POST.")
-            raise RequestRejected("METHOD_NOT_ALLOWED", [error], status=405)
+            raise _rejection(rejected) from None
+        if request.read_only and operation is not None:
+            _require_no_mutation(operation)
+        return operation
+
+    async def prepared(self, request: GraphQLRequest) -> Operation:
+        """The operation of a request. Raises RequestRejected."""
+        operation = self.known(request)
+        if operation is not None:
+            return operation
+        try:
+            operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
+        except RequestError as rejected:
+            raise _rejection(rejected) from None
+        if request.read_only:
+            _require_no_mutation(operation)
         return operation
 
     def run(
@@ -62,18 +86,19 @@ class EngineExecutor:
         context: object,
         deadline: float | None = None,
     ) -> Awaitable[Result]:
-        """The result of a prepared query or mutation."""
-        variables = request.variables
-        waiting = self._begin(operation, variables, context)
+        """The result of a prepared query or mutation. Raises RequestRejected."""
+        values = _coerced(operation, request)
+        self._charge(operation.cost(values), context)
+        waiting = self._begin(operation, request.variables, context)
         if waiting is not None:
-            return self._run_after(waiting, operation, variables, context, deadline)
-        return self._engine.run(operation, variables=variables, context=context, deadline=deadline)
+            return self._run_after(waiting, operation, values, context, deadline)
+        return self._engine.run_coerced(operation, values, context, deadline)
 
     async def _run_after(
         self,
         waiting: Awaitable[None],
         operation: Operation,
-        variables: Mapping[str, Any],
+        values: Values,
         context: object,
         deadline: float | None,
     ) -> Result:
@@ -81,9 +106,7 @@ class EngineExecutor:
             await waiting
         except KithError as error:
             return _failed(error)
-        return await self._engine.run(
-            operation, variables=variables, context=context, deadline=deadline
-        )
+        return await self._engine.run_coerced(operation, values, context, deadline)
 
     async def subscribe(
         self,
@@ -92,7 +115,9 @@ class EngineExecutor:
         context_of: Callable[[], object],
         event_s_max: float,
     ) -> AsyncGenerator[Result, None]:
-        """Yield a result for each event of a prepared subscription."""
+        """Yield a result for each event of a prepared subscription. Raises RequestRejected."""
+        cost = operation.cost(_coerced(operation, request))
+        self._charge(cost, context_of())
 
         async def begun() -> object:
             context = context_of()
@@ -115,6 +140,13 @@ class EngineExecutor:
             yield _failed(error)
 
 
+def _coerced(operation: Operation, request: GraphQLRequest) -> Values:
+    try:
+        return operation.variables.coerce(request.variables)
+    except InvalidVariables as invalid:
+        raise RequestRejected(_CODES[Stage.VARIABLES], invalid.errors) from None
+
+
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     """The response to an executed operation. Raises RequestRejected if it failed earlier."""
     if result.stage is not _EXECUTION:
@@ -123,6 +155,22 @@ def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     if result.errors:
         response["errors"] = [format_error(error) for error in result.errors]
     return response
+
+
+def code_of(response: Mapping[str, Any]) -> str:
+    """The code of the first error of a response that has errors."""
+    code: str = response["errors"][0]["extensions"]["code"]
+    return code
+
+
+def _rejection(rejected: RequestError) -> RequestRejected:
+    return RequestRejected(_CODES[rejected.stage], rejected.errors)
+
+
+def _require_no_mutation(operation: Operation) -> None:
+    if operation.kind is OperationType.MUTATION:
+        error = GraphQLError("A GET request cannot run a mutation. Use POST.")
+        raise RequestRejected("METHOD_NOT_ALLOWED", [error], status=405)
 
 
 def _failed(error: KithError) -> Result:

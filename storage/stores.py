@@ -41,7 +41,7 @@ from storage.redis.connection import Servers as RedisServers
 from storage.redis.documents import RedisDocuments
 from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.multiplexed import NOTIFIER, MultiplexedWire
 from storage.redis.servers import servers_at
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
@@ -143,7 +143,9 @@ def _broker(settings: StorageSettings, servers: Servers) -> Broker:
 
 def _notifier(settings: StorageSettings, absences: Absences) -> ChangeNotifier:
     wire = MultiplexedWire(
-        settings.redis_url, BLOCK_MS / 1000 + settings.connections.redis_timeout_s
+        settings.redis_url,
+        BLOCK_MS / 1000 + settings.connections.redis_timeout_s,
+        purpose=NOTIFIER,
     )
     return ChangeNotifier(
         wire, Keys(settings.space), settings.connections.redis_retry_after_s, absences.expire

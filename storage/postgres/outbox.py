@@ -82,11 +82,28 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
-    """Number of rows in the outbox, up to `COUNTED_MAX`, and the age of the oldest."""
+class LaneBacklog:
+    """Number of rows in a lane, up to its share of `COUNTED_MAX`, and the age of the oldest."""
 
-    waiting: int
+    changes: int
     oldest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """The rows in the outbox, by lane. Parked changes have lanes of their own."""
+
+    lanes: Mapping[Lane, LaneBacklog]
+
+    @property
+    def waiting(self) -> int:
+        """The number of rows in all lanes."""
+        return sum(lane.changes for lane in self.lanes.values())
+
+    @property
+    def oldest_s(self) -> float:
+        """The age of the oldest row."""
+        return max(lane.oldest_s for lane in self.lanes.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +225,14 @@ class Outbox:
         return {UserId(row["end_id"]) for row in rows}
 
     async def backlog(self) -> Backlog:
-        row = await self._postgres.row(_SQL.outbox_state, [*ALL_LANES, *PARKED_LANES], COUNTED_MAX)
-        assert row is not None
-        age = 0 if row["oldest"] is None else max(0, row["now"] - row["oldest"])
-        return Backlog(row["waiting"], age / 1_000_000)
+        lanes = [*ALL_LANES, *PARKED_LANES]
+        rows = await self._postgres.fetch(_SQL.outbox_state, lanes, COUNTED_MAX // len(lanes))
+        return Backlog(
+            {
+                Lane(row["lane"]): LaneBacklog(row["changes"], max(0, row["age"] or 0) / 1_000_000)
+                for row in rows
+            }
+        )
 
 
 async def _take(connection: Connection, lane: Lane) -> None:

@@ -167,12 +167,12 @@ FROM (
 ) head
 
 -- name: outbox_state
--- The number of changes (counted up to $2), and the oldest version in microseconds: one probe for
--- each of the lanes $1.
-SELECT (SELECT count(*) FROM (SELECT FROM outbox LIMIT $2) o) AS waiting,
-       (SELECT min(o.version)
-        FROM unnest($1::smallint[]) AS lane
-        CROSS JOIN LATERAL (
-            SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1
-        ) o) AS oldest,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
+-- For each of the lanes $1: the number of changes (counted up to $2) and the oldest one's age in
+-- microseconds: one index range per lane.
+SELECT lane.lane,
+       (SELECT count(*) FROM (
+            SELECT FROM outbox WHERE outbox.lane = lane.lane LIMIT $2
+        ) counted) AS changes,
+       (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - version
+        FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1) AS age
+FROM unnest($1::smallint[]) AS lane
