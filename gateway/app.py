@@ -44,6 +44,7 @@ from gateway.health import Health, Probe
 from gateway.metrics import Metrics
 from gateway.peers import Peers
 from gateway.playground import Playground
+from gateway.request_metrics import RequestMetrics
 from gateway.security_headers import with_security_headers
 from gateway.transports import Transports
 from graph.edge import UserId
@@ -57,6 +58,8 @@ from storage.ports import Consistency
 from storage.stores import Stores, open_stores
 
 ENDPOINT = "/graphql"
+OPERATION_NAMES_MAX = 50
+"""Operation names with series of their own in the metrics."""
 PLAYGROUND_TOKEN_S = 365 * 86_400
 """Browsers store it, and it is signed with a well-known secret."""
 
@@ -111,8 +114,9 @@ class Gateway:
             config.authentication.development, _service_token(config.authentication)
         )
         async with open_stores(config.storage) as stores, self._authentication.running():
-            self._graphql = self._transports(stores, playground)
-            metrics = Metrics(stores, self._engine, self._peers)
+            requests = RequestMetrics(OPERATION_NAMES_MAX)
+            self._graphql = self._transports(stores, playground, requests)
+            metrics = Metrics(stores, self._engine, requests, self._peers)
             probes: dict[str, Probe] = {
                 "postgresql": stores.servers.postgres.ping,
                 "redis": stores.servers.redis.ping,
@@ -131,7 +135,9 @@ class Gateway:
             async with metrics.answering():
                 yield
 
-    def _transports(self, stores: Stores, playground: Playground) -> ASGIApp:
+    def _transports(
+        self, stores: Stores, playground: Playground, requests: RequestMetrics
+    ) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
         executor = EngineExecutor(self._engine, freshness.before, CostLimit(config.clients.costs))
         documents = _documents(config, stores, executor)
@@ -145,6 +151,7 @@ class Gateway:
             config.clients.streams.request_deadline_ms,
             documents,
             admission,
+            requests.ended,
         )
         endpoint = GraphQLEndpoint(
             executor=executor,
@@ -155,6 +162,7 @@ class Gateway:
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),
             admission=admission,
+            ended=requests.ended,
         )
         sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
         transports = Transports(endpoint, sockets, config.clients.browsers)

@@ -199,6 +199,12 @@ def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     return response
 
 
+def code_of(response: Mapping[str, Any]) -> str:
+    """The code of the first error of a response that has errors."""
+    code: str = response["errors"][0]["extensions"]["code"]
+    return code
+
+
 def _rejection(rejected: RequestError) -> RequestRejected:
     return RequestRejected(_CODES[rejected.stage], rejected.errors)
 

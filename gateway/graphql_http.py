@@ -5,6 +5,7 @@ Follows the GraphQL-over-HTTP specification. An `Executor` runs the operations.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from time import perf_counter
 from types import MappingProxyType
 from typing import Protocol
 
@@ -12,10 +13,11 @@ import orjson
 from graphql import GraphQLError, OperationType
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine import Operation
 from gateway.accept import ACCEPT, accepted, accepted_by
 from gateway.admission import Admission, AdmissionSettings
 from gateway.documents import NoDocuments
-from gateway.graphql_execution import FormatError, response_of
+from gateway.graphql_execution import FormatError, code_of, response_of
 from gateway.graphql_request import (
     Documents,
     Executor,
@@ -29,6 +31,7 @@ from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded, HttpR
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
 from gateway.request_body import PartialBodies, read_body
 from gateway.request_deadline import RequestDeadline, RequestDeadlines
+from gateway.request_metrics import OK, Ended
 from gateway.security_headers import SECURITY_HEADERS
 
 # A cached response could show one viewer's data to another, or outdated data.
@@ -42,6 +45,8 @@ HEADERS = {
     for media_type in (GRAPHQL_JSON, PLAIN_JSON)
 }
 NO_OWN: Mapping[str, str] = MappingProxyType({})
+CLIENT_GONE = "CLIENT_GONE"
+"""The code of requests whose client went away before the answer."""
 
 # Stored, because looking up an enum member costs more than comparing with it.
 _SUBSCRIPTION = OperationType.SUBSCRIPTION
@@ -58,8 +63,8 @@ class HttpLimits:
     request_deadline_ms: int = 10_000
 
 
-Answer = tuple[int, bytes, RawHeaders]
-"""A response: a status, a JSON body and additional headers."""
+Answer = tuple[int, bytes, RawHeaders, str]
+"""A response: a status, a JSON body, additional headers, and the code of its first error or OK."""
 
 
 class EventStream(Protocol):
@@ -89,6 +94,7 @@ class GraphQLEndpoint:
         documents: Documents | None = None,
         events: EventStream | None = None,
         admission: Admission | None = None,
+        ended: Ended = lambda *_: None,
     ) -> None:
         self._executor = executor
         self._context_of = context_of
@@ -99,6 +105,7 @@ class GraphQLEndpoint:
         self._documents = documents or NoDocuments()
         self._takes_any = self._documents.takes_any
         self._events = events
+        self._ended = ended
         self._bodies = PartialBodies(limits.bodies_bytes_max)
         self._admission = admission or Admission(AdmissionSettings())
 
@@ -109,6 +116,8 @@ class GraphQLEndpoint:
         """Respond to an ASGI request with these headers."""
         # One long function: a coroutine within this one would be resumed as often as this one.
         answer: Answer | None = None
+        operation: Operation | None = None
+        begun = perf_counter()
         media_type = PLAIN_JSON
         admitted = 0
         try:
@@ -146,14 +155,15 @@ class GraphQLEndpoint:
                         # 200, also with field errors: the draft's "294 Partial Success" is not
                         # registered.
                         response = response_of(result, self._format_error)
-                        answer = 200, orjson.dumps(response), ()
+                        code = code_of(response) if result.errors else OK
+                        answer = 200, orjson.dumps(response), (), code
                 # An event stream reports its own errors, also for unknown documents.
                 if answer is None and (not accepts.streams or self._events is None):
                     raise _not_acceptable(
                         f"{EVENT_STREAM}, or use a web socket, for a subscription"
                     )
         except ClientGone:
-            return None
+            return self._ended(operation, CLIENT_GONE, perf_counter() - begun)
         except Exception as failure:
             answer = self._failed(failure, media_type)
         finally:
@@ -162,7 +172,8 @@ class GraphQLEndpoint:
         if answer is None:
             assert self._events is not None, "without it there is an answer"
             return await self._events.answer(request, scope, headers, receive, send)
-        status, body, own = answer
+        status, body, own, code = answer
+        self._ended(operation, code, perf_counter() - begun)
         fields = [*HEADERS[media_type], (b"content-length", b"%d" % len(body)), *own]
         await send({"type": "http.response.start", "status": status, "headers": fields})
         return await send({"type": "http.response.body", "body": body})
@@ -199,9 +210,9 @@ class GraphQLEndpoint:
     def _errors(
         self, errors: list[GraphQLError], status: int, headers: Mapping[str, str] = NO_OWN
     ) -> Answer:
-        body = orjson.dumps({"errors": [self._format_error(error) for error in errors]})
+        response = {"errors": [self._format_error(error) for error in errors]}
         own = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
-        return status, body, own
+        return status, orjson.dumps(response), own, code_of(response)
 
     def _late(self) -> HttpRejection:
         message = f"The request was stopped after {self._limits.request_deadline_ms} ms."
