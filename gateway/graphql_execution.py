@@ -6,7 +6,7 @@ from typing import Any
 
 from graphql import GraphQLError, OperationType
 
-from engine import Engine, Operation, RequestError, Result, Stage
+from engine import Engine, InvalidVariables, Operation, RequestError, Result, Stage, Values
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError
 
@@ -29,7 +29,16 @@ FormatError = Callable[[GraphQLError], dict[str, Any]]
 """Formats an error for the response."""
 
 
+Charge = Callable[[int, Any], None]
+"""Called with the static cost of an operation and its context before the operation runs. Raises
+RequestRejected if it costs too much."""
+
+
 def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
+    return None
+
+
+def _uncharged(_: int, __: object) -> None:
     return None
 
 
@@ -40,9 +49,12 @@ class EngineExecutor:
     one coroutine around it.
     """
 
-    def __init__(self, engine: Engine, begin: Begin = _at_once) -> None:
+    def __init__(
+        self, engine: Engine, begin: Begin = _at_once, charge: Charge = _uncharged
+    ) -> None:
         self._engine = engine
         self._begin = begin
+        self._charge = charge
 
     def known(self, request: GraphQLRequest) -> Operation | None:
         """The operation of a request whose document is cached. Raises RequestRejected."""
@@ -74,18 +86,19 @@ class EngineExecutor:
         context: object,
         deadline: float | None = None,
     ) -> Awaitable[Result]:
-        """The result of a prepared query or mutation."""
-        variables = request.variables
-        waiting = self._begin(operation, variables, context)
+        """The result of a prepared query or mutation. Raises RequestRejected."""
+        values = _coerced(operation, request)
+        self._charge(operation.cost(values), context)
+        waiting = self._begin(operation, request.variables, context)
         if waiting is not None:
-            return self._run_after(waiting, operation, variables, context, deadline)
-        return self._engine.run(operation, variables=variables, context=context, deadline=deadline)
+            return self._run_after(waiting, operation, values, context, deadline)
+        return self._engine.run_coerced(operation, values, context, deadline)
 
     async def _run_after(
         self,
         waiting: Awaitable[None],
         operation: Operation,
-        variables: Mapping[str, Any],
+        values: Values,
         context: object,
         deadline: float | None,
     ) -> Result:
@@ -93,9 +106,7 @@ class EngineExecutor:
             await waiting
         except KithError as error:
             return _failed(error)
-        return await self._engine.run(
-            operation, variables=variables, context=context, deadline=deadline
-        )
+        return await self._engine.run_coerced(operation, values, context, deadline)
 
     async def subscribe(
         self,
@@ -104,7 +115,9 @@ class EngineExecutor:
         context_of: Callable[[], object],
         event_s_max: float,
     ) -> AsyncGenerator[Result, None]:
-        """Yield a result for each event of a prepared subscription."""
+        """Yield a result for each event of a prepared subscription. Raises RequestRejected."""
+        cost = operation.cost(_coerced(operation, request))
+        self._charge(cost, context_of())
 
         async def begun() -> object:
             context = context_of()
@@ -127,6 +140,13 @@ class EngineExecutor:
             yield _failed(error)
 
 
+def _coerced(operation: Operation, request: GraphQLRequest) -> Values:
+    try:
+        return operation.variables.coerce(request.variables)
+    except InvalidVariables as invalid:
+        raise RequestRejected(_CODES[Stage.VARIABLES], invalid.errors) from None
+
+
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     """The response to an executed operation. Raises RequestRejected if it failed earlier."""
     if result.stage is not _EXECUTION:
@@ -135,6 +155,12 @@ def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     if result.errors:
         response["errors"] = [format_error(error) for error in result.errors]
     return response
+
+
+def code_of(response: Mapping[str, Any]) -> str:
+    """The code of the first error of a response that has errors."""
+    code: str = response["errors"][0]["extensions"]["code"]
+    return code
 
 
 def _rejection(rejected: RequestError) -> RequestRejected:
