@@ -24,6 +24,7 @@ from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
+from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
@@ -232,6 +233,7 @@ def _jobs(
     affinity, erasures = PostgresAffinity(postgres), Erasures(postgres)
     return Jobs(
         outbox=outbox,
+        failed_changes=FailedChanges(postgres),
         drain=drain,
         mutes=PostgresMutes(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),
