@@ -13,7 +13,7 @@ from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
 from graph.account_state import AccountState, AccountStatus
-from graph.decision import Decision, PairState, Rule
+from graph.decision import Decision, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.event import Event
 from graph.lane import ALL_LANES, Lane
@@ -74,13 +74,13 @@ class EdgeChange:
 class Edges(Protocol):
     """The authoritative store of edges. All changes go through it."""
 
-    async def read(self, pair: Pair) -> PairState:
-        """The state of two users that a rule would decide from."""
-        ...
-
     async def change(self, pair: Pair, rule: Rule) -> Decision:
         """Decide with the rule, and write the decision durably, in one transaction. If an edge has
         changed before the write, decide again.
+
+        The actor sees the change when this returns, through any gateway, unless the decision
+        `is_delayed`. This includes a change that was made before, by a request of which nobody
+        knows the result.
 
         Raises:
             ReceiptExists: the decision's receipt exists; nothing was written.
@@ -340,25 +340,6 @@ class Absences(Protocol):
 
     def expire(self) -> None:
         """Make later calls read the state again, because an account has become absent or active."""
-        ...
-
-
-class Caches(Protocol):
-    """Caches of edges, which writers and drains update."""
-
-    async def written(self, pair: Pair, decision: Decision) -> None:
-        """Update the caches after a write by `pair.source`. Forward rows hold it; reverse rows do
-        not yet.
-
-        The drain repeats the update later, also for caches that are unavailable now.
-        """
-        ...
-
-    async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
-        """Update the caches after changes have reached the reverse rows. Idempotent, in any order.
-
-        Returns the users whose caches could not be updated, because their server is unavailable.
-        """
         ...
 
 

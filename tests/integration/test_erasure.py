@@ -189,9 +189,6 @@ class Stopping:
     def __init__(self, inner: Edges, more: int) -> None:
         self._inner, self.more = inner, more
 
-    async def read(self, pair: Pair) -> PairState:
-        return await self._inner.read(pair)
-
     async def change(self, pair: Pair, rule: Rule) -> Decision:
         self.more -= 1
         if self.more < 0:
