@@ -42,6 +42,7 @@ from gateway.health import Health, Probe
 from gateway.metrics import Metrics
 from gateway.peers import Peers
 from gateway.playground import Playground
+from gateway.security_headers import with_security_headers
 from gateway.transports import Transports
 from graph.edge import UserId
 from resolvers.scope import Scope as RequestScope
@@ -79,7 +80,8 @@ class Gateway:
         if config.clients.documents.trusted is not None:
             require_valid(config.clients.documents.trusted, self._engine)
         self._graphql: ASGIApp | None = None
-        self._others = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
+        self._routes = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
+        self._others = with_security_headers(self._routes)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "lifespan" and scope["path"] == ENDPOINT and self._graphql is not None:
@@ -108,7 +110,7 @@ class Gateway:
                 probes["broker"] = stores.servers.broker.ping
             probes |= self._authentication.probes()
             required = probes.keys() & {"postgresql", IDENTITY_KEYS}
-            self._others.router.routes.extend(
+            self._routes.router.routes.extend(
                 [
                     *Health(probes, required=frozenset(required)).routes(),
                     *metrics.routes(),
@@ -135,6 +137,7 @@ class Gateway:
             executor=executor,
             context_of=_context_of(stores, config, identify),
             format_error=formatted,
+            limits=config.clients.requests,
             page=playground,
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),

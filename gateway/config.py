@@ -12,6 +12,8 @@ from gateway.authentication_settings import AcceptedTokens, AuthenticationSettin
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
 from gateway.environment import ConfigurationError, read
+from gateway.graphql_http import HttpLimits
+from gateway.http_connections import ConnectionLimits
 from gateway.jwks_url import JwksUrl
 from gateway.key_sources import DEVELOPMENT_SECRET
 from gateway.token_claims import ClaimMapping
@@ -47,6 +49,8 @@ class ClientSettings:
     """What clients may send, from where, and how many may stay connected."""
 
     streams: StreamLimits = field(default_factory=StreamLimits)
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    requests: HttpLimits = field(default_factory=HttpLimits)
     browsers: BrowserSettings = field(default_factory=BrowserSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
 
@@ -87,9 +91,11 @@ def read_config(
         metrics_port=read(settings.Servers, environ).metrics_port or None,
         affinity=Scale({**DEFAULT_WEIGHTS, **affinity.weights}, affinity.half_life_days),
         clients=ClientSettings(
-            _streams(environ),
-            _browsers(environ, development),
-            _documents(environ, trusted_documents),
+            streams=_streams(environ),
+            connections=_connections(environ),
+            requests=_requests(environ),
+            browsers=_browsers(environ, development),
+            documents=_documents(environ, trusted_documents),
         ),
     )
 
@@ -196,6 +202,27 @@ def _streams(environ: Environ) -> StreamLimits:
         connections_max=chosen.connections_max,
         subscriptions_per_connection_max=chosen.subscriptions_per_connection_max,
         send_deadline_ms=chosen.send_deadline_ms,
+    )
+
+
+def _connections(environ: Environ) -> ConnectionLimits:
+    chosen, requests = read(settings.HttpConnections, environ), read(settings.HttpRequests, environ)
+    return ConnectionLimits(
+        connections_max=chosen.connections_max,
+        head_bytes_max=requests.head_bytes_max,
+        url_bytes_max=requests.url_bytes_max,
+        headers_max=requests.headers_max,
+        head_deadline_ms=chosen.head_deadline_ms,
+        idle_s=chosen.idle_s,
+        stall_ms=chosen.stall_ms,
+    )
+
+
+def _requests(environ: Environ) -> HttpLimits:
+    connections = read(settings.HttpConnections, environ)
+    return HttpLimits(
+        body_deadline_ms=connections.body_deadline_ms,
+        bodies_bytes_max=read(settings.HttpRequests, environ).bodies_mb * 1_000_000,
     )
 
 

@@ -44,15 +44,27 @@ class EngineExecutor:
         self._engine = engine
         self._begin = begin
 
-    def prepared(self, request: GraphQLRequest) -> Operation:
-        """The operation of a request. Raises RequestRejected."""
+    def known(self, request: GraphQLRequest) -> Operation | None:
+        """The operation of a request whose document is cached. Raises RequestRejected."""
         try:
-            operation = self._engine.prepare(request.query, request.operation_name)
+            operation = self._engine.prepared(request.query, request.operation_name)
         except RequestError as rejected:
-            raise RequestRejected(_CODES[rejected.stage], rejected.errors) from None
-        if request.read_only and operation.kind is OperationType.MUTATION:
-            error = GraphQLError("A GET request cannot run a mutation. Use POST.")
-            raise RequestRejected("METHOD_NOT_ALLOWED", [error], status=405)
+            raise _rejection(rejected) from None
+        if request.read_only and operation is not None:
+            _require_no_mutation(operation)
+        return operation
+
+    async def prepared(self, request: GraphQLRequest) -> Operation:
+        """The operation of a request. Raises RequestRejected."""
+        operation = self.known(request)
+        if operation is not None:
+            return operation
+        try:
+            operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
+        except RequestError as rejected:
+            raise _rejection(rejected) from None
+        if request.read_only:
+            _require_no_mutation(operation)
         return operation
 
     def run(
@@ -123,6 +135,16 @@ def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     if result.errors:
         response["errors"] = [format_error(error) for error in result.errors]
     return response
+
+
+def _rejection(rejected: RequestError) -> RequestRejected:
+    return RequestRejected(_CODES[rejected.stage], rejected.errors)
+
+
+def _require_no_mutation(operation: Operation) -> None:
+    if operation.kind is OperationType.MUTATION:
+        error = GraphQLError("A GET request cannot run a mutation. Use POST.")
+        raise RequestRejected("METHOD_NOT_ALLOWED", [error], status=405)
 
 
 def _failed(error: KithError) -> Result:

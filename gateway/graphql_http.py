@@ -26,14 +26,15 @@ from gateway.graphql_request import (
 from gateway.headers import Headers, RawHeaders
 from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded, HttpRejection, body_late
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
-from gateway.request_body import read_body
+from gateway.request_body import PartialBodies, read_body
 from gateway.request_deadline import RequestDeadline, RequestDeadlines
+from gateway.security_headers import SECURITY_HEADERS
 
 # A cached response could show one viewer's data to another, or outdated data.
 COMMON_HEADERS = (
     (b"cache-control", b"no-store"),
     (b"vary", b"accept"),
-    (b"x-content-type-options", b"nosniff"),
+    *SECURITY_HEADERS,
 )
 HEADERS = {
     media_type: ((b"content-type", f"{media_type}; charset=utf-8".encode()), *COMMON_HEADERS)
@@ -51,6 +52,8 @@ class HttpLimits:
     """Limits of one request, and of concurrent requests in this process."""
 
     body_bytes_max: int = 1 << 20
+    bodies_bytes_max: int = 64_000_000
+    """For bodies that have arrived in part."""
     body_deadline_ms: int = 10_000
     request_deadline_ms: int = 10_000
     concurrent_max: int = 1_000
@@ -96,6 +99,7 @@ class GraphQLEndpoint:
         self._documents = documents or NoDocuments()
         self._takes_any = self._documents.takes_any
         self._events = events
+        self._bodies = PartialBodies(limits.bodies_bytes_max)
         self._running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -106,7 +110,7 @@ class GraphQLEndpoint:
         # One long function: a coroutine within this one would be resumed as often as this one.
         answer: Answer | None = None
         media_type = PLAIN_JSON
-        self._running += 1
+        is_running = False
         try:
             accepts = accepted_by(headers) if headers.repeats else accepted(headers.get(ACCEPT))
             if accepts.page and self._page and scope["method"] == "GET":
@@ -114,20 +118,27 @@ class GraphQLEndpoint:
             if not accepts.anything:
                 raise _not_acceptable(f"{GRAPHQL_JSON}, {PLAIN_JSON} or {EVENT_STREAM}")
             media_type = accepts.json
-            if self._running > self._limits.concurrent_max:
-                raise self._overloaded()
             with RequestDeadline(self._deadlines, receive) as deadline:
                 if scope["method"] == "POST":
                     require_json(headers.get(b"content-type"))
-                    body = await read_body(receive, headers, self._limits.body_bytes_max)
+                    body = await read_body(
+                        receive, headers, self._limits.body_bytes_max, self._bodies
+                    )
                     request = from_body(body)
                 else:
                     request = self._request_of_get(scope)
                 deadline.body_received()
+                # Not before: a client that does not send its body would occupy a place.
+                if self._running >= self._limits.concurrent_max:
+                    raise self._overloaded()
+                self._running += 1
+                is_running = True
                 if not accepts.prefers_streams:
                     if not self._takes_any or request.document_id:
                         request = await self._documents.found(request)
-                    operation = self._executor.prepared(request)
+                    operation = self._executor.known(request)
+                    if operation is None:
+                        operation = await self._executor.prepared(request)
                     if operation.kind is not _SUBSCRIPTION:
                         context = self._context_of(headers)
                         result = await self._executor.run(operation, request, context)
@@ -145,7 +156,8 @@ class GraphQLEndpoint:
         except Exception as failure:
             answer = self._failed(failure, media_type)
         finally:
-            self._running -= 1
+            if is_running:
+                self._running -= 1
         if answer is None:
             assert self._events is not None, "without it there is an answer"
             return await self._events.answer(request, scope, headers, receive, send)

@@ -50,7 +50,10 @@ class RequestRejected(Exception):
 class Executor(Protocol):
     """Runs operations."""
 
-    def prepared(self, request: GraphQLRequest) -> Operation:
+    def known(self, request: GraphQLRequest) -> Operation | None:
+        """The operation of a request whose document is cached, or None. Raises RequestRejected."""
+
+    async def prepared(self, request: GraphQLRequest) -> Operation:
         """The operation of a request, valid and of a known kind. Raises RequestRejected."""
 
     def run(

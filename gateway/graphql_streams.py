@@ -47,7 +47,7 @@ class Streams:
         """
         if asked.document_id is not None or not self._documents.takes_any:
             asked = await self._documents.found(asked)
-        operation = self._executor.prepared(asked)
+        operation = await self._executor.prepared(asked)
 
         def context_of() -> object:
             return self._context_of(headers, identity)

@@ -280,6 +280,91 @@ class Events(Group):
     )
 
 
+class HttpConnections(Group):
+    """HTTP connections
+
+    Limits that hold for every [connection](security.md#connections) of a gateway.
+    """
+
+    connections_max: WholeNumber = number(
+        "KITH_HTTP_CONNECTIONS_MAX",
+        10_000,
+        "open connections per process, web sockets included; one that waits for its client is"
+        " closed for a new one",
+        unit="connections",
+        least=10,
+        most=1_000_000,
+    )
+    head_deadline_ms: WholeNumber = number(
+        "KITH_HEADER_DEADLINE_MS",
+        10_000,
+        "how long a request's headers may take to arrive",
+        unit="ms",
+        least=100,
+        most=60_000,
+    )
+    body_deadline_ms: WholeNumber = number(
+        "KITH_BODY_DEADLINE_MS",
+        10_000,
+        "how long a request's body may take to arrive",
+        unit="ms",
+        least=100,
+        most=60_000,
+    )
+    idle_s: WholeNumber = number(
+        "KITH_IDLE_S",
+        75,
+        "how long a connection without requests stays open; more than the proxy in front keeps its"
+        " own",
+        unit="s",
+        least=1,
+        most=3_600,
+    )
+    stall_ms: WholeNumber = number(
+        "KITH_STALL_MS",
+        30_000,
+        "how long a client may read nothing of a response before it is disconnected",
+        unit="ms",
+        least=100,
+        most=600_000,
+    )
+
+
+class HttpRequests(Group):
+    """HTTP requests
+
+    Limits of what one request may contain.
+    """
+
+    url_bytes_max: WholeNumber = number(
+        "KITH_URL_BYTES_MAX",
+        16_384,
+        "size of a request's URL",
+        unit="bytes",
+        least=1_024,
+        most=1_048_576,
+    )
+    head_bytes_max: WholeNumber = number(
+        "KITH_HEADER_BYTES_MAX",
+        32_768,
+        "size of a request's URL and headers together",
+        unit="bytes",
+        least=4_096,
+        most=1_048_576,
+    )
+    headers_max: WholeNumber = number(
+        "KITH_HEADERS_MAX", 100, "headers of a request", unit="headers", least=10, most=10_000
+    )
+    bodies_mb: WholeNumber = number(
+        "KITH_BODIES_MB",
+        64,
+        "memory for bodies that have arrived in part, per process",
+        unit="MB",
+        least=1,
+        most=65_536,
+    )
+
+
 class Streams(Group):
     """Open connections"""
 
@@ -372,6 +457,8 @@ GROUPS: tuple[type[Group], ...] = (
     Affinity,
     Caches,
     Events,
+    HttpConnections,
+    HttpRequests,
     Streams,
     Browsers,
     Documents,

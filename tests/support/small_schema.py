@@ -111,7 +111,7 @@ def executor() -> EngineExecutor:
 async def answered(query: str) -> Result:
     """The result of an operation that is valid."""
     request, running = GraphQLRequest(query), executor()
-    return await running.run(running.prepared(request), request, Context())
+    return await running.run(await running.prepared(request), request, Context())
 
 
 def endpoint(context: Context | None = None) -> GraphQLEndpoint:
