@@ -12,12 +12,11 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, o
 from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
-from graph.account_state import AccountState, AccountStatus
+from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.decision import Decision, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.event import Event
 from graph.lane import ALL_LANES, Lane
-from graph.outcome import Outcome
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
 from graph.profile import Profile
@@ -248,8 +247,8 @@ class EdgeNotes(Protocol):
         ...
 
 
-class Accounts(Protocol):
-    """Changes of account settings. A change is visible to all readers when it returns.
+class AccountWrites(Protocol):
+    """Changes of account settings.
 
     If `request` is given, its receipt is written in the transaction of the change. Both setters
     raise ReceiptExists if the receipt exists; nothing is written then.
@@ -275,6 +274,15 @@ class Accounts(Protocol):
         ...
 
 
+class Accounts(AccountWrites, Protocol):
+    """Changes that are visible to all readers when they return, unless they are `is_delayed`."""
+
+    async def announce_again(self, user: UserId) -> bool:
+        """Update the caches again, because a request was repeated: the first one may have ended
+        before it did. Returns whether they were updated."""
+        ...
+
+
 class Usage(NamedTuple):
     """One user's usage of their limits, at `now`. Times are in microseconds."""
 
@@ -297,7 +305,8 @@ class Usages(Protocol):
 
 
 class AccountStates(Protocol):
-    """Account states. A change is visible to all readers when it returns."""
+    """Account states. A change is visible to all readers when it returns, unless it
+    `is_delayed`."""
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
         """The state of each of `users`; a user without a row is active."""
@@ -305,7 +314,7 @@ class AccountStates(Protocol):
 
     async def change(
         self, user: UserId, state: AccountState, request: Request | None = None
-    ) -> Outcome:
+    ) -> StateChange:
         """Set the state, durably, unless it is set already or the account is deleted.
 
         Raises:

@@ -195,6 +195,7 @@ def _writes(
     shielded: ShieldedTasks,
 ) -> Writes:
     postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
+    delayed_writes = settings.cache.delayed_writes
     return Writes(
         edges=AnnouncedEdges(
             PostgresEdges(postgres),
@@ -203,10 +204,15 @@ def _writes(
             shielded,
             catch_up,
             Marks(redis, keys),
-            delayed_writes=settings.cache.delayed_writes,
+            delayed_writes=delayed_writes,
         ),
         accounts=AnnouncedAccounts(
-            PostgresAccounts(postgres), redis, keys, broker.events, shielded
+            PostgresAccounts(postgres),
+            redis,
+            keys,
+            broker.events,
+            shielded,
+            delayed_writes=delayed_writes,
         ),
         account_states=AnnouncedStates(
             PostgresAccountStates(postgres),
@@ -217,6 +223,7 @@ def _writes(
             keys,
             broker.events,
             shielded,
+            delayed_writes=delayed_writes,
         ),
         affinities=PostgresAffinity(postgres),
         receipts=PostgresReceipts(postgres),

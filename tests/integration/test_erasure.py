@@ -76,7 +76,8 @@ def eraser(stores: Stores, edges: Edges | None = None, in_flight_s: float = 0.0)
 
 
 async def delete(stores: Stores, user: UserId = GONE) -> None:
-    assert await stores.writes.account_states.change(user, AccountState.DELETED) is Outcome.DELETED
+    change = await stores.writes.account_states.change(user, AccountState.DELETED)
+    assert change.outcome is Outcome.DELETED
 
 
 async def turns(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[Turn]:
