@@ -17,7 +17,7 @@ from engine.result import RequestError, Result, Stage
 from engine.run import Run
 from engine.settings import EngineSettings
 from engine.turns import Turns
-from engine.variables import InvalidVariables
+from engine.variables import InvalidVariables, Values
 
 
 class Engine:
@@ -101,6 +101,17 @@ class Engine:
             values = operation.variables.coerce(variables or {})
         except InvalidVariables as invalid:
             return _awaitable(Result(Stage.VARIABLES, errors=invalid.errors))
+        return self.run_coerced(operation, values, context, deadline, root)
+
+    def run_coerced(
+        self,
+        operation: Operation,
+        values: Values,
+        context: Any = None,
+        deadline: float | None = None,
+        root: Any = None,
+    ) -> Awaitable[Result]:
+        """The same as `run`, with variables that `operation.variables` has coerced."""
         run = self._new_run(operation, values, context, [root])
         if deadline is None:
             return self._executor.execute(operation, run)

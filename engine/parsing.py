@@ -16,6 +16,7 @@ from graphql import (
 )
 from strawberry.schema import Schema
 
+from engine.cost_compiler import OperationCost
 from engine.document import root_arguments
 from engine.document_scan import scan
 from engine.document_size import DocumentSize, size_errors
@@ -85,16 +86,18 @@ def _document(
         if isinstance(definition, OperationDefinitionNode):
             name = definition.name.value if definition.name else None
             variables = Variables(schema._schema, definition)
+            conditions = tuple(variables.names & condition_variables)
             operations[name] = Operation(
                 document=node,
                 fragments=fragments,
                 node=definition,
                 kind=definition.operation,
                 variables=variables,
-                conditions=tuple(variables.names & condition_variables),
+                conditions=conditions,
                 size=size,
                 field_names=size.field_counts.keys(),
                 root_arguments=root_arguments(definition.selection_set, fragments),
+                costs=OperationCost(schema._schema, settings, fragments, definition, conditions),
             )
     if len(operations) == 1:
         operations[None] = next(iter(operations.values()))

@@ -34,6 +34,13 @@ class EngineSettings:
     max_errors: int = 5
     """The number of validation errors after which validation stops."""
 
+    request_weight: float = 0
+    """The cost of any operation, to which the weights of its fields are added."""
+    introspection_weight: float = 1
+    """The cost of one `__schema` or `__type`."""
+    mutation_weight: float = 0
+    """The cost of each root field of a mutation, besides the weight that it declares."""
+
     max_rows: int = 100_000
     """The maximum number of objects and list items in one result. An error counts as ten."""
 

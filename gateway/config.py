@@ -8,9 +8,11 @@ from pydantic import SecretStr
 
 from devstack.state import Running, State, find_running
 from gateway import settings
+from gateway.admission import AdmissionSettings
 from gateway.authentication_settings import AcceptedTokens, AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
+from gateway.costs import CostSettings
 from gateway.environment import ConfigurationError, read
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
@@ -51,8 +53,10 @@ class ClientSettings:
     streams: StreamLimits = field(default_factory=StreamLimits)
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     requests: HttpLimits = field(default_factory=HttpLimits)
+    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
     browsers: BrowserSettings = field(default_factory=BrowserSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
+    costs: CostSettings = field(default_factory=CostSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +98,10 @@ def read_config(
             streams=_streams(environ),
             connections=_connections(environ),
             requests=_requests(environ),
+            admission=_admission(environ),
             browsers=_browsers(environ, development),
             documents=_documents(environ, trusted_documents),
+            costs=_costs(environ),
         ),
     )
 
@@ -230,6 +236,11 @@ def _requests(environ: Environ) -> HttpLimits:
     )
 
 
+def _admission(environ: Environ) -> AdmissionSettings:
+    chosen = read(settings.Overload, environ)
+    return AdmissionSettings(chosen.cost_max, chosen.queue_max, chosen.wait_ms)
+
+
 def _browsers(environ: Environ, development: bool) -> BrowserSettings:
     chosen = read(settings.Browsers, environ)
     headers = chosen.headers | {"x-viewer"} if development else chosen.headers
@@ -244,6 +255,11 @@ def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
     except ManifestError as error:
         raise ConfigurationError(f"The trusted documents cannot be used: {error}") from None
     return DocumentSettings(chosen.persisted_queries, documents)
+
+
+def _costs(environ: Environ) -> CostSettings:
+    chosen = read(settings.Costs, environ)
+    return CostSettings(chosen.limit, chosen.service_limit)
 
 
 def _authentication(environ: Environ, development: bool) -> AuthenticationSettings:

@@ -14,6 +14,7 @@ from graph.errors import Unavailable
 from graph.relation import Relation, RelationColumn, column_of
 from storage.cache import codec
 from storage.cache.entry import Entry
+from storage.cache.layers import RELATIONS
 from storage.cache.lease import Leases
 from storage.cache.lookups import Sources
 from storage.cache.tables import RelationRows
@@ -42,6 +43,7 @@ class RelationLookup:
 
     __slots__ = ("checks", "commands", "markers", "viewer")
 
+    layers = RELATIONS
     shows_own_writes = False
 
     def __init__(
@@ -79,6 +81,9 @@ class RelationHashes:
         """Fill missing hashes under leases, and read the rest from other hashes or the tables."""
         checks = lookup.checks
         held = _found(checks, lookup.markers, column, lookup.viewer)
+        from_redis = sum(answer is not None and answer is not _MARKED for answer in held)
+        RELATIONS.redis += from_redis
+        RELATIONS.tables += len(checks) - from_redis
         try:
             if any(answer is _MARKED for answer in held):
                 held = await self._without_marked(lookup.viewer, held)
