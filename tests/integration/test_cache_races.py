@@ -43,8 +43,9 @@ from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores, tables_of
 from tests.support.counts import Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+from tests.support.proxy import Proxy
 from tests.support.readers import Reading
-from tests.support.redis_proxy import RedisProxy, proxy_to
+from tests.support.redis_proxy import proxy_to
 from tests.support.tls import server_over_tls
 
 DEADLINE_S = 20
@@ -739,7 +740,7 @@ class Cuttable:
     """Stores whose way to Redis can be cut."""
 
     stores: Stores
-    proxy: RedisProxy
+    proxy: Proxy
 
     async def returns(self) -> None:
         """The proxy is mended, and the breaker has noticed."""
