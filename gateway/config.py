@@ -177,7 +177,11 @@ def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
         ConnectionSettings(
             pool_max=servers.pool_max, statement_cache_size=servers.statement_cache_size
         ),
-        CacheSettings(url=_revealed(servers.cache_url), ttl_s=caches.cache_ttl_s),
+        CacheSettings(
+            url=_revealed(servers.cache_url),
+            ttl_s=caches.cache_ttl_s,
+            delayed_writes=caches.delayed_writes,
+        ),
         LocalSettings(ttl_ms=caches.hot_ttl_ms, bytes_max=caches.hot_mb * 1_000_000),
         EventSettings(
             events.events_max,

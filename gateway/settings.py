@@ -237,6 +237,12 @@ class Caches(Group):
         least=1,
         unit="s",
     )
+    delayed_writes: Switch = switch(
+        "KITH_DELAYED_WRITES",
+        True,
+        "whether changes are made while the caches are unavailable: their writers may [see them"
+        " late](freshness.md#the-writer-sees-the-write). If not, they fail with `UNAVAILABLE`",
+    )
     hot_ttl_ms: WholeNumber = number(
         "KITH_HOT_TTL_MS",
         5_000,
