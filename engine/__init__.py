@@ -31,30 +31,39 @@ from engine.batched import Parents, batched
 from engine.columnar_rows import ColumnarRows, column_of
 from engine.derived import derived
 from engine.engine import Engine
-from engine.errors import ErrorCode
+from engine.errors import ErrorCode, Unsupported
 from engine.executor import Counters
 from engine.plan import Operation
 from engine.result import RequestError, Result, Stage
 from engine.settings import EngineSettings
 from engine.type_resolution import row_classes
+from engine.variables import InvalidVariables, Values
+from engine.weights import PAGE, ListSize, length_of, weighed
 
 __all__ = [
+    "PAGE",
     "ColumnarRows",
     "Counters",
     "Engine",
     "EngineSettings",
     "ErrorCode",
+    "InvalidVariables",
     "ItemOrError",
+    "ListSize",
     "MaybeAwaitable",
     "Operation",
     "Parents",
     "RequestError",
     "Result",
     "Stage",
+    "Unsupported",
+    "Values",
     "batched",
     "column_of",
     "deferred",
     "derived",
+    "length_of",
     "row_classes",
+    "weighed",
     "without_errors",
 ]

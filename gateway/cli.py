@@ -115,7 +115,7 @@ def serve(
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
     """Run a gateway. It needs KITH_JWT_SECRET, KITH_JWKS_URL or a file of public keys."""
-    from gateway.config import read_config
+    from gateway.config import log_level, read_config
     from gateway.listening import TcpAddress, UnixAddress, permissions
     from gateway.serve import run
 
@@ -123,7 +123,7 @@ def serve(
         if uds is not None and _is_given(context, "host", "port"):
             raise ValueError("--uds replaces --host and --port: give one or the other.")
         address = TcpAddress(host, port) if uds is None else UnixAddress(uds, permissions(uds_mode))
-        set_up_logging(log_format)
+        set_up_logging(log_format, log_level())
         configured = partial(
             read_config,
             state,
@@ -139,12 +139,12 @@ def worker(
     state: StateFolder = STATE, space: Space = SPACE, log_format: Log = LogFormat.TEXT
 ) -> None:
     """Run one worker process. It exits when Redis is unavailable: run it under a supervisor."""
-    from gateway.config import read_config
+    from gateway.config import log_level, read_config
     from workers.main import run
 
     with _errors_without_traceback(log_format):
         config = read_config(state, space)
-        set_up_logging(log_format)
+        set_up_logging(log_format, log_level())
         logging.getLogger("arq.worker").setLevel(logging.WARNING)
         run(config.storage, config.limits.undo_s, config.metrics_port)
 
@@ -202,6 +202,64 @@ def verify(
 
     with _errors_without_traceback():
         _exit(asyncio.run(run(read_config(state, space), repair=repair, examples=examples)))
+
+
+outbox = typer.Typer(
+    help="List, retry or drop the failed changes: those that workers could not apply.",
+    no_args_is_help=True,
+)
+app.add_typer(outbox, name="outbox")
+
+ChangeIds = Annotated[
+    list[int] | None, typer.Argument(metavar="ID...", help="Ids of changes, as `list` shows them.")
+]
+
+
+@outbox.command("list")
+def outbox_list(
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+    most: Annotated[int, typer.Option("--most", help="How many are shown.", min=1)] = 100,
+) -> None:
+    """List the failed changes with their errors."""
+    from gateway.config import read_config
+    from gateway.outbox import show
+
+    with _errors_without_traceback():
+        asyncio.run(show(read_config(state, space), most))
+
+
+@outbox.command("retry")
+def outbox_retry(
+    ids: ChangeIds = None,
+    every: Annotated[bool, typer.Option("--all", help="All failed changes.")] = False,
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+) -> None:
+    """Let the workers apply failed changes again. Exits with 1 if an id is no failed change."""
+    from gateway.config import read_config
+    from gateway.outbox import retry
+
+    with _errors_without_traceback():
+        if bool(ids) == every:
+            raise ValueError("Give ids of failed changes, or --all.")
+        _exit(asyncio.run(retry(read_config(state, space), None if every else ids)))
+
+
+@outbox.command("drop")
+def outbox_drop(
+    ids: Annotated[
+        list[int], typer.Argument(metavar="ID...", help="Ids of changes, as `list` shows them.")
+    ],
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+) -> None:
+    """Delete failed changes. `verify --repair` then copies the edges that they were about."""
+    from gateway.config import read_config
+    from gateway.outbox import drop
+
+    with _errors_without_traceback():
+        _exit(asyncio.run(drop(read_config(state, space), ids)))
 
 
 @app.command()

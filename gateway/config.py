@@ -8,10 +8,14 @@ from pydantic import SecretStr
 
 from devstack.state import Running, State, find_running
 from gateway import settings
+from gateway.admission import AdmissionSettings
 from gateway.authentication_settings import AcceptedTokens, AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
+from gateway.costs import CostSettings
 from gateway.environment import ConfigurationError, read
+from gateway.graphql_http import HttpLimits
+from gateway.http_connections import ConnectionLimits
 from gateway.jwks_url import JwksUrl
 from gateway.key_sources import DEVELOPMENT_SECRET
 from gateway.token_claims import ClaimMapping
@@ -47,8 +51,21 @@ class ClientSettings:
     """What clients may send, from where, and how many may stay connected."""
 
     streams: StreamLimits = field(default_factory=StreamLimits)
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    requests: HttpLimits = field(default_factory=HttpLimits)
+    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
     browsers: BrowserSettings = field(default_factory=BrowserSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
+    costs: CostSettings = field(default_factory=CostSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringSettings:
+    """What is logged and measured of requests."""
+
+    slow_operation_ms: int = 1_000
+    """0: slow operations are not logged."""
+    operation_names_max: int = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +79,7 @@ class Config:
     """The port of a worker's metrics. A gateway serves them at /metrics."""
     affinity: Scale = DEFAULT_SCALE
     clients: ClientSettings = field(default_factory=ClientSettings)
+    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
 
 
 def read_config(
@@ -79,7 +97,7 @@ def read_config(
     Raises:
         ConfigurationError: a value is wrong, or no server can be found.
     """
-    affinity = read(settings.Affinity, environ)
+    affinity, logs = read(settings.Affinity, environ), read(settings.Logs, environ)
     return Config(
         storage=_storage(environ, state, space),
         authentication=_authentication(environ, development),
@@ -87,11 +105,21 @@ def read_config(
         metrics_port=read(settings.Servers, environ).metrics_port or None,
         affinity=Scale({**DEFAULT_WEIGHTS, **affinity.weights}, affinity.half_life_days),
         clients=ClientSettings(
-            _streams(environ),
-            _browsers(environ, development),
-            _documents(environ, trusted_documents),
+            streams=_streams(environ),
+            connections=_connections(environ),
+            requests=_requests(environ),
+            admission=_admission(environ),
+            browsers=_browsers(environ, development),
+            documents=_documents(environ, trusted_documents),
+            costs=_costs(environ),
         ),
+        monitoring=MonitoringSettings(logs.slow_operation_ms, logs.operation_names_max),
     )
+
+
+def log_level(environ: Environ = None) -> str:
+    """The least severe level that is logged. Raises ConfigurationError."""
+    return read(settings.Logs, environ).level
 
 
 def server_urls(environ: Environ = None) -> tuple[str | None, str | None]:
@@ -164,7 +192,11 @@ def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
             pool_max=postgres.pool_max,
             statement_cache_size=postgres.statement_cache_size,
         ),
-        CacheSettings(url=_revealed(servers.cache_url), ttl_s=caches.cache_ttl_s),
+        CacheSettings(
+            url=_revealed(servers.cache_url),
+            ttl_s=caches.cache_ttl_s,
+            delayed_writes=caches.delayed_writes,
+        ),
         LocalSettings(ttl_ms=caches.hot_ttl_ms, bytes_max=caches.hot_mb * 1_000_000),
         EventSettings(
             events.events_max,
@@ -214,6 +246,32 @@ def _streams(environ: Environ) -> StreamLimits:
     )
 
 
+def _connections(environ: Environ) -> ConnectionLimits:
+    chosen, requests = read(settings.HttpConnections, environ), read(settings.HttpRequests, environ)
+    return ConnectionLimits(
+        connections_max=chosen.connections_max,
+        head_bytes_max=requests.head_bytes_max,
+        url_bytes_max=requests.url_bytes_max,
+        headers_max=requests.headers_max,
+        head_deadline_ms=chosen.head_deadline_ms,
+        idle_s=chosen.idle_s,
+        stall_ms=chosen.stall_ms,
+    )
+
+
+def _requests(environ: Environ) -> HttpLimits:
+    connections = read(settings.HttpConnections, environ)
+    return HttpLimits(
+        body_deadline_ms=connections.body_deadline_ms,
+        bodies_bytes_max=read(settings.HttpRequests, environ).bodies_mb * 1_000_000,
+    )
+
+
+def _admission(environ: Environ) -> AdmissionSettings:
+    chosen = read(settings.Overload, environ)
+    return AdmissionSettings(chosen.cost_max, chosen.queue_max, chosen.wait_ms)
+
+
 def _browsers(environ: Environ, development: bool) -> BrowserSettings:
     chosen = read(settings.Browsers, environ)
     headers = chosen.headers | {"x-viewer"} if development else chosen.headers
@@ -228,6 +286,11 @@ def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
     except ManifestError as error:
         raise ConfigurationError(f"The trusted documents cannot be used: {error}") from None
     return DocumentSettings(chosen.persisted_queries, documents)
+
+
+def _costs(environ: Environ) -> CostSettings:
+    chosen = read(settings.Costs, environ)
+    return CostSettings(chosen.limit, chosen.service_limit)
 
 
 def _authentication(environ: Environ, development: bool) -> AuthenticationSettings:
