@@ -69,7 +69,7 @@ async def _respond(send: Send, body: bytes) -> None:
 def serve(application: ASGIApp, port: int) -> None:
     """Serve in the same way as `gateway.serve`."""
     freeze_imported_objects()
-    uvicorn.run(application, port=port, **UVICORN_OPTIONS)
+    uvicorn.run(application, port=port, http="httptools", timeout_keep_alive=75, **UVICORN_OPTIONS)
 
 
 def _wire(settings: StorageSettings, *by: str) -> Wire:

@@ -37,24 +37,32 @@ from engine.plan import Operation
 from engine.result import RequestError, Result, Stage
 from engine.settings import EngineSettings
 from engine.type_resolution import row_classes
+from engine.variables import InvalidVariables, Values
+from engine.weights import PAGE, ListSize, length_of, weighed
 
 __all__ = [
+    "PAGE",
     "ColumnarRows",
     "Counters",
     "Engine",
     "EngineSettings",
     "ErrorCode",
+    "InvalidVariables",
     "ItemOrError",
+    "ListSize",
     "MaybeAwaitable",
     "Operation",
     "Parents",
     "RequestError",
     "Result",
     "Stage",
+    "Values",
     "batched",
     "column_of",
     "deferred",
     "derived",
+    "length_of",
     "row_classes",
+    "weighed",
     "without_errors",
 ]

@@ -129,6 +129,7 @@ def batched(
     deprecation_reason: str | None = None,
     directives: Sequence[object] = (),
     extensions: Sequence[FieldExtension] = (),
+    metadata: Mapping[Any, Any] | None = None,
     serialized: bool = False,
 ) -> Callable[[BatchFunction], StrawberryField]: ...
 

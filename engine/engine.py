@@ -9,15 +9,15 @@ from typing import Any
 
 from strawberry.schema import Schema
 
-from engine.cache import LruCache
+from engine.document_cache import DocumentCache
 from engine.executor import Counters, Executor
 from engine.graphql_core import event_source, event_source_error
-from engine.parsing import Document, parse_document
 from engine.plan import Operation
 from engine.result import RequestError, Result, Stage
 from engine.run import Run
 from engine.settings import EngineSettings
-from engine.variables import InvalidVariables
+from engine.turns import Turns
+from engine.variables import InvalidVariables, Values
 
 
 class Engine:
@@ -33,10 +33,9 @@ class Engine:
         self._schema = schema
         self._executor = Executor(schema, self.settings)
         self._new_run = partial(Run, schema._schema, self.settings.max_rows)
-        # Keyed by the text itself: the dict hashes it, and compares the texts of equal hashes.
-        self._documents: LruCache[str, Document] = LruCache(
-            entries=self.settings.cached_documents, weight=self.settings.cached_characters
-        )
+        self.turns = Turns()
+        """The turns of the event loop in which long computations run."""
+        self._documents = DocumentCache(schema, self.settings, self.turns)
 
     @property
     def counters(self) -> Counters:
@@ -48,11 +47,21 @@ class Engine:
 
         Raises RequestError.
         """
+        return self._documents.parse(query).operation(operation_name)
+
+    def prepared(self, query: str, operation_name: str | None = None) -> Operation | None:
+        """The operation of a document that was prepared before, or None.
+
+        Raises RequestError.
+        """
         document = self._documents.get(query)
         if document is None:
-            document = parse_document(query, self._schema, self.settings)
-            self._documents.put(query, document, len(query))
+            return None
         return document.operations.get(operation_name) or document.operation(operation_name)
+
+    async def prepare_in_turns(self, query: str, operation_name: str | None = None) -> Operation:
+        """`prepare`, in slices between which the event loop does other work."""
+        return (await self._documents.parse_in_turns(query)).operation(operation_name)
 
     async def execute(
         self,
@@ -66,7 +75,9 @@ class Engine:
     ) -> Result:
         """`prepare` and `run` in one. Returns a result, never raises an exception."""
         try:
-            operation = self.prepare(query, operation_name)
+            operation = self.prepared(query, operation_name)
+            if operation is None:
+                operation = await self.prepare_in_turns(query, operation_name)
         except RequestError as rejected:
             return rejected.result
         return await self.run(
@@ -90,6 +101,17 @@ class Engine:
             values = operation.variables.coerce(variables or {})
         except InvalidVariables as invalid:
             return _awaitable(Result(Stage.VARIABLES, errors=invalid.errors))
+        return self.run_coerced(operation, values, context, deadline, root)
+
+    def run_coerced(
+        self,
+        operation: Operation,
+        values: Values,
+        context: Any = None,
+        deadline: float | None = None,
+        root: Any = None,
+    ) -> Awaitable[Result]:
+        """The same as `run`, with variables that `operation.variables` has coerced."""
         run = self._new_run(operation, values, context, [root])
         if deadline is None:
             return self._executor.execute(operation, run)

@@ -1,37 +1,29 @@
 """Parses documents, checks their size and validates them."""
 
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
 from graphql import (
-    ASTValidationRule,
     DirectiveNode,
     DocumentNode,
     FragmentDefinitionNode,
     GraphQLError,
-    GraphQLNamedType,
-    ObjectValueNode,
     OperationDefinitionNode,
-    ValidationContext,
     VariableNode,
     Visitor,
     parse,
-    specified_rules,
-    validate,
     visit,
 )
-from graphql.validation.validate import ValidationAbortedError
 from strawberry.schema import Schema
-from strawberry.schema.validation_rules.maybe_null import MaybeNullValidationRule
-from strawberry.schema.validation_rules.one_of import OneOfInputValidationRule
 
+from engine.cost_compiler import OperationCost
 from engine.document import root_arguments
-from engine.document_size import DocumentSize, limit_error, size_errors
-from engine.errors import ErrorCode, coded_error, locate_error
+from engine.document_scan import scan
+from engine.document_size import DocumentSize, size_errors
 from engine.plan import Operation
 from engine.result import RequestError, Stage
 from engine.settings import EngineSettings
+from engine.validation import validation
 from engine.variables import Variables
 
 
@@ -59,67 +51,25 @@ class Document:
         raise RequestError(Stage.OPERATION, [GraphQLError(message)])
 
 
-class OneOfRule(OneOfInputValidationRule):
-    """Strawberry's rule, which fails with KeyError for some undeclared variables."""
-
-    def __init__(self, validation_context: ValidationContext) -> None:
-        super().__init__(validation_context)
-        self.variable_definitions = {}
-
-    def validate_one_of(self, node: ObjectValueNode, type: GraphQLNamedType) -> None:  # noqa: A002
-        with suppress(KeyError):  # other rules or the coercion report the variable
-            super().validate_one_of(node, type)
-
-
-_TOO_MUCH_WORK = (
-    "The document repeats fields or fragments too often to be validated. Request less at once."
-)
-
-RULES: tuple[type[ASTValidationRule], ...] = (*specified_rules, MaybeNullValidationRule, OneOfRule)
-
-
-def parse_document(text: str, schema: Schema, settings: EngineSettings) -> Document:
-    """The parsed and validated document in `text`.
+def parsing(text: str, schema: Schema, settings: EngineSettings) -> Generator[None, None, Document]:
+    """Parse and validate a document, in slices.
 
     Raises RequestError at stage PARSE, LIMITS or VALIDATION.
     """
-    node = _parsed(text, settings)
+    scan(text, settings)
+    yield
+    try:
+        node = parse(text)
+    except GraphQLError as error:
+        raise RequestError(Stage.PARSE, [error]) from error
+    yield
     size = DocumentSize(node, settings.schema_texts)
     if too_large := size_errors(node, size, settings):
         raise RequestError(Stage.LIMITS, too_large)
-    if errors := _validation_errors(node, schema, settings):
-        if _is_too_much_work(errors, settings):
-            raise RequestError(
-                Stage.LIMITS, [coded_error(_TOO_MUCH_WORK, ErrorCode.DOCUMENT_LIMIT_EXCEEDED)]
-            )
-        raise RequestError(Stage.VALIDATION, errors)
+    yield
+    yield from validation(schema._schema, node, settings)
+    yield
     return _document(node, size, schema, settings)
-
-
-def _parsed(text: str, settings: EngineSettings) -> DocumentNode:
-    if len(text) > settings.max_characters:
-        error = limit_error(f"has {len(text)} characters", settings.max_characters)
-        raise RequestError(Stage.LIMITS, [error])
-    try:
-        return parse(
-            text, max_lexical_tokens=settings.max_tokens, max_comments=settings.max_comments
-        )
-    except GraphQLError as error:
-        raise RequestError(Stage.PARSE, [error]) from error
-
-
-def _validation_errors(
-    node: DocumentNode, schema: Schema, settings: EngineSettings
-) -> list[GraphQLError]:
-    try:
-        return validate(schema._schema, node, RULES, settings.max_errors)
-    except Exception as error:  # raised by a custom scalar for a literal
-        return [locate_error(error)]
-
-
-def _is_too_much_work(errors: list[GraphQLError], settings: EngineSettings) -> bool:
-    """Whether graphql-core aborted validation with fewer errors than it may list."""
-    return isinstance(errors[-1], ValidationAbortedError) and len(errors) <= settings.max_errors
 
 
 def _document(
@@ -136,16 +86,18 @@ def _document(
         if isinstance(definition, OperationDefinitionNode):
             name = definition.name.value if definition.name else None
             variables = Variables(schema._schema, definition)
+            conditions = tuple(variables.names & condition_variables)
             operations[name] = Operation(
                 document=node,
                 fragments=fragments,
                 node=definition,
                 kind=definition.operation,
                 variables=variables,
-                conditions=tuple(variables.names & condition_variables),
+                conditions=conditions,
                 size=size,
                 field_names=size.field_counts.keys(),
                 root_arguments=root_arguments(definition.selection_set, fragments),
+                costs=OperationCost(schema._schema, settings, fragments, definition, conditions),
             )
     if len(operations) == 1:
         operations[None] = next(iter(operations.values()))

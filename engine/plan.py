@@ -13,6 +13,7 @@ from dataclasses import field as dataclass_field
 from typing import Any, NamedTuple, Protocol
 
 from engine.codegen import BuildObjects, ResponseObjects
+from engine.cost_compiler import OperationCost
 from engine.document import OperationDefinition
 from engine.errors import Unsupported
 from engine.run import (
@@ -26,6 +27,7 @@ from engine.run import (
     pending_field,
     unchanged,
 )
+from engine.variables import Values
 
 
 class SyncColumn(NamedTuple):
@@ -116,5 +118,11 @@ class Plan:
 class Operation(OperationDefinition):
     """One operation of a valid document, with its compiled plans."""
 
+    costs: OperationCost
     plans: dict[tuple[Any, ...], Plan | Unsupported] = dataclass_field(default_factory=dict)
     """By the values of the variables in @skip and @include."""
+
+    def cost(self, values: Values) -> int:
+        """The static cost for these variables: what running it can cost at most."""
+        constant = self.costs.constant
+        return self.costs.of(values.coerced) if constant is None else constant

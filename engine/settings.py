@@ -13,27 +13,39 @@ class EngineSettings:
     """
 
     max_characters: int = 100_000
-    max_tokens: int = 10_000
+    max_tokens: int = 4_000
+    """A token takes 3.5 µs to parse, at once."""
     max_comments: int = 1_000
     max_depth: int = 15
     max_fields: int = 1_000
     """Fields after expanding every fragment spread."""
     max_aliases: int = 200
+    max_directives: int = 200
+    max_fragments: int = 100
     max_spreads: int = 200
     max_operations: int = 50
     max_introspections: int = 5
     schema_texts: Set[str] = frozenset()
     """Names of fields that return the schema's text. Each counts as an introspection."""
     max_comparisons: int = 40_000
-    """Pairs of fields with the same name and subselections. The validation rule that checks whether
-    they can be merged takes 0.1 s for 200 such fields and 0.6 s for 500."""
-    max_errors: int = 20
+    """Pairs of fields with the same name and subselections."""
+    max_merge_steps: int = 20_000
+    """The steps in which validation checks whether fields can be merged; 0.1 to 0.5 µs each."""
+    max_errors: int = 5
     """The number of validation errors after which validation stops."""
+
+    request_weight: float = 0
+    """The cost of any operation, to which the weights of its fields are added."""
+    introspection_weight: float = 1
+    """The cost of one `__schema` or `__type`."""
+    mutation_weight: float = 0
+    """The cost of each root field of a mutation, besides the weight that it declares."""
 
     max_rows: int = 100_000
     """The maximum number of objects and list items in one result. An error counts as ten."""
 
     cached_documents: int = 1_000
+    """Also the number of rejected documents whose errors are cached."""
     cached_characters: int = 1_000_000
     """The total text of all cached documents. Their plans take about a hundred times as much."""
 

@@ -1,6 +1,6 @@
 """The composition root of a gateway process."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Protocol
@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine, EngineSettings
 from gateway import freshness
+from gateway.admission import Admission
 from gateway.authentication import (
     DEVELOPMENT_SECRET,
     IDENTITY_KEYS,
@@ -25,6 +26,7 @@ from gateway.authentication import (
 from gateway.awaiting_keys import awaiting_keys
 from gateway.config import Config
 from gateway.connections import Connections
+from gateway.costs import CostLimit
 from gateway.documents import (
     AutomaticDocuments,
     NoDocuments,
@@ -42,9 +44,12 @@ from gateway.health import Health, Probe
 from gateway.metrics import Metrics
 from gateway.peers import Peers
 from gateway.playground import Playground
+from gateway.request_metrics import RequestMetrics
+from gateway.security_headers import with_security_headers
 from gateway.transports import Transports
 from graph.edge import UserId
 from resolvers.scope import Scope as RequestScope
+from schema import weights
 from schema.context import Context
 from schema.errors import formatted
 from schema.federation import SCHEMA_TEXTS
@@ -53,6 +58,8 @@ from storage.ports import Consistency
 from storage.stores import Stores, open_stores
 
 ENDPOINT = "/graphql"
+OPERATION_NAMES_MAX = 50
+"""Operation names with series of their own in the metrics."""
 PLAYGROUND_TOKEN_S = 365 * 86_400
 """Browsers store it, and it is signed with a well-known secret."""
 
@@ -75,11 +82,20 @@ class Gateway:
         self._peers = peers
         self._authentication = Authentication(config.authentication)
         self._connections = Connections(config.clients.streams)
-        self._engine = Engine(schema, EngineSettings(schema_texts=SCHEMA_TEXTS))
+        self._engine = Engine(
+            schema,
+            EngineSettings(
+                schema_texts=SCHEMA_TEXTS,
+                request_weight=weights.REQUEST,
+                introspection_weight=weights.INTROSPECTION,
+                mutation_weight=weights.WRITE,
+            ),
+        )
         if config.clients.documents.trusted is not None:
             require_valid(config.clients.documents.trusted, self._engine)
         self._graphql: ASGIApp | None = None
-        self._others = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
+        self._routes = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
+        self._others = with_security_headers(self._routes)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["type"] != "lifespan" and scope["path"] == ENDPOINT and self._graphql is not None:
@@ -98,8 +114,9 @@ class Gateway:
             config.authentication.development, _service_token(config.authentication)
         )
         async with open_stores(config.storage) as stores, self._authentication.running():
-            self._graphql = self._transports(stores, playground)
-            metrics = Metrics(stores, self._engine, self._peers)
+            requests = RequestMetrics(OPERATION_NAMES_MAX)
+            self._graphql = self._transports(stores, playground, requests)
+            metrics = Metrics(stores, self._engine, requests, self._peers)
             probes: dict[str, Probe] = {
                 "postgresql": stores.servers.postgres.ping,
                 "redis": stores.servers.redis.ping,
@@ -108,7 +125,7 @@ class Gateway:
                 probes["broker"] = stores.servers.broker.ping
             probes |= self._authentication.probes()
             required = probes.keys() & {"postgresql", IDENTITY_KEYS}
-            self._others.router.routes.extend(
+            self._routes.router.routes.extend(
                 [
                     *Health(probes, required=frozenset(required)).routes(),
                     *metrics.routes(),
@@ -118,10 +135,13 @@ class Gateway:
             async with metrics.answering():
                 yield
 
-    def _transports(self, stores: Stores, playground: Playground) -> ASGIApp:
+    def _transports(
+        self, stores: Stores, playground: Playground, requests: RequestMetrics
+    ) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
-        executor = EngineExecutor(self._engine, freshness.before)
+        executor = EngineExecutor(self._engine, freshness.before, CostLimit(config.clients.costs))
         documents = _documents(config, stores, executor)
+        admission = Admission(config.clients.admission, _requester_of)
         # A notification may arrive before the local cache of this process is invalidated.
         live_context_of = _context_of(stores, config, identify, Consistency.FRESH)
         streams = Streams(
@@ -130,14 +150,19 @@ class Gateway:
             formatted,
             config.clients.streams.request_deadline_ms,
             documents,
+            admission,
+            requests.ended,
         )
         endpoint = GraphQLEndpoint(
             executor=executor,
             context_of=_context_of(stores, config, identify),
             format_error=formatted,
+            limits=config.clients.requests,
             page=playground,
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),
+            admission=admission,
+            ended=requests.ended,
         )
         sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
         transports = Transports(endpoint, sockets, config.clients.browsers)
@@ -192,6 +217,12 @@ def _context_of(
         return _context((scope, freshness.tokens_in(headers) if has_tokens else ()))
 
     return context_of
+
+
+def _requester_of(context: Context) -> Hashable:
+    """Whose share of an overloaded server a request uses."""
+    scope = context.scope
+    return SERVICE if scope.is_service else scope.viewer
 
 
 async def _to_playground(_: Request) -> Response:

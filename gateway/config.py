@@ -8,10 +8,14 @@ from pydantic import SecretStr
 
 from devstack.state import Running, State, find_running
 from gateway import settings
+from gateway.admission import AdmissionSettings
 from gateway.authentication_settings import AcceptedTokens, AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
+from gateway.costs import CostSettings
 from gateway.environment import ConfigurationError, read
+from gateway.graphql_http import HttpLimits
+from gateway.http_connections import ConnectionLimits
 from gateway.jwks_url import JwksUrl
 from gateway.key_sources import DEVELOPMENT_SECRET
 from gateway.token_claims import ClaimMapping
@@ -47,8 +51,12 @@ class ClientSettings:
     """What clients may send, from where, and how many may stay connected."""
 
     streams: StreamLimits = field(default_factory=StreamLimits)
+    connections: ConnectionLimits = field(default_factory=ConnectionLimits)
+    requests: HttpLimits = field(default_factory=HttpLimits)
+    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
     browsers: BrowserSettings = field(default_factory=BrowserSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
+    costs: CostSettings = field(default_factory=CostSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +95,13 @@ def read_config(
         metrics_port=read(settings.Servers, environ).metrics_port or None,
         affinity=Scale({**DEFAULT_WEIGHTS, **affinity.weights}, affinity.half_life_days),
         clients=ClientSettings(
-            _streams(environ),
-            _browsers(environ, development),
-            _documents(environ, trusted_documents),
+            streams=_streams(environ),
+            connections=_connections(environ),
+            requests=_requests(environ),
+            admission=_admission(environ),
+            browsers=_browsers(environ, development),
+            documents=_documents(environ, trusted_documents),
+            costs=_costs(environ),
         ),
     )
 
@@ -149,7 +161,11 @@ def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
         ConnectionSettings(
             pool_max=servers.pool_max, statement_cache_size=servers.statement_cache_size
         ),
-        CacheSettings(url=_revealed(servers.cache_url), ttl_s=caches.cache_ttl_s),
+        CacheSettings(
+            url=_revealed(servers.cache_url),
+            ttl_s=caches.cache_ttl_s,
+            delayed_writes=caches.delayed_writes,
+        ),
         LocalSettings(ttl_ms=caches.hot_ttl_ms, bytes_max=caches.hot_mb * 1_000_000),
         EventSettings(
             events.events_max,
@@ -199,6 +215,32 @@ def _streams(environ: Environ) -> StreamLimits:
     )
 
 
+def _connections(environ: Environ) -> ConnectionLimits:
+    chosen, requests = read(settings.HttpConnections, environ), read(settings.HttpRequests, environ)
+    return ConnectionLimits(
+        connections_max=chosen.connections_max,
+        head_bytes_max=requests.head_bytes_max,
+        url_bytes_max=requests.url_bytes_max,
+        headers_max=requests.headers_max,
+        head_deadline_ms=chosen.head_deadline_ms,
+        idle_s=chosen.idle_s,
+        stall_ms=chosen.stall_ms,
+    )
+
+
+def _requests(environ: Environ) -> HttpLimits:
+    connections = read(settings.HttpConnections, environ)
+    return HttpLimits(
+        body_deadline_ms=connections.body_deadline_ms,
+        bodies_bytes_max=read(settings.HttpRequests, environ).bodies_mb * 1_000_000,
+    )
+
+
+def _admission(environ: Environ) -> AdmissionSettings:
+    chosen = read(settings.Overload, environ)
+    return AdmissionSettings(chosen.cost_max, chosen.queue_max, chosen.wait_ms)
+
+
 def _browsers(environ: Environ, development: bool) -> BrowserSettings:
     chosen = read(settings.Browsers, environ)
     headers = chosen.headers | {"x-viewer"} if development else chosen.headers
@@ -213,6 +255,11 @@ def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
     except ManifestError as error:
         raise ConfigurationError(f"The trusted documents cannot be used: {error}") from None
     return DocumentSettings(chosen.persisted_queries, documents)
+
+
+def _costs(environ: Environ) -> CostSettings:
+    chosen = read(settings.Costs, environ)
+    return CostSettings(chosen.limit, chosen.service_limit)
 
 
 def _authentication(environ: Environ, development: bool) -> AuthenticationSettings:

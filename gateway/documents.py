@@ -5,7 +5,7 @@ They implement the port `gateway.graphql_request.Documents`.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from hashlib import sha256
 
 from graphql import GraphQLError
@@ -40,7 +40,9 @@ class AutomaticDocuments:
 
     takes_any = True
 
-    def __init__(self, store: DocumentStore, check: Callable[[GraphQLRequest], object]) -> None:
+    def __init__(
+        self, store: DocumentStore, check: Callable[[GraphQLRequest], Awaitable[object]]
+    ) -> None:
         self._store = store
         self._check = check
         self._known: LruCache[str, str] = LruCache(
@@ -62,7 +64,7 @@ class AutomaticDocuments:
         if self._known.get(digest) == request.query:
             return
         _must_match(digest, request.query)
-        self._check(request)
+        await self._check(request)
         self._keep(digest, request.query)
         await self._store.put(digest, request.query)
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from graphql import GraphQLError, OperationType
 
-from engine import Engine, Operation, RequestError, Result, Stage
+from engine import Engine, InvalidVariables, Operation, RequestError, Result, Stage, Values
+from gateway.admission import Admission
 from gateway.graphql_request import GraphQLRequest, RequestRejected
-from graph.errors import KithError
+from graph.errors import KithError, Overloaded
 
 _CODES = {
     Stage.PARSE: "GRAPHQL_PARSE_FAILED",
@@ -29,7 +30,16 @@ FormatError = Callable[[GraphQLError], dict[str, Any]]
 """Formats an error for the response."""
 
 
+Charge = Callable[[int, Any], None]
+"""Called with the static cost of an operation and its context before the operation runs. Raises
+RequestRejected if it costs too much."""
+
+
 def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
+    return None
+
+
+def _uncharged(_: int, __: object) -> None:
     return None
 
 
@@ -40,40 +50,64 @@ class EngineExecutor:
     one coroutine around it.
     """
 
-    def __init__(self, engine: Engine, begin: Begin = _at_once) -> None:
+    def __init__(
+        self, engine: Engine, begin: Begin = _at_once, charge: Charge = _uncharged
+    ) -> None:
         self._engine = engine
         self._begin = begin
+        self._charge = charge
 
-    def prepared(self, request: GraphQLRequest) -> Operation:
-        """The operation of a request. Raises RequestRejected."""
+    def known(self, request: GraphQLRequest) -> Operation | None:
+        """The operation of a request whose document is cached. Raises RequestRejected."""
         try:
-            operation = self._engine.prepare(request.query, request.operation_name)
+            operation = self._engine.prepared(request.query, request.operation_name)
         except RequestError as rejected:
-            raise RequestRejected(_CODES[rejected.stage], rejected.errors) from None
-        if request.read_only and operation.kind is OperationType.MUTATION:
-            error = GraphQLError("A GET request cannot run a mutation. Use POST.")
-            raise RequestRejected("METHOD_NOT_ALLOWED", [error], status=405)
+            raise _rejection(rejected) from None
+        if request.read_only and operation is not None:
+            _require_no_mutation(operation)
         return operation
+
+    async def prepared(self, request: GraphQLRequest) -> Operation:
+        """The operation of a request. Raises RequestRejected."""
+        operation = self.known(request)
+        if operation is not None:
+            return operation
+        try:
+            operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
+        except RequestError as rejected:
+            raise _rejection(rejected) from None
+        if request.read_only:
+            _require_no_mutation(operation)
+        return operation
+
+    def charged(
+        self, operation: Operation, request: GraphQLRequest, context: object
+    ) -> tuple[Values, int]:
+        """The variables' values and the cost of a prepared operation. Raises RequestRejected."""
+        values = _coerced(operation, request)
+        cost = operation.cost(values)
+        self._charge(cost, context)
+        return values, cost
 
     def run(
         self,
         operation: Operation,
         request: GraphQLRequest,
+        values: Values,
         context: object,
         deadline: float | None = None,
     ) -> Awaitable[Result]:
-        """The result of a prepared query or mutation."""
-        variables = request.variables
-        waiting = self._begin(operation, variables, context)
+        """The result of a charged query or mutation."""
+        waiting = self._begin(operation, request.variables, context)
         if waiting is not None:
-            return self._run_after(waiting, operation, variables, context, deadline)
-        return self._engine.run(operation, variables=variables, context=context, deadline=deadline)
+            return self._run_after(waiting, operation, values, context, deadline)
+        return self._engine.run_coerced(operation, values, context, deadline)
 
     async def _run_after(
         self,
         waiting: Awaitable[None],
         operation: Operation,
-        variables: Mapping[str, Any],
+        values: Values,
         context: object,
         deadline: float | None,
     ) -> Result:
@@ -81,9 +115,7 @@ class EngineExecutor:
             await waiting
         except KithError as error:
             return _failed(error)
-        return await self._engine.run(
-            operation, variables=variables, context=context, deadline=deadline
-        )
+        return await self._engine.run_coerced(operation, values, context, deadline)
 
     async def subscribe(
         self,
@@ -91,14 +123,18 @@ class EngineExecutor:
         request: GraphQLRequest,
         context_of: Callable[[], object],
         event_s_max: float,
+        admission: Admission,
     ) -> AsyncGenerator[Result, None]:
-        """Yield a result for each event of a prepared subscription."""
+        """Yield a result for each event of a prepared subscription. Raises RequestRejected."""
+        _, cost = self.charged(operation, request, context_of())
+        turn = _EventTurn(admission, cost)
 
         async def begun() -> object:
             context = context_of()
             waiting = self._begin(operation, request.variables, context)
             if waiting is not None:
                 await waiting
+            await turn.begin(context)
             return context
 
         results = self._engine.subscribe(
@@ -110,9 +146,47 @@ class EngineExecutor:
         try:
             async with aclosing(results):
                 async for result in results:
+                    turn.end()
                     yield result
         except KithError as error:
             yield _failed(error)
+        finally:
+            turn.end()
+
+
+class _EventTurn:
+    """The admission of one subscription: for each event from its context to its result."""
+
+    def __init__(self, admission: Admission, cost: int) -> None:
+        self._events = admission.events
+        self._cost = cost
+        self._admitted = 0
+        self._is_source = True
+
+    async def begin(self, context: object) -> None:
+        """Wait for a turn. Raises Overloaded."""
+        if self._is_source:  # the first context is that of the source, which waits for events
+            self._is_source = False
+            return
+        try:
+            waiting = self._events.enter(self._cost, context)
+            if waiting is not None:
+                await waiting
+        except RequestRejected as rejected:
+            raise Overloaded("gateway", rejected.errors[0].message) from None
+        self._admitted = self._cost
+
+    def end(self) -> None:
+        if self._admitted:
+            self._events.leave(self._admitted)
+            self._admitted = 0
+
+
+def _coerced(operation: Operation, request: GraphQLRequest) -> Values:
+    try:
+        return operation.variables.coerce(request.variables)
+    except InvalidVariables as invalid:
+        raise RequestRejected(_CODES[Stage.VARIABLES], invalid.errors) from None
 
 
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
@@ -123,6 +197,22 @@ def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     if result.errors:
         response["errors"] = [format_error(error) for error in result.errors]
     return response
+
+
+def code_of(response: Mapping[str, Any]) -> str:
+    """The code of the first error of a response that has errors."""
+    code: str = response["errors"][0]["extensions"]["code"]
+    return code
+
+
+def _rejection(rejected: RequestError) -> RequestRejected:
+    return RequestRejected(_CODES[rejected.stage], rejected.errors)
+
+
+def _require_no_mutation(operation: Operation) -> None:
+    if operation.kind is OperationType.MUTATION:
+        error = GraphQLError("A GET request cannot run a mutation. Use POST.")
+        raise RequestRejected("METHOD_NOT_ALLOWED", [error], 405, {"allow": "POST"})
 
 
 def _failed(error: KithError) -> Result:

@@ -22,17 +22,16 @@ from gateway.bundling import BUNDLE, SOURCES
 from gateway.playground_bundle import Bundle, BundleFiles, BundleState
 from gateway.playground_examples import examples, version
 from gateway.sample_cast import DESCRIPTIONS
+from gateway.security_headers import SECURITY_HEADERS
 from graph.relation_mask import Mark
 
 ASSETS_PATH = "/playground"
 STATUS_PATH = f"{ASSETS_PATH}/status"
 
-SECURITY_HEADERS = {
+PAGE_HEADERS = {
+    **{name.decode(): value.decode() for name, value in SECURITY_HEADERS},
     "cache-control": "no-cache",
     "vary": "accept",
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
     "cross-origin-opener-policy": "same-origin",
 }
 _POLICY = (
@@ -85,7 +84,7 @@ class Playground:
             page, policy = self._full_page(), BUNDLED_POLICY
         else:
             page, policy = self._plain_page(), self._plain_policy
-        headers = {**SECURITY_HEADERS, "content-security-policy": policy}
+        headers = {**PAGE_HEADERS, "content-security-policy": policy}
         await HTMLResponse(page, headers=headers)(scope, receive, send)
 
     def routes(self) -> list[BaseRoute]:

@@ -19,7 +19,10 @@ import uvicorn
 from gateway.app import Gateway
 from gateway.config import Config
 from gateway.environment import ConfigurationError
+from gateway.http_connections import ConnectionLimits
+from gateway.http_protocol import bounded_protocol
 from gateway.listening import Address, listening
+from gateway.open_files import within_open_files
 from gateway.peers import Peers
 from gateway.prefork import Prefork, PreforkSettings
 
@@ -34,13 +37,6 @@ CLOSE_S = 5
 LAST_REQUESTS_S = 0.2
 """How long the connections that were accepted last have to send their requests."""
 
-IDLE_S = 75
-"""How long a connection without requests stays open. Proxies and routers keep theirs for 60 s.
-
-If the server closes a connection first, a request may be in transit, which a proxy does not repeat
-if it is a POST. uvicorn's default is 5 s.
-"""
-
 SOCKET_MESSAGE_BYTES_MAX = 1 << 20
 
 STARTUP_FAILURE = 3
@@ -52,9 +48,7 @@ ALLOCATIONS_PER_COLLECTION = 50_000
 UVICORN_OPTIONS: dict[str, Any] = {
     "interface": "asgi3",
     "loop": "uvloop",
-    "http": "httptools",
     "ws": "websockets-sansio",
-    "timeout_keep_alive": IDLE_S,
     "ws_max_size": SOCKET_MESSAGE_BYTES_MAX,
     "ws_per_message_deflate": False,  # it takes 20 KB and more for each socket
     "access_log": False,
@@ -74,7 +68,7 @@ def run(read: Callable[[], Config], address: Address, workers: int) -> int:
     Raises:
         ConfigurationError, ValueError: a setting is wrong, or `address` cannot be listened on.
     """
-    logging.getLogger("uvicorn.error").addFilter(_is_not_socket_log)
+    logging.getLogger("uvicorn.error").addFilter(_is_not_client_log)
     config = read()
     gateway = Gateway(config)
     with listening(address) as sockets:
@@ -84,7 +78,7 @@ def run(read: Callable[[], Config], address: Address, workers: int) -> int:
             # uvicorn stops cleanly and then raises the signal again, which a supervisor would
             # report as a failure.
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-            return _serve(gateway, sockets)
+            return _serve(gateway, config, sockets)
         del gateway
         with tempfile.TemporaryDirectory(prefix="kith-serve-") as folder:
             return _prefork(read, config, sockets, workers, Path(folder))
@@ -101,12 +95,13 @@ def _prefork(
 
     def work(index: int, ready: Callable[[], None]) -> int:
         try:
-            gateway = Gateway(read(), Peers(folder, index, workers))
+            present = read()
+            gateway = Gateway(present, Peers(folder, index, workers))
         except (ConfigurationError, ValueError) as error:
             log.error("%s", error)
             return STARTUP_FAILURE
         try:
-            return _serve(gateway, sockets, ready)
+            return _serve(gateway, present, sockets, ready)
         finally:
             if os.getppid() != parent:  # the parent was killed and cannot remove the folder
                 shutil.rmtree(folder, ignore_errors=True)
@@ -128,20 +123,39 @@ def _prefork(
     return Prefork(work, settings).run()
 
 
+def uvicorn_config(gateway: Gateway, limits: ConnectionLimits) -> uvicorn.Config:
+    """uvicorn's configuration, with limits that uvicorn itself does not have."""
+    protocol: Any = bounded_protocol(limits)
+    return uvicorn.Config(
+        gateway, http=protocol, timeout_graceful_shutdown=SHUTDOWN_S, **UVICORN_OPTIONS
+    )
+
+
 def _serve(
-    gateway: Gateway, sockets: list[socket.socket], ready: Callable[[], None] = lambda: None
+    gateway: Gateway,
+    config: Config,
+    sockets: list[socket.socket],
+    ready: Callable[[], None] = lambda: None,
 ) -> int:
-    settings = uvicorn.Config(gateway, timeout_graceful_shutdown=SHUTDOWN_S, **UVICORN_OPTIONS)
-    server = Server(settings, gateway, ready)
+    server = Server(
+        uvicorn_config(gateway, within_open_files(config.clients.connections)), gateway, ready
+    )
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets)
     return 0 if server.started else STARTUP_FAILURE
 
 
-def _is_not_socket_log(record: logging.LogRecord) -> bool:
-    """Filter out log lines of sockets that open and close: thousands after a restart."""
-    is_of_one = str(record.msg).startswith(("connection ", '%s - "WebSocket'))
-    return record.levelno > logging.INFO or not is_of_one
+_CONNECTION_LOGS = ("connection ", '%s - "WebSocket')
+_CLIENT_LOGS = ("Invalid UTF-8", "Unsupported upgrade", "No supported WebSocket")
+"""Log lines that any client can cause."""
+
+
+def _is_not_client_log(record: logging.LogRecord) -> bool:
+    """Filter out log lines of single clients: thousands after a restart, or in a flood."""
+    text = str(record.msg)
+    if text.startswith(_CLIENT_LOGS):
+        return False
+    return record.levelno > logging.INFO or not text.startswith(_CONNECTION_LOGS)
 
 
 class Server(uvicorn.Server):

@@ -236,6 +236,12 @@ class Caches(Group):
         least=1,
         unit="s",
     )
+    delayed_writes: Switch = switch(
+        "KITH_DELAYED_WRITES",
+        True,
+        "whether changes are made while the caches are unavailable: their writers may [see them"
+        " late](freshness.md#the-writer-sees-the-write). If not, they fail with `UNAVAILABLE`",
+    )
     hot_ttl_ms: WholeNumber = number(
         "KITH_HOT_TTL_MS",
         5_000,
@@ -277,6 +283,118 @@ class Events(Group):
         "how long after the subscriber's last read",
         least=60,
         unit="s",
+    )
+
+
+class HttpConnections(Group):
+    """HTTP connections
+
+    Limits that hold for every [connection](security.md#connections) of a gateway.
+    """
+
+    connections_max: WholeNumber = number(
+        "KITH_HTTP_CONNECTIONS_MAX",
+        10_000,
+        "open connections per process, web sockets included; one that waits for its client is"
+        " closed for a new one",
+        unit="connections",
+        least=10,
+        most=1_000_000,
+    )
+    head_deadline_ms: WholeNumber = number(
+        "KITH_HEADER_DEADLINE_MS",
+        10_000,
+        "how long a request's headers may take to arrive",
+        unit="ms",
+        least=100,
+        most=60_000,
+    )
+    body_deadline_ms: WholeNumber = number(
+        "KITH_BODY_DEADLINE_MS",
+        10_000,
+        "how long a request's body may take to arrive",
+        unit="ms",
+        least=100,
+        most=60_000,
+    )
+    idle_s: WholeNumber = number(
+        "KITH_IDLE_S",
+        75,
+        "how long a connection without requests stays open; more than the proxy in front keeps its"
+        " own",
+        unit="s",
+        least=1,
+        most=3_600,
+    )
+    stall_ms: WholeNumber = number(
+        "KITH_STALL_MS",
+        30_000,
+        "how long a client may read nothing of a response before it is disconnected",
+        unit="ms",
+        least=100,
+        most=600_000,
+    )
+
+
+class HttpRequests(Group):
+    """HTTP requests
+
+    Limits of what one request may contain.
+    """
+
+    url_bytes_max: WholeNumber = number(
+        "KITH_URL_BYTES_MAX",
+        16_384,
+        "size of a request's URL",
+        unit="bytes",
+        least=1_024,
+        most=1_048_576,
+    )
+    head_bytes_max: WholeNumber = number(
+        "KITH_HEADER_BYTES_MAX",
+        32_768,
+        "size of a request's URL and headers together",
+        unit="bytes",
+        least=4_096,
+        most=1_048_576,
+    )
+    headers_max: WholeNumber = number(
+        "KITH_HEADERS_MAX", 100, "headers of a request", unit="headers", least=10, most=10_000
+    )
+    bodies_mb: WholeNumber = number(
+        "KITH_BODIES_MB",
+        64,
+        "memory for bodies that have arrived in part, per process",
+        unit="MB",
+        least=1,
+        most=65_536,
+    )
+
+
+class Overload(Group):
+    """Overload
+
+    Which operations run at once, and which [wait or are rejected](security.md#overload).
+    """
+
+    cost_max: WholeNumber = number(
+        "KITH_CONCURRENT_COST",
+        400_000,
+        "[cost](cost.md) of the large operations that run at once, per process; small ones have 3/8"
+        " of it besides. An operation that costs more runs alone",
+        unit="cost",
+        least=1_000,
+    )
+    queue_max: WholeNumber = number(
+        "KITH_QUEUE_MAX",
+        100,
+        "operations that wait, of each class",
+        unit="operations",
+        least=0,
+        most=10_000,
+    )
+    wait_ms: WholeNumber = number(
+        "KITH_QUEUE_WAIT_MS", 1_000, "the longest wait", unit="ms", least=1, most=9_000
     )
 
 
@@ -346,6 +464,24 @@ class Browsers(Group):
         return self
 
 
+class Costs(Group):
+    """Costs
+
+    [What operations cost](cost.md). A cost of 1 is about 1 µs of CPU time.
+    """
+
+    limit: WholeNumber = number(
+        "KITH_COST_LIMIT", 200_000, "the greatest cost of one operation", unit="cost", least=1_000
+    )
+    service_limit: WholeNumber = number(
+        "KITH_SERVICE_COST_LIMIT",
+        2_000_000,
+        "the same for services",
+        unit="cost",
+        least=1_000,
+    )
+
+
 class Documents(Group):
     """Documents"""
 
@@ -372,7 +508,11 @@ GROUPS: tuple[type[Group], ...] = (
     Affinity,
     Caches,
     Events,
+    HttpConnections,
+    HttpRequests,
+    Overload,
     Streams,
     Browsers,
+    Costs,
     Documents,
 )

@@ -10,7 +10,15 @@ from typing import TypeAlias
 import strawberry
 from strawberry import enum_value
 
-from engine import ColumnarRows, MaybeAwaitable, Parents, batched, column_of, row_classes
+from engine import (
+    ColumnarRows,
+    MaybeAwaitable,
+    Parents,
+    batched,
+    column_of,
+    row_classes,
+    weighed,
+)
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Position, Ranking
@@ -22,6 +30,7 @@ from schema.context import Info, scope_of
 from schema.freshness import ListFreshness, list_freshness
 from schema.node import LazyUser
 from schema.rows import LIST, POSITION, ConnectionRow, EntryRow, UserRow
+from schema.weights import ENTRIES, QUERY
 
 _USER: Callable[[Position], UserId] = itemgetter(1)
 
@@ -158,9 +167,10 @@ class Connection:
         return known if len(known) == len(rows) else _totals(scope_of(info), rows)
 
     @batched(
+        metadata=weighed(call=QUERY, row=2),
         description="How fresh this page is. Costs one database query for the whole request, "
         "however many lists ask for it. Null beside an error if the freshness cannot be "
-        "determined."
+        "determined.",
     )
     def freshness(rows: Parents[ConnectionRow], info: Info) -> list[ListFreshness | None]:
         found = freshness_of(scope_of(info), [row.list_of for row in rows])
@@ -172,12 +182,13 @@ class Connection:
     "so one fragment serves all lists."
 )
 class UserConnection(Connection):
-    @batched(graphql_type=list[UserEdge], description=EDGES)
+    @batched(graphql_type=list[UserEdge], metadata=ENTRIES, description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return entry_rows(rows)
 
     @batched(
         graphql_type=list[LazyUser],
+        metadata=ENTRIES,
         description="The users of this page, in order. Use `edges` for cursors and dates.",
     )
     def nodes(rows: Parents[ConnectionRow]) -> list[list[UserRow]]:
@@ -191,7 +202,7 @@ class UserConnection(Connection):
 @strawberry.type(description="A page of a list of users whom a user follows.")
 @row_classes(ConnectionRow)
 class FollowingConnection(UserConnection):
-    @batched(graphql_type=list[FollowingEdge], description=EDGES)
+    @batched(graphql_type=list[FollowingEdge], metadata=ENTRIES, description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return entry_rows(rows)
 
@@ -199,7 +210,7 @@ class FollowingConnection(UserConnection):
 @strawberry.type(description="A page of a list of a user's followers.")
 @row_classes(ConnectionRow)
 class FollowerConnection(UserConnection):
-    @batched(graphql_type=list[FollowerEdge], description=EDGES)
+    @batched(graphql_type=list[FollowerEdge], metadata=ENTRIES, description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return entry_rows(rows)
 
@@ -207,7 +218,7 @@ class FollowerConnection(UserConnection):
 @strawberry.type(description="A page of a list of a user's friends.")
 @row_classes(ConnectionRow)
 class FriendConnection(UserConnection):
-    @batched(graphql_type=list[FriendEdge], description=EDGES)
+    @batched(graphql_type=list[FriendEdge], metadata=ENTRIES, description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return entry_rows(rows)
 

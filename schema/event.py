@@ -6,7 +6,7 @@ from enum import Enum
 import strawberry
 from strawberry import enum_value
 
-from engine import Parents, batched
+from engine import Parents, batched, weighed
 from graph.edge import Millis, UserId
 from graph.event import Event, EventType
 from resolvers import relations
@@ -108,6 +108,7 @@ class RelationshipEvent:
 
     @batched(
         graphql_type=Relation | None,
+        metadata=weighed(call=50, row=2),
         description="The current relationship between the viewer and the other user, which can be "
         "newer than the event. Null for RESYNC.",
     )

@@ -5,12 +5,13 @@ from datetime import datetime
 
 import strawberry
 
-from engine import Parents, batched, row_classes
+from engine import Parents, batched, row_classes, weighed
 from graph.edge import Kind, Pair, UserId
 from resolvers.scope import Scope
 from schema.context import Info, scope_of
 from schema.node import REQUEST_PREFIX, LazyUser, Node
 from schema.rows import RequestRow, date
+from schema.weights import QUERY
 from storage.ports import Check, RelationsOf
 
 
@@ -33,7 +34,10 @@ class FollowRequest(Node):
     def requested_at(rows: Parents[RequestRow]) -> list[datetime]:
         return [date(row.since) for row in rows]
 
-    @batched(description="The message of the request. Null if it has none.")
+    @batched(
+        metadata=weighed(call=QUERY, row=5),
+        description="The message of the request. Null if it has none.",
+    )
     async def message(rows: Parents[RequestRow], info: Info) -> list[str | None]:
         pairs = [Pair(row.source, row.target) for row in rows]
         notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs)

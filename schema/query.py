@@ -5,7 +5,7 @@ from typing import Annotated
 
 import strawberry
 
-from engine import ItemOrError, Parents, batched, without_errors
+from engine import ItemOrError, Parents, batched, length_of, weighed, without_errors
 from resolvers import relations
 from resolvers.accounts import statuses
 from resolvers.scope import Scope
@@ -20,6 +20,7 @@ from schema.relation import Relation
 from schema.rows import RelationRow, UserRow, ViewerRow, relation_row
 from schema.user import User
 from schema.viewer import Viewer
+from schema.weights import QUERY
 
 UserIdArgument = Annotated[
     strawberry.ID, strawberry.argument(description="The id of a user: a decimal number.")
@@ -38,6 +39,7 @@ NodeIds = Annotated[
     ),
 ]
 
+IDS = length_of("ids", most=100)
 
 _NEVER = "Null only beside an error, because every valid id is a user."
 
@@ -62,6 +64,7 @@ UserPairs = Annotated[
 class Query:
     @batched(
         graphql_type=Node | None,
+        metadata=weighed(call=100),
         description="The object with this id: a `User`, `Relation`, `FollowRequest`, "
         "`FollowSuggestion` or `Viewer`. Null if there is no such object, or the viewer may not "
         "see it.",
@@ -73,6 +76,7 @@ class Query:
 
     @batched(
         graphql_type=list[Node | None] | None,
+        metadata=weighed(call=100, item=5, size=IDS),
         description="The objects with these ids, in the order of `ids`. An entry is null if there "
         "is no such object or the viewer may not see it, and null beside an error if the id is "
         "invalid.",
@@ -92,6 +96,7 @@ class Query:
 
     @batched(
         graphql_type=list[User | None] | None,
+        metadata=weighed(size=IDS),
         description="The users with these ids, in the order of `ids`. An entry is null beside an "
         "error if its id is invalid.",
     )
@@ -111,6 +116,7 @@ class Query:
 
     @batched(
         graphql_type=list[Relation | None] | None,
+        metadata=weighed(call=50, item=8, size=length_of("pairs", most=500)),
         description="The relationship of each pair of users, in the order of `pairs`. An entry is "
         "null beside an error if one of its ids is invalid. Only for services: other callers get "
         "the error `FORBIDDEN`.",
@@ -130,6 +136,7 @@ class Query:
 
     @batched(
         graphql_type=UserAccount | None,
+        metadata=weighed(call=QUERY),
         description="The account of the user with this id. Only for services: other callers get "
         "the error `FORBIDDEN`.",
     )
@@ -143,6 +150,7 @@ class Query:
 
     @batched(
         graphql_type=list[UserAccount | None] | None,
+        metadata=weighed(call=QUERY, item=5, size=IDS),
         description="The accounts of the users with these ids, in the order of `ids`. An entry is "
         "null beside an error if its id is invalid. Only for services: other callers get the "
         "error `FORBIDDEN`.",
@@ -154,13 +162,18 @@ class Query:
         users = arguments.each_user_id("ids", ids, scope.limits.users_max)
         return [await _accounts(scope, users)] * len(roots)
 
-    @batched(name="_service", description="The schema of this subgraph, for a federation router.")
+    @batched(
+        name="_service",
+        metadata=weighed(call=500),
+        description="The schema of this subgraph, for a federation router.",
+    )
     def service(roots: Parents[None], info: Info) -> list[Service]:
         return [Service(sdl=subgraph(info.schema))] * len(roots)
 
     @batched(
         name="_entities",
         graphql_type=list[Entity | None],
+        metadata=weighed(item=2, size=length_of("representations", most=10_000)),
         description="The referenced users, in the order of `representations`, for a federation "
         "router. An entry is null beside an error if its reference is invalid.",
     )

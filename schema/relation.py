@@ -9,12 +9,13 @@ from operator import attrgetter
 import strawberry
 from strawberry import enum_value
 
-from engine import Parents, batched, column_of, derived, row_classes
+from engine import Parents, batched, column_of, derived, row_classes, weighed
 from graph import relation as rules
 from graph.edge import Millis, Pair
 from schema.context import Info, scope_of
 from schema.node import RELATION_PREFIX, LazyUser, Node
 from schema.rows import KINDS, RELATION, SOURCE, TARGET, RelationRow, UserRow, date
+from schema.weights import QUERY
 
 
 @strawberry.enum(description="The follows between two users in both directions, in one word.")
@@ -133,8 +134,9 @@ class Relation(Node):
         return _dates(rows, rules.blocks, _SINCE)
 
     @batched(
+        metadata=weighed(call=QUERY, row=5),
         description="When the mute of `to` by `from` ends. Null if `muted` is false, or the mute "
-        "has no end."
+        "has no end.",
     )
     async def muted_until(rows: Parents[RelationRow], info: Info) -> list[datetime | None]:
         pairs = [Pair(source, target) for source, target, kinds, _ in rows if rules.mutes(kinds)]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import strawberry
 
+from engine import length_of, weighed
 from graph.errors import BadInput
 from graph.relation import column_of
 from resolvers import live
@@ -55,6 +56,7 @@ class Subscription:
 
     @strawberry.subscription(
         graphql_type=list[Relation],
+        metadata=weighed(call=50, item=3, size=length_of("ids", most=100)),
         description="The relationships between the viewer and these users: first all of them, "
         "then those that changed. The error is `UNAUTHENTICATED` if nobody is signed in.",
     )

@@ -7,7 +7,7 @@ from typing import Annotated, TypeAlias
 import strawberry
 from strawberry import enum_value
 
-from engine import Parents, batched, row_classes
+from engine import ListSize, Parents, batched, row_classes, weighed
 from graph.cursor import write_cursor
 from graph.edge import Millis, UserId
 from graph.errors import BadInput
@@ -23,6 +23,7 @@ from schema.context import Info, scope_of
 from schema.freshness import ListFreshness, list_freshness
 from schema.node import SUGGESTION_PREFIX, LazyUser, Node
 from schema.rows import ConnectionRow, EntryRow, UserRow, ViewerRow
+from schema.weights import ENTRIES, QUERY
 
 KNOWN_MAX = 50
 """The largest page of known followers: no more followed users are examined."""
@@ -69,6 +70,7 @@ class FollowSuggestion(Node):
 
     @batched(
         graphql_type=list[LazyUser],
+        metadata=weighed(size=ListSize(("first",), default=3, most=KNOWN_MAX)),
         description="Users whom the viewer follows and who follow this user; the one whom the "
         "viewer followed last comes first. Can be incomplete, like `knownFollowerCount`.",
     )
@@ -110,6 +112,7 @@ class FollowSuggestionEdge:
 class FollowSuggestionConnection:
     @batched(
         graphql_type=list[FollowSuggestion],
+        metadata=ENTRIES,
         description="The suggestions of this page, in order. Use `edges` for cursors.",
     )
     def nodes(rows: Parents[SuggestionPage]) -> list[Sequence[SuggestionRow]]:
@@ -117,6 +120,7 @@ class FollowSuggestionConnection:
 
     @batched(
         graphql_type=list[FollowSuggestionEdge],
+        metadata=ENTRIES,
         description="The suggestions of this page with their cursors, in order.",
     )
     def edges(rows: Parents[SuggestionPage]) -> list[list[SuggestionEntry]]:
@@ -128,16 +132,18 @@ class FollowSuggestionConnection:
         return list(map(_as_list, rows))
 
     @batched(
+        metadata=weighed(call=10_000),
         description="The number of all suggestions, the same for every page. Examines all "
-        "candidates, up to 5,200: request it once, not with every page."
+        "candidates, up to 5,200: request it once, not with every page.",
     )
     async def total_count(rows: Parents[SuggestionPage], info: Info) -> list[int]:
         return [await suggestion_total(scope_of(info))] * len(rows)
 
     @batched(
+        metadata=weighed(call=QUERY),
         description="How fresh this page is: as fresh as the viewer's list of followers. Costs "
         "one database query for the whole request. Null beside an error if the freshness cannot "
-        "be determined."
+        "be determined.",
     )
     def freshness(rows: Parents[SuggestionPage], info: Info) -> list[ListFreshness | None]:
         followers = [ListOf(ListKind.FOLLOWERS, row.viewer) for row in rows]

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import strawberry
 
-from engine import ItemOrError, MaybeAwaitable, Parents, batched, deferred, row_classes
+from engine import ItemOrError, MaybeAwaitable, Parents, batched, deferred, row_classes, weighed
 from graph.page import ListKind
 from resolvers import access
-from schema import arguments, lists
+from schema import arguments, lists, weights
 from schema.arguments import Paging
 from schema.connection import FollowerConnection, FollowingConnection, FriendConnection
 from schema.context import Info, scope_of
@@ -39,28 +39,32 @@ FilterArgument = Annotated[
 @row_classes(int)
 class User(Related, Node):
     @batched(
+        metadata=weighed(call=50, row=2),
         description="The number of users whom this user follows, the same for all viewers who can "
-        "open that list. Null if the viewer cannot open it."
+        "open that list. Null if the viewer cannot open it.",
     )
     def following_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
         return _counts(users, info, ListKind.FOLLOWING)
 
     @batched(
+        metadata=weighed(call=50, row=2),
         description="The number of followers of this user, the same for all viewers who can open "
-        "that list. Null if the viewer cannot open it."
+        "that list. Null if the viewer cannot open it.",
     )
     def follower_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
         return _counts(users, info, ListKind.FOLLOWERS)
 
     @batched(
+        metadata=weighed(call=50, row=2),
         description="The number of friends of this user, the same for all viewers who can open "
-        "that list. Null if the viewer cannot open it."
+        "that list. Null if the viewer cannot open it.",
     )
     def friend_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
         return _counts(users, info, ListKind.FRIENDS)
 
     @batched(
         graphql_type=FollowingConnection,
+        metadata=weights.LIST,
         description="The users whom this user follows; the newest follow first by default.",
     )
     @paged
@@ -71,6 +75,7 @@ class User(Related, Node):
 
     @batched(
         graphql_type=FollowerConnection,
+        metadata=weights.LIST,
         description="The followers of this user; the newest follow first by default.",
     )
     @paged
@@ -87,6 +92,7 @@ class User(Related, Node):
 
     @batched(
         graphql_type=FriendConnection,
+        metadata=weights.LIST,
         description="The friends of this user: users who follow each other, neither by a whisper. "
         "The newest friendship first by default; the viewer's own friends can also be ordered by "
         "closeness.",
@@ -101,6 +107,7 @@ class User(Related, Node):
 
     @batched(
         graphql_type=FollowerConnection | None,
+        metadata=weights.OVERLAP,
         description="The followers of this user whom the viewer follows; the newest follower "
         "first by default. Null if nobody is signed in. If both lists have more than 10,000 "
         "entries, only the newest 10,000 of the shorter one are examined.",
@@ -115,6 +122,7 @@ class User(Related, Node):
 
     @batched(
         graphql_type=FollowingConnection,
+        metadata=weights.OVERLAP,
         description="The users whom both this user and another user follow; this user's newest "
         "follow first by default. Empty if the viewer cannot open both lists. If both lists have "
         "more than 10,000 entries, only the newest 10,000 of the shorter one are examined.",

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import strawberry
 
-from engine import ColumnarRows, Parents, batched
+from engine import ColumnarRows, Parents, batched, length_of, weighed
 from graph.outcome import CHANGES, Outcome
 from graph.relation import followed, follows
 from graph.relation_mask import write_mask
@@ -26,6 +26,8 @@ Others = Annotated[
     strawberry.argument(description="The ids of up to 1,000 users. Duplicates are allowed."),
 ]
 
+OTHERS = length_of("ids", most=1_000)
+
 
 @strawberry.type
 class Related:
@@ -33,6 +35,7 @@ class Related:
 
     @batched(
         graphql_type=list[Relation],
+        metadata=weighed(call=50, row=20, item=3, size=OTHERS),
         description="The relationships between this user and each of these users, in the order of "
         "`ids`.",
     )
@@ -44,7 +47,10 @@ class Related:
         found = await relations.visible_between(scope, [Check(user, others, ids) for user in users])
         return list(map(relation_rows, users, repeat(others), found))
 
-    @batched(description="The same as `relationWith` in a compact form: 16 bits for each user.")
+    @batched(
+        metadata=weighed(call=50, row=20, item=2.5, size=OTHERS),
+        description="The same as `relationWith` in a compact form: 16 bits for each user.",
+    )
     async def relation_mask(users: Parents[UserRow], info: Info, ids: Others) -> list[RelationMask]:
         scope = scope_of(info)
         others = arguments.user_ids("ids", ids, scope.limits.relations_max)
@@ -53,6 +59,7 @@ class Related:
 
     @batched(
         graphql_type=Relation | None,
+        metadata=weighed(call=50, row=2),
         description="The relationship between the viewer and this user. Null if nobody is signed "
         "in.",
     )
@@ -65,23 +72,26 @@ class Related:
         return relation_rows(scope.viewer, others, found)
 
     @batched(
+        metadata=weighed(call=50, row=2),
         description="Whether the viewer follows this user, publicly or by a whisper. False if "
-        "nobody is signed in."
+        "nobody is signed in.",
     )
     async def viewer_is_following(users: Parents[UserRow], info: Info) -> list[bool]:
         own = await viewer_relations_to(scope_of(info), list(users))
         return list(map(follows, own.kinds))
 
     @batched(
+        metadata=weighed(call=50, row=2),
         description="Whether this user follows the viewer, as far as the viewer may see it. False "
-        "if nobody is signed in."
+        "if nobody is signed in.",
     )
     async def is_following_viewer(users: Parents[UserRow], info: Info) -> list[bool]:
         own = await viewer_relations_to(scope_of(info), list(users))
         return list(map(followed, own.kinds))
 
     @batched(
-        description="Whether `followUser` by the viewer would follow this user or send a request."
+        metadata=weighed(call=100, row=5),
+        description="Whether `followUser` by the viewer would follow this user or send a request.",
     )
     async def viewer_can_follow(users: Parents[UserRow], info: Info) -> list[bool]:
         found = await outcomes_of_following(scope_of(info), list(users))
@@ -89,6 +99,7 @@ class Related:
 
     @batched(
         graphql_type=FollowEligibility,
+        metadata=weighed(call=100, row=5),
         description="The result that `followUser` by the viewer would have. It is computed from "
         "cached data, so the actual result can differ.",
     )

@@ -4,12 +4,12 @@ from datetime import datetime
 
 import strawberry
 
-from engine import ColumnarRows, MaybeAwaitable, Parents, batched, row_classes
+from engine import ColumnarRows, MaybeAwaitable, Parents, batched, row_classes, weighed
 from graph.edge import Pair
 from graph.page import OwnListKind
 from resolvers.limits import RemainingLimits, limits_of
 from resolvers.suggestions import SuggestionPage
-from schema import lists
+from schema import lists, weights
 from schema.arguments import Paging
 from schema.connection import (
     EDGES,
@@ -36,7 +36,10 @@ from schema.user import User
 @strawberry.type(description="An entry of the list of users whom the viewer mutes.")
 @row_classes(tuple)
 class MutedEdge(UserEdge):
-    @batched(description="When the mute ends. Null if it has no end.")
+    @batched(
+        metadata=weighed(call=weights.QUERY, row=5),
+        description="When the mute ends. Null if it has no end.",
+    )
     async def muted_until(rows: Parents[EntryRow], info: Info) -> list[datetime | None]:
         pairs = [Pair(list_of.owner, user) for (_, user), list_of in rows]
         notes = await scope_of(info).stores.reads.edge_notes.get_many(pairs)
@@ -49,7 +52,7 @@ class MutedEdge(UserEdge):
 @strawberry.type(description="A page of the list of users whom the viewer mutes.")
 @row_classes(ConnectionRow)
 class MutedConnection(UserConnection):
-    @batched(graphql_type=list[MutedEdge], description=EDGES)
+    @batched(graphql_type=list[MutedEdge], metadata=weights.ENTRIES, description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return entry_rows(rows)
 
@@ -65,7 +68,7 @@ class BlockedEdge(UserEdge):
 @strawberry.type(description="A page of the list of users whom the viewer blocks.")
 @row_classes(ConnectionRow)
 class BlockedConnection(UserConnection):
-    @batched(graphql_type=list[BlockedEdge], description=EDGES)
+    @batched(graphql_type=list[BlockedEdge], metadata=weights.ENTRIES, description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return entry_rows(rows)
 
@@ -85,13 +88,14 @@ class FollowRequestEdge(Edge):
 class FollowRequestConnection(Connection):
     @batched(
         graphql_type=list[FollowRequest],
+        metadata=weights.ENTRIES,
         description="The follow requests of this page, in order. Use `edges` for cursors and "
         "dates.",
     )
     def nodes(rows: Parents[ConnectionRow]) -> list[list[RequestRow]]:
         return [list(map(_request, page)) for page in entry_rows(rows)]
 
-    @batched(graphql_type=list[FollowRequestEdge], description=EDGES)
+    @batched(graphql_type=list[FollowRequestEdge], metadata=weights.ENTRIES, description=EDGES)
     def edges(rows: Parents[ConnectionRow]) -> list[ColumnarRows[EntryRow]]:
         return entry_rows(rows)
 
@@ -116,6 +120,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=RelationshipSettings,
+        metadata=weighed(call=50),
         description="The settings of the viewer: who can follow them, and who can see their lists.",
     )
     async def relationship_settings(viewers: Parents[ViewerRow], info: Info) -> list[SettingsRow]:
@@ -123,6 +128,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=RelationshipLimits,
+        metadata=weighed(call=weights.QUERY),
         description="The limits of the viewer, and how much of them is left. Costs one database "
         "query.",
     )
@@ -131,6 +137,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=FollowingConnection,
+        metadata=weights.OWN_LIST,
         description="The close follows of the viewer; the newest follow first by default.",
     )
     @paged
@@ -141,6 +148,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=MutedConnection,
+        metadata=weights.OWN_LIST,
         description="The users whom the viewer mutes; the newest first by default. They are "
         "ordered by the date of the viewer's follow, or of the mute if the viewer does not follow "
         "the user.",
@@ -153,6 +161,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=BlockedConnection,
+        metadata=weights.OWN_LIST,
         description="The users whom the viewer blocks; the newest block first by default.",
     )
     @paged
@@ -163,6 +172,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=FollowRequestConnection,
+        metadata=weights.OWN_LIST,
         description="The pending requests to follow the viewer; the newest first by default.",
     )
     @paged
@@ -173,6 +183,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=FollowRequestConnection,
+        metadata=weights.OWN_LIST,
         description="The pending requests of the viewer to follow other users; the newest first "
         "by default.",
     )
@@ -184,6 +195,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=FollowSuggestionConnection,
+        metadata=weighed(call=3_000, page=weights.PAGE_SIZE, entry=5),
         description="Users whom the viewer might want to follow, best first: followers whom the "
         "viewer does not follow back, and users followed by those whom the viewer follows. "
         "Computed for each request, so the order can change between pages.",

@@ -9,6 +9,7 @@ from storage.announced_edges import AnnouncedEdges
 from storage.announced_states import AnnouncedStates
 from storage.cache.audit import CacheAudit
 from storage.cache.local import local_cache_of
+from storage.cache.marks import Marks
 from storage.cache.reader import CacheReader
 from storage.cache.tables import Tables
 from storage.cache.updates import RedisCaches
@@ -24,6 +25,7 @@ from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
+from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
@@ -40,7 +42,7 @@ from storage.redis.connection import Servers as RedisServers
 from storage.redis.documents import RedisDocuments
 from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.multiplexed import NOTIFIER, MultiplexedWire
 from storage.redis.servers import servers_at
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
@@ -110,7 +112,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         stack.push_async_callback(shielded.close)
         yield Stores(
             _reads(settings, servers, caches, absences),
-            _writes(servers, caches, broker, catch_up, absences, shielded, Keys(settings.space)),
+            _writes(settings, servers, caches, broker, catch_up, absences, shielded),
             Changes(broker.events, subscriptions, outbox, catch_up),
             _jobs(servers, caches, broker, outbox, drain, shielded),
             broker,
@@ -142,7 +144,9 @@ def _broker(settings: StorageSettings, servers: Servers) -> Broker:
 
 def _notifier(settings: StorageSettings, absences: Absences) -> ChangeNotifier:
     wire = MultiplexedWire(
-        settings.redis_url, BLOCK_MS / 1000 + settings.connections.redis_timeout_s
+        settings.redis_url,
+        BLOCK_MS / 1000 + settings.connections.redis_timeout_s,
+        purpose=NOTIFIER,
     )
     return ChangeNotifier(
         wire, Keys(settings.space), settings.connections.redis_retry_after_s, absences.expire
@@ -186,21 +190,33 @@ def tables_of(postgres: Postgres) -> Tables:
 
 
 def _writes(
+    settings: StorageSettings,
     servers: Servers,
     caches: Caches,
     broker: Broker,
     catch_up: CatchUp,
     absences: Absences,
     shielded: ShieldedTasks,
-    keys: Keys,
 ) -> Writes:
-    postgres, redis = servers.postgres, servers.redis
+    postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
+    delayed_writes = settings.cache.delayed_writes
     return Writes(
         edges=AnnouncedEdges(
-            PostgresEdges(postgres), caches.updates, broker.lanes, shielded, catch_up
+            PostgresEdges(postgres),
+            caches.updates,
+            broker.lanes,
+            shielded,
+            catch_up,
+            Marks(redis, keys),
+            delayed_writes=delayed_writes,
         ),
         accounts=AnnouncedAccounts(
-            PostgresAccounts(postgres), redis, keys, broker.events, shielded
+            PostgresAccounts(postgres),
+            redis,
+            keys,
+            broker.events,
+            shielded,
+            delayed_writes=delayed_writes,
         ),
         account_states=AnnouncedStates(
             PostgresAccountStates(postgres),
@@ -211,6 +227,7 @@ def _writes(
             keys,
             broker.events,
             shielded,
+            delayed_writes=delayed_writes,
         ),
         affinities=PostgresAffinity(postgres),
         receipts=PostgresReceipts(postgres),
@@ -231,6 +248,7 @@ def _jobs(
     affinity, erasures = PostgresAffinity(postgres), Erasures(postgres)
     return Jobs(
         outbox=outbox,
+        failed_changes=FailedChanges(postgres),
         drain=drain,
         mutes=PostgresMutes(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),

@@ -8,6 +8,7 @@ from typing import Annotated, cast
 import strawberry
 from strawberry import UNSET, enum_value
 
+from engine import PAGE, length_of, weighed
 from graph.edge import UserId
 from graph.errors import BadInput, KithError
 from graph.outcome import REJECTIONS, Outcome
@@ -27,13 +28,16 @@ from schema.mutations.payload import (
     VIEWER,
     ChangeResult,
     RepeatableInput,
+    WriteConsistency,
     consistency_token,
     outcome_of,
     relation_after,
+    write_consistency,
 )
 from schema.rows import ViewerRow
 from schema.user_errors import INPUT, UserError, user_errors
 from schema.viewer import Viewer
+from schema.weights import WRITE
 
 
 @strawberry.enum(description="An action of `changeRelationships`.")
@@ -176,6 +180,7 @@ class ChangeRelationshipsPayload:
     changed: bool = strawberry.field(description="Whether at least one change had an effect.")
     changes: Sequence[RelationshipChange | KithError] = strawberry.field(
         graphql_type=list[RelationshipChange | None],
+        metadata=weighed(item=1, size=PAGE),
         description="One result for each change of the input, in order. An entry is null beside "
         "an error if the service was unavailable: send that change again. Empty if the input as a "
         "whole was rejected.",
@@ -188,6 +193,9 @@ class ChangeRelationshipsPayload:
     consistency_token: str | None = strawberry.field(
         description=f"{CONSISTENCY} The token is for all changes."
     )
+    consistency: WriteConsistency | None = strawberry.field(
+        description="When the caller's own requests show all changes. Null if all were rejected."
+    )
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
@@ -196,8 +204,9 @@ class ChangeManyMutations:
     """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
+        metadata=weighed(page=length_of("input.changes", most=50), entry=WRITE),
         description="Makes up to 50 changes. Each change succeeds or fails independently. If the "
-        "idempotency key was used with other changes, no change is made."
+        "idempotency key was used with other changes, no change is made.",
     )
     async def change_relationships(
         self,
@@ -226,6 +235,7 @@ class ChangeManyMutations:
             viewer=ViewerRow(viewer),
             user_errors=errors,
             consistency_token=consistency_token(made),
+            consistency=write_consistency(made),
             client_mutation_id=input.echo,
         )
 

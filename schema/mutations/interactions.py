@@ -9,6 +9,7 @@ from typing import Annotated
 import strawberry
 from strawberry import enum_value
 
+from engine import length_of, weighed
 from graph import affinity
 from graph.affinity import Interaction
 from graph.edge import Millis, Pair
@@ -96,10 +97,11 @@ class InteractionMutations:
     """A part of `Mutation`; not a type of the API."""
 
     @strawberry.mutation(
+        metadata=weighed(page=length_of("input.interactions", most=500), entry=50),
         description="Records interactions between users, all or none. They influence the order of "
         "suggestions and of closest friends, and cannot be read. Without an idempotency key, a "
         "repeated request is recorded again. Only for services: other callers get the error "
-        "`FORBIDDEN`."
+        "`FORBIDDEN`.",
     )
     async def record_interactions(
         self,

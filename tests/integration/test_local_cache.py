@@ -27,8 +27,9 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores, tables_of
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.support.proxy import Proxy
 from tests.support.readers import Reading
-from tests.support.redis_proxy import RedisProxy, proxy_to
+from tests.support.redis_proxy import proxy_to
 from tests.support.tls import server_over_tls
 from tests.support.valkey import own_valkey
 from tests.support.waiting import until
@@ -47,7 +48,7 @@ class WithLocalCache:
 
     stores: Stores
     local: LocalCache
-    proxy: RedisProxy
+    proxy: Proxy
     reading: Reading
 
     async def everything(self, user: UserId, viewer: UserId | None = None) -> list[Any]:
@@ -508,6 +509,6 @@ async def test_metrics_show_the_local_cache(storage_settings: StorageSettings) -
         for _ in range(5):
             await gateway.data("{ user(id: 1) { followerCount } }")
         text = (await gateway.http.get("/metrics")).text
-    assert 'kith_hot_hits{of="profile"}' in text
-    assert 'kith_hot_entries{of="rel"} 0.0' in text
-    assert "kith_hot_connections_lost 0.0" in text
+    assert 'kith_local_cache_hits_total{entry="profile"}' in text
+    assert 'kith_local_cache_entries{entry="relations"} 0.0' in text
+    assert "kith_local_cache_connections_lost_total 0.0" in text

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import httpx
-import uvicorn
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
 
@@ -17,7 +16,9 @@ from gateway.authentication import AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.config import ClientSettings, Config, DocumentSettings
 from gateway.connections import StreamLimits
-from gateway.serve import IDLE_S, Server
+from gateway.graphql_http import HttpLimits
+from gateway.http_connections import ConnectionLimits
+from gateway.serve import Server, uvicorn_config
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 from storage.stores import Stores
@@ -122,31 +123,23 @@ async def live_gateway(
     port: int | None = None,
     browsers: BrowserSettings | None = None,
     documents: DocumentSettings | None = None,
+    connections: ConnectionLimits | None = None,
+    requests: HttpLimits | None = None,
 ) -> AsyncIterator[LiveGateway]:
     config = Config(
         settings,
         authentication,
         limits or replace(Limits(), counts_every_s=0.01),
         clients=ClientSettings(
-            streams or StreamLimits(),
-            browsers or BrowserSettings(),
-            documents or DocumentSettings(),
+            streams=streams or StreamLimits(),
+            requests=requests or HttpLimits(),
+            browsers=browsers or BrowserSettings(),
+            documents=documents or DocumentSettings(),
         ),
     )
     app = App(config)
     with listener(port) as bound:
-        server = Server(
-            uvicorn.Config(
-                app,
-                interface="asgi3",
-                log_level="error",
-                ws="websockets-sansio",
-                ws_per_message_deflate=False,
-                timeout_graceful_shutdown=2,
-                timeout_keep_alive=IDLE_S,
-            ),
-            app,
-        )
+        server = Server(uvicorn_config(app, connections or ConnectionLimits()), app)
         serving = asyncio.create_task(server.serve([bound]))
         async with asyncio.timeout(DEADLINE_S):
             while not server.started:

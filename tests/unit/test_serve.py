@@ -1,12 +1,28 @@
 """The settings that a gateway process is served with."""
 
-import uvicorn
+import resource
 
-from gateway.serve import UVICORN_OPTIONS
+import pytest
+
+from gateway.http_connections import ConnectionLimits
+from gateway.open_files import OTHERS, within_open_files
 
 PROXIES_S = 60
 """How long nginx and the usual load balancers keep an idle connection to a server."""
 
 
 def test_an_idle_connection_stays_open_for_longer_than_proxies_keep_theirs() -> None:
-    assert uvicorn.Config("gateway", **UVICORN_OPTIONS).timeout_keep_alive > PROXIES_S
+    assert ConnectionLimits().idle_s > PROXIES_S
+
+
+def test_connections_are_limited_to_the_open_files_that_the_system_allows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits: list[tuple[int, int]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1_024, 4_096))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, pair: limits.append(pair))
+    assert within_open_files(ConnectionLimits(connections_max=500)).connections_max == 500
+    assert limits == []
+    assert within_open_files(ConnectionLimits(connections_max=3_000)).connections_max == 3_000
+    assert within_open_files(ConnectionLimits()).connections_max == 4_096 - OTHERS
+    assert limits == [(3_256, 4_096), (4_096, 4_096)]

@@ -1,0 +1,51 @@
+"""A cost that depends on variables, as a small tree of which most is a constant."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from engine.list_size import Coerced, Size
+
+
+class Cost(NamedTuple):
+    """A cost that depends on variables: a constant, and terms that are added to it."""
+
+    constant: float
+    terms: tuple["Term", ...] = ()
+
+    def of(self, coerced: Coerced) -> float:
+        """The cost for these variables."""
+        total = self.constant
+        for size, options in self.terms:
+            each = max(
+                option.of(coerced) if option.terms else option.constant for option in options
+            )
+            total += each * (size if isinstance(size, int) else size.of(coerced))
+        return total
+
+
+class Term(NamedTuple):
+    """So many times the greatest of some costs: one for each type that the rows may have."""
+
+    size: Size | int
+    options: tuple[Cost, ...]
+
+
+NOTHING = Cost(0)
+
+
+def sum_of(costs: Sequence[Cost]) -> Cost:
+    """The sum of costs."""
+    constant = sum(cost.constant for cost in costs)
+    return Cost(constant, tuple(term for cost in costs for term in cost.terms))
+
+
+def times(size: Size | int, options: Sequence[Cost]) -> Cost:
+    """So many times the greatest of `options`."""
+    greatest = max((option.constant for option in options if not option.terms), default=0.0)
+    varying = [option for option in options if option.terms]
+    if not varying and isinstance(size, int):
+        return Cost(greatest * size)
+    if greatest:
+        varying.append(Cost(greatest))
+    each = tuple(varying) or (NOTHING,)
+    return each[0] if size == 1 and len(each) == 1 else Cost(0, (Term(size, each),))

@@ -1,0 +1,212 @@
+"""The static cost of an operation: what it can cost at most, from its document and its variables.
+
+The cost of a selection for `n` rows is `fixed + n * each`. `fixed` is the sum of the weights that
+count once for each place in the document; `each` adds up what every row costs, in which the
+selection of a list counts as often as the list has items. Page sizes and lengths of lists may be
+variables, so `each` is a tree that is evaluated with them (`engine.cost`).
+
+Compiling takes linear time: the fields of a fragment are visited once for each spread, and the
+selection of a field once for each type of its parents.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any, NamedTuple
+
+from graphql import (
+    BooleanValueNode,
+    FieldNode,
+    FragmentDefinitionNode,
+    FragmentSpreadNode,
+    GraphQLAbstractType,
+    GraphQLObjectType,
+    GraphQLSchema,
+    OperationDefinitionNode,
+    OperationType,
+    SelectionNode,
+    SelectionSetNode,
+    VariableNode,
+    get_named_type,
+    is_abstract_type,
+    is_leaf_type,
+)
+
+from engine.cost import NOTHING, Cost, sum_of, times
+from engine.list_size import Coerced, Size, list_size
+from engine.settings import EngineSettings
+from engine.weights import PAGE, weight_of
+
+
+class SelectionCost(NamedTuple):
+    """The cost of a selection: once for each place in the document, and for each row."""
+
+    fixed: float
+    each: Cost
+
+
+@dataclass(slots=True, eq=False)
+class OperationCost:
+    """The cost of one operation. Compiled when it is first asked for."""
+
+    schema: GraphQLSchema
+    settings: EngineSettings
+    fragments: Mapping[str, FragmentDefinitionNode]
+    node: OperationDefinitionNode
+    conditions: tuple[str, ...]
+    """The variables in @skip and @include."""
+
+    constant: int | None = None
+    """The cost, once it is known that it does not depend on variables."""
+    _compiled: dict[tuple[Any, ...], Cost] = field(default_factory=dict)
+    """By the values of the conditions."""
+
+    def of(self, coerced: Coerced) -> int:
+        """The cost for these variables."""
+        key = tuple(map(coerced.get, self.conditions))
+        cost = self._compiled.get(key)
+        if cost is None:
+            cost = self._compile(key)
+        total = ceil(cost.of(coerced))
+        if not (cost.terms or self.conditions):
+            self.constant = total
+        return total
+
+    def _compile(self, key: tuple[Any, ...]) -> Cost:
+        conditions = dict(zip(self.conditions, key, strict=True))
+        compilation = _Compilation(self.schema, self.settings, self.fragments, conditions)
+        fixed, each = compilation.operation(self.node)
+        cost = Cost(self.settings.request_weight + fixed + each.constant, each.terms)
+        if len(self._compiled) >= self.settings.plans_per_operation:
+            del self._compiled[next(iter(self._compiled))]
+        self._compiled[key] = cost
+        return cost
+
+
+class _Compilation:
+    """Compiles the cost of one operation, for these values of the variables in its conditions."""
+
+    def __init__(
+        self,
+        schema: GraphQLSchema,
+        settings: EngineSettings,
+        fragments: Mapping[str, FragmentDefinitionNode],
+        conditions: Mapping[str, bool | None],
+    ) -> None:
+        self._schema = schema
+        self._settings = settings
+        self._fragments = fragments
+        self._conditions = conditions
+        self._mutation: GraphQLObjectType | None = None
+        self._known: dict[tuple[str, tuple[int, ...], Size | int], SelectionCost] = {}
+
+    def operation(self, node: OperationDefinitionNode) -> SelectionCost:
+        """The cost of an operation."""
+        root = self._schema.get_root_type(node.operation)
+        assert root is not None
+        if node.operation is OperationType.MUTATION:
+            self._mutation = root
+        return self.selection(root, (node.selection_set,))
+
+    def selection(
+        self, parent: GraphQLObjectType, sets: Sequence[SelectionSetNode], page: Size | int = 1
+    ) -> SelectionCost:
+        """The cost of the merged selections of one object type.
+
+        `page`: the size of the page that the object is, if it is one.
+        """
+        # Only one node is merged in most places, so the same key comes back in every spread.
+        key = (parent.name, tuple(map(id, sets)), page)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._selection(parent, sets, page)
+        return known
+
+    def _selection(
+        self, parent: GraphQLObjectType, sets: Sequence[SelectionSetNode], page: Size | int
+    ) -> SelectionCost:
+        merged: dict[str, list[FieldNode]] = {}
+        seen: set[str] = set()
+        for selections in sets:
+            for node in self._fields(parent, selections, seen):
+                merged.setdefault((node.alias or node.name).value, []).append(node)
+        costs = [self._field(parent, nodes, page) for nodes in merged.values()]
+        return SelectionCost(sum(fixed for fixed, _ in costs), sum_of([each for _, each in costs]))
+
+    def _fields(
+        self, parent: GraphQLObjectType, selections: SelectionSetNode, seen: set[str]
+    ) -> Iterator[FieldNode]:
+        for node in selections.selections:
+            if not self._is_included(node):
+                continue
+            if isinstance(node, FieldNode):
+                yield node
+                continue
+            inner: Any = node
+            if isinstance(node, FragmentSpreadNode):
+                if node.name.value in seen:
+                    continue
+                seen.add(node.name.value)
+                inner = self._fragments[node.name.value]
+            if self._applies(inner.type_condition, parent):
+                yield from self._fields(parent, inner.selection_set, seen)
+
+    def _applies(self, condition: Any, parent: GraphQLObjectType) -> bool:
+        if condition is None or condition.name.value == parent.name:
+            return True
+        declared = self._schema.get_type(condition.name.value)
+        return is_abstract_type(declared) and self._schema.is_sub_type(declared, parent)
+
+    def _is_included(self, node: SelectionNode) -> bool:
+        """Whether a field or fragment may be included. @skip and @include with a null may."""
+        for directive in node.directives or ():
+            excluding = {"skip": True, "include": False}.get(directive.name.value)
+            value = next((argument.value for argument in directive.arguments or ()), None)
+            given: bool | None = None
+            if isinstance(value, BooleanValueNode):
+                given = value.value
+            elif isinstance(value, VariableNode):
+                given = self._conditions.get(value.name.value)
+            if given is not None and given is excluding:
+                return False
+        return True
+
+    def _field(
+        self, parent: GraphQLObjectType, nodes: list[FieldNode], page: Size | int
+    ) -> SelectionCost:
+        """The cost of one response key, which all of `nodes` select."""
+        name = nodes[0].name.value
+        if name.startswith("__"):
+            introspects = name != "__typename"
+            return SelectionCost(self._settings.introspection_weight * introspects, Cost(0))
+        definition = parent.fields[name]
+        weight = weight_of(definition)
+        pages = 1 if weight.page is None else list_size(nodes[0], weight.page)
+        declared: Any = get_named_type(definition.type)
+        if is_leaf_type(declared):
+            fixed, options = 0.0, [NOTHING]
+        else:
+            fixed, options = self._objects(declared, nodes, pages)
+        size = page if weight.size is PAGE else list_size(nodes[0], weight.size)
+        costs = [
+            Cost(weight.row + self._settings.mutation_weight * (parent is self._mutation)),
+            times(pages, [Cost(weight.entry)]),
+            times(size, [sum_of([Cost(weight.item), option]) for option in options]),
+        ]
+        return SelectionCost(weight.call + fixed, sum_of(costs))
+
+    def _objects(
+        self,
+        declared: GraphQLObjectType | GraphQLAbstractType,
+        nodes: list[FieldNode],
+        page: Size | int,
+    ) -> tuple[float, list[Cost]]:
+        """The cost of objects below a field: once, and of each, by their possible types."""
+        sets = [node.selection_set for node in nodes if node.selection_set is not None]
+        types = (
+            [declared]
+            if isinstance(declared, GraphQLObjectType)
+            else self._schema.get_possible_types(declared)
+        )
+        costs = [self.selection(possible, sets, page) for possible in types]
+        return sum(fixed for fixed, _ in costs), [each for _, each in costs]

@@ -1,0 +1,81 @@
+"""The documents of one schema: parsed once, and so are those that are rejected."""
+
+import asyncio
+from asyncio import Task
+from collections.abc import Generator
+from functools import partial
+
+from graphql import GraphQLError
+from strawberry.schema import Schema
+
+from engine.cache import LruCache
+from engine.parsing import Document, parsing
+from engine.result import RequestError
+from engine.settings import EngineSettings
+from engine.turns import Turns, run_at_once
+
+
+class DocumentCache:
+    """Caches documents, and the errors of rejected ones, bounded by number and total text.
+
+    All methods raise RequestError for a rejected document.
+    """
+
+    def __init__(self, schema: Schema, settings: EngineSettings, turns: Turns) -> None:
+        self._parsing = partial(parsing, schema=schema, settings=settings)
+        self._turns = turns
+        self._characters_max = settings.max_characters
+        # Keyed by the text itself: the dict hashes it, and compares the texts of equal hashes.
+        entries, weight = settings.cached_documents, settings.cached_characters
+        self._documents: LruCache[str, Document] = LruCache(entries=entries, weight=weight)
+        self._rejected: LruCache[str, RequestError] = LruCache(entries=entries, weight=weight)
+        self._running: dict[str, Task[Document]] = {}
+
+    def get(self, text: str) -> Document | None:
+        """The document, or None if it is not cached."""
+        document = self._documents.get(text)
+        if document is None and (rejected := self._rejected.get(text)) is not None:
+            raise RequestError(rejected.stage, rejected.errors)  # each raise extends a traceback
+        return document
+
+    def parse(self, text: str) -> Document:
+        """The document, parsed at once if it is not cached."""
+        return self.get(text) or run_at_once(self._cached(text))
+
+    async def parse_in_turns(self, text: str) -> Document:
+        """Parse a document in turns of the event loop. Concurrent callers share the work."""
+        task = self._running.get(text)
+        if task is None or task.get_loop() is not asyncio.get_running_loop():
+            task = asyncio.create_task(self._turns.run(self._cached(text)))
+            self._running[text] = task
+            task.add_done_callback(partial(self._ended, text))
+        return await asyncio.shield(task)
+
+    def _ended(self, text: str, task: Task[Document]) -> None:
+        if self._running.get(text) is task:
+            del self._running[text]
+        if not task.cancelled():
+            task.exception()  # all callers may have been cancelled
+
+    def _cached(self, text: str) -> Generator[None, None, Document]:
+        """Parse a document, and store the result."""
+        try:
+            document = yield from self._parsing(text)
+        except RequestError as rejection:
+            light = RequestError(rejection.stage, [_light(error) for error in rejection.errors])
+            if len(text) <= self._characters_max:
+                self._rejected.put(text, light, len(text))
+            raise light from None
+        self._documents.put(text, document, len(text))
+        return document
+
+
+def _light(error: GraphQLError) -> GraphQLError:
+    """The error without its nodes, which hold the whole document, a hundred times its text."""
+    return GraphQLError(
+        error.message,
+        source=error.source,
+        positions=error.positions,
+        original_error=error.original_error,
+        extensions=error.extensions,
+    )

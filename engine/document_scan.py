@@ -1,0 +1,96 @@
+"""A linear scan of a document's text, which rejects documents that would be costly to parse.
+
+A token takes 0.3 µs to scan, 3.5 µs to parse, and up to 10 µs to validate. The scan stops at the
+token limit, and counts what makes validation expensive. It accepts any text: graphql-core reports
+what is not GraphQL, and stops at the 200th bracket inside others.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import islice
+
+from graphql import GraphQLSyntaxError, Source
+
+from engine.document_size import limit_error
+from engine.result import RequestError, Stage
+from engine.settings import EngineSettings
+
+# The repetitions are possessive, and a string without an end extends to the end of the line or
+# document: no character is looked at twice.
+_TOKEN = re.compile(
+    r'"""(?:[^"\\]|\\"""|\\|"(?!""))*+(?:""")?'
+    r'|"(?:[^"\\\n\r]|\\.)*+"?'
+    r"|\#[^\n\r]*+"
+    r"|\.\.\.|[_A-Za-z]\w*+|-?\d[\w.+-]*+|[!$&()\[\]{}:=@|]"
+)
+_OPENING = frozenset("{[(")
+_CLOSING = frozenset("}])")
+_INLINE = (["on"], ["@"], ["{"])  # what follows the dots of an inline fragment
+_OPERATIONS = frozenset(("query", "mutation", "subscription"))
+
+
+def scan(text: str, settings: EngineSettings) -> None:
+    """Check the limits that can be checked without parsing.
+
+    Raises RequestError.
+    """
+    if len(text) > settings.max_characters:
+        error = limit_error(f"has {len(text)} characters", settings.max_characters)
+        raise RequestError(Stage.LIMITS, [error])
+    counts = _counts(_tokens(text, settings))
+    bounds = [
+        ("has {} aliases", counts["aliases"], settings.max_aliases),
+        ("has {} directives", counts["directives"], settings.max_directives),
+        ("has {} fragments", counts["fragments"], settings.max_fragments),
+        ("spreads {} fragments", counts["spreads"], settings.max_spreads),
+        ("has {} operations", counts["operations"], settings.max_operations),
+    ]
+    errors = [limit_error(what.format(f"{n:,}"), most) for what, n, most in bounds if n > most]
+    if errors:
+        raise RequestError(Stage.LIMITS, errors)
+
+
+def _tokens(text: str, settings: EngineSettings) -> list[str]:
+    """The tokens without comments. Raises RequestError if there are too many of either."""
+    tokens: list[str] = []
+    comments = 0
+    most = settings.max_tokens + settings.max_comments + 1
+    for match in islice(_TOKEN.finditer(text), most):
+        lexeme = match.group()
+        if lexeme[0] == "#":
+            comments += 1
+        else:
+            tokens.append(lexeme)
+        if comments > settings.max_comments:
+            raise _too_long(f"{settings.max_comments} comments", text, match.start())
+        if len(tokens) > settings.max_tokens:
+            raise _too_long(f"{settings.max_tokens} tokens", text, match.start())
+    return tokens
+
+
+def _counts(tokens: Sequence[str]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    level = parentheses = 0
+    for index, lexeme in enumerate(tokens):
+        if lexeme in _OPENING:
+            level += 1
+            parentheses += lexeme == "("
+        elif lexeme in _CLOSING:
+            level -= 1
+            parentheses -= lexeme == ")"
+        elif lexeme == "@":
+            counts["directives"] += 1
+        elif lexeme == ":":  # in parentheses it is an argument
+            counts["aliases"] += parentheses == 0
+        elif lexeme == "...":
+            counts["spreads"] += tokens[index + 1 : index + 2] not in _INLINE
+        elif level == 0:
+            counts["fragments"] += lexeme == "fragment"  # or an operation with this name
+            counts["operations"] += lexeme in _OPERATIONS
+    return counts
+
+
+def _too_long(most: str, text: str, position: int) -> RequestError:
+    description = f"Document contains more than {most}. Parsing aborted."
+    return RequestError(Stage.PARSE, [GraphQLSyntaxError(Source(text), position, description)])

@@ -1,0 +1,80 @@
+"""Weights: what a field costs, as its schema declares it.
+
+    @batched(graphql_type=list[User], metadata=weighed(row=80, item=2, size=length_of("ids")))
+    def users(roots: Parents[None], ids: list[ID]) -> list[list[UserId]]: ...
+
+`engine.cost_compiler` computes the cost of an operation from them. The unit is the schema's choice.
+"""
+
+from dataclasses import dataclass
+
+from graphql import GraphQLField, get_named_type, is_leaf_type
+
+_KEY = "weight"
+
+
+@dataclass(frozen=True, slots=True)
+class ListSize:
+    """How many items a field returns for each parent: the greatest of some arguments.
+
+    `arguments` are the names of arguments, or paths into input objects (`input.changes`). A number
+    counts as itself, a list as its length, and a single value as one item. If all are omitted or
+    null, it is `default`; it is never more than `most`, which the resolver must enforce.
+    """
+
+    arguments: tuple[str, ...]
+    default: int
+    most: int
+
+
+PAGE = ListSize((), 1, 1)
+"""The size of a list in a page: that which the page's own field declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What a field costs: `call` once for each place in the document that selects it, `row` for
+    each parent, and `item` for each of the `size` items that it returns for each parent.
+
+    The field of a page (a Relay connection) declares the size of its lists as `page`, and as
+    `entry` what each entry costs, whichever fields of the page are selected.
+    """
+
+    call: float
+    row: float
+    item: float
+    size: ListSize | int = 1
+    page: ListSize | None = None
+    entry: float = 0
+
+
+OBJECT = Weight(call=1, row=0.5, item=1)
+"""A field of an object type without a declared weight. A list of objects counts as one item."""
+LEAF = Weight(call=1, row=0.5, item=0)
+
+
+def weighed(
+    *,
+    call: float = 1,
+    row: float = 0.5,
+    item: float = 1,
+    size: ListSize | int = 1,
+    page: ListSize | None = None,
+    entry: float = 0,
+) -> dict[str, Weight]:
+    """Return the metadata that declares a field's weight."""
+    return {_KEY: Weight(call, row, item, size, page, entry)}
+
+
+def length_of(argument: str, most: int) -> ListSize:
+    """The length of a list that an argument holds."""
+    return ListSize((argument,), 0, most)
+
+
+def weight_of(field: GraphQLField) -> Weight:
+    """The weight of a field: the declared one, or the default of its type."""
+    declared = field.extensions.get("strawberry-definition")
+    weight = declared.metadata.get(_KEY) if declared is not None else None
+    if isinstance(weight, Weight):
+        return weight
+    return LEAF if is_leaf_type(get_named_type(field.type)) else OBJECT

@@ -1,0 +1,27 @@
+"""The weights of fields: microseconds of CPU time of the gateway, PostgreSQL and Valkey together.
+
+They are measured with full caches, by `python -m bench.cost`: see docs/cost.md. The weights
+of single fields stand where the fields are declared; these are shared.
+"""
+
+from engine import PAGE, ListSize, weighed
+
+REQUEST = 150
+"""An operation without fields: HTTP, authentication, JSON."""
+INTROSPECTION = 10_000
+"""One `__schema` or `__type`."""
+WRITE = 1_500
+"""A change in PostgreSQL, its drain by the worker and the updates of the caches."""
+QUERY = 300
+"""A query of PostgreSQL for a few rows."""
+
+PAGE_SIZE = ListSize(("first", "last"), default=20, most=100)
+
+LIST = weighed(call=50, row=20, page=PAGE_SIZE, entry=0.5)
+"""A page of a list, from the caches."""
+OWN_LIST = weighed(call=QUERY, row=50, page=PAGE_SIZE, entry=1)
+"""A page of a list that only the viewer can open, from PostgreSQL."""
+OVERLAP = weighed(call=QUERY, row=500, page=PAGE_SIZE, entry=1)
+"""A page of an intersection of two lists, from PostgreSQL."""
+ENTRIES = weighed(item=1.5, size=PAGE)
+"""The entries of a page."""

@@ -1,0 +1,315 @@
+"""Clients that send headers without an end, half requests, or nothing, and do not read."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from gateway.admission import Admission, AdmissionSettings
+from gateway.graphql_http import GraphQLEndpoint, HttpLimits
+from gateway.http_connections import ConnectionLimits
+from gateway.http_protocol import FRAMING_BYTES_MAX, PIPELINED_MAX
+from schema.errors import formatted
+from tests.support.raw_connections import BoundedServer, RawConnection, bounded_server, head, post
+from tests.support.small_schema import Context, executor
+from tests.support.waiting import until
+
+QUERY = b'{"query": "{ who }"}'
+SOON = ConnectionLimits(head_deadline_ms=200)
+
+
+def endpoint(limits: HttpLimits | None = None) -> GraphQLEndpoint:
+    return GraphQLEndpoint(executor(), lambda _: Context(), formatted, limits)
+
+
+@pytest.fixture
+async def server(tmp_path: Path) -> AsyncIterator[BoundedServer]:
+    async with bounded_server(endpoint(), tmp_path / "kith.sock") as server:
+        yield server
+
+
+async def answers(connection: RawConnection) -> bool:
+    await connection.send(post(QUERY))
+    return (await connection.response()).status == 200
+
+
+async def test_a_header_without_an_end_is_rejected_after_a_bounded_number_of_bytes(
+    server: BoundedServer,
+) -> None:
+    async with server.connection() as connection:
+        await connection.send(head().removesuffix(b"\r\n") + b"X-Endless: ")
+        sent = 0
+        while connection.writer.can_write_eof() and not connection.reader._buffer:  # type: ignore[attr-defined]
+            await connection.send(b"a" * 4_096)
+            sent += 4_096
+            assert sent < 1_000_000
+            await asyncio.sleep(0)
+        response = await connection.response()
+        assert (response.status, response.code) == (431, "HEADERS_TOO_LARGE")
+        assert response.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    ("request_head", "status", "code"),
+    [
+        (head(f"X-Large: {'a' * 33_000}"), 431, "HEADERS_TOO_LARGE"),
+        (head(*(f"X-{number}: 1" for number in range(101))), 431, "HEADERS_TOO_LARGE"),
+        (head(first=f"GET /{'a' * 16_384} HTTP/1.1"), 414, "URI_TOO_LONG"),
+        (b"GET /graphql\r\n\r\n\r\n", 400, "BAD_REQUEST"),
+        (b"\x16\x03\x01\x02\x00", 400, "BAD_REQUEST"),  # TLS
+    ],
+)
+async def test_a_head_outside_of_the_limits_is_rejected_with_a_code(
+    server: BoundedServer, request_head: bytes, status: int, code: str
+) -> None:
+    async with server.connection() as connection:
+        await connection.send(request_head)
+        response = await connection.response()
+        assert (response.status, response.code) == (status, code)
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert await connection.rest() == b""
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"X-Large: {'a' * 31_000}"],
+        [f"X-{number}: 1" for number in range(96)],
+    ],
+)
+async def test_a_head_within_the_limits_is_accepted(
+    server: BoundedServer, lines: list[str]
+) -> None:
+    async with server.connection() as connection:
+        for _ in range(2):
+            await connection.send(post(QUERY, *lines))
+            assert (await connection.response()).status == 200
+
+
+async def test_a_web_sockets_handshake_has_the_same_limits(server: BoundedServer) -> None:
+    handshake = (
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
+        f"X-Large: {'a' * 33_000}",
+    )
+    async with server.connection() as connection:
+        await connection.send(head(*handshake, first="GET /graphql HTTP/1.1"))
+        assert (await connection.response()).status == 431
+
+
+async def test_silent_connections_and_half_headers_are_closed(tmp_path: Path) -> None:
+    limits = ConnectionLimits(head_deadline_ms=2_000)
+    async with (
+        bounded_server(endpoint(), tmp_path / "kith.sock", limits) as server,
+        server.connected(200) as silent,
+        server.connected(100) as half,
+    ):
+        for connection in half:
+            await connection.send(head().removesuffix(b"\r\n"))
+        for connection in silent:
+            assert await connection.rest() == b""
+        for connection in half:
+            response = await connection.response()
+            assert (response.status, response.code) == (408, "REQUEST_TIMEOUT")
+        for connection in half:
+            connection.writer.close()
+        await server.until_open(0)
+
+
+async def test_a_head_that_arrives_byte_by_byte_has_one_deadline(tmp_path: Path) -> None:
+    async with (
+        bounded_server(endpoint(), tmp_path / "kith.sock", SOON) as server,
+        server.connection() as connection,
+    ):
+        assert await answers(connection)  # the deadline holds for later requests too
+        await connection.send(b"POST /graphql HTTP/1.1\r\nX-Slow: ")
+        reading = asyncio.create_task(connection.response())
+
+        async def answered() -> bool:
+            await connection.send(b"a")
+            return reading.done()
+
+        await until(answered, "the head is late")
+        assert reading.result().status == 408
+
+
+async def test_empty_lines_do_not_keep_a_connection_open(tmp_path: Path) -> None:
+    async with (
+        bounded_server(endpoint(), tmp_path / "kith.sock", SOON) as server,
+        server.connection() as connection,
+    ):
+        assert await answers(connection)
+        closed = asyncio.create_task(connection.rest())
+
+        async def is_closed() -> bool:
+            await connection.send(b"\r\n")
+            return closed.done()
+
+        await until(is_closed, "the connection is closed")
+        assert closed.result() == b""
+
+
+async def test_an_idle_connection_is_closed_after_its_last_request(tmp_path: Path) -> None:
+    limits = ConnectionLimits(idle_s=1)
+    async with (
+        bounded_server(endpoint(), tmp_path / "kith.sock", limits) as server,
+        server.connection() as connection,
+    ):
+        assert await answers(connection)
+        assert await answers(connection)
+        assert await connection.rest() == b""
+
+
+async def test_trailers_without_an_end_are_rejected(server: BoundedServer) -> None:
+    async with server.connection() as connection:
+        await connection.send(head("Transfer-Encoding: chunked") + b"1\r\n{\r\n0\r\nX-Endless: ")
+        closed = asyncio.create_task(connection.rest())
+        sent = 0
+
+        async def is_closed() -> bool:
+            nonlocal sent
+            await connection.send(b"a" * 16_384)
+            sent += 16_384
+            return closed.done()
+
+        await until(is_closed, "the connection is closed")
+        assert b" 400 " in closed.result() or closed.result() == b""
+        assert sent < 20 * FRAMING_BYTES_MAX
+
+
+async def test_pipelined_requests_are_answered_in_order_and_bounded(server: BoundedServer) -> None:
+    async with server.connection() as connection:
+        await connection.send(post(QUERY) * PIPELINED_MAX)
+        for _ in range(PIPELINED_MAX):
+            assert (await connection.response()).status == 200
+        await connection.send(post(QUERY) * 100)
+        assert (await connection.rest()).count(b"HTTP/1.1 200") <= PIPELINED_MAX + 1
+
+
+async def test_half_bodies_do_not_occupy_the_places_of_running_requests(tmp_path: Path) -> None:
+    app = GraphQLEndpoint(
+        executor(),
+        lambda _: Context(),
+        formatted,
+        admission=Admission(AdmissionSettings(cost_max=1, queue_max=0)),
+    )
+    async with (
+        bounded_server(app, tmp_path / "kith.sock") as server,
+        server.connected(200) as half,
+        server.connection() as polite,
+    ):
+        for connection in half:
+            await connection.send(head("Content-Length: 1000") + b"{")
+        assert await answers(polite)
+
+
+async def test_the_memory_of_half_bodies_is_bounded(tmp_path: Path) -> None:
+    app = endpoint(HttpLimits(bodies_bytes_max=100_000))
+    async with (
+        bounded_server(app, tmp_path / "kith.sock") as server,
+        server.connected(2) as (first, second),
+        server.connection() as polite,
+    ):
+        for connection in (first, second):
+            await connection.send(head("Content-Length: 90000") + b" " * 80_000)
+        reading = [asyncio.create_task(one.response()) for one in (first, second)]
+        (rejected,), (other,) = await asyncio.wait(reading, return_when=asyncio.FIRST_COMPLETED)
+        response = rejected.result()
+        assert (response.status, response.code) == (503, "OVERLOADED")
+        assert response.headers["retry-after"] == "1"
+        other.cancel()
+        assert await answers(polite)
+
+
+async def test_new_connections_replace_those_that_wait_for_their_clients(tmp_path: Path) -> None:
+    limits = ConnectionLimits(connections_max=50)
+    async with (
+        bounded_server(endpoint(), tmp_path / "kith.sock", limits) as server,
+        server.connected(40) as silent,
+        server.connected(10) as used,
+    ):
+        for connection in used:
+            assert await answers(connection)
+        async with server.connected(20) as new:
+            for connection in new:
+                assert await answers(connection)
+            assert server.connections <= 50
+        for connection in used:
+            assert await answers(connection)  # those that carried no request were closed first
+        for connection in silent[:20]:
+            assert await connection.rest() == b""
+
+
+async def test_a_connection_is_refused_if_all_others_are_at_work(tmp_path: Path) -> None:
+    entered, leave = 0, asyncio.Event()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal entered
+        entered += 1
+        while (await receive()).get("more_body"):
+            pass
+        await leave.wait()
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    async def all_entered() -> bool:
+        return entered == 10
+
+    limits = ConnectionLimits(connections_max=10)
+    async with (
+        bounded_server(app, tmp_path / "kith.sock", limits) as server,
+        server.connected(10) as busy,
+    ):
+        for connection in busy:
+            await connection.send(post(QUERY))
+        await until(all_entered, "all requests run")
+        async with server.connection() as refused:
+            response = await refused.response()
+        assert (response.status, response.code) == (503, "OVERLOADED")
+        assert response.headers["retry-after"] == "1"
+        leave.set()
+        for connection in busy:
+            async with asyncio.timeout(20):
+                assert b" 204 " in await connection.reader.readuntil(b"\r\n\r\n")
+
+
+async def test_a_client_that_does_not_read_is_disconnected(tmp_path: Path) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        body = b"a" * 8_000_000
+        headers = [(b"content-length", b"%d" % len(body))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    limits = ConnectionLimits(stall_ms=200)
+    async with (
+        bounded_server(app, tmp_path / "kith.sock", limits) as server,
+        server.connection() as connection,
+    ):
+        connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        await connection.send(head(first="GET / HTTP/1.1"))
+        await server.until_open(1)
+        await server.until_open(0)
+
+
+async def test_a_client_that_reads_slowly_gets_its_whole_response(tmp_path: Path) -> None:
+    size = 2_000_000
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-length", b"%d" % size)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"a" * size})
+
+    async with (
+        bounded_server(app, tmp_path / "kith.sock", ConnectionLimits(stall_ms=500)) as server,
+        server.connection() as connection,
+    ):
+        await connection.send(head(first="GET / HTTP/1.1"))
+        await connection.reader.readuntil(b"\r\n\r\n")
+        left = size
+        while left:
+            async with asyncio.timeout(20):
+                left -= len(await connection.reader.read(4_096))

@@ -1,0 +1,296 @@
+"""The static cost of an operation: its weights, list sizes, fragments, conditions and variables."""
+
+import sys
+from types import CodeType, FrameType
+from typing import Annotated, Any
+
+import pytest
+import strawberry
+from strawberry import ID
+
+from engine import (
+    PAGE,
+    Engine,
+    EngineSettings,
+    ListSize,
+    Parents,
+    batched,
+    length_of,
+    weighed,
+)
+
+SETTINGS = EngineSettings(request_weight=10, introspection_weight=700, mutation_weight=500)
+
+
+@strawberry.interface
+class Node:
+    @batched(metadata=weighed(call=0, row=1, item=0))
+    def id(rows: Parents[int]) -> list[ID]:
+        return [ID(str(row)) for row in rows]
+
+
+@strawberry.type
+class Page:
+    @batched(
+        graphql_type=list[Annotated["User", strawberry.lazy("tests.unit.engine.test_cost")]],
+        metadata=weighed(call=0, row=0, item=2, size=PAGE),
+    )
+    def nodes(rows: Parents[int]) -> list[list[int]]:
+        return [[] for _ in rows]
+
+    @batched(metadata=weighed(call=0, row=3, item=0))
+    def total(rows: Parents[int]) -> list[int]:
+        return list(rows)
+
+
+FIRST = ListSize(("first", "last"), default=20, most=100)
+
+
+@strawberry.type
+class User(Node):
+    @batched(
+        graphql_type=Page,
+        metadata=weighed(call=100, row=5, item=1, page=FIRST, entry=0.5),
+    )
+    def friends(rows: Parents[int], first: int | None = None, last: int | None = None) -> list[int]:
+        return list(rows)
+
+    @batched(metadata=weighed(call=0, row=7, item=4, size=length_of("ids", most=1_000)))
+    def mask(rows: Parents[int], ids: list[ID]) -> list[str]:
+        return ["" for _ in rows]
+
+
+@strawberry.type
+class Group(Node):
+    @batched(metadata=weighed(call=0, row=50, item=0))
+    def name(rows: Parents[int]) -> list[str]:
+        return ["" for _ in rows]
+
+
+@strawberry.input
+class Changes:
+    ids: list[ID]
+
+
+@strawberry.type
+class Query:
+    @batched(graphql_type=User | None, metadata=weighed(call=0, row=0, item=1))
+    def user(roots: Parents[None]) -> list[int]:
+        return [1]
+
+    @batched(graphql_type=Node | None, metadata=weighed(call=0, row=0, item=1))
+    def node(roots: Parents[None]) -> list[int]:
+        return [1]
+
+    @batched(
+        graphql_type=list[User],
+        metadata=weighed(call=0, row=0, item=1, size=length_of("ids", most=1_000)),
+    )
+    def users(roots: Parents[None], ids: list[ID]) -> list[list[int]]:
+        return [[int(one) for one in ids]]
+
+    plain: int = 1
+
+
+@strawberry.type
+class Mutation:
+    @batched(
+        graphql_type=Page,
+        metadata=weighed(call=0, row=0, item=1, page=length_of("input.ids", most=50), entry=30),
+    )
+    def change(roots: Parents[None], input: Changes) -> list[int]:  # noqa: A002
+        return [1]
+
+
+ENGINE = Engine(strawberry.Schema(Query, Mutation, types=[User, Group]), SETTINGS)
+
+
+def cost(query: str, **variables: Any) -> int:
+    operation = ENGINE.prepare(query)
+    return operation.cost(operation.variables.coerce(variables))
+
+
+def page(size: int, each: float = 0) -> float:
+    """The cost of one page of friends whose users cost `each`, without what counts once."""
+    return 5 + 1 + size * 0.5 + size * (2 + each)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("{ __typename }", 0),
+        ("{ user { id } }", 1 + 1),
+        ("{ a: user { id } b: user { id id } }", 2 * (1 + 1)),
+        ("{ user { friends { total } } }", 1 + 100 + 5 + 1 + 20 * 0.5 + 3),
+        ("{ user { friends { nodes { id } } } }", 1 + 100 + page(20, 1)),
+        ("{ user { friends(first: null) { nodes { id } } } }", 1 + 100 + page(20, 1)),
+        ("{ user { friends(first: 7) { nodes { id } } } }", 1 + 100 + page(7, 1)),
+        ("{ user { friends(last: 7) { nodes { id } } } }", 1 + 100 + page(7, 1)),
+        ("{ user { friends(first: 0) { nodes { id } } } }", 1 + 100 + page(0, 1)),
+        ("{ user { friends(first: 999) { nodes { id } } } }", 1 + 100 + page(100, 1)),
+        (
+            "{ user { friends(first: 10) { nodes { friends(first: 10) { nodes { id } } } } } }",
+            1 + 100 + 100 + page(10, page(10, 1)),
+        ),
+        ('{ user { mask(ids: ["1", "2", "3"]) } }', 1 + 7 + 3 * 4),
+        ('{ user { mask(ids: "1") } }', 1 + 7 + 1 * 4),
+        ('{ users(ids: ["1", "2"]) { mask(ids: ["1", "2", "3"]) } }', 2 * (1 + 7 + 3 * 4)),
+        ("{ node { id } }", 1 + 1),
+        ("{ node { ... on User { id } ... on Group { id name } } }", 1 + 1 + 50),
+        ("{ __schema { description } }", 700),
+        ('{ user { id __typename } __type(name: "User") { name } }', 2 + 700),
+    ],
+)
+def test_the_cost_is_the_sum_of_the_weights(query: str, expected: float) -> None:
+    assert cost(query) == -(-(10 + expected) // 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [({"n": 7}, 7), ({"n": None}, 20), ({}, 20), ({"n": 0}, 0), ({"n": 1_000}, 100)],
+)
+def test_a_page_size_may_be_a_variable(given: dict[str, Any], size: int) -> None:
+    query = "query ($n: Int) { user { friends(first: $n) { nodes { id } } } }"
+    assert cost(query, **given) == cost(
+        f"{{ user {{ friends(first: {size}) {{ nodes {{ id }} }} }} }}"
+    )
+
+
+def test_the_default_of_a_variable_counts() -> None:
+    query = "query ($n: Int = 9) { user { friends(first: $n) { nodes { id } } } }"
+    assert cost(query) == cost("{ user { friends(first: 9) { nodes { id } } } }")
+
+
+def test_nested_variables_multiply() -> None:
+    query = """query ($n: Int, $ids: [ID!]!) {
+      user { friends(first: $n) { nodes { friends(first: $n) { nodes { mask(ids: $ids) } } } } }
+    }"""
+    found = cost(query, n=10, ids=["1"] * 25)
+    assert found == -(-(10 + 1 + 200 + page(10, page(10, 7 + 25 * 4))) // 1)
+
+
+def test_a_list_counts_by_its_length_wherever_it_is() -> None:
+    inside = 'mutation { change(input: {ids: ["1", "2", "3"]}) { total } }'
+    whole = "mutation ($input: Changes!) { change(input: $input) { total } }"
+    part = "mutation ($ids: [ID!]!) { change(input: {ids: $ids}) { total } }"
+    element = 'mutation ($id: ID!) { change(input: {ids: [$id, "2", $id]}) { total } }'
+    ids = ["1", "2", "3"]
+    expected = 10 + 500 + 1 + 3 * 30 + 3
+    assert cost(inside) == expected
+    assert cost(whole, input={"ids": ids}) == expected
+    assert cost(part, ids=ids) == expected
+    assert cost(element, id="1") == expected
+
+
+def test_a_list_counts_no_further_than_its_limit() -> None:
+    query = "query ($ids: [ID!]!) { user { mask(ids: $ids) } }"
+    assert cost(query, ids=["1"] * 5_000) == cost(query, ids=["1"] * 1_000)
+
+
+def test_every_root_field_of_a_mutation_counts() -> None:
+    one = 'change(input: {ids: ["1"]}) { total }'
+    once, twice = cost(f"mutation {{ {one} }}"), cost(f"mutation {{ a: {one} b: {one} }}")
+    assert twice - 10 == 2 * (once - 10)
+
+
+def test_equal_fields_of_several_fragments_count_once() -> None:
+    query = """{ user { ...A ...B friends(first: 5) { total } } }
+    fragment A on User { id friends(first: 5) { nodes { id } } }
+    fragment B on User { id friends(first: 5) { nodes { id mask(ids: ["1"]) } } }"""
+    assert cost(query) == cost(
+        '{ user { id friends(first: 5) { total nodes { id mask(ids: ["1"]) } } } }'
+    )
+
+
+def test_a_fragment_counts_wherever_it_is_spread() -> None:
+    fragment = 'fragment F on User { id mask(ids: "1") }'
+    query = f"{{ a: user {{ ...F }} b: user {{ ...F ... {{ ...F }} }} }} {fragment}"
+    assert cost(query) == cost('{ a: user { id mask(ids: "1") } b: user { id mask(ids: "1") } }')
+
+
+def test_a_fragment_on_an_interface_counts_for_its_types() -> None:
+    query = "{ user { ...F } } fragment F on Node { id ... on Group { name } }"
+    assert cost(query) == cost("{ user { id } }")
+
+
+@pytest.mark.parametrize("spread", ["mask(ids: $ids)", "... on User", "...F"])
+def test_a_skipped_selection_costs_nothing(spread: str) -> None:
+    selection = "{ mask(ids: $ids) }" if spread == "... on User" else ""
+    query = f"""query ($ids: [ID!]!, $yes: Boolean!) {{
+      user {{
+        id {spread} @include(if: $yes) {selection}
+        mask(ids: $ids) @skip(if: true) ...F @include(if: false)
+      }}
+    }} fragment F on User {{ mask(ids: $ids) }}"""
+    assert cost(query, ids=["1"], yes=False) == cost("{ user { id } }")
+    assert cost(query, ids=["1"], yes=True) == cost('{ user { id mask(ids: "1") } }')
+
+
+def test_each_combination_of_conditions_is_compiled_once() -> None:
+    query = (
+        "query ($yes: Boolean!) { user { id @include(if: $yes) mask(ids: []) @skip(if: $yes) } }"
+    )
+    operation = ENGINE.prepare(query)
+    assert cost(query, yes=True) == 10 + 1 + 1
+    assert _calls(lambda: cost(query, yes=False)) > 2 * _calls(lambda: cost(query, yes=True))
+    assert cost(query, yes=True) == 10 + 1 + 1
+    assert operation is ENGINE.prepare(query)
+
+
+def test_a_cost_without_variables_is_kept() -> None:
+    operation = ENGINE.prepare("{ user { friends { nodes { id } } } }")
+    values = operation.variables.coerce({})
+    assert operation.cost(values) > 0
+    assert _calls(lambda: operation.cost(values)) == 2  # this lambda and `cost`
+
+
+def test_a_cost_above_any_number_of_rows_is_exact() -> None:
+    inner = "id"
+    for _ in range(6):
+        inner = f"friends(first: 100) {{ nodes {{ {inner} }} }}"
+    expected = 1.0
+    for _ in range(6):
+        expected = page(100, expected)
+    assert cost(f"{{ user {{ {inner} }} }}") == -(-(10 + 600 + 1 + expected) // 1)
+
+
+def bomb(levels: int) -> str:
+    """A document whose fields double with each level when its fragments are expanded."""
+    fragments = "".join(
+        f"fragment F{level} on User {{"
+        f" a: friends(first: $n) {{ nodes {{ ...F{level + 1} }} }}"
+        f" b: friends(first: $n) {{ nodes {{ ...F{level + 1} }} }} }} "
+        for level in range(levels)
+    )
+    last = f"fragment F{levels} on User {{ id }}"
+    return f"query ($n: Int) {{ user {{ ...F0 }} }} {fragments} {last}"
+
+
+def test_compiling_takes_linear_time() -> None:
+    engine = Engine(
+        strawberry.Schema(Query, Mutation, types=[User, Group]),
+        EngineSettings(max_fields=10**9, max_aliases=10**9, max_depth=100),
+    )
+
+    def compiled(levels: int) -> int:
+        operation = engine.prepare(bomb(levels))
+        return _calls(lambda: operation.costs._compile(()))
+
+    small, large = compiled(6), compiled(12)
+    assert large < 2.5 * small
+
+
+def _calls(function: Any) -> int:
+    """The number of Python functions that `function` calls, itself included."""
+    calls: list[CodeType] = []
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            calls.append(frame.f_code)
+
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return len(calls)

@@ -1,0 +1,148 @@
+"""Documents are bounded before they are parsed, and each is parsed once, rejected or not."""
+
+import asyncio
+from random import Random
+
+import pytest
+from graphql import DocumentNode, GraphQLError, parse, validate
+
+import engine.parsing
+from engine import Engine, EngineSettings, RequestError
+from engine.document_scan import scan
+from engine.turns import run_at_once
+from engine.validation import NODES_PER_SLICE, RULES, validation
+from tests.property.test_engine_equals_graphql_core import VALUES
+from tests.support.random_operations import Operations
+from tests.support.tree_schema import schema as tree_schema
+from tests.support.zoo_schema import schema
+
+ENOUGH = EngineSettings(max_errors=100, max_merge_steps=1_000_000)
+
+TOO_LARGE = {
+    "tokens": "{ now " + "@skip(if: false) " * 4_000 + "}",
+    "comments": "#\n" * 40_000 + "{ now }",
+    "has 201 aliases": "{" + " ".join(f"a{n}: now" for n in range(201)) + "}",
+    "has 201 directives": "{" + " now @skip(if: true)" * 201 + "}",
+    "has 101 fragments": "{ now }" + " fragment F on Query { now }" * 101,
+    "spreads 201 fragments": "{" + " ...F" * 201 + "} fragment F on Query { now }",
+    "has 51 operations": " ".join(f"query Q{n} {{ now }}" for n in range(51)),
+    "characters": "{ now " + " " * 100_000 + "}",
+}
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that were parsed."""
+    texts: list[str] = []
+
+    def recording(text: str) -> DocumentNode:
+        texts.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(engine.parsing, "parse", recording)
+    return texts
+
+
+@pytest.mark.parametrize("reason", TOO_LARGE)
+def test_a_document_that_is_too_large_is_not_parsed(reason: str, parsed: list[str]) -> None:
+    with pytest.raises(RequestError) as caught:
+        Engine(tree_schema).prepare(TOO_LARGE[reason])
+    assert any(reason in error.message for error in caught.value.errors)
+    assert parsed == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{ now(text: """ { { { " \\""" : ... @ """) }',
+        '{ now(text: "{ : ... @ fragment \\" { ", other: {a: 1, b: {c: 2}}) }',
+        "# { : ... @\n{ now ... on Query { now } ... @skip(if: true) { now } ... { now } }",
+        "query Q($a: [Int!]! = [1]) { now }",
+        '{ now(text: "an unterminated string',
+        '{ now(text: """an unterminated \\""" block',
+    ],
+)
+def test_strings_comments_arguments_and_inline_fragments_are_not_counted(text: str) -> None:
+    strict = EngineSettings(
+        max_aliases=0,
+        max_spreads=0,
+        max_directives=1,
+        max_fragments=0,
+        max_operations=1,
+    )
+    scan(text, strict)
+
+
+@pytest.mark.parametrize("text", ["{ stranger }", "{ now", TOO_LARGE["has 101 fragments"]])
+async def test_a_rejected_document_is_parsed_once(text: str, parsed: list[str]) -> None:
+    engine = Engine(tree_schema)
+    first, second = [(await engine.execute(query=text)) for _ in range(2)]
+    assert len(parsed) <= 1
+    assert first.response() == second.response()
+    assert first.is_request_error
+    with pytest.raises(RequestError):
+        engine.prepared(text)
+
+
+async def test_the_errors_of_a_rejected_document_do_not_hold_the_document() -> None:
+    result = await Engine(tree_schema).execute(query="{ stranger }")
+    assert [error.nodes for error in result.errors] == [None]
+    assert [error.locations for error in result.errors] == [[(1, 3)]]
+
+
+async def test_the_errors_of_rejected_documents_are_bounded_by_their_texts(
+    parsed: list[str],
+) -> None:
+    texts = [f"{{ stranger{number} }}" for number in range(3)]
+    engine = Engine(tree_schema, EngineSettings(cached_characters=2 * len(texts[0])))
+    for text in (*texts, texts[2], texts[0]):
+        await engine.execute(query=text)
+    assert parsed == [*texts, texts[0]]
+
+
+async def test_a_document_that_many_send_at_once_is_parsed_once(parsed: list[str]) -> None:
+    engine = Engine(tree_schema)
+    tasks = [asyncio.create_task(engine.execute(query="{ now }", context=[])) for _ in range(10)]
+    await asyncio.sleep(0)
+    tasks[0].cancel()  # the others do not depend on the first one
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert isinstance(results[0], asyncio.CancelledError)
+    assert not any(isinstance(result, BaseException) for result in results[1:])
+    assert parsed == ["{ now }"]
+
+
+async def test_a_long_document_is_validated_in_several_turns() -> None:
+    engine = Engine(tree_schema)
+    await engine.execute(query="{ tree {" + " number" * 10 + "} }", context=[])
+    short = engine.turns.taken
+    fields = " ".join(f"a{n}: number" for n in range(NODES_PER_SLICE))  # three nodes each
+    await engine.execute(query="{ tree {" + fields + "} }", context=[])
+    assert engine.turns.taken - short >= short + 3
+
+
+def test_validation_finds_the_errors_of_graphql_core() -> None:
+    operations = Operations(schema._schema, VALUES)
+    invalid = 0
+    for seed in range(300):
+        random = Random(seed)
+        text = operations.draw(random).query
+        if seed % 2:  # break it
+            words = text.split(" ")
+            words[random.randrange(len(words))] = random.choice(("id", "$x", "...Z", "@odd", "9"))
+            text = " ".join(words)
+        try:
+            document = parse(text)
+        except GraphQLError:
+            continue
+        expected = validate(schema._schema, document, RULES)
+        invalid += bool(expected)
+        assert _errors(document) == [(error.message, error.locations) for error in expected]
+    assert invalid > 30
+
+
+def _errors(document: DocumentNode) -> list[tuple[str, object]]:
+    try:
+        run_at_once(validation(schema._schema, document, ENOUGH))
+    except RequestError as rejected:
+        return [(error.message, error.locations) for error in rejected.errors]
+    return []

@@ -1,0 +1,70 @@
+"""One slice of one computation in each iteration of the event loop."""
+
+import asyncio
+from collections.abc import Generator
+
+import pytest
+
+from engine.turns import Turns
+
+
+def slices(name: str, done: list[str], count: int = 3) -> Generator[None, None, str]:
+    for number in range(count):
+        done.append(f"{name}{number}")
+        if number < count - 1:
+            yield
+    return name
+
+
+async def test_computations_take_turns() -> None:
+    turns = Turns()
+    done: list[str] = []
+    a, b = await asyncio.gather(turns.run(slices("a", done)), turns.run(slices("b", done)))
+    assert (a, b) == ("a", "b")
+    assert done == ["a0", "b0", "a1", "b1", "a2", "b2"]
+
+
+async def test_an_iteration_of_the_loop_has_one_turn_whatever_waits() -> None:
+    turns = Turns()
+    done: list[str] = []
+    tasks = [asyncio.create_task(turns.run(slices(name, done))) for name in "abcdef"]
+    before = 0
+    while not all(task.done() for task in tasks):
+        await asyncio.sleep(0)
+        assert len(done) - before <= 1
+        before = len(done)
+    assert len(done) == 18
+
+
+async def test_a_computation_that_is_cancelled_takes_no_turn() -> None:
+    turns = Turns()
+    done: list[str] = []
+    first = asyncio.create_task(turns.run(slices("a", done)))
+    second = asyncio.create_task(turns.run(slices("b", done)))
+    await asyncio.sleep(0)
+    first.cancel()
+    assert await second == "b"
+    assert done == ["b0", "b1", "b2"]
+    assert first.cancelled()
+
+
+def test_the_turns_of_a_loop_that_ended_do_not_block_those_of_the_next() -> None:
+    turns = Turns()
+
+    async def abandoned() -> None:
+        task = asyncio.create_task(turns.wait())
+        await asyncio.sleep(0)
+        task.cancel()
+
+    asyncio.run(abandoned())
+    done: list[str] = []
+    assert asyncio.run(turns.run(slices("a", done))) == "a"
+
+
+async def test_an_error_ends_a_computation() -> None:
+    def failing() -> Generator[None, None, None]:
+        yield
+        raise LookupError("no")
+
+    with pytest.raises(LookupError):
+        await Turns().run(failing())
