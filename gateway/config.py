@@ -60,6 +60,15 @@ class ClientSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MonitoringSettings:
+    """What is logged and measured of requests."""
+
+    slow_operation_ms: int = 1_000
+    """0: slow operations are not logged."""
+    operation_names_max: int = 50
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The configuration of a process."""
 
@@ -70,6 +79,7 @@ class Config:
     """The port of a worker's metrics. A gateway serves them at /metrics."""
     affinity: Scale = DEFAULT_SCALE
     clients: ClientSettings = field(default_factory=ClientSettings)
+    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
 
 
 def read_config(
@@ -87,7 +97,7 @@ def read_config(
     Raises:
         ConfigurationError: a value is wrong, or no server can be found.
     """
-    affinity = read(settings.Affinity, environ)
+    affinity, logs = read(settings.Affinity, environ), read(settings.Logs, environ)
     return Config(
         storage=_storage(environ, state, space),
         authentication=_authentication(environ, development),
@@ -103,7 +113,13 @@ def read_config(
             documents=_documents(environ, trusted_documents),
             costs=_costs(environ),
         ),
+        monitoring=MonitoringSettings(logs.slow_operation_ms, logs.operation_names_max),
     )
+
+
+def log_level(environ: Environ = None) -> str:
+    """The least severe level that is logged. Raises ConfigurationError."""
+    return read(settings.Logs, environ).level
 
 
 def server_urls(environ: Environ = None) -> tuple[str | None, str | None]:

@@ -22,7 +22,7 @@ from gateway.setting_fields import (
     setting,
     switch,
 )
-from gateway.setting_parsers import check_redis_url, read_weights
+from gateway.setting_parsers import check_redis_url, read_level, read_weights
 from graph.affinity import InteractionKind
 from storage.settings import CACHE_SCHEMES, REDIS_SCHEMES
 
@@ -30,6 +30,7 @@ RedisUrl = Annotated[SecretStr, AfterValidator(check_redis_url(REDIS_SCHEMES))]
 CacheUrl = Annotated[SecretStr, AfterValidator(check_redis_url(CACHE_SCHEMES))]
 Origins = Annotated[frozenset[str], NoDecode, PlainValidator(read_origins)]
 HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(read_header_names)]
+Level = Annotated[str, PlainValidator(read_level)]
 Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(read_weights)]
 
 A_DAY_S = 86_400
@@ -500,6 +501,36 @@ class Documents(Group):
     )
 
 
+class Logs(Group):
+    """Logs
+
+    What [the log](operations.md#the-log) holds.
+    """
+
+    level: Level = setting(
+        "KITH_LOG_LEVEL",
+        "info",
+        "the least severe level that is logged",
+        allowed="`debug`, `info`, `warning`, `error`",
+    )
+    slow_operation_ms: WholeNumber = number(
+        "KITH_SLOW_OPERATION_MS",
+        1_000,
+        "operations that take as long are [logged](operations.md#slow-operations); 0: none are",
+        unit="ms",
+        least=0,
+        most=60_000,
+    )
+    operation_names_max: WholeNumber = number(
+        "KITH_METRICS_OPERATIONS_MAX",
+        50,
+        "operation names with [metrics](metrics.md#requests) of their own, per process",
+        unit="names",
+        least=1,
+        most=1_000,
+    )
+
+
 GROUPS: tuple[type[Group], ...] = (
     Servers,
     TokenKeys,
@@ -515,4 +546,5 @@ GROUPS: tuple[type[Group], ...] = (
     Browsers,
     Costs,
     Documents,
+    Logs,
 )
