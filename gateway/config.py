@@ -31,6 +31,7 @@ from storage.settings import (
     StorageSettings,
 )
 from storage.space import checked_space
+from telemetry import tracing
 
 Environ = Mapping[str, str] | None
 """Environment variables. None: those of this process."""
@@ -66,6 +67,7 @@ class MonitoringSettings:
     slow_operation_ms: int = 1_000
     """0: slow operations are not logged."""
     operation_names_max: int = 50
+    has_traces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +115,22 @@ def read_config(
             documents=_documents(environ, trusted_documents),
             costs=_costs(environ),
         ),
-        monitoring=MonitoringSettings(logs.slow_operation_ms, logs.operation_names_max),
+        monitoring=MonitoringSettings(
+            logs.slow_operation_ms, logs.operation_names_max, _has_traces(environ)
+        ),
     )
+
+
+def _has_traces(environ: Environ) -> bool:
+    chosen = read(settings.Traces, environ)
+    if chosen.disabled.lower() == "true" or not (chosen.endpoint or chosen.traces_endpoint):
+        return False
+    if not tracing.is_installed():
+        raise ConfigurationError(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed. Install"
+            " kith[otel], or set OTEL_SDK_DISABLED=true."
+        )
+    return True
 
 
 def log_level(environ: Environ = None) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from signal import Signals
 from typing import Any
 
@@ -21,6 +21,7 @@ from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_errors, qu
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from telemetry.joined import JoinedCollectors
+from telemetry.tracing import tracing
 from workers.absent_follower_counts import update_absent_follower_counts
 from workers.erasures import erase, wake_erasures
 from workers.job_metrics import measured
@@ -60,7 +61,13 @@ its own, because arq hides a killed worker's jobs, drains included, for the long
 any job."""
 
 
-def run(settings: StorageSettings, undo_s: int, metrics_port: int | None = None) -> None:
+def run(
+    settings: StorageSettings,
+    undo_s: int,
+    metrics_port: int | None = None,
+    *,
+    has_traces: bool = False,
+) -> None:
     """Run until a stop signal. Changes can be undone for `undo_s` seconds.
 
     Raises:
@@ -68,16 +75,24 @@ def run(settings: StorageSettings, undo_s: int, metrics_port: int | None = None)
     """
     with queue_errors(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         asyncio.set_event_loop(runner.get_loop())  # arq uses the thread's current loop
-        worker(settings, undo_s, metrics_port).run()
+        worker(settings, undo_s, metrics_port, has_traces=has_traces).run()
 
 
-def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = None) -> Worker:
+def worker(
+    settings: StorageSettings,
+    undo_s: int,
+    metrics_port: int | None = None,
+    *,
+    has_traces: bool = False,
+) -> Worker:
     """A worker that is ready to run."""
     name = f"kith:{settings.space}"
 
     async def start(ctx: dict[str, Any]) -> None:
-        ctx["opened"] = open_stores(settings)
-        ctx["stores"] = await ctx["opened"].__aenter__()
+        ctx["opened"] = AsyncExitStack()
+        if has_traces:
+            await ctx["opened"].enter_async_context(tracing())
+        ctx["stores"] = await ctx["opened"].enter_async_context(open_stores(settings))
         ctx["undo_s"] = undo_s
         if metrics_port is not None:
             registry = CollectorRegistry()
