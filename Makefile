@@ -23,7 +23,7 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
   || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-fast test-long coverage check format playground browser-test \
+.PHONY: help install dev test test-fast test-faults test-long coverage check format playground browser-test \
   clients-test identity-test example example-test example-install example-service \
   example-service-test example-service-lock bench schema-lint lock sdl settings states rejections clean
 
@@ -72,6 +72,9 @@ coverage: $(READY) ## Run the whole test suite, and show the lines and branches 
 test-long: $(READY) ## Run the property tests for much longer, and replay a large log
 	$(PYTEST) -m long
 	$(PYTEST) --hypothesis-profile=long tests/property/test_service_against_model.py
+
+test-faults: $(READY) ## Kill, pause and cut off every part under load, and check every answer
+	$(PYTEST) -m "faults or not faults" tests/faults/test_promises*.py
 
 playground: $(RUNS) ## Bundle the playground if it changed (needs npm); `make dev` does it too
 	$(BIN)/python -m gateway.bundling

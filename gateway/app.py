@@ -1,6 +1,6 @@
 """The composition root of a gateway process."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Protocol
@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine, EngineSettings
 from gateway import freshness
+from gateway.admission import Admission
 from gateway.authentication import (
     DEVELOPMENT_SECRET,
     IDENTITY_KEYS,
@@ -140,6 +141,7 @@ class Gateway:
         config, identify = self._config, self._authentication.identify
         executor = EngineExecutor(self._engine, freshness.before, CostLimit(config.clients.costs))
         documents = _documents(config, stores, executor)
+        admission = Admission(config.clients.admission, _requester_of)
         # A notification may arrive before the local cache of this process is invalidated.
         live_context_of = _context_of(stores, config, identify, Consistency.FRESH)
         streams = Streams(
@@ -148,6 +150,7 @@ class Gateway:
             formatted,
             config.clients.streams.request_deadline_ms,
             documents,
+            admission,
             requests.ended,
         )
         endpoint = GraphQLEndpoint(
@@ -158,6 +161,7 @@ class Gateway:
             page=playground,
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),
+            admission=admission,
             ended=requests.ended,
         )
         sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
@@ -213,6 +217,12 @@ def _context_of(
         return _context((scope, freshness.tokens_in(headers) if has_tokens else ()))
 
     return context_of
+
+
+def _requester_of(context: Context) -> Hashable:
+    """Whose share of an overloaded server a request uses."""
+    scope = context.scope
+    return SERVICE if scope.is_service else scope.viewer
 
 
 async def _to_playground(_: Request) -> Response:

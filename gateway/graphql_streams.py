@@ -10,6 +10,7 @@ from graphql import GraphQLError, OperationType
 from prometheus_client import Counter, Gauge
 
 from engine import Operation
+from gateway.admission import Admission
 from gateway.authentication import Identity
 from gateway.graphql_execution import EngineExecutor, FormatError, code_of, response_of
 from gateway.graphql_request import Documents, GraphQLRequest, RequestRejected
@@ -33,6 +34,7 @@ class Streams:
         format_error: FormatError,
         request_deadline_ms: int,
         documents: Documents,
+        admission: Admission,
         ended: Ended = lambda *_: None,
     ) -> None:
         self._executor = executor
@@ -40,6 +42,7 @@ class Streams:
         self._format_error = format_error
         self._deadline_s = request_deadline_ms / 1000
         self._documents = documents
+        self._admission = admission
         self._ended = ended
 
     async def answers(
@@ -67,7 +70,9 @@ class Streams:
             self._ended(operation, code, perf_counter() - begun)
             yield response
             return
-        results = self._executor.subscribe(operation, asked, context_of, self._deadline_s)
+        results = self._executor.subscribe(
+            operation, asked, context_of, self._deadline_s, self._admission
+        )
         with _subscriptions.track_inprogress():
             async with aclosing(results):
                 async for result in results:
@@ -82,11 +87,15 @@ class Streams:
         self, operation: Operation, asked: GraphQLRequest, context: object
     ) -> FormattedResult:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
+        values, cost = self._executor.charged(operation, asked, context)
+        waiting = self._admission.enter(cost, context)
+        if waiting is not None:
+            await waiting
         try:
-            result = await self._executor.run(operation, asked, context, deadline)
-        except RequestRejected:
-            raise
+            result = await self._executor.run(operation, asked, values, context, deadline)
         except Exception as bug:
             error = GraphQLError(str(bug), original_error=bug)
             return {"data": None, "errors": [self._format_error(error)]}
+        finally:
+            self._admission.leave(cost)
         return response_of(result, self._format_error)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graph.account_state import AccountState, AccountStatus
+from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.receipt import SERVICES, ReceiptExists
 from resolvers import result
@@ -36,15 +36,15 @@ async def change_state(
     # Always call the store, even for a repeated key: it publishes again what an interrupted first
     # request did not.
     try:
-        outcome = await scope.stores.writes.account_states.change(user, state, request)
-    except ReceiptExists:
+        change = await scope.stores.writes.account_states.change(user, state, request)
+    except ReceiptExists as exists:
         first = await result_of_first(scope, request)
         assert first is not None
-        outcome = first.outcome
+        change = StateChange(first.outcome, exists.is_delayed)
     finally:
         scope.forget()
     (status,) = await statuses(scope, [user])
-    return Result(outcome, status)
+    return Result(change.outcome, status, is_delayed=change.is_delayed)
 
 
 async def statuses(scope: Scope, users: Sequence[UserId]) -> list[AccountStatus]:

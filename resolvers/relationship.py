@@ -180,6 +180,7 @@ async def _write(scope: Scope, pair: Pair, action: Action, key: UUID | None) -> 
         _moment(pair, decision.outcome, decision.at),
         limit=decision.limit,
         retry_at=decision.retry_at,
+        is_delayed=decision.is_delayed,
     )
 
 
@@ -194,10 +195,13 @@ async def _present(scope: Scope, pair: Pair, outcome: Outcome, token: str | None
     """A result with a known outcome and the present relation."""
     if pair.source == pair.target:  # the key was used for an action on oneself
         return Result(outcome, pair.target, SELF)
-    state = await scope.stores.writes.edges.read(pair)
-    relation = visibility.own_relation(scope, await scope.absent(), pair.target, state.relation)
-    moment = _moment(pair, outcome, state.read_at)
-    return Result(outcome, pair.target, relation, token, moment)
+    decision = await scope.stores.writes.edges.change(
+        pair, lambda state: Decision(outcome, (), state.edge, state.reverse)
+    )
+    scope.forget()
+    relation = visibility.own_relation(scope, await scope.absent(), pair.target, decision.relation)
+    moment = _moment(pair, outcome, decision.at)
+    return Result(outcome, pair.target, relation, token, moment, is_delayed=decision.is_delayed)
 
 
 def _moment(pair: Pair, outcome: Outcome, at: int) -> Moment | None:

@@ -73,6 +73,8 @@ async def _save_idempotently(
     """Save the account, or return the first result of the same request."""
     saved = await run_idempotently(scope, request, save)
     if isinstance(saved, Receipt):
-        return Result(saved.outcome, await settings_of(scope, user))
+        is_updated = await scope.stores.writes.accounts.announce_again(user)
+        account = await settings_of(scope, user)
+        return Result(saved.outcome, account, is_delayed=not is_updated)
     account = scope.limits.account(saved.account)
-    return Result(saved.outcome, account, retry_at=saved.retry_at)
+    return Result(saved.outcome, account, retry_at=saved.retry_at, is_delayed=saved.is_delayed)

@@ -43,6 +43,9 @@ class CacheSettings:
     Cluster. None: `StorageSettings.redis_url`."""
     ttl_s: int = 3600
     own_writes_ttl_s: int = 60
+    delayed_writes: bool = True
+    """Whether changes are made while the caches cannot be reached, so that other gateways may show
+    the state before to the writer for a while. If not, they fail."""
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     relations_max: int = 5000
     """Maximum number of edges in each direction of a relation hash. A user with more followers is a

@@ -9,6 +9,7 @@ from storage.announced_edges import AnnouncedEdges
 from storage.announced_states import AnnouncedStates
 from storage.cache.audit import CacheAudit
 from storage.cache.local import local_cache_of
+from storage.cache.marks import Marks
 from storage.cache.reader import CacheReader
 from storage.cache.tables import Tables
 from storage.cache.updates import RedisCaches
@@ -111,7 +112,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         stack.push_async_callback(shielded.close)
         yield Stores(
             _reads(settings, servers, caches, absences),
-            _writes(servers, caches, broker, catch_up, absences, shielded, Keys(settings.space)),
+            _writes(settings, servers, caches, broker, catch_up, absences, shielded),
             Changes(broker.events, subscriptions, outbox, catch_up),
             _jobs(servers, caches, broker, outbox, drain, shielded),
             broker,
@@ -188,21 +189,33 @@ def tables_of(postgres: Postgres) -> Tables:
 
 
 def _writes(
+    settings: StorageSettings,
     servers: Servers,
     caches: Caches,
     broker: Broker,
     catch_up: CatchUp,
     absences: Absences,
     shielded: ShieldedTasks,
-    keys: Keys,
 ) -> Writes:
-    postgres, redis = servers.postgres, servers.redis
+    postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
+    delayed_writes = settings.cache.delayed_writes
     return Writes(
         edges=AnnouncedEdges(
-            PostgresEdges(postgres), caches.updates, broker.lanes, shielded, catch_up
+            PostgresEdges(postgres),
+            caches.updates,
+            broker.lanes,
+            shielded,
+            catch_up,
+            Marks(redis, keys),
+            delayed_writes=delayed_writes,
         ),
         accounts=AnnouncedAccounts(
-            PostgresAccounts(postgres), redis, keys, broker.events, shielded
+            PostgresAccounts(postgres),
+            redis,
+            keys,
+            broker.events,
+            shielded,
+            delayed_writes=delayed_writes,
         ),
         account_states=AnnouncedStates(
             PostgresAccountStates(postgres),
@@ -213,6 +226,7 @@ def _writes(
             keys,
             broker.events,
             shielded,
+            delayed_writes=delayed_writes,
         ),
         affinities=PostgresAffinity(postgres),
         receipts=PostgresReceipts(postgres),
