@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from signal import Signals
 from typing import Any
@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 
 JOB_TIMEOUT_S = 20
 """arq hides a killed worker's job for this long and ten seconds more."""
+
+ALONE_S = 10
+"""How long a job may hold its lock, which PostgreSQL releases after 15 s."""
 
 STOP_S = 10
 """How long running jobs may take after a stop signal."""
@@ -165,8 +168,7 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 
 async def _sweep(ctx: dict[str, Any]) -> None:
-    with _retried_later("the sweep"), measured("sweep"):
-        await sweep(ctx["stores"])
+    await _alone(ctx["stores"], "sweep", "the sweep", sweep)
 
 
 async def _wake_erasures(ctx: dict[str, Any]) -> None:
@@ -181,8 +183,7 @@ async def _update_absent_follower_counts(ctx: dict[str, Any]) -> None:
 
 
 async def _end_mutes(ctx: dict[str, Any]) -> None:
-    with _retried_later("ending expired mutes"), measured("mutes"):
-        await end_mutes(ctx["stores"])
+    await _alone(ctx["stores"], "mutes", "ending expired mutes", end_mutes)
 
 
 async def _purge(ctx: dict[str, Any]) -> None:
@@ -199,6 +200,23 @@ async def _purge(ctx: dict[str, Any]) -> None:
             receipts,
             affinities,
         )
+
+
+async def _alone(
+    stores: Stores, job: str, what: str, work: Callable[[Stores], Awaitable[object]]
+) -> None:
+    """Run a scheduled job, unless a worker of the space is still running it. The next run continues
+    one that takes too long."""
+    with _retried_later(what):
+        async with stores.jobs.exclusive.only(job) as is_alone:
+            if not is_alone:
+                return
+            with measured(job):
+                try:
+                    async with asyncio.timeout(ALONE_S):
+                        await work(stores)
+                except TimeoutError:
+                    log.warning("%s took longer than %d s; the next run continues", what, ALONE_S)
 
 
 @contextmanager

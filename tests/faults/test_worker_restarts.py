@@ -10,21 +10,23 @@ import pytest
 from storage.ports import ProfilesOf
 from storage.settings import StorageSettings
 from storage.stores import Stores
+from tests.support import proxy as proxies
 from tests.support.graphs import follows
-from tests.support.redis_proxy import RedisProxy, proxy_to
+from tests.support.proxy import Proxy, Replies
+from tests.support.redis_proxy import proxy_to
 from tests.support.waiting import until
 from tests.support.worker_process import Worker
 
 
 @pytest.fixture
-async def proxy(storage_settings: StorageSettings, tmp_path: Path) -> AsyncIterator[RedisProxy]:
+async def proxy(storage_settings: StorageSettings, tmp_path: Path) -> AsyncIterator[Proxy]:
     async with proxy_to(storage_settings.redis_url, tmp_path) as (made, _):
         yield made
 
 
 @pytest.fixture
 async def worker(
-    storage_settings: StorageSettings, tmp_path: Path, proxy: RedisProxy
+    storage_settings: StorageSettings, tmp_path: Path, proxy: Proxy
 ) -> AsyncIterator[Worker]:
     """A worker that reaches Redis through the proxy."""
     near = storage_settings.redis_url.replace(
@@ -49,10 +51,10 @@ async def until_older(stores: Stores, age_s: float) -> None:
     await until(is_older, f"a change has waited for {age_s} s")
 
 
-async def fail_for(proxy: RedisProxy, how: str) -> float:
+async def fail_for(proxy: Proxy, how: str) -> float:
     """Make Redis fail. Returns for how long the test lets it, in seconds."""
     if how == "slow":
-        proxy.delay_s = 1.0
+        proxy.replies = Replies.DELAYED
         return 3.0
     if how == "silent":
         proxy.stop_answering()
@@ -63,8 +65,9 @@ async def fail_for(proxy: RedisProxy, how: str) -> float:
 
 @pytest.mark.parametrize("how", ["slow", "silent", "cut", "cut twice"])
 async def test_the_same_process_drains_what_was_written_meanwhile(
-    stores: Stores, worker: Worker, proxy: RedisProxy, how: str
+    stores: Stores, worker: Worker, proxy: Proxy, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(proxies, "DELAY_S", 1.0)  # twice as long as requests wait for a cache
     assert worker.process is not None
     process = worker.process.pid
     await follows(stores, (2, 1))
@@ -73,7 +76,6 @@ async def test_the_same_process_drains_what_was_written_meanwhile(
         wait_s = await fail_for(proxy, how)
         await follows(stores, *((fan, 1) for fan in range(10 + 20 * turn, 30 + 20 * turn)))
         await until_older(stores, wait_s)
-        proxy.delay_s = 0
         await proxy.restore()
         await until(lambda: nothing_waits(stores), "the worker has drained everything")
     assert worker.process.returncode is None
@@ -83,7 +85,7 @@ async def test_the_same_process_drains_what_was_written_meanwhile(
 
 
 async def test_a_worker_without_redis_ends_at_a_signal(
-    stores: Stores, worker: Worker, proxy: RedisProxy
+    stores: Stores, worker: Worker, proxy: Proxy
 ) -> None:
     await follows(stores, (2, 1))
     await until(lambda: nothing_waits(stores))
