@@ -30,7 +30,7 @@ from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
-from storage.postgres.overlaps import PostgresEdgeNotes, PostgresOverlaps
+from storage.postgres.overlaps import PostgresBlocks, PostgresEdgeNotes, PostgresOverlaps
 from storage.postgres.pool import Postgres
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
@@ -172,6 +172,7 @@ def _reads(
         reader=CacheReader(settings, servers.redis, tables_of(postgres), caches.local),
         own_lists=PostgresOwnLists(postgres),
         overlaps=PostgresOverlaps(postgres),
+        blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
         affinities=PostgresAffinity(postgres),
         absences=absences,
