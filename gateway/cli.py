@@ -138,7 +138,7 @@ def serve(
 def worker(
     state: StateFolder = STATE, space: Space = SPACE, log_format: Log = LogFormat.TEXT
 ) -> None:
-    """Run one worker process. It exits when Redis is unavailable: run it under a supervisor."""
+    """Run one worker process. It waits while a server is unavailable, except Redis at its start."""
     from gateway.config import log_level, read_config
     from workers.main import run
 
