@@ -11,6 +11,7 @@ from gateway.admission import Admission
 from gateway.exposure import EVERYTHING, Exposure, without_suggestions
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError, Overloaded
+from telemetry.histogram import Histogram
 
 _CODES = {
     Stage.PARSE: "GRAPHQL_PARSE_FAILED",
@@ -19,6 +20,12 @@ _CODES = {
     Stage.OPERATION: "OPERATION_RESOLUTION_FAILED",
     Stage.VARIABLES: "BAD_USER_INPUT",
 }
+
+_costs = Histogram(
+    "kith_request_cost",
+    "The static cost of GraphQL operations, rejected ones included.",
+    bounds=tuple(one * 10**power for power in range(1, 7) for one in (1, 3)),
+).labels()
 
 # Stored, because looking up an enum member costs more than comparing with it.
 _EXECUTION = Stage.EXECUTION
@@ -98,6 +105,7 @@ class EngineExecutor:
         except InvalidVariables as invalid:
             raise self._rejection(Stage.VARIABLES, invalid.errors) from None
         cost = operation.cost(values)
+        _costs.observe(cost)
         self._charge(cost, context)
         return values, cost
 
