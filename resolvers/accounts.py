@@ -7,6 +7,7 @@ from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.receipt import SERVICES, ReceiptExists
 from resolvers import result
+from resolvers.audit import audited
 from resolvers.idempotency import request_of, result_of_first
 from resolvers.scope import Scope
 
@@ -32,6 +33,13 @@ async def change_state(
             it is safe.
     """
     scope.must_be_service()
+    change = _change_state(scope, user, state, idempotency_key)
+    return await audited(scope, f"changeState {state.name}", user, change)
+
+
+async def _change_state(
+    scope: Scope, user: UserId, state: AccountState, idempotency_key: str | None
+) -> Result:
     request = request_of(SERVICES, idempotency_key, "changeState", user, state.name)
     # Always call the store, even for a repeated key: it publishes again what an interrupted first
     # request did not.
