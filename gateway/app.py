@@ -8,7 +8,7 @@ from typing import Protocol
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine, EngineSettings
@@ -95,7 +95,9 @@ class Gateway:
         if config.clients.documents.trusted is not None:
             require_valid(config.clients.documents.trusted, self._engine)
         self._graphql: ASGIApp | None = None
-        self._routes = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
+        self.metrics: ASGIApp | None = None
+        """The application behind the metrics' own address, while this one runs."""
+        self._routes = Starlette(lifespan=self.lifespan)
         self._others = with_security_headers(self._routes)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -111,16 +113,16 @@ class Gateway:
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
         """Open and close everything that lives as long as the process."""
         config = self._config
-        playground = Playground(
-            config.authentication.development, _service_token(config.authentication)
-        )
+        playground = _playground(config)
         traces = tracing() if config.monitoring.has_traces else nullcontext()
         async with traces, open_stores(config.storage) as stores, self._authentication.running():
             requests = RequestMetrics(
                 config.monitoring.operation_names_max, config.monitoring.slow_operation_ms / 1000
             )
             self._graphql = self._transports(stores, playground, requests)
-            metrics = Metrics(stores, self._engine, requests, self._peers)
+            exposure = config.exposure.metrics
+            metrics = Metrics(stores, self._engine, requests, self._peers, exposure)
+            self.metrics = with_security_headers(Starlette(routes=metrics.routes()))
             probes: dict[str, Probe] = {
                 "postgresql": stores.servers.postgres.ping,
                 "redis": stores.servers.redis.ping,
@@ -132,19 +134,21 @@ class Gateway:
             self._routes.router.routes.extend(
                 [
                     *Health(probes, required=frozenset(required)).routes(),
-                    *metrics.routes(),
-                    *playground.routes(),
+                    *(metrics.routes() if exposure.is_public else ()),
+                    *(_playground_routes(playground) if playground else ()),
                 ]
             )
             async with metrics.answering():
                 yield
 
     def _transports(
-        self, stores: Stores, playground: Playground, requests: RequestMetrics
+        self, stores: Stores, playground: Playground | None, requests: RequestMetrics
     ) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
         ended = traced(requests.ended) if config.monitoring.has_traces else requests.ended
-        executor = EngineExecutor(self._engine, freshness.before, CostLimit(config.clients.costs))
+        executor = EngineExecutor(
+            self._engine, freshness.before, CostLimit(config.clients.costs), config.exposure
+        )
         documents = _documents(config, stores, executor)
         admission = Admission(config.clients.admission, _requester_of)
         # A notification may arrive before the local cache of this process is invalidated.
@@ -185,6 +189,17 @@ def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Docu
     if config.clients.documents.automatic:
         return AutomaticDocuments(stores.caches.documents, executor.prepared)
     return NoDocuments()
+
+
+def _playground(config: Config) -> Playground | None:
+    if not config.exposure.playground:
+        return None
+    authentication = config.authentication
+    return Playground(authentication.development, _service_token(authentication))
+
+
+def _playground_routes(playground: Playground) -> list[BaseRoute]:
+    return [Route("/", _to_playground), *playground.routes()]
 
 
 def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:

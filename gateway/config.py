@@ -14,6 +14,7 @@ from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
 from gateway.costs import CostSettings
 from gateway.environment import ConfigurationError, read
+from gateway.exposure import EVERYTHING, Exposure, MetricsExposure
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
 from gateway.jwks_url import JwksUrl
@@ -78,9 +79,10 @@ class Config:
     authentication: AuthenticationSettings
     limits: Limits
     metrics_port: int | None = None
-    """The port of a worker's metrics. A gateway serves them at /metrics."""
+    """The port of a worker's metrics. `exposure` says where a gateway's are."""
     affinity: Scale = DEFAULT_SCALE
     clients: ClientSettings = field(default_factory=ClientSettings)
+    exposure: Exposure = field(default_factory=Exposure)
     monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
 
 
@@ -115,6 +117,7 @@ def read_config(
             documents=_documents(environ, trusted_documents),
             costs=_costs(environ),
         ),
+        exposure=_exposure(environ, development),
         monitoring=MonitoringSettings(
             logs.slow_operation_ms, logs.operation_names_max, _has_traces(environ)
         ),
@@ -286,6 +289,23 @@ def _requests(environ: Environ) -> HttpLimits:
 def _admission(environ: Environ) -> AdmissionSettings:
     chosen = read(settings.Overload, environ)
     return AdmissionSettings(chosen.cost_max, chosen.queue_max, chosen.wait_ms)
+
+
+def _exposure(environ: Environ, development: bool) -> Exposure:
+    """What is shown: everything in development, and otherwise what is configured."""
+    chosen = read(settings.Exposed, environ)
+    usual = EVERYTHING if development else Exposure()
+    return Exposure(
+        introspection=chosen.introspection or usual.introspection,
+        sdl=chosen.sdl or usual.sdl,
+        suggestions=usual.suggestions if chosen.suggestions is None else chosen.suggestions,
+        playground=usual.playground if chosen.playground is None else chosen.playground,
+        metrics=MetricsExposure(
+            is_public=usual.metrics.is_public and chosen.metrics_address is None,
+            address=chosen.metrics_address,
+            token=_revealed(chosen.metrics_token),
+        ),
+    )
 
 
 def _browsers(environ: Environ, development: bool) -> BrowserSettings:
