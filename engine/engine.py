@@ -32,9 +32,11 @@ class Engine:
         self.settings = settings or EngineSettings()
         self._schema = schema
         self._executor = Executor(schema, self.settings)
-        self._new_run = partial(Run, schema._schema, self.settings.max_rows)
         self.turns = Turns()
         """The turns of the event loop in which long computations run."""
+        self._new_run = partial(
+            Run, schema._schema, self.turns, self.settings.max_rows, self.settings.max_bytes
+        )
         self._documents = DocumentCache(schema, self.settings, self.turns)
 
     @property
