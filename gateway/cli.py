@@ -138,7 +138,7 @@ def serve(
 def worker(
     state: StateFolder = STATE, space: Space = SPACE, log_format: Log = LogFormat.TEXT
 ) -> None:
-    """Run one worker process. It exits when Redis is unavailable: run it under a supervisor."""
+    """Run one worker process. It waits while a server is unavailable, except Redis at its start."""
     from gateway.config import log_level, read_config
     from workers.main import run
 
@@ -158,12 +158,13 @@ def migrate(
     ] = 16,
 ) -> None:
     """Migrate the space's tables to the newest version. Safe to repeat and to run concurrently."""
-    from gateway.config import database_url
+    from gateway.config import direct_database
     from storage.postgres.migrate import migrate as apply
 
     with _errors_without_traceback():
         checked_space(space)
-        applied = asyncio.run(apply(database_url(state), space, partitions))
+        database = direct_database(state)
+        applied = asyncio.run(apply(database.url, space, partitions, database.password_file))
         typer.echo(f"{space}: applied {', '.join(applied)}" if applied else f"{space}: up to date")
 
 

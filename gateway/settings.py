@@ -36,24 +36,25 @@ Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(re
 A_DAY_S = 86_400
 
 
-class Servers(Group):
-    """Servers"""
+class Postgres(Group):
+    """PostgreSQL"""
 
     database_url: SecretStr | None = secret(
         "DATABASE_URL",
         "PostgreSQL. Without it and `REDIS_URL`: the servers of a running `dev`",
         allowed="`postgresql://user@host/database`",
     )
-    redis_url: RedisUrl | None = secret(
-        "REDIS_URL",
-        "Redis or Valkey: the queue, the change feed and the caches",
-        allowed="`redis://`, `rediss://` or `unix://`",
+    direct_database_url: SecretStr | None = secret(
+        "KITH_DIRECT_DATABASE_URL",
+        "PostgreSQL without a [pooler](connections.md), for `migrate`, `load` and `verify`. Without"
+        " it: `DATABASE_URL`",
+        allowed="as `DATABASE_URL`",
     )
-    cache_url: CacheUrl | None = secret(
-        "KITH_CACHE_URL",
-        "separate servers for the caches: one, or any server of a Redis Cluster. Without it:"
-        " `REDIS_URL`",
-        allowed="as `REDIS_URL`, or `redis+cluster://`, `rediss+cluster://`",
+    database_password_file: Path | None = setting(
+        "KITH_DATABASE_PASSWORD_FILE",
+        None,
+        "a file with the password of `DATABASE_URL`, read for each connection",
+        allowed="a path",
     )
     pool_max: WholeNumber = number(
         "KITH_POOL_MAX",
@@ -66,10 +67,26 @@ class Servers(Group):
     statement_cache_size: WholeNumber = number(
         "KITH_STATEMENT_CACHE_SIZE",
         200,
-        "prepared statements per connection; 0 behind a PgBouncer older than 1.21 in transaction"
-        " mode",
+        "prepared statements per connection; none are used through a"
+        " [pooler that does not support them](connections.md)",
         unit="statements",
         least=0,
+    )
+
+
+class Servers(Group):
+    """Redis, and metrics"""
+
+    redis_url: RedisUrl | None = secret(
+        "REDIS_URL",
+        "Redis or Valkey: the queue, the change feed and the caches",
+        allowed="`redis://`, `rediss://` or `unix://`",
+    )
+    cache_url: CacheUrl | None = secret(
+        "KITH_CACHE_URL",
+        "separate servers for the caches: one, or any server of a Redis Cluster. Without it:"
+        " `REDIS_URL`",
+        allowed="as `REDIS_URL`, or `redis+cluster://`, `rediss+cluster://`",
     )
     metrics_port: WholeNumber = number(
         "KITH_METRICS_PORT",
@@ -532,6 +549,7 @@ class Logs(Group):
 
 
 GROUPS: tuple[type[Group], ...] = (
+    Postgres,
     Servers,
     TokenKeys,
     Claims,

@@ -55,7 +55,7 @@ class Whispers(NamedTuple):
 
 
 OVERLAP_MAX = 10_000
-BLOCKS_LOOKED_UP_MAX = 10_000
+BLOCKS_LOOKED_UP_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +236,18 @@ class Overlaps(Protocol):
 
         In each direction, only the newest `BLOCKS_LOOKED_UP_MAX` blocks are looked up.
         """
+        ...
+
+
+class Blocks(Protocol):
+    """Blocks between two users. A block of the first is exact, one of the second lags as reverse
+    edges do."""
+
+    async def among(
+        self, viewer: UserId, blocking: Sequence[UserId], blocked_by: Sequence[UserId]
+    ) -> Mapping[UserId, int]:
+        """Those of `blocking` whom the viewer blocks and those of `blocked_by` who block the
+        viewer, each with the kinds of the viewer's relation to them as far as these are blocks."""
         ...
 
 
@@ -502,6 +514,7 @@ class Reads:
     reader: Reader
     own_lists: OwnLists
     overlaps: Overlaps
+    blocks: Blocks
     edge_notes: EdgeNotes
     affinities: Affinities
     absences: Absences

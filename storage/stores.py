@@ -25,11 +25,12 @@ from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
+from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
-from storage.postgres.overlaps import PostgresEdgeNotes, PostgresOverlaps
+from storage.postgres.overlaps import PostgresBlocks, PostgresEdgeNotes, PostgresOverlaps
 from storage.postgres.pool import Postgres
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
@@ -114,7 +115,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
             _reads(settings, servers, caches, absences),
             _writes(settings, servers, caches, broker, catch_up, absences, shielded),
             Changes(broker.events, subscriptions, outbox, catch_up),
-            _jobs(servers, caches, broker, outbox, drain, shielded),
+            _jobs(settings, servers, caches, broker, outbox, drain, shielded),
             broker,
             caches,
             servers,
@@ -171,6 +172,7 @@ def _reads(
         reader=CacheReader(settings, servers.redis, tables_of(postgres), caches.local),
         own_lists=PostgresOwnLists(postgres),
         overlaps=PostgresOverlaps(postgres),
+        blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
         affinities=PostgresAffinity(postgres),
         absences=absences,
@@ -235,6 +237,7 @@ def _writes(
 
 
 def _jobs(
+    settings: StorageSettings,
     servers: Servers,
     caches: Caches,
     broker: Broker,
@@ -248,6 +251,7 @@ def _jobs(
     return Jobs(
         outbox=outbox,
         failed_changes=FailedChanges(postgres),
+        exclusive=ExclusiveJobs(postgres, settings.space),
         drain=drain,
         mutes=PostgresMutes(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),

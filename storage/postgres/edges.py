@@ -13,7 +13,8 @@ from graph.errors import Overloaded
 from graph.lane import lane_of
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
-from storage.postgres.pool import PART, Connection, Postgres
+from storage.postgres.connector import PART
+from storage.postgres.pool import Connection, Postgres
 from storage.postgres.receipts import receipt_parameter
 
 TRIES = 20
