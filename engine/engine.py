@@ -37,6 +37,8 @@ class Engine:
         self._new_run = partial(
             Run, schema._schema, self.turns, self.settings.max_rows, self.settings.max_bytes
         )
+        if self.settings.trace is not None:
+            self._new_run = partial(self._new_run, trace=self.settings.trace)
         self._documents = DocumentCache(schema, self.settings, self.turns)
 
     @property
