@@ -16,6 +16,7 @@ from storage.cache.updates import RedisCaches
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
+from storage.failover import Failover
 from storage.groups import Broker, Caches, Jobs, Servers
 from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
@@ -114,7 +115,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
             _reads(settings, servers, caches, absences),
             _writes(settings, servers, caches, broker, catch_up, absences, shielded),
             Changes(broker.events, subscriptions, outbox, catch_up),
-            _jobs(servers, caches, broker, outbox, drain, shielded),
+            _jobs(servers, caches, broker, outbox, drain, shielded, Keys(settings.space)),
             broker,
             caches,
             servers,
@@ -242,6 +243,7 @@ def _jobs(
     outbox: Outbox,
     drain: Drain,
     shielded: ShieldedTasks,
+    keys: Keys,
 ) -> Jobs:
     postgres = servers.postgres
     edges = AnnouncedEdges(PostgresEdges(postgres), caches.updates, broker.lanes, shielded)
@@ -255,4 +257,5 @@ def _jobs(
         affinity=affinity,
         erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
         erasures=erasures,
+        failover=Failover(postgres, caches.updates, broker.events, servers.broker, keys),
     )
