@@ -26,6 +26,7 @@ from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
+from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
@@ -115,7 +116,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
             _reads(settings, servers, caches, absences),
             _writes(settings, servers, caches, broker, catch_up, absences, shielded),
             Changes(broker.events, subscriptions, outbox, catch_up),
-            _jobs(servers, caches, broker, outbox, drain, shielded, Keys(settings.space)),
+            _jobs(settings, servers, caches, broker, outbox, drain, shielded),
             broker,
             caches,
             servers,
@@ -237,13 +238,13 @@ def _writes(
 
 
 def _jobs(
+    settings: StorageSettings,
     servers: Servers,
     caches: Caches,
     broker: Broker,
     outbox: Outbox,
     drain: Drain,
     shielded: ShieldedTasks,
-    keys: Keys,
 ) -> Jobs:
     postgres = servers.postgres
     edges = AnnouncedEdges(PostgresEdges(postgres), caches.updates, broker.lanes, shielded)
@@ -251,11 +252,14 @@ def _jobs(
     return Jobs(
         outbox=outbox,
         failed_changes=FailedChanges(postgres),
+        exclusive=ExclusiveJobs(postgres, settings.space),
         drain=drain,
         mutes=PostgresMutes(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),
         affinity=affinity,
         erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
         erasures=erasures,
-        failover=Failover(postgres, caches.updates, broker.events, servers.broker, keys),
+        failover=Failover(
+            postgres, caches.updates, broker.events, servers.broker, Keys(settings.space)
+        ),
     )
