@@ -31,6 +31,7 @@ FILL_RANGE = _script("fill_range")
 FILL_RELATIONS = _script("fill_relations")
 UPDATE_RELATIONS = _script("update_relations")
 READ_WINDOW = _script("read_window")
+TAKE_BUDGET = _script("take_budget")
 
 LOADS: list[Command] = [("SCRIPT", "LOAD", text) for text in TEXTS.values()]
 """Commands that load all scripts."""
