@@ -3,7 +3,7 @@
 import re
 import urllib.request
 
-_LEFT = re.compile(r"^kith_engine_(?:delegated|bailed_out)\{.*\} ([0-9.e+]+)$", re.MULTILINE)
+_LEFT = re.compile(r"^kith_engine_(?:delegated|bailed_out)_total\{.*\} ([0-9.e+]+)$", re.MULTILINE)
 
 
 def fallbacks(server_url: str) -> int:

@@ -37,6 +37,11 @@ from engine.batched import BatchedField
 from engine.codegen import object_builder
 from engine.derived import DerivedField
 from engine.errors import BailOut, Unsupported
+from engine.introspection import (
+    IntrospectionCache,
+    IntrospectionCompletion,
+    introspection_resolver,
+)
 from engine.leaves import LeafCompletion, leaf_completion
 from engine.lists import ListCompletion
 from engine.lookup_tables import DerivedResolver, with_shared_objects
@@ -63,6 +68,7 @@ class Compiler:
         self.graphql_schema = schema._schema
         self.settings = settings
         self.type_checker: Any = Executor.build(self.graphql_schema, parse("{ __typename }"))
+        self.introspections = IntrospectionCache()
         self.has_handlers = bool(schema.schema_converter._exception_handler_specs)
 
     def compile(self, operation: Operation, conditions: Mapping[str, bool]) -> Plan:
@@ -115,10 +121,9 @@ class _Compilation:
             if name == "__typename":
                 constants[key] = object_type.name
                 continue
-            if name.startswith("__"):
-                raise Unsupported("introspection")
-            field_path = Path(path, key, object_type.name)
-            field = Field(key, object_type, object_type.fields[name], nodes, field_path)
+            definition = self._compiler.graphql_schema.get_field(object_type, name)
+            assert definition is not None, "the document is valid"
+            field = Field(key, object_type, definition, nodes, Path(path, key, object_type.name))
             fields[key] = field
             column = self._column(field, details)
             if isinstance(column, SyncColumn):
@@ -136,6 +141,11 @@ class _Compilation:
         if isinstance(declared, DerivedField) and is_leaf_type(get_named_type(definition.type)):
             return _sync_column(DerivedResolver(declared, completion), None)
         resolver = self._resolver(field, declared)
+        is_root = field.path.prev is None
+        if field.name.startswith("__") and is_root and isinstance(resolver, AsyncResolver):
+            cache = self._compiler.introspections
+            resolver = introspection_resolver(field, resolver, self._operation, cache)
+            return AsyncColumn(field.key, resolver, IntrospectionCompletion(completion))
         if isinstance(resolver, AsyncResolver):
             return AsyncColumn(field.key, resolver, completion)
         if isinstance(resolver, SyncBatch) and _is_serialized(declared, completion):

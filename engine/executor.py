@@ -106,6 +106,8 @@ class Executor:
                         run.field_errors = 0
                     data = data | part if data else part
                 self.counters.planned += 1
+                if run.introspections and data and not errors:
+                    self._compiler.introspections.store(run, data)
                 return Result(_EXECUTION, data, errors, run.rows)
             except BailOut as bail_out:
                 coroutines = bail_out.coroutines

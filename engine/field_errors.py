@@ -88,7 +88,9 @@ class _NullPropagation:
         }
 
     def object(self, built: dict[str, Any], path: Path) -> dict[str, Any]:
-        fields = self._fields[id(built)]
+        fields = self._fields.get(id(built))
+        if fields is None:  # of a cached introspection, which has no errors
+            return built
         return {
             key: self._guarded(fields[key].definition.type, value, fields[key], (*path, key))
             if key in fields

@@ -10,7 +10,7 @@ run is over. `engine.field_errors` then turns it into errors and nulls.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import partial
@@ -73,6 +73,10 @@ class Run:
 
     pending: list["PendingField"] = dataclass_field(default_factory=list)
     """The pending fields of the dicts that were built last."""
+
+    introspections: tuple[tuple[Hashable, str], ...] = ()
+    """The introspection fields that were resolved: the keys of their results in the cache, and in
+    the response."""
 
     root_values: dict[str, Any] | None = None
     """In a mutation: what its root fields have resolved to so far, by response key. If graphql-core

@@ -1,6 +1,6 @@
 """The composition root of a gateway process."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Protocol
@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine, EngineSettings
 from gateway import freshness
+from gateway.admission import Admission
 from gateway.authentication import (
     DEVELOPMENT_SECRET,
     IDENTITY_KEYS,
@@ -43,6 +44,7 @@ from gateway.health import Health, Probe
 from gateway.metrics import Metrics
 from gateway.peers import Peers
 from gateway.playground import Playground
+from gateway.request_metrics import RequestMetrics
 from gateway.security_headers import with_security_headers
 from gateway.transports import Transports
 from graph.edge import UserId
@@ -56,6 +58,8 @@ from storage.ports import Consistency
 from storage.stores import Stores, open_stores
 
 ENDPOINT = "/graphql"
+OPERATION_NAMES_MAX = 50
+"""Operation names with series of their own in the metrics."""
 PLAYGROUND_TOKEN_S = 365 * 86_400
 """Browsers store it, and it is signed with a well-known secret."""
 
@@ -110,8 +114,9 @@ class Gateway:
             config.authentication.development, _service_token(config.authentication)
         )
         async with open_stores(config.storage) as stores, self._authentication.running():
-            self._graphql = self._transports(stores, playground)
-            metrics = Metrics(stores, self._engine, self._peers)
+            requests = RequestMetrics(OPERATION_NAMES_MAX)
+            self._graphql = self._transports(stores, playground, requests)
+            metrics = Metrics(stores, self._engine, requests, self._peers)
             probes: dict[str, Probe] = {
                 "postgresql": stores.servers.postgres.ping,
                 "redis": stores.servers.redis.ping,
@@ -130,10 +135,13 @@ class Gateway:
             async with metrics.answering():
                 yield
 
-    def _transports(self, stores: Stores, playground: Playground) -> ASGIApp:
+    def _transports(
+        self, stores: Stores, playground: Playground, requests: RequestMetrics
+    ) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
         executor = EngineExecutor(self._engine, freshness.before, CostLimit(config.clients.costs))
         documents = _documents(config, stores, executor)
+        admission = Admission(config.clients.admission, _requester_of)
         # A notification may arrive before the local cache of this process is invalidated.
         live_context_of = _context_of(stores, config, identify, Consistency.FRESH)
         streams = Streams(
@@ -142,6 +150,8 @@ class Gateway:
             formatted,
             config.clients.streams.request_deadline_ms,
             documents,
+            admission,
+            requests.ended,
         )
         endpoint = GraphQLEndpoint(
             executor=executor,
@@ -151,6 +161,8 @@ class Gateway:
             page=playground,
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),
+            admission=admission,
+            ended=requests.ended,
         )
         sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
         transports = Transports(endpoint, sockets, config.clients.browsers)
@@ -205,6 +217,12 @@ def _context_of(
         return _context((scope, freshness.tokens_in(headers) if has_tokens else ()))
 
     return context_of
+
+
+def _requester_of(context: Context) -> Hashable:
+    """Whose share of an overloaded server a request uses."""
+    scope = context.scope
+    return SERVICE if scope.is_service else scope.viewer
 
 
 async def _to_playground(_: Request) -> Response:

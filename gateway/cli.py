@@ -203,6 +203,64 @@ def verify(
         _exit(asyncio.run(run(read_config(state, space), repair=repair, examples=examples)))
 
 
+outbox = typer.Typer(
+    help="List, retry or drop the failed changes: those that workers could not apply.",
+    no_args_is_help=True,
+)
+app.add_typer(outbox, name="outbox")
+
+ChangeIds = Annotated[
+    list[int] | None, typer.Argument(metavar="ID...", help="Ids of changes, as `list` shows them.")
+]
+
+
+@outbox.command("list")
+def outbox_list(
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+    most: Annotated[int, typer.Option("--most", help="How many are shown.", min=1)] = 100,
+) -> None:
+    """List the failed changes with their errors."""
+    from gateway.config import read_config
+    from gateway.outbox import show
+
+    with _errors_without_traceback():
+        asyncio.run(show(read_config(state, space), most))
+
+
+@outbox.command("retry")
+def outbox_retry(
+    ids: ChangeIds = None,
+    every: Annotated[bool, typer.Option("--all", help="All failed changes.")] = False,
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+) -> None:
+    """Let the workers apply failed changes again. Exits with 1 if an id is no failed change."""
+    from gateway.config import read_config
+    from gateway.outbox import retry
+
+    with _errors_without_traceback():
+        if bool(ids) == every:
+            raise ValueError("Give ids of failed changes, or --all.")
+        _exit(asyncio.run(retry(read_config(state, space), None if every else ids)))
+
+
+@outbox.command("drop")
+def outbox_drop(
+    ids: Annotated[
+        list[int], typer.Argument(metavar="ID...", help="Ids of changes, as `list` shows them.")
+    ],
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+) -> None:
+    """Delete failed changes. `verify --repair` then copies the edges that they were about."""
+    from gateway.config import read_config
+    from gateway.outbox import drop
+
+    with _errors_without_traceback():
+        _exit(asyncio.run(drop(read_config(state, space), ids)))
+
+
 @app.command()
 def token(
     user_id: Annotated[

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from devstack.state import Running, State, find_running
 from gateway import settings
+from gateway.admission import AdmissionSettings
 from gateway.authentication_settings import AcceptedTokens, AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
@@ -52,6 +53,7 @@ class ClientSettings:
     streams: StreamLimits = field(default_factory=StreamLimits)
     connections: ConnectionLimits = field(default_factory=ConnectionLimits)
     requests: HttpLimits = field(default_factory=HttpLimits)
+    admission: AdmissionSettings = field(default_factory=AdmissionSettings)
     browsers: BrowserSettings = field(default_factory=BrowserSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
     costs: CostSettings = field(default_factory=CostSettings)
@@ -96,6 +98,7 @@ def read_config(
             streams=_streams(environ),
             connections=_connections(environ),
             requests=_requests(environ),
+            admission=_admission(environ),
             browsers=_browsers(environ, development),
             documents=_documents(environ, trusted_documents),
             costs=_costs(environ),
@@ -227,6 +230,11 @@ def _requests(environ: Environ) -> HttpLimits:
         body_deadline_ms=connections.body_deadline_ms,
         bodies_bytes_max=read(settings.HttpRequests, environ).bodies_mb * 1_000_000,
     )
+
+
+def _admission(environ: Environ) -> AdmissionSettings:
+    chosen = read(settings.Overload, environ)
+    return AdmissionSettings(chosen.cost_max, chosen.queue_max, chosen.wait_ms)
 
 
 def _browsers(environ: Environ, development: bool) -> BrowserSettings:

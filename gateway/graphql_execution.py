@@ -7,8 +7,9 @@ from typing import Any
 from graphql import GraphQLError, OperationType
 
 from engine import Engine, InvalidVariables, Operation, RequestError, Result, Stage, Values
+from gateway.admission import Admission
 from gateway.graphql_request import GraphQLRequest, RequestRejected
-from graph.errors import KithError
+from graph.errors import KithError, Overloaded
 
 _CODES = {
     Stage.PARSE: "GRAPHQL_PARSE_FAILED",
@@ -79,16 +80,24 @@ class EngineExecutor:
             _require_no_mutation(operation)
         return operation
 
+    def charged(
+        self, operation: Operation, request: GraphQLRequest, context: object
+    ) -> tuple[Values, int]:
+        """The variables' values and the cost of a prepared operation. Raises RequestRejected."""
+        values = _coerced(operation, request)
+        cost = operation.cost(values)
+        self._charge(cost, context)
+        return values, cost
+
     def run(
         self,
         operation: Operation,
         request: GraphQLRequest,
+        values: Values,
         context: object,
         deadline: float | None = None,
     ) -> Awaitable[Result]:
-        """The result of a prepared query or mutation. Raises RequestRejected."""
-        values = _coerced(operation, request)
-        self._charge(operation.cost(values), context)
+        """The result of a charged query or mutation."""
         waiting = self._begin(operation, request.variables, context)
         if waiting is not None:
             return self._run_after(waiting, operation, values, context, deadline)
@@ -114,16 +123,18 @@ class EngineExecutor:
         request: GraphQLRequest,
         context_of: Callable[[], object],
         event_s_max: float,
+        admission: Admission,
     ) -> AsyncGenerator[Result, None]:
         """Yield a result for each event of a prepared subscription. Raises RequestRejected."""
-        cost = operation.cost(_coerced(operation, request))
-        self._charge(cost, context_of())
+        _, cost = self.charged(operation, request, context_of())
+        turn = _EventTurn(admission, cost)
 
         async def begun() -> object:
             context = context_of()
             waiting = self._begin(operation, request.variables, context)
             if waiting is not None:
                 await waiting
+            await turn.begin(context)
             return context
 
         results = self._engine.subscribe(
@@ -135,9 +146,40 @@ class EngineExecutor:
         try:
             async with aclosing(results):
                 async for result in results:
+                    turn.end()
                     yield result
         except KithError as error:
             yield _failed(error)
+        finally:
+            turn.end()
+
+
+class _EventTurn:
+    """The admission of one subscription: for each event from its context to its result."""
+
+    def __init__(self, admission: Admission, cost: int) -> None:
+        self._events = admission.events
+        self._cost = cost
+        self._admitted = 0
+        self._is_source = True
+
+    async def begin(self, context: object) -> None:
+        """Wait for a turn. Raises Overloaded."""
+        if self._is_source:  # the first context is that of the source, which waits for events
+            self._is_source = False
+            return
+        try:
+            waiting = self._events.enter(self._cost, context)
+            if waiting is not None:
+                await waiting
+        except RequestRejected as rejected:
+            raise Overloaded("gateway", rejected.errors[0].message) from None
+        self._admitted = self._cost
+
+    def end(self) -> None:
+        if self._admitted:
+            self._events.leave(self._admitted)
+            self._admitted = 0
 
 
 def _coerced(operation: Operation, request: GraphQLRequest) -> Values:
@@ -157,6 +199,12 @@ def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     return response
 
 
+def code_of(response: Mapping[str, Any]) -> str:
+    """The code of the first error of a response that has errors."""
+    code: str = response["errors"][0]["extensions"]["code"]
+    return code
+
+
 def _rejection(rejected: RequestError) -> RequestRejected:
     return RequestRejected(_CODES[rejected.stage], rejected.errors)
 
@@ -164,7 +212,7 @@ def _rejection(rejected: RequestError) -> RequestRejected:
 def _require_no_mutation(operation: Operation) -> None:
     if operation.kind is OperationType.MUTATION:
         error = GraphQLError("A GET request cannot run a mutation. Use POST.")
-        raise RequestRejected("METHOD_NOT_ALLOWED", [error], status=405)
+        raise RequestRejected("METHOD_NOT_ALLOWED", [error], 405, {"allow": "POST"})
 
 
 def _failed(error: KithError) -> Result:

@@ -5,6 +5,7 @@ Follows the GraphQL-over-HTTP specification. An `Executor` runs the operations.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from time import perf_counter
 from types import MappingProxyType
 from typing import Protocol
 
@@ -12,9 +13,11 @@ import orjson
 from graphql import GraphQLError, OperationType
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine import Operation
 from gateway.accept import ACCEPT, accepted, accepted_by
+from gateway.admission import Admission, AdmissionSettings
 from gateway.documents import NoDocuments
-from gateway.graphql_execution import FormatError, response_of
+from gateway.graphql_execution import FormatError, code_of, response_of
 from gateway.graphql_request import (
     Documents,
     Executor,
@@ -28,6 +31,7 @@ from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded, HttpR
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
 from gateway.request_body import PartialBodies, read_body
 from gateway.request_deadline import RequestDeadline, RequestDeadlines
+from gateway.request_metrics import OK, Ended
 from gateway.security_headers import SECURITY_HEADERS
 
 # A cached response could show one viewer's data to another, or outdated data.
@@ -41,7 +45,8 @@ HEADERS = {
     for media_type in (GRAPHQL_JSON, PLAIN_JSON)
 }
 NO_OWN: Mapping[str, str] = MappingProxyType({})
-ALLOW_POST: Mapping[str, str] = MappingProxyType({"allow": "POST"})
+CLIENT_GONE = "CLIENT_GONE"
+"""The code of requests whose client went away before the answer."""
 
 # Stored, because looking up an enum member costs more than comparing with it.
 _SUBSCRIPTION = OperationType.SUBSCRIPTION
@@ -49,19 +54,17 @@ _SUBSCRIPTION = OperationType.SUBSCRIPTION
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
-    """Limits of one request, and of concurrent requests in this process."""
+    """Limits of one request, and of the bodies that this process receives."""
 
     body_bytes_max: int = 1 << 20
     bodies_bytes_max: int = 64_000_000
     """For bodies that have arrived in part."""
     body_deadline_ms: int = 10_000
     request_deadline_ms: int = 10_000
-    concurrent_max: int = 1_000
-    retry_after_s: int = 1
 
 
-Answer = tuple[int, bytes, RawHeaders]
-"""A response: a status, a JSON body and additional headers."""
+Answer = tuple[int, bytes, RawHeaders, str]
+"""A response: a status, a JSON body, additional headers, and the code of its first error or OK."""
 
 
 class EventStream(Protocol):
@@ -77,7 +80,8 @@ class GraphQLEndpoint:
 
     `context_of` creates the context of one operation from the request's headers, and may raise
     HttpRejection (401). `page` is served to browsers that open the address. `events` responds to
-    subscriptions, and to clients that prefer event streams; without it both get 406.
+    subscriptions, and to clients that prefer event streams; without it both get 406. `admission` is
+    shared with the other transports.
     """
 
     def __init__(
@@ -89,6 +93,8 @@ class GraphQLEndpoint:
         page: ASGIApp | None = None,
         documents: Documents | None = None,
         events: EventStream | None = None,
+        admission: Admission | None = None,
+        ended: Ended = lambda *_: None,
     ) -> None:
         self._executor = executor
         self._context_of = context_of
@@ -99,8 +105,9 @@ class GraphQLEndpoint:
         self._documents = documents or NoDocuments()
         self._takes_any = self._documents.takes_any
         self._events = events
+        self._ended = ended
         self._bodies = PartialBodies(limits.bodies_bytes_max)
-        self._running = 0
+        self._admission = admission or Admission(AdmissionSettings())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self.answer(scope, Headers(scope["headers"]), receive, send)
@@ -109,8 +116,10 @@ class GraphQLEndpoint:
         """Respond to an ASGI request with these headers."""
         # One long function: a coroutine within this one would be resumed as often as this one.
         answer: Answer | None = None
+        operation: Operation | None = None
+        begun = perf_counter()
         media_type = PLAIN_JSON
-        is_running = False
+        admitted = 0
         try:
             accepts = accepted_by(headers) if headers.repeats else accepted(headers.get(ACCEPT))
             if accepts.page and self._page and scope["method"] == "GET":
@@ -128,11 +137,6 @@ class GraphQLEndpoint:
                 else:
                     request = self._request_of_get(scope)
                 deadline.body_received()
-                # Not before: a client that does not send its body would occupy a place.
-                if self._running >= self._limits.concurrent_max:
-                    raise self._overloaded()
-                self._running += 1
-                is_running = True
                 if not accepts.prefers_streams:
                     if not self._takes_any or request.document_id:
                         request = await self._documents.found(request)
@@ -141,27 +145,35 @@ class GraphQLEndpoint:
                         operation = await self._executor.prepared(request)
                     if operation.kind is not _SUBSCRIPTION:
                         context = self._context_of(headers)
-                        result = await self._executor.run(operation, request, context)
+                        values, cost = self._executor.charged(operation, request, context)
+                        # Not before: a client that does not send its body would occupy a place.
+                        waiting = self._admission.enter(cost, context)
+                        if waiting is not None:
+                            await waiting
+                        admitted = cost
+                        result = await self._executor.run(operation, request, values, context)
                         # 200, also with field errors: the draft's "294 Partial Success" is not
                         # registered.
                         response = response_of(result, self._format_error)
-                        answer = 200, orjson.dumps(response), ()
+                        code = code_of(response) if result.errors else OK
+                        answer = 200, orjson.dumps(response), (), code
                 # An event stream reports its own errors, also for unknown documents.
                 if answer is None and (not accepts.streams or self._events is None):
                     raise _not_acceptable(
                         f"{EVENT_STREAM}, or use a web socket, for a subscription"
                     )
         except ClientGone:
-            return None
+            return self._ended(operation, CLIENT_GONE, perf_counter() - begun)
         except Exception as failure:
             answer = self._failed(failure, media_type)
         finally:
-            if is_running:
-                self._running -= 1
+            if admitted:
+                self._admission.leave(admitted)
         if answer is None:
             assert self._events is not None, "without it there is an answer"
             return await self._events.answer(request, scope, headers, receive, send)
-        status, body, own = answer
+        status, body, own, code = answer
+        self._ended(operation, code, perf_counter() - begun)
         fields = [*HEADERS[media_type], (b"content-length", b"%d" % len(body)), *own]
         await send({"type": "http.response.start", "status": status, "headers": fields})
         return await send({"type": "http.response.body", "body": body})
@@ -182,7 +194,7 @@ class GraphQLEndpoint:
         """The error response of a failed request."""
         if isinstance(failure, RequestRejected):
             status = failure.status or (400 if media_type == GRAPHQL_JSON else 200)
-            return self._errors(failure.errors, status, ALLOW_POST if status == 405 else NO_OWN)
+            return self._errors(failure.errors, status, failure.headers)
         if isinstance(failure, BodyLate):
             return self._rejected(body_late(self._limits.body_deadline_ms))
         if isinstance(failure, DeadlineExceeded):
@@ -198,13 +210,9 @@ class GraphQLEndpoint:
     def _errors(
         self, errors: list[GraphQLError], status: int, headers: Mapping[str, str] = NO_OWN
     ) -> Answer:
-        body = orjson.dumps({"errors": [self._format_error(error) for error in errors]})
+        response = {"errors": [self._format_error(error) for error in errors]}
         own = [(name.encode("latin-1"), text.encode("latin-1")) for name, text in headers.items()]
-        return status, body, own
-
-    def _overloaded(self) -> HttpRejection:
-        retry = {"retry-after": str(self._limits.retry_after_s)}
-        return HttpRejection(503, "OVERLOADED", "Too many concurrent requests. Try again.", retry)
+        return status, orjson.dumps(response), own, code_of(response)
 
     def _late(self) -> HttpRejection:
         message = f"The request was stopped after {self._limits.request_deadline_ms} ms."

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import orjson
 from graphql import GraphQLError
 
-from engine import Operation, Result
+from engine import Operation, Result, Values
 from gateway.http_rejection import HttpRejection
 
 MESSAGE_CHARS_MAX = 1_000
@@ -40,10 +40,17 @@ class RequestRejected(Exception):
     `status` is the HTTP status if it depends neither on the code nor on the media type.
     """
 
-    def __init__(self, code: str, errors: list[GraphQLError], status: int | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        errors: list[GraphQLError],
+        status: int | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__(code)
         self.code = code
         self.status = status
+        self.headers = headers
         self.errors = [_coded(error, code) for error in errors]
 
 
@@ -56,10 +63,15 @@ class Executor(Protocol):
     async def prepared(self, request: GraphQLRequest) -> Operation:
         """The operation of a request, valid and of a known kind. Raises RequestRejected."""
 
-    def run(
+    def charged(
         self, operation: Operation, request: GraphQLRequest, context: object
+    ) -> tuple[Values, int]:
+        """The variables' values and the cost of an operation. Raises RequestRejected."""
+
+    def run(
+        self, operation: Operation, request: GraphQLRequest, values: Values, context: object
     ) -> Awaitable[Result]:
-        """Run a query or a mutation: all errors are in the result."""
+        """Run a charged query or mutation: all errors are in the result."""
 
 
 class Documents(Protocol):

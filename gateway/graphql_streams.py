@@ -3,16 +3,19 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from time import perf_counter
 from typing import Any
 
 from graphql import GraphQLError, OperationType
 from prometheus_client import Counter, Gauge
 
 from engine import Operation
+from gateway.admission import Admission
 from gateway.authentication import Identity
-from gateway.graphql_execution import EngineExecutor, FormatError, response_of
+from gateway.graphql_execution import EngineExecutor, FormatError, code_of, response_of
 from gateway.graphql_request import Documents, GraphQLRequest, RequestRejected
 from gateway.headers import NO_HEADERS, Headers
+from gateway.request_metrics import OK, Ended
 
 _subscriptions = Gauge("kith_subscriptions", "Open subscriptions.")
 _events = Counter("kith_events_sent", "Messages sent for subscriptions.")
@@ -31,12 +34,16 @@ class Streams:
         format_error: FormatError,
         request_deadline_ms: int,
         documents: Documents,
+        admission: Admission,
+        ended: Ended = lambda *_: None,
     ) -> None:
         self._executor = executor
         self._context_of = context_of
         self._format_error = format_error
         self._deadline_s = request_deadline_ms / 1000
         self._documents = documents
+        self._admission = admission
+        self._ended = ended
 
     async def answers(
         self, asked: GraphQLRequest, identity: Identity, headers: Headers = NO_HEADERS
@@ -45,17 +52,27 @@ class Streams:
 
         Raises RequestRejected for a failure before execution: see `formatted_errors`.
         """
-        if asked.document_id is not None or not self._documents.takes_any:
-            asked = await self._documents.found(asked)
-        operation = await self._executor.prepared(asked)
+        begun = perf_counter()
+        try:
+            if asked.document_id is not None or not self._documents.takes_any:
+                asked = await self._documents.found(asked)
+            operation = await self._executor.prepared(asked)
+        except RequestRejected as rejected:
+            self._ended(None, rejected.code, perf_counter() - begun)
+            raise
 
         def context_of() -> object:
             return self._context_of(headers, identity)
 
         if operation.kind is not OperationType.SUBSCRIPTION:
-            yield await self._once(operation, asked, context_of())
+            response = await self._once(operation, asked, context_of())
+            code = code_of(response) if "errors" in response else OK
+            self._ended(operation, code, perf_counter() - begun)
+            yield response
             return
-        results = self._executor.subscribe(operation, asked, context_of, self._deadline_s)
+        results = self._executor.subscribe(
+            operation, asked, context_of, self._deadline_s, self._admission
+        )
         with _subscriptions.track_inprogress():
             async with aclosing(results):
                 async for result in results:
@@ -70,11 +87,15 @@ class Streams:
         self, operation: Operation, asked: GraphQLRequest, context: object
     ) -> FormattedResult:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
+        values, cost = self._executor.charged(operation, asked, context)
+        waiting = self._admission.enter(cost, context)
+        if waiting is not None:
+            await waiting
         try:
-            result = await self._executor.run(operation, asked, context, deadline)
-        except RequestRejected:
-            raise
+            result = await self._executor.run(operation, asked, values, context, deadline)
         except Exception as bug:
             error = GraphQLError(str(bug), original_error=bug)
             return {"data": None, "errors": [self._format_error(error)]}
+        finally:
+            self._admission.leave(cost)
         return response_of(result, self._format_error)

@@ -365,6 +365,33 @@ class HttpRequests(Group):
     )
 
 
+class Overload(Group):
+    """Overload
+
+    Which operations run at once, and which [wait or are rejected](security.md#overload).
+    """
+
+    cost_max: WholeNumber = number(
+        "KITH_CONCURRENT_COST",
+        400_000,
+        "[cost](cost.md) of the large operations that run at once, per process; small ones have 3/8"
+        " of it besides. An operation that costs more runs alone",
+        unit="cost",
+        least=1_000,
+    )
+    queue_max: WholeNumber = number(
+        "KITH_QUEUE_MAX",
+        100,
+        "operations that wait, of each class",
+        unit="operations",
+        least=0,
+        most=10_000,
+    )
+    wait_ms: WholeNumber = number(
+        "KITH_QUEUE_WAIT_MS", 1_000, "the longest wait", unit="ms", least=1, most=9_000
+    )
+
+
 class Streams(Group):
     """Open connections"""
 
@@ -477,6 +504,7 @@ GROUPS: tuple[type[Group], ...] = (
     Events,
     HttpConnections,
     HttpRequests,
+    Overload,
     Streams,
     Browsers,
     Costs,

@@ -14,6 +14,11 @@ Few, because each job has a fixed cost; enough, because one drain takes a thousa
 Outbox rows store their lane, so a change of this number requires a migration that moves them.
 """
 
+LANES_MAX = 256
+
+FAILED = 512
+"""The first lane of failed changes."""
+
 ALL_LANES = tuple(map(Lane, range(LANES)))
 
 
@@ -22,6 +27,12 @@ def parked_lane(lane: Lane) -> Lane:
     unavailable. There they delay no other change.
     """
     return Lane(lane + LANES)
+
+
+def failed_lane(lane: Lane) -> Lane:
+    """The lane of the failed changes of `lane`: those that could not be applied. They wait for an
+    operator."""
+    return Lane(lane + FAILED)
 
 
 PARKED_LANES = tuple(map(parked_lane, ALL_LANES))

@@ -15,7 +15,7 @@ from graph.page import ListKind, Page, Window
 from graph.profile import Profile
 from graph.relation import SELF, Relation
 from graph.suggestion import Suggestion
-from resolvers.loader import ColumnLoader
+from resolvers.loader import ACCOUNTS, PROFILES, VIEWER_RELATIONS, ColumnLoader
 from resolvers.memo import Memo
 from resolvers.profiles import ProfileLoader
 from storage.ports import (
@@ -146,7 +146,8 @@ class Scope:
                     self.viewer,
                     self.limits,
                     self.consistency,
-                )
+                ),
+                batches=PROFILES,
             )
         return self._profiles
 
@@ -169,7 +170,8 @@ class Scope:
         """The settings of users, for fields that do not need the totals."""
         if self._accounts is None:
             self._accounts = ColumnLoader(
-                partial(_read_accounts, self.stores.reads.reader, self.limits, self.consistency)
+                partial(_read_accounts, self.stores.reads.reader, self.limits, self.consistency),
+                batches=ACCOUNTS,
             )
         return self._accounts
 
@@ -183,7 +185,8 @@ class Scope:
                     self.stores.reads.reader,
                     self.must_have_viewer(),
                     self.consistency,
-                )
+                ),
+                batches=VIEWER_RELATIONS,
             )
         return self._viewer_relations
 

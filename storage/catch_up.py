@@ -13,7 +13,7 @@ from prometheus_client import Counter
 from graph.errors import Stale, Unavailable
 from graph.lane import Lane
 from storage.drain import BATCH, Drain
-from storage.postgres.outbox import LaneTaken, Outbox
+from storage.postgres.outbox import ChangesRejected, LaneTaken, Outbox
 from storage.redis.connection import PART as REDIS
 
 PAUSE_S = 0.01
@@ -136,7 +136,7 @@ class CatchUp:
             return
         try:
             await self._outbox.apply(lane, BATCH, after_id=unapplied.first_id - 1, waits=False)
-        except LaneTaken:
+        except (LaneTaken, ChangesRejected):  # the workers set such a change aside
             await asyncio.sleep(PAUSE_S)
 
 

@@ -3,24 +3,42 @@
 If a cache's server is unavailable, its changes are parked instead of acknowledged, so that they do
 not block the lane. They are published when the server is available again.
 
+A change that cannot be applied, because a row is wrong, is set aside after some tries: it waits for
+an operator, and its lane goes on.
+
 A drain can be killed at any point, and can run concurrently: a lane's lock ensures that changes are
 applied once. They may be published twice, which is harmless.
 """
 
+import asyncio
+import logging
+import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Set
 from itertools import compress
 
+from prometheus_client import Counter as Total
 from prometheus_client import Histogram
 
 from graph.edge import UserId
 from graph.lane import Lane, parked_lane
 from storage.cache.updates import RedisCaches
-from storage.postgres.outbox import Applied, Outbox
+from storage.postgres.outbox import Applied, ChangesRejected, Outbox
 from storage.redis.events import RedisEvents
+
+log = logging.getLogger(__name__)
 
 BATCH = 1000
 """Changes in one transaction: enough to be efficient, few enough to take about 50 ms."""
+
+SHARE = 100
+"""Changes of one target in the second half of a batch, while one target has most of a lane."""
+
+TRIES = 3
+"""How often a change that cannot be applied is tried before it is set aside."""
+
+TRIES_PAUSE_S = 0.05
 
 BATCHES_MAX = 50
 """After so many batches a busy lane's job ends, so that other jobs can run."""
@@ -34,6 +52,8 @@ lag = Histogram(
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60),
 )
 
+failed = Total("kith_changes_failed_total", "Changes that could not be applied and were set aside.")
+
 
 class Drain:
     """Drains lanes, for the workers and for requests that cannot wait for them."""
@@ -44,6 +64,8 @@ class Drain:
         self._events = events
         self._read_up_to: dict[Lane, int] = {}
         """For each lane, the outbox id of the parked change read last."""
+        self._shared_after: dict[Lane, UserId] = {}
+        """For each lane that one target has most of, the target whose share was taken last."""
 
     async def lane(self, lane: Lane) -> None:
         """Apply and publish the lane's changes, up to `BATCHES_MAX` batches.
@@ -53,20 +75,67 @@ class Drain:
                 again.
         """
         for _ in range(BATCHES_MAX):
-            if await self.batch(lane) < BATCH:
+            if not await self.batch(lane):
                 return
 
-    async def batch(self, lane: Lane, *, waits: bool = True) -> int:
-        """Apply and publish one batch of the lane's oldest changes. Returns its size.
+    async def batch(self, lane: Lane, *, waits: bool = True) -> bool:
+        """Apply and publish one batch of the lane. Returns whether more may be waiting.
+
+        The batch has the oldest changes. After one target has filled a batch, half of the next ones
+        is shared among all targets, so that the changes towards others do not wait behind it.
 
         Raises:
             LaneTaken: another process is draining the lane, and `waits` is false.
             Unavailable: as above.
         """
-        applied = await self._outbox.apply(lane, BATCH, waits=waits)
+        try:
+            applied = await self._apply(lane, waits)
+        except ChangesRejected as rejected:
+            await self._isolate(lane, rejected, waits)
+            return True
+        self._share(lane, applied)
         if applied.ids:
             await self.publish(lane, applied)
-        return len(applied.ids)
+        return applied.is_full
+
+    async def _apply(self, lane: Lane, waits: bool) -> Applied:
+        after = self._shared_after.get(lane)
+        if after is None:
+            return await self._outbox.apply(lane, BATCH, waits=waits)
+        return await self._outbox.apply_shares(lane, BATCH, SHARE, after, waits=waits)
+
+    def _share(self, lane: Lane, applied: Applied) -> None:
+        """Decide whether the next batch of the lane is shared, and where it begins."""
+        if not applied.is_full:
+            self._shared_after.pop(lane, None)
+        elif lane in self._shared_after or _is_crowded(applied):
+            self._shared_after[lane] = applied.next_target
+
+    async def _isolate(self, lane: Lane, rejected: ChangesRejected, waits: bool) -> None:
+        """Find the first change that cannot be applied, by halving, and set it aside. Apply and
+        publish the changes before it."""
+        ids = rejected.ids
+        while len(ids) > 1:
+            half = ids[: len(ids) // 2]
+            try:
+                applied = await self._outbox.apply_changes(lane, half, waits=waits)
+            except ChangesRejected:
+                ids = half
+            else:
+                await self.publish(lane, applied)
+                ids = ids[len(half) :]
+        for _ in range(TRIES):
+            try:
+                applied = await self._outbox.apply_changes(lane, ids, waits=waits)
+            except ChangesRejected as error:
+                rejected = error
+            else:
+                await self.publish(lane, applied)
+                return
+            await asyncio.sleep(TRIES_PAUSE_S * (1 + random.random()))
+        await self._outbox.fail(lane, ids[0], TRIES, rejected.reason)
+        failed.inc()
+        log.error("change %d of lane %d cannot be applied: %s", ids[0], lane, rejected.reason)
 
     async def publish(self, lane: Lane, applied: Applied) -> None:
         """Update the caches, append to the log, then acknowledge. After a failure, the next drain
@@ -115,6 +184,12 @@ class Drain:
         now = time.time()
         for change in published.changes:
             lag.observe(max(0.0, now - change.edge.version / 1_000_000))
+
+
+def _is_crowded(applied: Applied) -> bool:
+    """Whether one target has more than its share of a batch."""
+    targets = Counter(change.pair.target for change in applied.changes)
+    return max(targets.values(), default=0) > SHARE
 
 
 def _split(changes: Applied, unavailable: Set[UserId]) -> tuple[Applied, Applied]:

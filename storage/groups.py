@@ -14,6 +14,7 @@ from storage.ports import Budgets, DocumentStore
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.erasures import Erasures
+from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox
 from storage.postgres.pool import Postgres
@@ -27,6 +28,7 @@ class Jobs:
     """What workers do."""
 
     outbox: Outbox
+    failed_changes: FailedChanges
     drain: Drain
     mutes: PostgresMutes
     absent_follower_counts: AbsentFollowerCounts

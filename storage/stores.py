@@ -24,6 +24,7 @@ from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
+from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
@@ -41,7 +42,7 @@ from storage.redis.connection import Servers as RedisServers
 from storage.redis.documents import RedisDocuments
 from storage.redis.events import Kept, RedisEvents
 from storage.redis.keys import Keys
-from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.multiplexed import NOTIFIER, MultiplexedWire
 from storage.redis.servers import servers_at
 from storage.redis.wire import Wire
 from storage.settings import StorageSettings
@@ -143,7 +144,9 @@ def _broker(settings: StorageSettings, servers: Servers) -> Broker:
 
 def _notifier(settings: StorageSettings, absences: Absences) -> ChangeNotifier:
     wire = MultiplexedWire(
-        settings.redis_url, BLOCK_MS / 1000 + settings.connections.redis_timeout_s
+        settings.redis_url,
+        BLOCK_MS / 1000 + settings.connections.redis_timeout_s,
+        purpose=NOTIFIER,
     )
     return ChangeNotifier(
         wire, Keys(settings.space), settings.connections.redis_retry_after_s, absences.expire
@@ -232,6 +235,7 @@ def _jobs(
     affinity, erasures = PostgresAffinity(postgres), Erasures(postgres)
     return Jobs(
         outbox=outbox,
+        failed_changes=FailedChanges(postgres),
         drain=drain,
         mutes=PostgresMutes(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),

@@ -10,17 +10,20 @@ from typing import Any
 import uvloop
 from arq import cron, func
 from arq.worker import Worker
-from prometheus_client import start_http_server
+from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
 
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane
+from storage.metrics import StoreMetrics
 from storage.postgres.purge import purge, purge_messages, purge_receipts
 from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_errors, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
+from telemetry.joined import JoinedCollectors
 from workers.absent_follower_counts import update_absent_follower_counts
 from workers.erasures import erase, wake_erasures
+from workers.job_metrics import measured
 from workers.mutes import end_mutes
 from workers.sweep import sweep
 
@@ -77,7 +80,9 @@ def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = No
         ctx["stores"] = await ctx["opened"].__aenter__()
         ctx["undo_s"] = undo_s
         if metrics_port is not None:
-            start_http_server(metrics_port)
+            registry = CollectorRegistry()
+            registry.register(JoinedCollectors([REGISTRY, StoreMetrics(ctx["stores"])]))
+            start_http_server(metrics_port, registry=registry)
         log.info("the worker of space %s has started", settings.space)
 
     async def stop(ctx: dict[str, Any]) -> None:
@@ -133,12 +138,12 @@ def _cancel_until_done(made: Worker) -> Callable[[Signals], None]:
 
 async def _drain(ctx: dict[str, Any], lane: int) -> None:
     stores: Stores = ctx["stores"]
-    with _retried_later(f"lane {lane}"):
+    with _retried_later(f"lane {lane}"), measured("drain"):
         await stores.jobs.drain.lane(Lane(lane))
 
 
 async def _erase(ctx: dict[str, Any], user: int) -> None:
-    with _retried_later(f"the erasure of {user}"):
+    with _retried_later(f"the erasure of {user}"), measured("erase"):
         ctx["has_more"] = await erase(ctx["stores"], UserId(user))
 
 
@@ -159,28 +164,29 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 
 async def _sweep(ctx: dict[str, Any]) -> None:
-    with _retried_later("the sweep"):
+    with _retried_later("the sweep"), measured("sweep"):
         await sweep(ctx["stores"])
 
 
 async def _wake_erasures(ctx: dict[str, Any]) -> None:
-    with _retried_later("the search for deleted accounts"):
+    with _retried_later("the search for deleted accounts"), measured("wake_erasures"):
         await wake_erasures(ctx["stores"])
 
 
 async def _update_absent_follower_counts(ctx: dict[str, Any]) -> None:
-    with _retried_later("the update of the absent follower counts"):
+    what = "the update of the absent follower counts"
+    with _retried_later(what), measured("absent_follower_counts"):
         await update_absent_follower_counts(ctx["stores"])
 
 
 async def _end_mutes(ctx: dict[str, Any]) -> None:
-    with _retried_later("ending expired mutes"):
+    with _retried_later("ending expired mutes"), measured("mutes"):
         await end_mutes(ctx["stores"])
 
 
 async def _purge(ctx: dict[str, Any]) -> None:
     stores: Stores = ctx["stores"]
-    with _retried_later("the purge"):
+    with _retried_later("the purge"), measured("purge"):
         purged = await purge(stores.servers.postgres, TOMBSTONES_KEPT_S, PURGED_TOMBSTONES)
         messages = await purge_messages(stores.servers.postgres, ctx["undo_s"], PURGED_RECEIPTS)
         receipts = await purge_receipts(stores.servers.postgres, RECEIPTS_KEPT_S, PURGED_RECEIPTS)

@@ -12,11 +12,17 @@ import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
 
+from prometheus_client import Counter
+
 from graph.errors import Unavailable
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.keys import closing, lease
 from storage.redis.scripts import CALL, CLOSE
 from storage.redis.wire import MGET, UNAVAILABLE, UNLINK, Command
+
+_waits = Counter(
+    "kith_cache_lease_waits", "Reads that waited for another reader's fill of the cache."
+)
 
 
 def token() -> str:
@@ -55,6 +61,7 @@ class Leases:
 
     async def wait(self) -> None:
         """Wait about as long as a fill takes."""
+        _waits.inc()
         await asyncio.sleep(self._wait_s)
 
 

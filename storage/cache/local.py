@@ -17,7 +17,7 @@ from graph.errors import Unavailable
 from graph.page import ListKind, Page
 from graph.profile import Profile
 from graph.relation import STRANGERS, RelationColumn, column_of
-from storage.cache import codec
+from storage.cache import codec, layers
 from storage.cache.invalidations import Invalidations
 from storage.cache.local_copies import Bounds, LocalCopies
 from storage.cache.local_reads import (
@@ -30,7 +30,7 @@ from storage.cache.windows import page_of_head
 from storage.ports import AccountsOf, PagesOf, ProfilesOf, ReadRequest, RelationsOf
 from storage.redis.connection import GuardedRedis
 from storage.redis.keys import LISTS, Keys
-from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.multiplexed import LOCAL, MultiplexedWire
 from storage.redis.servers import is_cluster
 from storage.redis.wire import MGET, Command, Preformatted
 from storage.settings import StorageSettings
@@ -60,7 +60,10 @@ class LocalCache:
         self._keys, self.invalidations = Keys(settings.space), Invalidations()
         self.redis = redis = GuardedRedis(
             MultiplexedWire(
-                settings.caches_at, settings.connections.redis_timeout_s, self.invalidations
+                settings.caches_at,
+                settings.connections.redis_timeout_s,
+                self.invalidations,
+                purpose=LOCAL,
             ),
             RETRY_FACTOR * settings.connections.redis_retry_after_s,
         )
@@ -223,10 +226,15 @@ class LocalCache:
         for request in requests:
             if isinstance(request, RelationsOf):
                 self._relations.hits += len(request.checks)
+                layers.RELATIONS.local += len(request.checks)
             elif isinstance(request, PagesOf):
                 self._heads[request.kind].hits += len(request.owners)
+                layers.OF_LISTS[request.kind].local += len(request.owners)
             elif isinstance(request, ProfilesOf | AccountsOf):
-                self._profiles.hits += len(self._profiles.held(request.users))
+                hits = len(self._profiles.held(request.users))
+                self._profiles.hits += hits
+                of = layers.PROFILE if isinstance(request, ProfilesOf) else layers.ACCOUNT
+                of.local += hits
 
 
 def _needs_confirmation(viewer: UserId | None, requests: Sequence[ReadRequest[Any]]) -> bool:

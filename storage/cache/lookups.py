@@ -15,6 +15,7 @@ from graph.profile import PlainColumn, PlainProfiles, Profile
 from storage.cache import codec
 from storage.cache.entries import Entries
 from storage.cache.entry import Entry
+from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, LayerCounts
 from storage.cache.ranges import RangeCache
 from storage.cache.tables import Tables
 from storage.cache.windows import page_of_head, pages_in, window_reads
@@ -39,6 +40,7 @@ class ValueLookup(Generic[V, A]):
 
     __slots__ = ("commands", "entry", "users")
 
+    layers: LayerCounts
     entry: Entry[V]
     users: Sequence[UserId]
     commands: Sequence[Command]
@@ -77,7 +79,7 @@ class ValueLookup(Generic[V, A]):
 class PageLookup(ValueLookup[Page, Page]):
     """Pages from the cached heads and ranges of lists."""
 
-    __slots__ = ("_request", "_sources", "_viewer")
+    __slots__ = ("_request", "_sources", "_viewer", "layers")
 
     def __init__(
         self, request: PagesOf, viewer: UserId | None, sources: Sources, is_alone: bool
@@ -86,6 +88,7 @@ class PageLookup(ValueLookup[Page, Page]):
         self._viewer = viewer
         self._sources = sources
         self.users = request.owners
+        self.layers = OF_LISTS[request.kind]
         self.entry = sources.entries.lists[request.kind]
         self.commands = window_reads(request.window, self.entry.keys(request.owners))
 
@@ -129,6 +132,8 @@ class PageLookup(ValueLookup[Page, Page]):
 class ProfileLookup(ValueLookup[Profile, Profile]):
     __slots__ = ("_is_alone", "_sources", "_viewer")
 
+    layers = PROFILE
+
     def __init__(
         self, request: ProfilesOf, viewer: UserId | None, sources: Sources, is_alone: bool
     ) -> None:
@@ -167,6 +172,7 @@ class AccountLookup(ValueLookup[Profile, Account]):
 
     __slots__ = ("_sources",)
 
+    layers = ACCOUNT
     shows_own_writes = False
 
     def __init__(
@@ -197,6 +203,8 @@ class PendingLookup(ValueLookup[Collection[UserId], Collection[UserId]]):
     """A viewer's own pending writes, after they were missing."""
 
     __slots__ = ()
+
+    layers = PENDING
 
     def __init__(self, viewer: UserId, sources: Sources) -> None:
         self.users = [viewer]

@@ -15,6 +15,7 @@ from graph.errors import Unavailable
 from storage.cache import codec
 from storage.cache.entries import entries_of
 from storage.cache.fill import Fills, Part, together
+from storage.cache.layers import ACCOUNT, OF_LISTS, PENDING, PROFILE, RELATIONS
 from storage.cache.lease import Leases
 from storage.cache.local import LocalCache
 from storage.cache.lookups import (
@@ -120,7 +121,9 @@ class CacheReader:
             else:
                 first = ("GET", self._sources.entries.pending.key(viewer))
                 pending, *replies = await self._redis.after(first, commands)
-                if pending != codec.NOTHING_PENDING:
+                if pending == codec.NOTHING_PENDING:
+                    PENDING.redis += 1
+                else:
                     own, replies = await self._with_own_writes(viewer, pending, commands, replies)
         except Unavailable as error:
             if error.part != PART:
@@ -132,7 +135,10 @@ class CacheReader:
             start, end = end, end + len(lookup.commands)
             answer = lookup.answer(replies if is_alone else replies[start:end])
             found.append(answer)
-            is_complete = is_complete and answer is not None
+            if answer is None:
+                is_complete = False
+            elif not (own and lookup.shows_own_writes):
+                lookup.layers.redis += len(answer)
         if not is_complete:
             found = await self._completed(own, lookups, replies, found)
         return found[0] if is_alone else tuple(found)
@@ -146,6 +152,7 @@ class CacheReader:
     ) -> tuple[Collection[UserId], Sequence[Reply]]:
         """The users about whom the caches must not answer this viewer, and the replies."""
         if pending:
+            PENDING.redis += 1
             return _around(viewer, codec.pending_in(pending)), replies
         own = _around(viewer, await self._filled(viewer))
         if any(any(one) if isinstance(one, list) else one for one in replies):
@@ -186,14 +193,18 @@ class CacheReader:
         reads: list[Awaitable[Any]] = []
         for request in requests:
             if isinstance(request, RelationsOf):
+                RELATIONS.tables += len(request.checks)
                 reads.append(tables.relations.between(request.checks))
             elif isinstance(request, PagesOf):
                 kind, owners, window = request.kind, request.owners, request.window
+                OF_LISTS[kind].tables += len(owners)
                 reads.append(tables.lists.pages(kind, owners, window, viewer))
             elif isinstance(request, ProfilesOf):
+                PROFILE.tables += len(request.users)
                 reads.append(tables.profiles.get_many(request.users, viewer))
             else:
                 assert isinstance(request, AccountsOf)
+                ACCOUNT.tables += len(request.users)
                 reads.append(tables.accounts.get_many(request.users))
         return _unwrapped(await together(reads))
 

@@ -14,6 +14,7 @@ from graph.errors import Unavailable
 from graph.relation import Relation, RelationColumn, column_of
 from storage.cache import codec
 from storage.cache.entry import Entry
+from storage.cache.layers import RELATIONS
 from storage.cache.lease import Leases
 from storage.cache.lookups import Sources
 from storage.cache.tables import RelationRows
@@ -38,6 +39,7 @@ class RelationLookup:
 
     __slots__ = ("checks", "commands", "markers")
 
+    layers = RELATIONS
     shows_own_writes = False
 
     def __init__(
@@ -79,6 +81,9 @@ class RelationHashes:
             for answer, reply in zip(held, column, strict=True)
         ]
         missing = list(compress(checks, is_missing))
+        from_redis = sum(answer is not None for answer in held)
+        RELATIONS.redis += from_redis
+        RELATIONS.tables += len(checks) - from_redis
         try:
             filled = iter(await self._fill(missing) if missing else ())
         except Unavailable as error:

@@ -7,14 +7,38 @@ connection returned last is acquired first: its statements are prepared and its 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from time import perf_counter
 from typing import TypeAlias
 
 import asyncpg
+from prometheus_client import Counter
+
+from telemetry.histogram import Histogram
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 IDLE_S_MAX = 300
 """A firewall may have dropped a connection that was idle for longer, so it is replaced."""
+
+
+_waits = Histogram(
+    "kith_postgres_pool_wait_seconds",
+    "Time that callers waited for a connection while all were in use.",
+).labels()
+_timeouts = Counter(
+    "kith_postgres_pool_timeouts",
+    "Callers that waited for a connection in vain and failed with OVERLOADED.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolUsage:
+    """Connections of a pool: those in use, those idle, and the most that it opens."""
+
+    in_use: int
+    idle: int
+    most: int
 
 
 class PoolTimeout(Exception):
@@ -34,6 +58,10 @@ class ConnectionPool:
         self._free = asyncio.Semaphore(most)
         self._idle: deque[tuple[Connection, float]] = deque()
         self._acquired: set[Connection] = set()
+
+    @property
+    def usage(self) -> PoolUsage:
+        return PoolUsage(len(self._acquired), len(self._idle), self._most)
 
     async def acquire(self) -> Connection:
         """A free connection; the caller must `release` it.
@@ -55,11 +83,15 @@ class ConnectionPool:
         return connection
 
     async def _wait(self) -> None:
+        begun = perf_counter()
         try:
             async with asyncio.timeout(self._wait_s):
                 await self._free.acquire()
         except TimeoutError as error:
+            _timeouts.inc()
             raise PoolTimeout from error
+        finally:
+            _waits.observe(perf_counter() - begun)
 
     def release(self, connection: Connection, failure: BaseException | None = None) -> None:
         """Return a connection. `failure`: the exception with which the caller's use of it ended."""

@@ -1,10 +1,13 @@
 """The outbox: changes that are applied to the reverse side in batches, then acknowledged."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+import asyncpg
 
 from graph.edge import Edge, Flags, Kind, Pair, UserId, Version
-from graph.lane import ALL_LANES, PARKED_LANES, Lane, parked_lane
+from graph.lane import ALL_LANES, PARKED_LANES, Lane, failed_lane, parked_lane
 from storage.ports import EdgeChange, Watermarks
 from storage.postgres import locks, sql
 from storage.postgres.pool import Connection, Postgres, Record
@@ -14,8 +17,11 @@ from storage.postgres.pool import Connection, Postgres, Record
 class _Statements:
     lock_lane: str
     try_lane: str
+    oldest: str
+    shares: str
     apply_lane: str
     acknowledge: str
+    fail: str
     park: str
     parked: str
     pending: str
@@ -31,12 +37,36 @@ _SQL = sql.load(_Statements, "outbox")
 COUNTED_MAX = 100_000
 """Rows are counted up to here; above it, operators do not need the exact number."""
 
+ERROR_MAX = 500
+"""Characters of an error that are kept."""
+
 HEAD = 100
 """How many of a lane's oldest changes are read to find its watermark."""
 
 
+_REJECTED = (
+    asyncpg.DataError,
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.RaiseError,
+    ValueError,
+)
+"""Errors that repeat as long as the row is what it is, in PostgreSQL or when it is decoded."""
+
+NO_USER = UserId(-(2**63))
+"""Before all users."""
+
+
 class LaneTaken(Exception):
     """Another process is draining the lane."""
+
+
+class ChangesRejected(Exception):
+    """At least one of the changes `ids`, which are ascending, cannot be applied. None was."""
+
+    def __init__(self, ids: Sequence[int], reason: str) -> None:
+        super().__init__(reason)
+        self.ids = ids
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +75,35 @@ class Applied:
 
     ids: Sequence[int]
     changes: Sequence[EdgeChange]
+    is_full: bool = False
+    """Whether more changes may be waiting."""
+    next_target: UserId = NO_USER
+    """The target after which the next shares begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneBacklog:
+    """Number of rows in a lane, up to its share of `COUNTED_MAX`, and the age of the oldest."""
+
+    changes: int
+    oldest_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Number of rows in the outbox, up to `COUNTED_MAX`, and the age of the oldest."""
+    """The rows in the outbox, by lane. Parked changes have lanes of their own."""
 
-    waiting: int
-    oldest_s: float
+    lanes: Mapping[Lane, LaneBacklog]
+
+    @property
+    def waiting(self) -> int:
+        """The number of rows in all lanes."""
+        return sum(lane.changes for lane in self.lanes.values())
+
+    @property
+    def oldest_s(self) -> float:
+        """The age of the oldest row."""
+        return max(lane.oldest_s for lane in self.lanes.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +131,53 @@ class Outbox:
 
         Raises:
             LaneTaken: another process is draining the lane, and `waits` is false.
+            ChangesRejected: a change cannot be applied.
         """
+        try:
+            async with self._locked(lane, waits) as connection:
+                applied = await _applied(connection, lane, most, after_id, None)
+        except _REJECTED as error:
+            rows = await self._postgres.fetch(_SQL.oldest, lane, most, after_id)
+            raise _rejected([row["id"] for row in rows], error) from error
+        return replace(applied, is_full=len(applied.ids) == most)
+
+    async def apply_shares(
+        self, lane: Lane, most: int, share: int, after: UserId, *, waits: bool = True
+    ) -> Applied:
+        """Like `apply`, but half of the changes are the oldest `share` of each target after `after`
+        in the order of ids. The others are the oldest of the lane.
+
+        All are the oldest of their targets, so each target's changes keep their order.
+        """
+        half = most // 2 or 1
+        async with self._locked(lane, waits) as connection:
+            rows = await connection.fetch(_SQL.shares, lane, half, share, after)
+            targets = [row["target"] for row in rows if row["target"] is not None]
+            applied = await _apply_changes(connection, lane, sorted({row["id"] for row in rows}))
+        return replace(
+            applied,
+            is_full=len(rows) - len(targets) == half,
+            next_target=targets[-1] if len(targets) == half else NO_USER,
+        )
+
+    async def apply_changes(self, lane: Lane, ids: Sequence[int], *, waits: bool = True) -> Applied:
+        """Apply these changes of a lane, as far as they still wait. Raises the same as `apply`."""
+        async with self._locked(lane, waits) as connection:
+            return await _apply_changes(connection, lane, ids)
+
+    @asynccontextmanager
+    async def _locked(self, lane: Lane, waits: bool) -> AsyncIterator[Connection]:
+        """A transaction that holds the lane's lock."""
         async with self._postgres.connection() as connection, connection.transaction():
             if waits:
                 await connection.row(_SQL.lock_lane, locks.LANE, lane)
             else:
                 await _take(connection, lane)
-            rows = await connection.fetch(_SQL.apply_lane, lane, most, after_id)
-        return _applied(rows)
+            yield connection
+
+    async def fail(self, lane: Lane, change: int, tries: int, reason: str) -> None:
+        """Set a change aside that could not be applied, so that its lane goes on without it."""
+        await self._postgres.fetch(_SQL.fail, lane, change, failed_lane(lane), tries, reason)
 
     async def acknowledge(self, lane: Lane, ids: Sequence[int]) -> None:
         """Delete changes that were published."""
@@ -104,7 +194,7 @@ class Outbox:
 
     async def parked(self, lane: Lane, most: int, *, after_id: int = 0) -> Applied:
         """The oldest parked changes of a lane, at most `most`, with ids above `after_id`."""
-        return _applied(await self._postgres.fetch(_SQL.parked, parked_lane(lane), most, after_id))
+        return _decoded(await self._postgres.fetch(_SQL.parked, parked_lane(lane), most, after_id))
 
     async def dirty(self, lanes: Iterable[Lane] = ALL_LANES) -> dict[Lane, float]:
         """Those of `lanes` that have changes to apply or publish, with the oldest one's age in
@@ -135,10 +225,14 @@ class Outbox:
         return {UserId(row["end_id"]) for row in rows}
 
     async def backlog(self) -> Backlog:
-        row = await self._postgres.row(_SQL.outbox_state, [*ALL_LANES, *PARKED_LANES], COUNTED_MAX)
-        assert row is not None
-        age = 0 if row["oldest"] is None else max(0, row["now"] - row["oldest"])
-        return Backlog(row["waiting"], age / 1_000_000)
+        lanes = [*ALL_LANES, *PARKED_LANES]
+        rows = await self._postgres.fetch(_SQL.outbox_state, lanes, COUNTED_MAX // len(lanes))
+        return Backlog(
+            {
+                Lane(row["lane"]): LaneBacklog(row["changes"], max(0, row["age"] or 0) / 1_000_000)
+                for row in rows
+            }
+        )
 
 
 async def _take(connection: Connection, lane: Lane) -> None:
@@ -148,7 +242,24 @@ async def _take(connection: Connection, lane: Lane) -> None:
         raise LaneTaken
 
 
-def _applied(rows: Sequence[Record]) -> Applied:
+async def _apply_changes(connection: Connection, lane: Lane, ids: Sequence[int]) -> Applied:
+    try:
+        return await _applied(connection, lane, len(ids), 0, ids)
+    except _REJECTED as error:
+        raise _rejected(ids, error) from error
+
+
+def _rejected(ids: Sequence[int], error: Exception) -> ChangesRejected:
+    return ChangesRejected(ids, f"{type(error).__name__}: {error}"[:ERROR_MAX])
+
+
+async def _applied(connection: Connection, lane: Lane, *args: object) -> Applied:
+    """Apply changes, and decode them before the commit, so that one that cannot be decoded is not
+    applied."""
+    return _decoded(await connection.fetch(_SQL.apply_lane, lane, *args))
+
+
+def _decoded(rows: Sequence[Record]) -> Applied:
     return Applied(
         [row["id"] for row in rows],
         [

@@ -1,9 +1,10 @@
 """Bounded access to PostgreSQL for requests: every wait has a deadline, and driver errors become
 domain errors."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from time import perf_counter
 from types import TracebackType
 from typing import Any, NoReturn
 
@@ -11,8 +12,9 @@ import asyncpg
 
 from graph.errors import Overloaded, Unavailable
 from storage.postgres import connections
-from storage.postgres.connections import ConnectionPool, PoolTimeout
+from storage.postgres.connections import ConnectionPool, PoolTimeout, PoolUsage
 from storage.settings import StorageSettings
+from telemetry.histogram import Histogram
 
 Record = asyncpg.Record
 
@@ -39,24 +41,44 @@ _DOWN = (
 _NOT_MIGRATED = (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError)
 
 
+_durations = Histogram(
+    "kith_postgres_statement_duration_seconds", "Time from sending a statement to its last row."
+).labels()
+
+
+class Statements:
+    """The number of statements that a pool has sent. The cost tests read it."""
+
+    __slots__ = ("sent",)
+
+    def __init__(self) -> None:
+        self.sent = 0
+
+
 class Connection:
     """An acquired connection."""
 
-    def __init__(
-        self, connection: connections.Connection, on_statement: Callable[[], None]
-    ) -> None:
+    def __init__(self, connection: connections.Connection, statements: Statements) -> None:
         self._connection = connection
-        self._on_statement = on_statement
+        self._statements = statements
 
     async def fetch(self, sql: str, *args: Any, timeout: float | None = None) -> list[Record]:
         """Run one statement. `timeout`: the client's, in seconds, if not the default; the server's
         timeout is separate."""
-        self._on_statement()
-        return await self._connection.fetch(sql, *args, timeout=timeout)
+        self._statements.sent += 1
+        begun = perf_counter()
+        try:
+            return await self._connection.fetch(sql, *args, timeout=timeout)
+        finally:
+            _durations.observe(perf_counter() - begun)
 
     async def row(self, sql: str, *args: Any) -> Record | None:
-        self._on_statement()
-        return await self._connection.fetchrow(sql, *args)
+        self._statements.sent += 1
+        begun = perf_counter()
+        try:
+            return await self._connection.fetchrow(sql, *args)
+        finally:
+            _durations.observe(perf_counter() - begun)
 
     def transaction(self) -> "asyncpg.transaction.Transaction":
         """A block that commits at its end, or rolls back after an error."""
@@ -76,8 +98,17 @@ class Postgres:
             settings.connections.pool_max,
             settings.connections.acquire_timeout_s,
         )
-        self.statements = 0
+        self._statements = Statements()
+
+    @property
+    def statements(self) -> int:
         """Number of statements sent. The cost tests read it."""
+        return self._statements.sent
+
+    @property
+    def usage(self) -> PoolUsage:
+        """How many connections are in use and idle."""
+        return self._pool.usage
 
     async def close(self) -> None:
         await self._pool.close(self._settings.connections.statement_timeout_s)
@@ -98,10 +129,7 @@ class Postgres:
 
     def connection(self) -> "AcquireContext":
         """A block with one connection for several statements, each in its own transaction."""
-        return AcquireContext(self._pool, self._count)
-
-    def _count(self) -> None:
-        self.statements += 1
+        return AcquireContext(self._pool, self._statements)
 
 
 class AcquireContext:
@@ -111,13 +139,13 @@ class AcquireContext:
     statement.
     """
 
-    __slots__ = ("_acquired", "_on_statement", "_pool")
+    __slots__ = ("_acquired", "_pool", "_statements")
 
     _acquired: connections.Connection
 
-    def __init__(self, pool: ConnectionPool, on_statement: Callable[[], None]) -> None:
+    def __init__(self, pool: ConnectionPool, statements: Statements) -> None:
         self._pool = pool
-        self._on_statement = on_statement
+        self._statements = statements
 
     async def __aenter__(self) -> Connection:
         try:
@@ -128,7 +156,7 @@ class AcquireContext:
             ) from error
         except _CONVERTED as error:
             _raise_domain_error(error)
-        return Connection(self._acquired, self._on_statement)
+        return Connection(self._acquired, self._statements)
 
     async def __aexit__(
         self,

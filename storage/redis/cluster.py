@@ -63,6 +63,10 @@ class ClusterRedis:
     def failures(self) -> int:
         return self._failures + sum(server.failures for server in self._servers.values())
 
+    @property
+    def open_breakers(self) -> int:
+        return sum(server.open_breakers for server in self._servers.values())
+
     async def pipe(self, commands: Sequence[Command]) -> list[Reply]:
         return rejoined(commands, await self._send_singly(commands, is_whole=True))
 

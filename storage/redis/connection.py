@@ -100,6 +100,11 @@ class Servers(Redis, Protocol):
         """Number of calls that found a server unavailable."""
         ...
 
+    @property
+    def open_breakers(self) -> int:
+        """Number of servers that are not called at the moment, because they have failed."""
+        ...
+
     async def ping(self) -> None:
         """Raise Unavailable if a server does not answer."""
         ...
@@ -133,6 +138,10 @@ class Breaker:
         if self._clock() < self._open_until:
             raise Unavailable(PART)
         self._open_until = None
+
+    @property
+    def is_open(self) -> bool:
+        return self._open_until is not None and self._clock() < self._open_until
 
     def trip(self) -> bool:
         """Open the breaker. Returns whether it was closed."""
@@ -192,6 +201,10 @@ class GuardedRedis:
     @property
     def round_trips(self) -> int:
         return self.wire.round_trips
+
+    @property
+    def open_breakers(self) -> int:
+        return int(self._breaker.is_open)
 
     async def close(self) -> None:
         await self.wire.close()

@@ -9,6 +9,7 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from time import perf_counter
 from typing import Protocol, TypeAlias, cast
 
 import hiredis
@@ -24,6 +25,7 @@ from storage.redis.wire import (
     WireError,
     rejection,
 )
+from telemetry.histogram import Histogram, Series
 
 GRACE_S = 0.05
 
@@ -49,20 +51,45 @@ class Listener(Protocol):
 
 _pack: Callable[[Command], bytes] = hiredis.pack_command  # type: ignore[assignment]
 
-_Call: TypeAlias = "tuple[asyncio.Future[list[Reply]], int]"
-"""A call and the number of replies that it waits for."""
+_durations = Histogram(
+    "kith_redis_call_duration_seconds",
+    "Time from a call, which may have many commands, to its last reply.",
+    ["connection"],
+)
+
+SHARED, CACHES, LOCAL, NOTIFIER = "shared", "caches", "local", "notifier"
+"""What a connection is for, in metrics. `shared` is the one to `REDIS_URL`."""
+
+_Call: TypeAlias = "tuple[asyncio.Future[list[Reply]], int, float]"
+"""A call, the number of replies that it waits for, and when it began."""
+
+
+class _Statistics:
+    """The statistics of all connections that a wire has opened."""
+
+    __slots__ = ("durations", "round_trips")
+
+    def __init__(self, durations: Series) -> None:
+        self.durations = durations
+        self.round_trips = 0
 
 
 class MultiplexedWire:
     """Implements `Wire`. Connects at the first call, and again at the first call after a loss."""
 
-    def __init__(self, redis_url: str, timeout_s: float, listener: Listener | None = None) -> None:
-        """Raises ValueError if the URL has a wrong parameter."""
+    def __init__(
+        self,
+        redis_url: str,
+        timeout_s: float,
+        listener: Listener | None = None,
+        purpose: str = SHARED,
+    ) -> None:
+        """`purpose`: for metrics. Raises ValueError if the URL has a wrong parameter."""
         self._timeout_s = timeout_s
         self._listener = listener
         self._address = read_address(redis_url)
         self._connection: _Connection | None = None
-        self.round_trips = 0
+        self._statistics = _Statistics(_durations.labels(purpose))
         self._connecting = asyncio.Lock()
 
     def send(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
@@ -74,8 +101,9 @@ class MultiplexedWire:
     async def _send_once_connected(self, commands: Sequence[Command]) -> list[Reply]:
         return await (await self._connected()).send(commands)
 
-    def _count(self) -> None:
-        self.round_trips += 1
+    @property
+    def round_trips(self) -> int:
+        return self._statistics.round_trips
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -98,18 +126,18 @@ class MultiplexedWire:
             raise WireError(f"{self._address} cannot be reached: {error}") from error
 
     def _made(self) -> "_Connection":
-        return _Connection(self._timeout_s, self._count, self._listener)
+        return _Connection(self._timeout_s, self._statistics, self._listener)
 
 
 class _Connection(asyncio.Protocol):
     """A connection and the calls that wait for its replies, oldest first."""
 
     def __init__(
-        self, timeout_s: float, on_write: Callable[[], None], listener: Listener | None
+        self, timeout_s: float, statistics: _Statistics, listener: Listener | None
     ) -> None:
         self._timeout_s = timeout_s
         self._listener = listener
-        self._on_write = on_write
+        self._statistics = statistics
         self._answered = 0
         self._watched = False
         self._loop = asyncio.get_running_loop()
@@ -133,7 +161,7 @@ class _Connection(asyncio.Protocol):
             self._loop.call_soon(self._flush)
         self._unsent += packed
         future: asyncio.Future[list[Reply]] = self._loop.create_future()
-        self._waiting.append((future, len(packed)))
+        self._waiting.append((future, len(packed), perf_counter()))
         return future
 
     def close(self) -> None:
@@ -145,7 +173,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.lost = True
-        for future, _ in self._waiting:
+        for future, _, _ in self._waiting:
             if not future.done():
                 future.set_exception(WireError(f"the server hung up: {exc or 'closed'}"))
         self._waiting.clear()
@@ -168,7 +196,8 @@ class _Connection(asyncio.Protocol):
 
     def _answer(self) -> None:
         """Complete the oldest call, which has all its replies."""
-        future, _ = self._waiting.popleft()
+        future, _, begun = self._waiting.popleft()
+        self._statistics.durations.observe(perf_counter() - begun)
         replies, self._replies = self._replies, []
         self._answered += 1
         if future.done():
@@ -185,7 +214,7 @@ class _Connection(asyncio.Protocol):
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, []
         if self._transport is not None and not self.lost:
-            self._on_write()
+            self._statistics.round_trips += 1
             self._watch()
             self._transport.write(b"".join(unsent))
 

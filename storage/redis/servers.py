@@ -2,7 +2,7 @@
 
 from storage.redis.cluster import ClusterRedis
 from storage.redis.connection import GuardedRedis, Servers
-from storage.redis.multiplexed import MultiplexedWire
+from storage.redis.multiplexed import CACHES, MultiplexedWire
 from storage.settings import CLUSTER, StorageSettings
 
 
@@ -14,11 +14,11 @@ def servers_at(url: str, settings: StorageSettings) -> Servers:
     """A client of one server, or of a cluster."""
     scheme, rest = url.split(":", 1)
     if not is_cluster(url):
-        wire = MultiplexedWire(url, settings.connections.redis_timeout_s)
+        wire = MultiplexedWire(url, settings.connections.redis_timeout_s, purpose=CACHES)
         return GuardedRedis(wire, settings.connections.redis_retry_after_s)
     return ClusterRedis(
         f"{scheme.removesuffix(CLUSTER)}:{rest}",
-        lambda one: MultiplexedWire(one, settings.connections.redis_timeout_s),
+        lambda one: MultiplexedWire(one, settings.connections.redis_timeout_s, purpose=CACHES),
         timeout_s=settings.connections.redis_timeout_s,
         retry_after_s=settings.connections.redis_retry_after_s,
     )

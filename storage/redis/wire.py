@@ -121,8 +121,10 @@ def _rejoined(command: Command, turns: Iterator[Reply]) -> Reply:
 class Wire(Protocol):
     """A connection. Replies are as the server sends them: bytes, integers, lists, None."""
 
-    round_trips: int
-    """Number of writes to the server. The cost tests read it."""
+    @property
+    def round_trips(self) -> int:
+        """Number of writes to the server. The cost tests read it."""
+        ...
 
     def send(self, commands: Sequence[Command]) -> Awaitable[list[Reply]]:
         """Run the commands (at least one) in order and in one round trip. Returns the replies in

@@ -63,12 +63,15 @@ async def since(gateway: Gateway, before: Cost) -> Cost:
     )
 
 
+REDIS_ROUND_TRIPS = "kith_redis_round_trips_total{"
+
+
 async def counters(gateway: Gateway) -> Cost:
     text = (await gateway.http.get("/metrics")).text
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
     return Cost(
-        int(float(values["kith_postgres_statements"])),
-        int(float(values["kith_redis_round_trips"])),
+        int(float(values["kith_postgres_statement_duration_seconds_count"])),
+        sum(int(float(values[name])) for name in values if name.startswith(REDIS_ROUND_TRIPS)),
     )
 
 

@@ -167,10 +167,13 @@ async def test_what_is_no_key_is_rejected(gateway: Gateway, stores: Stores) -> N
     assert await stores.jobs.affinity.closest(UserId(1)) == {}
 
 
+STATEMENTS = "kith_postgres_statement_duration_seconds_count "
+
+
 async def test_a_full_batch_is_one_statement(gateway: Gateway, stores: Stores) -> None:
     async def statements() -> int:
         text = (await gateway.http.get("/metrics")).text
-        (line,) = (of for of in text.splitlines() if of.startswith("kith_postgres_statements "))
+        (line,) = (of for of in text.splitlines() if of.startswith(STATEMENTS))
         return int(float(line.split()[1]))
 
     before = await statements()

@@ -150,10 +150,12 @@ async def test_one_scrape_answers_for_all_processes(
             text = (await http.get("/metrics")).text
         for process in "01":
             assert f'kith_process_up{{process="{process}"}} 1.0' in text
-        planned = re.findall(r'^kith_engine_planned{process="[01]"} (.+)$', text, re.MULTILINE)
+        planned = re.findall(
+            r'^kith_engine_planned_total{process="[01]"} (.+)$', text, re.MULTILINE
+        )
         assert sum(map(float, planned)) == 10
-        assert len(re.findall(r"^# TYPE kith_engine_planned ", text, re.MULTILINE)) == 1
-        assert re.search(r"^kith_outbox_waiting 0.0$", text, re.MULTILINE)
+        assert len(re.findall(r"^# TYPE kith_engine_planned_total ", text, re.MULTILINE)) == 1
+        assert re.search(r'^kith_outbox_changes{lane="0"} 0.0$', text, re.MULTILINE)
 
 
 async def test_a_scrape_says_which_process_does_not_answer(
@@ -175,8 +177,8 @@ async def test_the_metrics_of_one_process_have_no_label_for_it(
     async with serving(storage_settings, path) as serve, serve.http() as http:
         text = (await http.get("/metrics")).text
     assert "process=" not in text
-    assert re.search(r"^kith_engine_planned 0.0$", text, re.MULTILINE)
-    assert re.search(r"^kith_outbox_waiting 0.0$", text, re.MULTILINE)
+    assert re.search(r"^kith_engine_planned_total 0.0$", text, re.MULTILINE)
+    assert re.search(r'^kith_outbox_changes{lane="0"} 0.0$', text, re.MULTILINE)
 
 
 async def test_a_wrong_setting_is_said_once(storage_settings: StorageSettings, path: Path) -> None:

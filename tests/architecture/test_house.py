@@ -21,7 +21,17 @@ from gateway.settings_page import page
 from schema.schema import schema, sdl
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("devstack", "engine", "gateway", "graph", "resolvers", "schema", "storage", "workers")
+ROOMS = (
+    "devstack",
+    "engine",
+    "gateway",
+    "graph",
+    "resolvers",
+    "schema",
+    "storage",
+    "telemetry",
+    "workers",
+)
 MODULES = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
 
 

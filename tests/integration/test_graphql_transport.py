@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from gateway.admission import Admission, AdmissionSettings
 from gateway.graphql_http import GraphQLEndpoint, HttpLimits
 from schema.errors import formatted
 from tests.support.http_server import served, wait_until
@@ -17,9 +18,11 @@ JSON = {"content-type": "application/json"}
 DEADLINE_S = 10
 
 
-def limited(limits: HttpLimits, context: Context | None = None) -> GraphQLEndpoint:
+def limited(
+    limits: HttpLimits, context: Context | None = None, admission: Admission | None = None
+) -> GraphQLEndpoint:
     shared = context or Context()
-    return GraphQLEndpoint(executor(), lambda _: shared, formatted, limits)
+    return GraphQLEndpoint(executor(), lambda _: shared, formatted, limits, admission=admission)
 
 
 def code_of(response: httpx.Response) -> str:
@@ -159,7 +162,8 @@ def test_a_closed_connection_ends_the_work_under_uvicorn() -> None:
 
 async def test_more_requests_than_the_bound_get_retry_after() -> None:
     context = Context()
-    app = limited(HttpLimits(concurrent_max=1, request_deadline_ms=60_000), context)
+    admission = Admission(AdmissionSettings(cost_max=1, queue_max=0))
+    app = limited(HttpLimits(request_deadline_ms=60_000), context, admission)
     transport = httpx.ASGITransport(app)
     async with httpx.AsyncClient(transport=transport, base_url="http://kith") as client:
         first = asyncio.create_task(client.post("/graphql", json={"query": "{ forever }"}))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from gateway.admission import Admission, AdmissionSettings
 from gateway.graphql_http import GraphQLEndpoint, HttpLimits
 from gateway.http_connections import ConnectionLimits
 from gateway.http_protocol import FRAMING_BYTES_MAX, PIPELINED_MAX
@@ -190,7 +191,12 @@ async def test_pipelined_requests_are_answered_in_order_and_bounded(server: Boun
 
 
 async def test_half_bodies_do_not_occupy_the_places_of_running_requests(tmp_path: Path) -> None:
-    app = endpoint(HttpLimits(concurrent_max=10))
+    app = GraphQLEndpoint(
+        executor(),
+        lambda _: Context(),
+        formatted,
+        admission=Admission(AdmissionSettings(cost_max=1, queue_max=0)),
+    )
     async with (
         bounded_server(app, tmp_path / "kith.sock") as server,
         server.connected(200) as half,

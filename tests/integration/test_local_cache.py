@@ -508,6 +508,6 @@ async def test_metrics_show_the_local_cache(storage_settings: StorageSettings) -
         for _ in range(5):
             await gateway.data("{ user(id: 1) { followerCount } }")
         text = (await gateway.http.get("/metrics")).text
-    assert 'kith_hot_hits{of="profile"}' in text
-    assert 'kith_hot_entries{of="rel"} 0.0' in text
-    assert "kith_hot_connections_lost 0.0" in text
+    assert 'kith_local_cache_hits_total{entry="profile"}' in text
+    assert 'kith_local_cache_entries{entry="relations"} 0.0' in text
+    assert "kith_local_cache_connections_lost_total 0.0" in text

@@ -123,7 +123,8 @@ async def test_gateways_of_two_versions_write_to_a_space_during_an_upgrade(
 ) -> None:
     url, space = previous.database_url, previous.space
     await execute(previous, step(1, version=10))
-    assert await migrate.migrate(url, space) == ["0011_functions", "write_decision()"]
+    newer = sorted(f.stem for f in migrate._MIGRATIONS.glob("*.sql") if f.stem > "0011")
+    assert await migrate.migrate(url, space) == [*newer, "write_decision()"]
     async with open_stores(previous) as stores:
         await execute(previous, step(2, version=20))
         await follows(stores, (3, SEVEN), (SEVEN, 1))

@@ -54,6 +54,8 @@ READER = USERS + 2
 """Follows 1,000 users, half of whom follow back."""
 FAN, STAR_LANE = WAITING + 1, 2 * LANES
 """A thousand users from this one on have written to the star, in a lane of their own."""
+HOT, HOT_LANE = 50_000, 2 * LANES + 1
+"""So many changes wait for the star in a lane of their own, before one for each of 1,000 others."""
 OWNER = 3_000_000
 """Has 600 edges of every kind, and flags on some."""
 CROWDED = 100
@@ -93,6 +95,10 @@ FROM generate_series(1, {WAITING}) u;
 
 INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends)
 SELECT {STAR_LANE}, {FAN} + u, {STAR}, 1000000, 2, 0, 0, 0 FROM generate_series(0, 999) u;
+
+INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends)
+SELECT {HOT_LANE}, 2 * {FAN} + u, {STAR}, 1000000, 2, 1, 0, 0 FROM generate_series(1, {HOT}) u
+UNION ALL SELECT {HOT_LANE}, 2 * {FAN}, u, 1000000, 2, 1, 0, 0 FROM generate_series(1, 1000) u;
 
 UPDATE outbox SET applied = true WHERE id % 100 = 0;
 
@@ -194,6 +200,8 @@ class Planner:
 
 
 def literal(value: object) -> str:
+    if value is None:
+        return "NULL"
     return f"ARRAY{value}::bigint[]" if isinstance(value, list) else str(value).lower()
 
 
@@ -453,7 +461,7 @@ async def test_a_pending_change_towards_a_star_is_counted_by_a_probe(planner: Pl
 
 
 async def test_a_drain_towards_a_star_is_a_probe_a_change(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_lane", STAR_LANE, 500, 0)
+    steps = await planner.steps("outbox", "apply_lane", STAR_LANE, 500, 0, None)
     assert_probed(steps, "follower", 500)
 
 
@@ -571,7 +579,7 @@ async def test_the_mutes_that_are_over_are_a_range(planner: Planner) -> None:
 
 
 async def test_a_drain_reads_its_lane_and_probes_the_rest(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_lane", 5, 500, 0)
+    steps = await planner.steps("outbox", "apply_lane", 5, 500, 0, None)
     assert_by_index(steps)
     assert looked_at(steps, "follower") <= 500
     # The head of the lane's own range, and each row once more.
@@ -579,9 +587,32 @@ async def test_a_drain_reads_its_lane_and_probes_the_rest(planner: Planner) -> N
 
 
 async def test_a_drain_goes_on_behind_what_is_applied(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "apply_lane", 5, 500, WAITING // 2)
+    steps = await planner.steps("outbox", "apply_lane", 5, 500, WAITING // 2, None)
     assert_by_index(steps)
     assert looked_at(steps, "outbox") <= 2 * 500
+    steps = await planner.steps("outbox", "oldest", 5, 500, WAITING // 2)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") <= 500
+
+
+async def test_a_drain_of_given_changes_probes_them(planner: Planner) -> None:
+    some = [change for change in range(1, WAITING) if change % LANES == 5][:500]
+    steps = await planner.steps("outbox", "apply_lane", 5, 500, 0, some)
+    assert_by_index(steps)
+    assert looked_at(steps, "follower") <= 500
+    assert looked_at(steps, "outbox") <= 2 * 500
+
+
+async def test_shares_of_a_lane_do_not_read_the_changes_that_wait_for_one_target(
+    planner: Planner,
+) -> None:
+    batch, share = 500, 10
+    steps = await planner.steps("outbox", "shares", HOT_LANE, batch, share, 0)
+    assert_by_index(steps)
+    # The head of the lane, a probe for each target, and its share.
+    assert looked_at(steps, "outbox") <= batch + batch + batch
+    steps = await planner.steps("outbox", "shares", HOT_LANE, batch, share, STAR)
+    assert looked_at(steps, "outbox") <= batch + batch + batch
 
 
 async def test_how_far_lanes_have_come_is_read_off_their_heads(planner: Planner) -> None:
@@ -624,7 +655,9 @@ async def test_dirty_lanes_cost_a_probe_a_lane(planner: Planner) -> None:
 
 
 async def test_the_state_of_the_outbox_is_counted_no_further_than_asked(planner: Planner) -> None:
-    steps = await planner.steps("outbox", "outbox_state", [*ALL_LANES, *PARKED_LANES], 1000)
+    steps = await planner.steps(
+        "outbox", "outbox_state", [*ALL_LANES, *PARKED_LANES], 1000 // LANES
+    )
     assert looked_at(steps, "outbox") <= LANES + 1000
 
 
@@ -744,7 +777,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         "unacknowledged",
         "any_edge",
     }
-    one_row = {"write_state"}
+    one_row = {"write_state", "fail"}
     by_variable_names = {
         "targets",
         "sources",

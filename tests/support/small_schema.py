@@ -110,8 +110,10 @@ def executor() -> EngineExecutor:
 
 async def answered(query: str) -> Result:
     """The result of an operation that is valid."""
-    request, running = GraphQLRequest(query), executor()
-    return await running.run(await running.prepared(request), request, Context())
+    request, running, context = GraphQLRequest(query), executor(), Context()
+    operation = await running.prepared(request)
+    values, _ = running.charged(operation, request, context)
+    return await running.run(operation, request, values, context)
 
 
 def endpoint(context: Context | None = None) -> GraphQLEndpoint:

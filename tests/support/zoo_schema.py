@@ -332,6 +332,10 @@ class Adoption:
         return [fated(len(adoption.others), "price", tip) for adoption in adoptions]
 
 
+async def said(text: str) -> str:
+    return text
+
+
 @strawberry.type
 class Mutation:
     """Every resolver notes in the context, a list, when it begins and ends."""
@@ -371,6 +375,13 @@ class Mutation:
         if step == 13:
             raise Broken("nobody counts by 13")
         return [fated(step, "count", step) for _ in roots]
+
+    @strawberry.mutation
+    def gossip(self, info: Info, number: int = 3) -> list[str]:
+        """Has an awaitable item now and then, which a plan leaves to graphql-core."""
+        info.context.append(f"gossip {number}")
+        items: list[Any] = ["first", said("last") if number == 13 else "last"]
+        return items
 
     @strawberry.mutation
     def zoo(self, info: Info) -> Query:

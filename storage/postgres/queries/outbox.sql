@@ -6,14 +6,46 @@ SELECT pg_advisory_xact_lock($1, $2)
 -- Locks a lane unless another process holds it. Returns whether it did.
 SELECT pg_try_advisory_xact_lock($1, $2) AS held
 
+-- name: oldest
+-- The ids of the oldest $2 changes of the lane $1 after the id $3: one index range.
+SELECT id FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
+
+-- name: shares
+-- The ids of the oldest $2 changes of the lane $1, and of up to $2 others: the oldest $3 of each
+-- target after the user $4, by target. Two probes for each target, however many changes wait for
+-- one of them. `target` is null for the former.
+WITH RECURSIVE target (user_id) AS (
+    (SELECT to_user_id FROM outbox WHERE lane = $1 AND to_user_id > $4 ORDER BY to_user_id LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT o.to_user_id FROM outbox o
+        WHERE o.lane = $1 AND o.to_user_id > t.user_id ORDER BY o.to_user_id LIMIT 1
+    )
+    FROM target t WHERE t.user_id IS NOT NULL
+), share AS ( -- the limit ends the recursion
+    SELECT o.id, t.user_id AS target
+    FROM target t
+    CROSS JOIN LATERAL (
+        SELECT o.id FROM outbox o
+        WHERE o.lane = $1 AND o.to_user_id = t.user_id ORDER BY o.id LIMIT $3
+    ) o
+    LIMIT $2
+)
+SELECT id, target FROM share
+UNION ALL
+(SELECT id, NULL FROM outbox WHERE lane = $1 ORDER BY id LIMIT $2)
+
 -- name: apply_lane
--- Applies the oldest $2 changes of the lane $1 after the id $3 to the reverse rows and their
--- counts, except those that were applied by a drain that died. Only the newest change of a pair
--- counts, and only if it is newer than the row. So the counts change by the actual difference, in
--- whatever order changes arrive.
+-- Applies the oldest $2 changes of the lane $1 after the id $3, or the changes $4 if they are given,
+-- to the reverse rows and their counts, except those that were applied by a drain that died. Only
+-- the newest change of a pair counts, and only if it is newer than the row. So the counts change by
+-- the actual difference, in whatever order changes arrive.
 WITH batch AS MATERIALIZED (
+    (SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
+     FROM outbox WHERE $4::bigint[] IS NULL AND lane = $1 AND id > $3 ORDER BY id LIMIT $2)
+    UNION ALL
     SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target, applied
-    FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
+    FROM outbox WHERE lane = $1 AND id = ANY ($4)
 ), taken AS ( -- no join: estimated as a tenth of the lane, it would read the table
     UPDATE outbox SET applied = true
     WHERE lane = $1 AND id = ANY (ARRAY(SELECT id FROM batch WHERE NOT applied)) AND NOT applied
@@ -65,11 +97,18 @@ WITH batch AS MATERIALIZED (
         absent_whispers = c.absent_whispers + excluded.absent_whispers,
         absent_requests = c.absent_requests + excluded.absent_requests
 )
-SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target FROM batch
+SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target
+FROM batch ORDER BY id
 
 -- name: acknowledge
 -- Deletes the changes $2 of the lane $1 after they were published.
 DELETE FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
+
+-- name: fail
+-- Moves the change $2, which could not be applied $4 times, from the lane $1 to the lane $3, with
+-- the error's text $5: a probe.
+UPDATE outbox SET lane = $3, tries = least(tries + $4::integer, 32767), error = $5
+WHERE lane = $1 AND id = $2 AND NOT applied
 
 -- name: park
 -- Parks the applied changes $2 of the lane $1 in the lane $3: a probe per row.
@@ -128,12 +167,12 @@ FROM (
 ) head
 
 -- name: outbox_state
--- The number of changes (counted up to $2), and the oldest version in microseconds: one probe for
--- each of the lanes $1.
-SELECT (SELECT count(*) FROM (SELECT FROM outbox LIMIT $2) o) AS waiting,
-       (SELECT min(o.version)
-        FROM unnest($1::smallint[]) AS lane
-        CROSS JOIN LATERAL (
-            SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1
-        ) o) AS oldest,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
+-- For each of the lanes $1: the number of changes (counted up to $2) and the oldest one's age in
+-- microseconds: one index range per lane.
+SELECT lane.lane,
+       (SELECT count(*) FROM (
+            SELECT FROM outbox WHERE outbox.lane = lane.lane LIMIT $2
+        ) counted) AS changes,
+       (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - version
+        FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1) AS age
+FROM unnest($1::smallint[]) AS lane

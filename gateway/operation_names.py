@@ -1,0 +1,76 @@
+"""Which operation names are label values of metrics: a bounded number of the most frequent ones.
+
+Clients choose the names, so their number has no bound. A new name gets a series at once while there
+is room. Later, each scrape gives the series of the least frequent names to more frequent ones. A
+request without a series of its own counts in `OTHER`; no count ever moves between series, so every
+series only grows.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+ANONYMOUS = "(anonymous)"
+OTHER = "(other)"
+"""No GraphQL name has parentheses."""
+
+NAME = re.compile(r"[_A-Za-z][_0-9A-Za-z]{0,63}")
+
+CANDIDATES_PER_NAME = 4
+"""Names without a series that are counted between two scrapes, per name with one."""
+
+HALVED = 0.5
+"""How much of a name's frequency remains after each scrape."""
+
+S = TypeVar("S")
+
+
+class OperationNames(Generic[S]):
+    """Series of operation names: at most `most`, besides `ANONYMOUS` and `OTHER`."""
+
+    def __init__(self, most: int, new: Callable[[str], S], remove: Callable[[str], None]) -> None:
+        self._most = most
+        self._new = new
+        self._remove = remove
+        self._fixed = {ANONYMOUS: new(ANONYMOUS), OTHER: new(OTHER)}
+        self.series: dict[str | None, S] = {None: self._fixed[ANONYMOUS]}
+        """By operation name; None: the operation has no name."""
+        self._recent: dict[str, float] = {}
+        """How frequent the names with a series are."""
+        self._candidates: Counter[str] = Counter()
+
+    def unlisted(self, name: str) -> S:
+        """The series of a name that has none yet."""
+        if not NAME.fullmatch(name):
+            return self._fixed[OTHER]
+        if len(self._recent) < self._most:
+            return self._add(name)
+        if name in self._candidates or len(self._candidates) < CANDIDATES_PER_NAME * self._most:
+            self._candidates[name] += 1
+        return self._fixed[OTHER]
+
+    def rebalance(self, counts: Callable[[S], int]) -> None:
+        """Replace the least frequent names. `counts`: the requests of a series since the last
+        call."""
+        for name, frequency in self._recent.items():
+            self._recent[name] = HALVED * frequency + counts(self.series[name])
+        for candidate, times in self._candidates.most_common():
+            least = min(self._recent, key=self._recent.__getitem__)
+            if times <= self._recent[least]:
+                break
+            del self.series[least], self._recent[least]
+            self._remove(least)
+            self._add(candidate)
+            self._recent[candidate] = times
+        self._candidates.clear()
+
+    def listed(self) -> Iterator[tuple[str, S]]:
+        """All series, by their label value."""
+        yield from self._fixed.items()
+        yield from ((name, self.series[name]) for name in self._recent)
+
+    def _add(self, name: str) -> S:
+        self._recent[name] = 0.0
+        series = self.series[name] = self._new(name)
+        return series

@@ -1,0 +1,87 @@
+"""Metrics that PostgreSQL and Redis hold, equal for all processes of a space: only the scraped one
+reads them."""
+
+import time
+from collections.abc import Iterator
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from graph.errors import Unavailable
+from graph.lane import ALL_LANES, Lane, parked_lane
+from storage.stores import Stores
+
+
+class SharedMetrics(Collector):
+    """The backlog, the queue, the absent accounts and the change feed, as of the last `update`.
+
+    While PostgreSQL or Redis is unavailable, they keep their last values.
+    """
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+        self._backlog: list[Metric] = []
+        self._rest: list[Metric] = []
+
+    async def update(self) -> None:
+        """Read the present values."""
+        try:
+            self._backlog = [*await self._outbox(), await self._absent()]
+            self._rest = [await self._queued(), await self._events()]
+        except Unavailable:
+            return
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._backlog
+        yield from self._rest
+
+    async def _outbox(self) -> list[Metric]:
+        backlog = (await self._stores.jobs.outbox.backlog()).lanes
+        changes = GaugeMetricFamily(
+            "kith_outbox_changes",
+            "Changes that are not yet applied to the reverse rows, by lane.",
+            labels=["lane"],
+        )
+        oldest = GaugeMetricFamily(
+            "kith_outbox_oldest_seconds",
+            "Age of the oldest change that is not yet applied and published, by lane.",
+            labels=["lane"],
+        )
+        parked = GaugeMetricFamily(
+            "kith_outbox_parked_changes",
+            "Applied changes that wait until the caches of their users are available, by lane.",
+            labels=["lane"],
+        )
+        for lane in ALL_LANES:
+            waiting, waiting_for_caches = backlog[lane], backlog[parked_lane(lane)]
+            changes.add_metric([str(lane)], waiting.changes)
+            parked.add_metric([str(lane)], waiting_for_caches.changes)
+            oldest.add_metric([str(lane)], max(waiting.oldest_s, waiting_for_caches.oldest_s))
+        return [changes, oldest, parked]
+
+    async def _absent(self) -> Metric:
+        return GaugeMetricFamily(
+            "kith_absent_accounts",
+            "Accounts that are deactivated, or deleted and not yet erased.",
+            len(await self._stores.reads.absences.now()),
+        )
+
+    async def _queued(self) -> Metric:
+        return GaugeMetricFamily(
+            "kith_jobs_queued",
+            "Jobs in the workers' queue: dirty lanes, and the next sweep.",
+            await self._stores.broker.lanes.queued(),
+        )
+
+    async def _events(self) -> Metric:
+        """The age of each lane's oldest event. A lane without events has no sample."""
+        oldest = GaugeMetricFamily(
+            "kith_events_oldest_seconds",
+            "Age of the oldest event in the change feed.",
+            labels=["lane"],
+        )
+        now_ms = time.time() * 1000
+        by_lane: dict[Lane, int] = dict(await self._stores.broker.events.oldest_ms())
+        for lane, since_ms in by_lane.items():
+            oldest.add_metric([str(lane)], max(0.0, now_ms - since_ms) / 1000)
+        return oldest

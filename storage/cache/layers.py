@@ -1,0 +1,49 @@
+"""Counts which layer has answered reads of the cache's entries: the local cache, Redis, or the
+tables."""
+
+from collections.abc import Iterator, Mapping
+
+from prometheus_client import REGISTRY
+from prometheus_client.core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+from graph.page import ListKind
+from storage.redis.keys import LISTS
+
+
+class LayerCounts:
+    """The values of one entry that each layer has answered. Plain numbers: a read adds to them
+    without a call."""
+
+    __slots__ = ("local", "redis", "tables")
+
+    def __init__(self) -> None:
+        self.local = self.redis = self.tables = 0
+
+
+RELATIONS, PROFILE, ACCOUNT, PENDING = (LayerCounts() for _ in range(4))
+OF_LISTS: Mapping[ListKind, LayerCounts] = {kind: LayerCounts() for kind in ListKind}
+
+_ENTRIES: Mapping[str, LayerCounts] = {
+    "relations": RELATIONS,
+    **{LISTS[kind]: counts for kind, counts in OF_LISTS.items()},
+    "profile": PROFILE,
+    "account": ACCOUNT,
+    "pending": PENDING,
+}
+
+
+class _Reads(Collector):
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        reads = CounterMetricFamily(
+            "kith_cache_reads",
+            "Values that requests have read, by entry and by the layer that had them.",
+            labels=["entry", "layer"],
+        )
+        for entry, counts in _ENTRIES.items():
+            for layer in LayerCounts.__slots__:
+                reads.add_metric([entry, layer], getattr(counts, layer))
+        yield reads
+
+
+REGISTRY.register(_Reads())

@@ -1,0 +1,106 @@
+"""Metrics of the stores of a process: connection pools, Redis servers and the local cache."""
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from storage.cache.local import LocalCache
+from storage.redis.connection import Servers
+from storage.redis.multiplexed import CACHES, LOCAL, SHARED
+from storage.stores import Stores
+
+_ENTRIES = {"rel": "relations"}
+"""Names of entries where they differ from the names in keys."""
+
+
+class StoreMetrics(Collector):
+    """Reads plain numbers of the stores on each scrape, and does no I/O."""
+
+    def __init__(self, stores: Stores) -> None:
+        self._stores = stores
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._pool()
+        yield from self._redis()
+        local = self._stores.caches.local
+        if local is not None:
+            yield from _of_local_cache(local)
+
+    def _pool(self) -> Iterator[Metric]:
+        usage = self._stores.servers.postgres.usage
+        connections = GaugeMetricFamily(
+            "kith_postgres_pool_connections", "Connections to PostgreSQL.", labels=["state"]
+        )
+        connections.add_metric(["in_use"], usage.in_use)
+        connections.add_metric(["idle"], usage.idle)
+        yield connections
+        yield GaugeMetricFamily(
+            "kith_postgres_pool_connections_max",
+            "Connections to PostgreSQL that the process may open (KITH_POOL_MAX).",
+            usage.most,
+        )
+
+    def _redis(self) -> Iterator[Metric]:
+        round_trips = CounterMetricFamily(
+            "kith_redis_round_trips",
+            "Writes to Redis, each of many commands.",
+            labels=["connection"],
+        )
+        failures = CounterMetricFamily(
+            "kith_redis_failures",
+            "Calls that found Redis unavailable, including those that its breaker stopped.",
+            labels=["connection"],
+        )
+        breakers = GaugeMetricFamily(
+            "kith_redis_breakers_open",
+            "Servers that are not called at the moment, because they have failed.",
+            labels=["connection"],
+        )
+        for purpose, servers in self._connections():
+            round_trips.add_metric([purpose], servers.round_trips)
+            failures.add_metric([purpose], servers.failures)
+            breakers.add_metric([purpose], servers.open_breakers)
+        yield from (round_trips, failures, breakers)
+
+    def _connections(self) -> Iterator[tuple[str, Servers]]:
+        servers, local = self._stores.servers, self._stores.caches.local
+        yield SHARED, servers.broker
+        if servers.redis is not servers.broker:
+            yield CACHES, servers.redis
+        if local is not None:
+            yield LOCAL, local.redis
+
+
+def _of_local_cache(local: LocalCache) -> Iterator[Metric]:
+    hits, misses = (
+        CounterMetricFamily(f"kith_local_cache_{name}", documentation, labels=["entry"])
+        for name, documentation in (
+            ("hits", "Values that the local cache had, by entry."),
+            ("misses", "Values that the local cache did not have, by entry."),
+        )
+    )
+    entries, size = (
+        GaugeMetricFamily(f"kith_local_cache_{name}", documentation, labels=["entry"])
+        for name, documentation in (
+            ("entries", "Users in the local cache, by entry."),
+            ("bytes", "Approximate size of the local cache, by entry."),
+        )
+    )
+    for kind, statistics in local.statistics().items():
+        entry = _ENTRIES.get(kind, kind)
+        hits.add_metric([entry], statistics.hits)
+        misses.add_metric([entry], statistics.misses)
+        entries.add_metric([entry], statistics.entries)
+        size.add_metric([entry], statistics.size)
+    yield from (hits, misses, entries, size)
+    yield CounterMetricFamily(
+        "kith_local_cache_invalidations",
+        "Invalidations received from Redis.",
+        local.invalidations.received,
+    )
+    yield CounterMetricFamily(
+        "kith_local_cache_connections_lost",
+        "Times that the local cache was emptied because Redis was unavailable.",
+        local.invalidations.connections_lost,
+    )

@@ -1,0 +1,142 @@
+"""The metrics of a gateway: Prometheus' conventions, and what they count."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prometheus_client import REGISTRY
+from prometheus_client.core import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from gateway.operation_names import ANONYMOUS, OTHER
+from storage.settings import StorageSettings
+from storage.stores import Stores
+from tests.support.gateway import Gateway, running_gateway
+from workers import job_metrics
+
+ROOT = Path(__file__).parents[2]
+BASE_UNITS = ("_seconds", "_bytes")
+OTHER_UNITS = re.compile(r"_(ms|milliseconds|minutes|us|kb|mb|percent)(_|$)")
+
+
+async def families(gateway: Gateway) -> dict[str, Metric]:
+    """The families of a scrape, by the name without `_total`."""
+    text = (await gateway.http.get("/metrics")).text
+    return {one.name: one for one in text_string_to_metric_families(text)}
+
+
+def value(family: Metric, suffix: str = "", **labels: str) -> float:
+    """The sum of the samples with these labels."""
+    return sum(
+        sample.value
+        for sample in family.samples
+        if sample.name == family.name + suffix and labels.items() <= sample.labels.items()
+    )
+
+
+async def ours(settings: StorageSettings) -> dict[str, Metric]:
+    """All metrics of a gateway and a worker."""
+    with job_metrics.measured("test"):
+        pass
+    hot = replace(settings, local=replace(settings.local, ttl_ms=5_000))
+    async with running_gateway(hot) as gateway:
+        found = await families(gateway)
+    found |= {one.name: one for one in REGISTRY.collect()}
+    return {name: family for name, family in found.items() if name.startswith("kith_")}
+
+
+async def test_counters_are_counters_and_units_are_base_units(
+    storage_settings: StorageSettings,
+) -> None:
+    found = await ours(storage_settings)
+    assert len(found) > 30
+    for name, family in found.items():
+        assert family.type in ("counter", "gauge", "histogram"), name
+        assert family.documentation.endswith("."), name
+        assert not OTHER_UNITS.search(name), name
+        if family.type == "counter":
+            assert all(sample.name == f"{name}_total" for sample in family.samples), name
+        else:
+            assert not name.endswith("_total"), name
+
+
+async def test_the_page_of_metrics_lists_every_metric(storage_settings: StorageSettings) -> None:
+    found = await ours(storage_settings)
+    exported = {
+        f"{name}_total" if family.type == "counter" else name for name, family in found.items()
+    }
+    page = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    present, _, _ = page.partition("## Renamed metrics")
+    listed = set(re.findall(r"^\| `(kith_\w+)", present, re.MULTILINE))
+    assert listed - {"kith_process_up"} == exported
+
+
+async def test_requests_count_by_operation_name_and_code(gateway: Gateway) -> None:
+    await gateway.answer("query Named { user(id: 1) { id } }")
+    await gateway.answer("query Named { user(id: 1) { id } }")
+    await gateway.answer("{ user(id: 1) { id } }")
+    await gateway.answer("query Named { viewer { user { id } } } mutation Other { x }")
+    await gateway.answer("query Named { user(id: 1) { followers(first: 500) { totalCount } } }")
+    found = await families(gateway)
+    requests = found["kith_requests"]
+    assert value(requests, "_total", operation="Named", code="OK") == 2
+    assert value(requests, "_total", operation=ANONYMOUS, code="OK") == 1
+    assert value(requests, "_total", operation="Named") == 3, "also with a field error"
+    assert value(requests, "_total") == 5
+    durations = found["kith_request_duration_seconds"]
+    assert value(durations, "_count", operation="Named") == 3
+    assert value(durations, "_bucket", operation="Named", le="+Inf") == 3
+
+
+async def test_clients_cannot_make_more_series_than_there_is_room_for(gateway: Gateway) -> None:
+    for n in range(120):
+        await gateway.answer(f"query Made{n} {{ user(id: 1) {{ id }} }}")
+    await gateway.answer(f"query {'N' * 65} {{ user(id: 1) {{ id }} }}")
+    requests = (await families(gateway))["kith_requests"]
+    operations = {sample.labels["operation"] for sample in requests.samples}
+    assert len(operations - {ANONYMOUS, OTHER}) == 50
+    assert value(requests, "_total", operation=OTHER) == 71
+    assert value(requests, "_total") == 121
+
+
+@pytest.mark.parametrize(
+    ("query", "entry"),
+    [
+        ("{ user(id: 1) { followerCount } }", "profile"),
+        ("{ user(id: 1) { followers(first: 1) { nodes { id } } } }", "followers"),
+        ('{ viewer { user { relationWith(ids: ["2"]) { state } } } }', "relations"),
+    ],
+)
+async def test_reads_count_by_entry_and_layer(gateway: Gateway, query: str, entry: str) -> None:
+    async def read() -> tuple[float, float]:
+        before = (await families(gateway))["kith_cache_reads"]
+        await gateway.data(query, viewer=1)
+        after = (await families(gateway))["kith_cache_reads"]
+        tables, redis = (
+            value(after, "_total", entry=entry, layer=layer)
+            - value(before, "_total", entry=entry, layer=layer)
+            for layer in ("tables", "redis")
+        )
+        return tables, redis
+
+    assert await read() == (1, 0)
+    assert await read() == (0, 1)
+
+
+async def test_statements_and_calls_of_redis_are_timed(gateway: Gateway, stores: Stores) -> None:
+    before = await families(gateway)
+    await gateway.data("{ user(id: 1) { followerCount } }")
+    after = await families(gateway)
+    for name in ("kith_postgres_statement_duration_seconds", "kith_redis_call_duration_seconds"):
+        assert value(after[name], "_count") > value(before[name], "_count"), name
+    assert value(after["kith_postgres_pool_connections_max"]) == 8
+    assert value(after["kith_redis_breakers_open"]) == 0
+
+
+async def test_the_outbox_is_shown_by_lane(gateway: Gateway) -> None:
+    await gateway.data('mutation { followUser(input: { userId: "2" }) { outcome } }', viewer=1)
+    found = await families(gateway)
+    assert value(found["kith_outbox_changes"]) == 1
+    assert sum(sample.value > 0 for sample in found["kith_outbox_oldest_seconds"].samples) == 1
+    assert value(found["kith_outbox_parked_changes"]) == 0

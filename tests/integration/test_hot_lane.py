@@ -1,0 +1,146 @@
+"""A lane in which most changes are towards one star: nobody else waits for the star's backlog."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pytest
+
+from graph.edge import UserId
+from graph.lane import Lane, lane_of
+from storage import drain as draining
+from storage.ports import Consistency, EdgeChange
+from storage.postgres.outbox import Applied
+from storage.stores import Stores
+from tests.integration.test_drain import assert_settled
+from tests.support.counts import Totals
+from tests.support.graphs import drain_all, follows, unfollows
+
+LANE = Lane(7)
+STAR, *OTHERS = [user for user in range(1, 20_000) if lane_of(UserId(user)) == LANE][:600]
+FAN = 1_000_000
+BACKLOG = 50_000
+
+FOLLOW_STAR = """
+WITH edge AS (
+    INSERT INTO following (from_user_id, to_user_id, since, version, kind)
+    SELECT fan, $1, 1, 1, 1 FROM generate_series($2::bigint, $2 + $3::bigint - 1) fan
+    RETURNING from_user_id, to_user_id, since, version, kind
+), count AS (
+    INSERT INTO following_count (user_id, follows) SELECT from_user_id, 1 FROM edge
+)
+INSERT INTO outbox (lane, from_user_id, to_user_id, since, version, kind, flags, friends)
+SELECT $4, from_user_id, to_user_id, since, version, kind, 0, 0 FROM edge ORDER BY from_user_id
+"""
+
+
+async def backlog(stores: Stores, changes: int, first: int = FAN) -> None:
+    """So many users follow the star, and no worker has noticed yet."""
+    await stores.servers.postgres.fetch(FOLLOW_STAR, STAR, first, changes, LANE)
+
+
+class Batches(NamedTuple):
+    """The changes of each batch that a store has published, in their order."""
+
+    published: list[Sequence[EdgeChange]]
+
+    def targets(self) -> list[set[int]]:
+        return [{change.pair.target for change in batch} for batch in self.published]
+
+
+@pytest.fixture
+def batches(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> Batches:
+    seen = Batches([])
+    publish = stores.jobs.drain.publish
+
+    async def watched(lane: Lane, applied: Applied) -> None:
+        seen.published.append(applied.changes)
+        await publish(lane, applied)
+
+    monkeypatch.setattr(stores.jobs.drain, "publish", watched)
+    return seen
+
+
+async def followers(stores: Stores, user: int) -> int:
+    counts = await Totals(stores.reads.reader, Consistency.ROWS).get_many([UserId(user)], None)
+    return counts[UserId(user)].followers
+
+
+async def test_a_change_behind_fifty_thousand_for_a_star_is_in_the_second_batch(
+    stores: Stores, batches: Batches
+) -> None:
+    await backlog(stores, BACKLOG)
+    await follows(stores, (FAN, OTHERS[0]))
+    for _ in range(2):
+        await stores.jobs.drain.batch(LANE)
+    assert OTHERS[0] in batches.targets()[1]
+    assert await followers(stores, OTHERS[0]) == 1
+    assert sum(map(len, batches.published)) <= 2 * draining.BATCH
+    # The next one need not even wait for that.
+    await follows(stores, (FAN, OTHERS[1]))
+    await stores.jobs.drain.batch(LANE)
+    assert OTHERS[1] in batches.targets()[2]
+
+
+async def test_any_number_of_others_get_their_turn(
+    stores: Stores, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More targets than a batch can share are served in turns."""
+    monkeypatch.setattr(draining, "BATCH", 100)
+    monkeypatch.setattr(draining, "SHARE", 10)
+    await backlog(stores, 2_000)
+    await follows(stores, *((FAN, other) for other in OTHERS[:120]))
+    for _ in range(1 + 4):
+        await stores.jobs.drain.batch(LANE)
+    assert set(OTHERS[:120]) <= set().union(*batches.targets())
+    assert await followers(stores, STAR) < 2_000
+    await drain_all(stores)
+    await assert_settled(stores)
+
+
+async def test_changes_of_each_target_keep_their_order(
+    stores: Stores, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draining, "BATCH", 20)
+    monkeypatch.setattr(draining, "SHARE", 3)
+    await backlog(stores, 100)
+    await backlog(stores, 100, first=FAN + 1000)
+    for other in OTHERS[:5]:
+        for _ in range(4):
+            await follows(stores, (FAN, other))
+            await unfollows(stores, (FAN, other))
+        await follows(stores, (FAN, other), (FAN + 1, other))
+    await drain_all(stores)
+    for target in (STAR, *OTHERS[:5]):
+        order = [
+            (change.edge.version, change.pair.source)
+            for batch in batches.published
+            for change in batch
+            if change.pair.target == target
+        ]
+        assert len(order) == (200 if target == STAR else 10), target
+        assert order == sorted(order), target
+    await assert_settled(stores)
+
+
+async def test_a_lane_without_a_star_is_drained_from_its_oldest_change(
+    stores: Stores, batches: Batches, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draining, "BATCH", 10)
+    await follows(stores, *((FAN, other) for other in reversed(OTHERS[:40])))
+    await stores.jobs.drain.lane(LANE)
+    assert [len(batch) for batch in batches.published] == [10, 10, 10, 10]
+    drained = [change.pair.target for batch in batches.published for change in batch]
+    assert drained == [*reversed(OTHERS[:40])]
+
+
+async def test_a_token_waits_for_the_changes_that_a_share_has_overtaken(stores: Stores) -> None:
+    """What is skipped stays the head of the lane, so no watermark passes it."""
+    await backlog(stores, 5_000)
+    await follows(stores, (FAN, OTHERS[0]))
+    for _ in range(2):
+        await stores.jobs.drain.batch(LANE)
+    assert await followers(stores, OTHERS[0]) == 1
+    watermarks = await stores.jobs.outbox.watermarks([LANE])
+    assert watermarks.oldest[LANE] == 1
+    assert await stores.changes.catch_up.reach({LANE: watermarks.now}, 30)
+    assert await followers(stores, STAR) == 5_000

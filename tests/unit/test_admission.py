@@ -1,0 +1,162 @@
+"""How many operations run at once, and who waits for how long."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gateway.admission import REBUILD, Admission, AdmissionSettings
+from gateway.graphql_request import RequestRejected
+
+BUDGET = 1_000
+LARGE = 400
+SMALL = 50
+SMALL_BUDGET = 375
+WAIT_MS = 60_000
+
+
+def admission(**changes: int) -> Admission:
+    settings = AdmissionSettings(**{"cost_max": BUDGET, "wait_ms": WAIT_MS, **changes})
+    return Admission(settings, requester_of=lambda context: context)
+
+
+async def entered(bound: Admission, cost: int, requester: str = "one") -> None:
+    waiting = bound.enter(cost, requester)
+    if waiting is not None:
+        await waiting
+
+
+async def begun(bound: Admission, *costs: int, requester: str = "one") -> list[asyncio.Task[None]]:
+    """Operations that enter in this order."""
+    tasks = [asyncio.create_task(entered(bound, cost, requester)) for cost in costs]
+    await turns()
+    return tasks
+
+
+async def turns() -> None:
+    """Let everything run that can."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def states(tasks: list[asyncio.Task[None]]) -> list[str]:
+    return [
+        "waits" if not task.done() else "rejected" if task.exception() else "runs" for task in tasks
+    ]
+
+
+async def test_operations_run_up_to_the_budget_and_the_next_waits() -> None:
+    bound = admission()
+    tasks = await begun(bound, LARGE, LARGE, LARGE)
+    assert states(tasks) == ["runs", "runs", "waits"]
+    bound.leave(LARGE)
+    await turns()
+    assert states(tasks) == ["runs", "runs", "runs"]
+
+
+async def test_a_small_operation_does_not_wait_for_large_ones() -> None:
+    bound = admission()
+    await begun(bound, LARGE, LARGE)
+    (waiting,) = await begun(bound, LARGE)
+    assert states(await begun(bound, SMALL)) == ["runs"]
+    waiting.cancel()
+
+
+async def test_an_operation_that_costs_more_than_the_budget_runs_alone() -> None:
+    bound = admission()
+    await begun(bound, LARGE)
+    tasks = await begun(bound, BUDGET * 3, LARGE)
+    assert states(tasks) == ["waits", "waits"]
+    bound.leave(LARGE)
+    await turns()
+    assert states(tasks) == ["runs", "waits"]
+    bound.leave(BUDGET * 3)
+    await turns()
+    assert states(tasks) == ["runs", "runs"]
+
+
+async def test_what_the_queue_cannot_hold_is_rejected_at_once_with_retry_after() -> None:
+    bound = admission()
+    waiting = (await begun(bound, LARGE, LARGE, LARGE, LARGE))[2:]
+    with pytest.raises(RequestRejected) as caught:
+        bound.enter(LARGE, "one")  # before any turn of the loop
+    assert caught.value.code == "OVERLOADED"
+    assert caught.value.status == 503
+    assert caught.value.headers == {"retry-after": "1"}
+    for task in waiting:
+        task.cancel()
+
+
+async def test_the_number_of_those_that_wait_is_bounded() -> None:
+    bound = admission(queue_max=3)
+    tasks = await begun(bound, *[SMALL] * 7, *[1] * 30)
+    assert states(tasks).count("waits") == 3
+    assert states(tasks).count("rejected") == len(tasks) - 7 - 25 - 3
+    for task in tasks:
+        task.cancel()
+
+
+async def test_a_greedy_requester_does_not_fill_the_queue_for_others() -> None:
+    bound = admission(queue_max=4)
+    greedy = await begun(bound, *[SMALL] * 20, requester="greedy")
+    assert states(greedy).count("waits") == 4
+    polite = await begun(bound, SMALL, requester="polite")
+    assert states(polite) == ["waits"]
+    assert states(greedy).count("waits") == 3  # the latest of them was rejected
+    bound.leave(SMALL)
+    bound.leave(SMALL)
+    await turns()
+    assert states(polite) == ["runs"]  # after one of the greedy requester's four
+    for task in greedy:
+        task.cancel()
+
+
+async def test_an_operation_waits_for_a_bounded_time() -> None:
+    bound = admission(wait_ms=20)
+    *_, last = await begun(bound, LARGE, LARGE, LARGE)
+    with pytest.raises(RequestRejected):
+        await last
+    bound.leave(LARGE)
+    assert states(await begun(bound, LARGE)) == ["runs"]
+
+
+async def test_a_client_that_leaves_makes_room_for_the_next() -> None:
+    bound = admission()
+    await begun(bound, 600, 400)
+    tasks = await begun(bound, 600, 400)
+    bound.leave(400)
+    await turns()
+    assert states(tasks) == ["waits", "waits"]
+    tasks[0].cancel()
+    await turns()
+    assert states(tasks[1:]) == ["runs"]
+
+
+async def test_a_client_that_leaves_when_it_is_admitted_releases_its_part() -> None:
+    bound = admission()
+    tasks = await begun(bound, BUDGET, LARGE)
+    bound.leave(BUDGET)
+    tasks[1].cancel()  # admitted, but not yet resumed
+    await turns()
+    assert states(await begun(bound, BUDGET)) == ["runs"]
+
+
+async def test_events_wait_in_any_number_and_cancelled_ones_are_forgotten() -> None:
+    bound = admission(queue_max=1)
+
+    async def event() -> None:
+        waiting = bound.events.enter(SMALL_BUDGET, "one")
+        if waiting is not None:
+            await waiting
+
+    tasks: list[asyncio.Task[Any]] = [asyncio.create_task(event()) for _ in range(1_000)]
+    await turns()
+    assert states(tasks).count("waits") == 999
+    for task in tasks[1:-1]:
+        task.cancel()
+    await turns()
+    assert len(bound.events.waiting) <= REBUILD + 2
+    bound.events.leave(SMALL_BUDGET)
+    await turns()
+    assert states(tasks[-1:]) == ["runs"]
+    assert not bound.events.waiting
