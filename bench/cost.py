@@ -8,12 +8,12 @@ PostgreSQL and Valkey, with full caches. Requests are sent one after another.
 
 import asyncio
 import http.client
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from statistics import mean, median
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -23,7 +23,7 @@ import typer
 from bench import caches
 from bench.contestants import KITH, WORKER
 from bench.cores import cores, pinned
-from bench.cost_queries import COST_QUERIES, CostQuery, People
+from bench.cost_queries import COST_QUERIES, CostQuery, People, Sender
 from bench.filling import NotFilled, filled, space_of
 from bench.graph import SMALL, community
 from bench.population import population
@@ -50,6 +50,9 @@ _ENVIRONMENT = {
     "KITH_FOLLOWING_LIMIT": "1000000",
     "KITH_SERVICE_COST_LIMIT": "2000000000",
     "KITH_COST_LIMIT": "2000000000",
+    "KITH_BUDGET": "0",
+    "KITH_ANONYMOUS_BUDGET": "0",
+    "KITH_SERVICE_BUDGET": "0",
 }
 _PREPARE = """
 mutation ($changes: [RelationshipChangeInput!]!) {
@@ -164,13 +167,22 @@ class _Client:
         while True:
             variables = query.draw(self._people, chance)
             body = orjson.dumps({"query": query.document, "variables": variables})
-            if query.service:
-                yield body, self._service
-            elif query.anonymous:
-                yield body, {}
-            else:
-                viewers = self._people.owners if query.own_lists else self._people.viewers
-                yield body, {"X-Viewer": str(chance.choice(viewers))}
+            yield body, self._headers(query.sender, variables, chance)
+
+    def _headers(
+        self, sender: Sender, variables: Mapping[str, Any], chance: Random
+    ) -> dict[str, str]:
+        match sender:
+            case Sender.NOBODY:
+                return {}
+            case Sender.SERVICE:
+                return self._service
+            case Sender.USER:
+                return {"X-Viewer": variables["id"]}
+            case Sender.OWNER:
+                return {"X-Viewer": str(chance.choice(self._people.owners))}
+            case Sender.VIEWER:
+                return {"X-Viewer": str(chance.choice(self._people.viewers))}
 
     def send(self, body: bytes, headers: dict[str, str]) -> bytes:
         """The answer. Raises WrongAnswer."""

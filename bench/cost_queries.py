@@ -4,6 +4,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import Enum, auto
 from random import Random
 from typing import Any
 
@@ -43,6 +44,19 @@ class People:
         return [*found, *map(str, range(1, 1 + count - len(found)))]
 
 
+class Sender(Enum):
+    """Who sends an operation."""
+
+    VIEWER = auto()
+    """A user without blocks."""
+    USER = auto()
+    """The user whom the operation is about."""
+    OWNER = auto()
+    """A user with entries in their own lists."""
+    SERVICE = auto()
+    NOBODY = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class CostQuery:
     """One operation, and how its variables are drawn."""
@@ -50,9 +64,7 @@ class CostQuery:
     name: str
     document: str
     draw: Draw = lambda people, chance: {}
-    service: bool = False
-    anonymous: bool = False
-    own_lists: bool = False
+    sender: Sender = Sender.VIEWER
 
 
 def _user(people: People, chance: Random) -> Mapping[str, Any]:
@@ -90,9 +102,7 @@ def _checks(count: int) -> Draw:
 
 def _many_checks(users: int, count: int) -> Draw:
     def draw(people: People, chance: Random) -> Mapping[str, Any]:
-        user = chance.choice(people.population.ordinary)
-        others = people.others(user, count, chance)
-        return {"ids": people.ordinary(users, chance), "others": others}
+        return {"ids": people.ordinary(users, chance), "others": people.ordinary(count, chance)}
 
     return draw
 
@@ -146,18 +156,21 @@ def _of_users(name: str, fields: str, draw: Draw) -> CostQuery:
     return CostQuery(name, f"query ($ids: [ID!]!) {{ users(ids: $ids) {{ {fields} }} }}", draw)
 
 
-def _of_viewer(name: str, fields: str) -> CostQuery:
-    return CostQuery(name, f"{{ viewer {{ {fields} }} }}", own_lists=True)
+def _of_viewer(name: str, fields: str, sender: Sender = Sender.OWNER) -> CostQuery:
+    return CostQuery(name, f"{{ viewer {{ {fields} }} }}", sender=sender)
 
 
 def _with_others(name: str, fields: str, draw: Draw) -> CostQuery:
     return CostQuery(
-        name, f"query ($id: ID!, $others: [ID!]!) {{ user(id: $id) {{ {fields} }} }}", draw
+        name,
+        f"query ($id: ID!, $others: [ID!]!) {{ user(id: $id) {{ {fields} }} }}",
+        draw,
+        Sender.USER,
     )
 
 
 def _of_service(name: str, document: str, draw: Draw) -> CostQuery:
-    return CostQuery(name, document, draw, service=True)
+    return CostQuery(name, document, draw, sender=Sender.SERVICE)
 
 
 def _mutation(name: str, field: str, fields: str, draw: Draw = _stranger) -> CostQuery:
@@ -166,7 +179,7 @@ def _mutation(name: str, field: str, fields: str, draw: Draw = _stranger) -> Cos
 
 
 COST_QUERIES = (
-    CostQuery("nothing", "{ __typename }", anonymous=True),
+    CostQuery("nothing", "{ __typename }", sender=Sender.NOBODY),
     _of_user("one user", "id"),
     _of_users("100 users", "id", _users(100)),
     CostQuery(
@@ -201,7 +214,7 @@ COST_QUERIES = (
     _of_users("20 pages of 20 followers", "followers(first: 20) { totalCount edges { followedAt node { id } } }", _several_popular(20)),
     _of_users("20 pages of 20 with relations", "id following(first: 20) { edges { node { id viewerRelation { state } } } }", _several_popular(20)),
     _of_users("10 pages of 100 ids", "followers(first: 100) { nodes { id } }", _several_popular(10)),
-    _of_users("50 pages of 100 with counts", "followers(first: 100) { nodes { id followerCount } }", _several_popular(50)),
+    _of_users("30 pages of 100 with counts", "followers(first: 100) { nodes { id followerCount } }", _several_popular(30)),
     _of_user("pages of pages", "followers(first: 30) { nodes { followers(first: 30) { nodes { id } } } }", _popular),
     _with_others("1 check", "relationWith(ids: $others) { state }", _checks(1)),
     _with_others("100 checks", "relationWith(ids: $others) { state }", _checks(100)),
@@ -224,9 +237,9 @@ COST_QUERIES = (
     _of_users("eligibility of 20 users", "viewerFollowEligibility { code message }", _users(20)),
     CostQuery("100 relations by id", "query ($ids: [ID!]!) { nodes(ids: $ids) { id ... on Relation { state } } }", _relations(100)),
     CostQuery("one user by id", "query ($id: ID!) { node(id: $id) { id ... on User { followerCount } } }", _user),
-    _of_viewer("the viewer", "id user { id followerCount }"),
-    _of_viewer("the viewer's settings", "relationshipSettings { protected followersAudience }"),
-    _of_viewer("the viewer's limits", "limits { following { remaining } changes { remaining } }"),
+    _of_viewer("the viewer", "id user { id followerCount }", Sender.VIEWER),
+    _of_viewer("the viewer's settings", "relationshipSettings { protected followersAudience }", Sender.VIEWER),
+    _of_viewer("the viewer's limits", "limits { following { remaining } changes { remaining } }", Sender.VIEWER),
     _of_viewer("close follows", "closeFollows { nodes { id } }"),
     _of_viewer("blocked users", "blockedUsers { totalCount edges { blockedAt node { id } } }"),
     _of_viewer("muted users", "mutedUsers { edges { mutedUntil node { id } } }"),
@@ -236,8 +249,8 @@ COST_QUERIES = (
     _of_service("accounts of 100 users", "query ($ids: [ID!]!) { accounts(ids: $ids) { state } }", _users(100)),
     _of_service("1,000 entities", "query ($all: [_Any!]!) { _entities(representations: $all) { ... on User { id followerCount } } }", _entities(1000)),
     _of_service("10,000 entities", "query ($all: [_Any!]!) { _entities(representations: $all) { ... on User { id } } }", _entities(10_000)),
-    CostQuery("the schema for routers", "{ _service { sdl } }", service=True),
-    CostQuery("introspection", INTROSPECTION, anonymous=True),
+    CostQuery("the schema for routers", "{ _service { sdl } }", sender=Sender.SERVICE),
+    CostQuery("introspection", INTROSPECTION, sender=Sender.NOBODY),
     _mutation("followUser", "followUser", "outcome relation { state }"),
     _mutation("unfollowUser without a follow", "unfollowUser", "outcome"),
     _mutation("muteUser", "muteUser", "outcome"),
@@ -250,6 +263,6 @@ COST_QUERIES = (
         "100 interactions",
         "mutation ($all: [InteractionInput!]!) { recordInteractions(input: { interactions: $all }) { recorded } }",
         _interactions,
-        service=True,
+        sender=Sender.SERVICE,
     ),
 )  # fmt: skip

@@ -78,7 +78,7 @@ class Budgets:
         self._portions: LruCache[str | int, _Portion] = LruCache(entries=CALLERS_MAX)
 
     def charge(self, payer: str | int, cost: int) -> Awaitable[None] | None:
-        """Charge a caller. Returns an awaitable, or None, the usual case; both may raise Exhausted."""
+        """Charge a caller. Returns None, the usual case, or an awaitable that raises Exhausted."""
         portion = self._portions.get(payer)
         if portion is None:
             portion = self._new(payer)
@@ -100,7 +100,7 @@ class Budgets:
         shared = min(size, portion.remaining + returned)
         remaining = max(0, min(size, int(shared + portion.local - portion.unreported)))
         missing_ms = (size - remaining) / self._bucket.per_ms
-        reset_at = Millis(ceil(now * 1000 + missing_ms)) if missing_ms >= 1 else None
+        reset_at = Millis(ceil(now * 1000 + missing_ms)) if missing_ms else None
         return RateLimit(cost, size, remaining, reset_at)
 
     def _new(self, payer: str | int) -> _Portion:

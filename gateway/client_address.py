@@ -1,16 +1,15 @@
 """The address of a client, which a trusted proxy may report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
-from ipaddress import IPv4Network as V4
 from typing import TypeAlias
 
 from gateway.headers import Headers
 
 Address: TypeAlias = IPv4Address | IPv6Address
-Network: TypeAlias = V4 | IPv6Network
 
+FORWARDING = (b"x-forwarded-for", b"forwarded")
 UNKNOWN = "unknown"
 UNIX = "unix"
 """Stands for the peers of a unix socket, which have no address."""
@@ -47,11 +46,11 @@ class ClientAddresses:
 
     def of(self, headers: Headers) -> str:
         """The client's IPv4 address or IPv6 network; `unknown` without a peer."""
-        peer = headers.peer
+        peer = headers.client[0] if headers.client else None
         if not (self._networks or self._trusts_unix):
             return self._found(peer, b"", b"")
-        forwarded = b",".join(headers.every(b"forwarded"))
-        return self._found(peer, b",".join(headers.every(b"x-forwarded-for")), forwarded)
+        forwarded = b",".join(headers.every(FORWARDING[1]))
+        return self._found(peer, b",".join(headers.every(FORWARDING[0])), forwarded)
 
     def _find(self, peer: str | None, x_forwarded_for: bytes, forwarded: bytes) -> str:
         """The last address that no trusted proxy has."""
@@ -59,7 +58,9 @@ class ClientAddresses:
         trusted = self._trusts_unix if found is None else self._is_trusted(found)
         if not trusted:
             return _shown(found)
-        texts = _addresses_in(forwarded) if forwarded else x_forwarded_for.decode("latin-1").split(",")
+        texts = x_forwarded_for.decode("latin-1").split(",")
+        if forwarded:
+            texts = list(_addresses_in(forwarded.decode("latin-1")))
         for text in texts[: -FORWARDED_MAX - 1 : -1]:
             reported = _address(text)
             if reported is None:  # an obfuscated name, or nonsense
@@ -73,13 +74,9 @@ class ClientAddresses:
         return any(address in network for network in self._networks)
 
 
-def _addresses_in(forwarded: bytes) -> Sequence[str]:
+def _addresses_in(forwarded: str) -> Iterator[str]:
     """The `for` of each element of RFC 7239's header."""
-    return list(_for_each(forwarded.decode("latin-1")))
-
-
-def _for_each(text: str) -> Iterator[str]:
-    for element in text.split(","):
+    for element in forwarded.split(","):
         pairs = (pair.strip().partition("=") for pair in element.split(";"))
         yield next((value for name, _, value in pairs if name.lower() == "for"), "")
 

@@ -23,8 +23,8 @@ class CostSettings:
     A budget of 0 is none.
     """
 
-    limit: int = 200_000
-    service_limit: int = 2_000_000
+    limit: int = 100_000
+    service_limit: int = 1_000_000
     budget: int = 20_000_000
     anonymous_budget: int = 60_000_000
     service_budget: int = 600_000_000

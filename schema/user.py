@@ -39,7 +39,7 @@ FilterArgument = Annotated[
 @row_classes(int)
 class User(Related, Node):
     @batched(
-        metadata=weighed(call=50, row=2),
+        metadata=weighed(call=50, row=1.5),
         description="The number of users whom this user follows. Null if the viewer cannot open "
         "that list.",
     )
@@ -47,7 +47,7 @@ class User(Related, Node):
         return _totals(users, info, ListKind.FOLLOWING)
 
     @batched(
-        metadata=weighed(call=50, row=2),
+        metadata=weighed(call=50, row=1.5),
         description="The number of followers of this user. Null if the viewer cannot open that "
         "list.",
     )
@@ -55,7 +55,7 @@ class User(Related, Node):
         return _totals(users, info, ListKind.FOLLOWERS)
 
     @batched(
-        metadata=weighed(call=50, row=2),
+        metadata=weighed(call=50, row=1.5),
         description="The number of friends of this user. Null if the viewer cannot open that list.",
     )
     def friend_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
