@@ -24,6 +24,7 @@ from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError, Overloaded
 from schema.rate_limit import DRY_RUN
 from schema.rate_limit import FIELD as RATE_LIMIT
+from telemetry.histogram import Histogram
 
 _CODES = {
     Stage.PARSE: "GRAPHQL_PARSE_FAILED",
@@ -32,6 +33,12 @@ _CODES = {
     Stage.OPERATION: "OPERATION_RESOLUTION_FAILED",
     Stage.VARIABLES: "BAD_USER_INPUT",
 }
+
+_costs = Histogram(
+    "kith_request_cost",
+    "The static cost of GraphQL operations, rejected ones included.",
+    bounds=tuple(one * 10**power for power in range(1, 7) for one in (1, 3)),
+).labels()
 
 # Stored, because looking up an enum member costs more than comparing with it.
 _EXECUTION = Stage.EXECUTION
@@ -87,6 +94,7 @@ class EngineExecutor:
         """A prepared operation, whose cost is charged to its sender. Raises RequestRejected."""
         values = _coerced(operation, request)
         cost = operation.cost(values)
+        _costs.observe(cost)
         if RATE_LIMIT in operation.field_names:
             context.scope.rate_limit = partial(self._costs.rate_limit, cost, context)
             if any(operation.root_argument_values(DRY_RUN, request.variables)):

@@ -25,6 +25,7 @@ from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
 from storage.cache import codec
 from storage.cache.lease import Leases
+from storage.cache.marks import Mark
 from storage.cache.reader import CacheReader, CountingRedis
 from storage.ports import AccountsOf, Check, EdgeChange, PagesOf, ProfilesOf, RelationsOf
 from storage.postgres.edges import PostgresEdges
@@ -42,8 +43,9 @@ from storage.shielded_tasks import ShieldedTasks
 from storage.stores import Stores, open_stores, tables_of
 from tests.support.counts import Totals
 from tests.support.graphs import PLENTY, as_pair, drain_all, follows, ids_of, unfollows, users
+from tests.support.proxy import Proxy
 from tests.support.readers import Reading
-from tests.support.redis_proxy import RedisProxy, proxy_to
+from tests.support.redis_proxy import proxy_to
 from tests.support.tls import server_over_tls
 
 DEADLINE_S = 20
@@ -501,10 +503,11 @@ class GatedCaches:
         self.gate = Gate()
         self.result = asyncio.Event()
 
-    async def written(self, pair: Pair, decision: Decision) -> None:
+    async def written(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> bool:
         await self.gate.through()
-        await self._caches.written(pair, decision)
+        is_updated = await self._caches.written(pair, decision, mark)
         self.result.set()
+        return is_updated
 
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         raise NotImplementedError
@@ -737,7 +740,7 @@ class Cuttable:
     """Stores whose way to Redis can be cut."""
 
     stores: Stores
-    proxy: RedisProxy
+    proxy: Proxy
 
     async def returns(self) -> None:
         """The proxy is mended, and the breaker has noticed."""

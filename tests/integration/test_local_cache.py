@@ -27,8 +27,9 @@ from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores, tables_of
 from tests.support.gateway import running_gateway
 from tests.support.graphs import drain_all, follows, ids_of, unfollows, users
+from tests.support.proxy import Proxy
 from tests.support.readers import Reading
-from tests.support.redis_proxy import RedisProxy, proxy_to
+from tests.support.redis_proxy import proxy_to
 from tests.support.tls import server_over_tls
 from tests.support.valkey import own_valkey
 from tests.support.waiting import until
@@ -47,7 +48,7 @@ class WithLocalCache:
 
     stores: Stores
     local: LocalCache
-    proxy: RedisProxy
+    proxy: Proxy
     reading: Reading
 
     async def everything(self, user: UserId, viewer: UserId | None = None) -> list[Any]:

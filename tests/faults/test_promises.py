@@ -1,0 +1,40 @@
+"""Every answer is allowed while a part is killed, paused, cut off or slow, and everything heals.
+
+The first few scenarios belong to the suite; `make test-faults` runs all of them.
+"""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.support.faults.catalogue import ALONE
+from tests.support.faults.scenario import Scenario, running_scenario
+from tests.support.faults.stack import Sizes
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+IN_THE_SUITE = (
+    "gateway down",
+    "workers paused",
+    "postgres backend killed",
+    "postgres replies halved, gateway",
+    "valkey down",
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def scenario() -> AsyncIterator[Scenario]:
+    async with running_scenario(Sizes()) as running:
+        yield running
+
+
+@pytest.mark.parametrize("fault", IN_THE_SUITE)
+async def test_every_answer_is_allowed(scenario: Scenario, fault: str) -> None:
+    await scenario.run([ALONE[fault]])
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("fault", [name for name in ALONE if name not in IN_THE_SUITE])
+async def test_every_answer_is_allowed_here_too(scenario: Scenario, fault: str) -> None:
+    await scenario.run([ALONE[fault]])

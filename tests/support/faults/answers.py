@@ -1,0 +1,103 @@
+"""The questions of the readers, and whether an answer is among those that are allowed."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tests.support.faults.histories import Arrow, May
+from tests.support.faults.world import Read
+
+LISTS = """
+query Lists($id: ID!) {
+  user(id: $id) {
+    followingCount followerCount friendCount
+    following(first: 100) { nodes { id } pageInfo { hasNextPage } }
+    followers(first: 100) { nodes { id } pageInfo { hasNextPage } }
+    friends(first: 100) { nodes { id } pageInfo { hasNextPage } }
+    viewerRelation { following followedBy }
+  }
+}
+"""
+PROFILES = """
+query Profiles($ids: [ID!]!) {
+  users(ids: $ids) {
+    id followingCount followerCount friendCount viewerRelation { state following followedBy }
+  }
+}
+"""
+CHANGE = """
+mutation Change($%(name)s: %(kind)sInput!) {
+  change: %(name)s(input: $%(name)s) { outcome relation { following } userErrors { code } }
+}
+"""
+FOLLOW = CHANGE % {"name": "followUser", "kind": "FollowUser"}
+UNFOLLOW = CHANGE % {"name": "unfollowUser", "kind": "UnfollowUser"}
+COUNTS = {"following": "followingCount", "followers": "followerCount", "friends": "friendCount"}
+
+
+def wrong_lists(read: Read, owner: int, data: Any) -> Iterator[str]:
+    """What is wrong with an answer to `LISTS`."""
+    user = data["user"]
+    possible = {name: getattr(read, name)(owner) for name in COUNTS}
+    shown = {}
+    for name, others in possible.items():
+        page = user[name]
+        found = [int(node["id"]) for node in page["nodes"]]
+        shown[name] = set(found)
+        if len(shown[name]) != len(found):
+            yield f"{name} of {owner} repeats a user: {found}"
+        if page["pageInfo"]["hasNextPage"]:
+            yield f"{name} of {owner} says that more users follow"
+        yield from _wrong_list(f"{name} of {owner}", others, shown[name])
+    yield from _wrong_counts(read, owner, possible, user)
+    yield from _wrong_relation(read, owner, user["viewerRelation"])
+    for other in possible["following"]:
+        read.saw(Arrow(owner, other), present=other in shown["following"])
+
+
+def wrong_profiles(read: Read, users: list[int], data: Any) -> Iterator[str]:
+    """What is wrong with an answer to `PROFILES`."""
+    for owner, user in zip(users, data["users"], strict=True):
+        if user["id"] != str(owner):
+            yield f"user {owner} is answered with {user['id']}"
+        possible = {name: getattr(read, name)(owner) for name in COUNTS}
+        yield from _wrong_counts(read, owner, possible, user)
+        yield from _wrong_relation(read, owner, user["viewerRelation"])
+
+
+def _wrong_list(what: str, possible: Mapping[int, May], shown: set[int]) -> Iterator[str]:
+    missing = {other for other, may in possible.items() if may == May.BE_PRESENT} - shown
+    wrong = shown - {other for other, may in possible.items() if may & May.BE_PRESENT}
+    if missing:
+        yield f"{what} misses {sorted(missing)}"
+    if wrong:
+        yield f"{what} shows {sorted(wrong)}"
+
+
+def _wrong_counts(
+    read: Read, owner: int, possible: Mapping[str, Mapping[int, May]], user: Any
+) -> Iterator[str]:
+    for name, field in COUNTS.items():
+        count = user[field]
+        least = sum(may == May.BE_PRESENT for may in possible[name].values())
+        most = sum(bool(may & May.BE_PRESENT) for may in possible[name].values())
+        if name == "friends" and May.BE_BOTH in [
+            *possible["following"].values(),
+            *possible["followers"].values(),
+        ]:
+            # The sum of two counters: while one lags, it is off by the changes under way.
+            least, most = 0, len(possible["following"])
+        if not least <= count <= most:
+            yield f"{field} of {owner} is {count}, not {least} to {most}"
+
+
+def _wrong_relation(read: Read, owner: int, relation: Any) -> Iterator[str]:
+    if relation is None or read.viewer is None or read.viewer == owner:
+        return
+    for field, arrow in (
+        ("following", Arrow(read.viewer, owner)),
+        ("followedBy", Arrow(owner, read.viewer)),
+    ):
+        present = relation[field]
+        if not read.may(arrow) & (May.BE_PRESENT if present else May.BE_ABSENT):
+            yield f"viewerRelation.{field} of {owner} is {present}"
+        read.saw(arrow, present=present)

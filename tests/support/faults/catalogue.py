@@ -1,0 +1,166 @@
+"""The faults: each is a block that begins one and ends it."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+
+from tests.support.faults.part import Part
+from tests.support.faults.stack import ROLE, Stack
+from tests.support.proxy import Proxy, Replies
+
+Fault = Callable[[Stack], AbstractAsyncContextManager[None]]
+
+
+PARTS: dict[str, Callable[[Stack], list[Part]]] = {
+    "gateway": lambda stack: stack.gateways[:1],
+    "workers": lambda stack: stack.workers,
+    "postgres": lambda stack: [stack.postgres],
+    "valkey": lambda stack: [stack.valkey],
+}
+
+
+@asynccontextmanager
+async def down(part: str, stack: Stack) -> AsyncIterator[None]:
+    """Killed, and started again at the end of the block. Valkey has then lost its data."""
+    for each in PARTS[part](stack):
+        each.hold_down()
+    yield
+
+
+@asynccontextmanager
+async def paused(part: str, stack: Stack) -> AsyncIterator[None]:
+    """It keeps its connections, and does nothing."""
+    for each in PARTS[part](stack):
+        each.pause()
+    yield
+
+
+def _links(stack: Stack, server: str, whose: str) -> list[Proxy]:
+    """The proxies between a server and the first gateway, or all processes."""
+    names = [stack.gateways[0].name] if whose == "gateway" else list(stack.links)
+    return [getattr(stack.links[name], server) for name in names]
+
+
+@asynccontextmanager
+async def cut(server: str, whose: str, stack: Stack) -> AsyncIterator[None]:
+    """Connections to a server end, and no new one is accepted."""
+    for link in _links(stack, server, whose):
+        await link.cut()
+    yield
+
+
+@asynccontextmanager
+async def silent(server: str, whose: str, stack: Stack) -> AsyncIterator[None]:
+    """Connections to a server carry nothing."""
+    for link in _links(stack, server, whose):
+        link.stop_answering()
+    yield
+
+
+@asynccontextmanager
+async def faulty_replies(
+    replies: Replies, server: str, whose: str, stack: Stack
+) -> AsyncIterator[None]:
+    """Replies of a server arrive late, slowly, by half, or never."""
+    for link in _links(stack, server, whose):
+        link.replies = replies
+    yield
+
+
+@asynccontextmanager
+async def read_only(stack: Stack) -> AsyncIterator[None]:
+    """PostgreSQL accepts no writes, as a server that is being failed over."""
+    async with stack.session() as session:
+        await session.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+        await session.execute("SELECT pg_reload_conf()")
+        yield
+        await session.execute("SET default_transaction_read_only = off")
+        await session.execute("ALTER SYSTEM RESET default_transaction_read_only")
+        await session.execute("SELECT pg_reload_conf()")
+
+
+@asynccontextmanager
+async def connections_exhausted(stack: Stack) -> AsyncIterator[None]:
+    """Sessions of gateways and workers end, and PostgreSQL admits two new ones for all of them."""
+    async with stack.session() as session:
+        await session.execute(f"ALTER ROLE {ROLE} CONNECTION LIMIT 2")
+        await session.execute(
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{ROLE}'"
+        )
+        yield
+        await session.execute(f"ALTER ROLE {ROLE} CONNECTION LIMIT -1")
+
+
+@asynccontextmanager
+async def backend_killed(stack: Stack) -> AsyncIterator[None]:
+    """The backend of a session is killed with -9: PostgreSQL ends all others and recovers."""
+    stack.postgres.kill_other()
+    yield
+
+
+@asynccontextmanager
+async def locked(statement: str, stack: Stack) -> AsyncIterator[None]:
+    """Another session holds locks that writes need."""
+    async with stack.session() as session, session.transaction():
+        await session.execute(statement)
+        yield
+
+
+@asynccontextmanager
+async def valkey_empty(stack: Stack) -> AsyncIterator[None]:
+    async with stack.redis() as redis:
+        await redis.flushall()
+    yield
+
+
+@asynccontextmanager
+async def scripts_forgotten(stack: Stack) -> AsyncIterator[None]:
+    async with stack.redis() as redis:
+        await redis.script_flush()
+    yield
+
+
+@asynccontextmanager
+async def valkey_full(stack: Stack) -> AsyncIterator[None]:
+    """Valkey rejects every write that needs memory."""
+    async with stack.redis() as redis:
+        before = await redis.config_get("maxmemory*")
+        await redis.config_set("maxmemory-policy", "noeviction")
+        await redis.config_set("maxmemory", 1)
+        yield
+        await redis.config_set("maxmemory", before["maxmemory"])
+        await redis.config_set("maxmemory-policy", before["maxmemory-policy"])
+
+
+LINK_FAULTS: dict[str, Callable[[str, str, Stack], AbstractAsyncContextManager[None]]] = {
+    "cut off": cut,
+    "silent": silent,
+    **{
+        f"replies {replies.name.lower()}": partial(faulty_replies, replies)
+        for replies in Replies
+        if replies is not Replies.PASSED
+    },
+}
+LOCKS = {
+    "outbox": "LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE",
+    "counts": "SELECT FROM following_count FOR UPDATE",
+    "reverse rows": "LOCK TABLE follower, follower_count IN ACCESS EXCLUSIVE MODE",
+}
+ALONE: dict[str, Fault] = {
+    **{f"{part} down": partial(down, part) for part in PARTS},
+    **{f"{part} paused": partial(paused, part) for part in PARTS},
+    **{
+        f"{server} {name}, {whose}": partial(fault, server, whose)
+        for server in ("postgres", "redis")
+        for whose in ("gateway", "all")
+        for name, fault in LINK_FAULTS.items()
+        if server == "postgres" or name in ("replies delayed", "replies throttled")
+    },
+    "postgres read-only": read_only,
+    "postgres connections exhausted": connections_exhausted,
+    "postgres backend killed": backend_killed,
+    **{f"postgres {name} locked": partial(locked, lock) for name, lock in LOCKS.items()},
+    "valkey emptied": valkey_empty,
+    "valkey scripts forgotten": scripts_forgotten,
+    "valkey full": valkey_full,
+}

@@ -1,0 +1,113 @@
+"""A client of one gateway that costs little: HTTP over kept connections to a unix socket."""
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+TIMEOUT_S = 3.0
+READY_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a request.
+
+    `code` is None if it was answered without errors. It is `extensions.code` of the first error,
+    or TIMEOUT or DISCONNECTED if there was no answer.
+    """
+
+    data: Any
+    code: str | None
+    message: str = ""
+
+
+class Client:
+    """Sends requests to one gateway: a connection carries one at a time."""
+
+    def __init__(self, name: str, socket: Path) -> None:
+        self.name = name
+        self.socket = socket
+        self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+
+    async def ask(self, document: str, viewer: int | None, variables: Mapping[str, Any]) -> Answer:
+        body = orjson.dumps({"query": document, "variables": variables})
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                status, content = await self._send("POST", "/graphql", viewer, body)
+        except TimeoutError:
+            return Answer(None, "TIMEOUT")
+        except (OSError, EOFError) as error:  # an IncompleteReadError is an EOFError
+            return Answer(None, "DISCONNECTED", repr(error))
+        return _answer(status, content)
+
+    async def is_ready(self) -> bool:
+        return await self.get("/readyz") == 200
+
+    async def get(self, path: str) -> int:
+        """The status of a GET; 0 without an answer."""
+        try:
+            async with asyncio.timeout(READY_S):
+                return (await self._send("GET", path, None, b""))[0]
+        except (OSError, EOFError, TimeoutError):
+            return 0
+
+    async def close(self) -> None:
+        for _, writer in self._idle:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+        self._idle.clear()
+
+    async def _send(
+        self, method: str, path: str, viewer: int | None, body: bytes
+    ) -> tuple[int, bytes]:
+        reader, writer = await self._connection()
+        try:
+            writer.write(_request(method, path, viewer, body))
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            size = int(head.partition(b"content-length:")[2].split(b"\r\n", 1)[0])
+            content = await reader.readexactly(size)
+        except BaseException:
+            writer.transport.abort()
+            raise
+        if b"connection: close" in head:
+            writer.transport.abort()
+        else:
+            self._idle.append((reader, writer))
+        return int(head[9:12]), content
+
+    async def _connection(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        while self._idle:
+            reader, writer = self._idle.pop()
+            if not reader.at_eof() and not writer.transport.is_closing():
+                return reader, writer
+            writer.transport.abort()
+        return await asyncio.open_unix_connection(self.socket)
+
+
+def _request(method: str, path: str, viewer: int | None, body: bytes) -> bytes:
+    name = f"X-Viewer: {viewer}\r\n" if viewer is not None else ""
+    return (
+        f"{method} {path} HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\n{name}"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    ).encode() + body
+
+
+def _answer(status: int, content: bytes) -> Answer:
+    try:
+        said = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return Answer(None, f"NOT_JSON_{status}", content[:200].decode(errors="replace"))
+    errors = said.get("errors")
+    if errors:
+        first = errors[0]
+        code = first.get("extensions", {}).get("code", "WITHOUT_CODE")
+        return Answer(said.get("data"), code, f"{status} {first.get('message')}")
+    if status != 200:
+        return Answer(None, f"STATUS_{status}", content[:200].decode(errors="replace"))
+    return Answer(said["data"], None)

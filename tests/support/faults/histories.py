@@ -1,0 +1,103 @@
+"""What each follow may look like at a moment, while writes and reads run concurrently.
+
+The history of a follow is a list of versions. All times are of one clock of this process. A reader
+may see a version from the start of its write on, and must not see an older one once the write was
+acknowledged: at once if the reader is the writer, otherwise after the lag.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntFlag
+from math import inf
+from typing import NamedTuple
+
+
+class Arrow(NamedTuple):
+    """A follow of `target` by `source`."""
+
+    source: int
+    target: int
+
+    @property
+    def reversed(self) -> "Arrow":
+        return Arrow(self.target, self.source)
+
+
+class May(IntFlag):
+    """Whether a follow may be absent, present, or both."""
+
+    BE_ABSENT = 1
+    BE_PRESENT = 2
+    BE_BOTH = 3
+
+
+@dataclass(slots=True)
+class Version:
+    """A follow or an unfollow: when its write began, and when its writer knew that it was done."""
+
+    present: bool
+    began: float
+    acknowledged: float = inf
+
+    @property
+    def may(self) -> May:
+        return May.BE_PRESENT if self.present else May.BE_ABSENT
+
+
+@dataclass(slots=True)
+class History:
+    """The versions of one follow, the oldest that anybody may still see first."""
+
+    versions: list[Version] = field(default_factory=lambda: [Version(False, -inf, -inf)])
+
+    @property
+    def last(self) -> Version:
+        return self.versions[-1]
+
+    def write(self, present: bool, began: float) -> Version:
+        self.versions.append(Version(present, began))
+        return self.last
+
+    def settle(self, *, present: bool, is_sure: bool) -> None:
+        """Everybody sees the follow so; if that is not sure, until a write that is under way."""
+        self.versions = [Version(present, -inf, -inf)]
+        if not is_sure:
+            self.write(not present, -inf)
+
+    def lagging(self, began: float, ended: float, lag_s: float) -> May:
+        """What a read between these times may show to users other than the writer."""
+        while len(self.versions) > 1 and self.versions[1].acknowledged < began - lag_s:
+            del self.versions[0]
+        return _may(self.versions, 0, ended)
+
+    def fresh(self, began: float, ended: float) -> May:
+        """What such a read may show to the writer."""
+        return _may(self.versions, self._known(began), ended)
+
+    def seen(self, began: float, ended: float, *, present: bool) -> None:
+        """The writer has seen the follow so: a newer version, if only that explains it, is known
+        from now on, acknowledged or not."""
+        first = self._known(began)
+        fitting = [
+            version
+            for version in self.versions[first:]
+            if version.present == present and version.began <= ended
+        ]
+        if len(fitting) == 1 and fitting[0].acknowledged > ended:
+            fitting[0].acknowledged = ended
+
+    def _known(self, moment: float) -> int:
+        """The index of the newest version that was known to the writer at this moment."""
+        index = len(self.versions) - 1
+        while index and self.versions[index].acknowledged > moment:
+            index -= 1
+        return index
+
+
+def _may(versions: list[Version], first: int, ended: float) -> May:
+    if first == len(versions) - 1:
+        return versions[first].may
+    found = May(0)
+    for version in versions[first:]:
+        if version.began <= ended:
+            found |= version.may
+    return found

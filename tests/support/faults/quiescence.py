@@ -1,0 +1,56 @@
+"""After a scenario: everything heals, all changes arrive, and the tables equal the model."""
+
+import contextlib
+import io
+
+from gateway import verify
+from gateway.config import Config
+from resolvers.scope import Limits
+from tests.support.faults.histories import Arrow
+from tests.support.faults.stack import Stack
+from tests.support.faults.traffic import Traffic
+from tests.support.gateway import DEVELOPMENT
+from tests.support.waiting import until
+
+STORED = "SELECT from_user_id, to_user_id FROM following WHERE kind = 1"
+WAITING = "SELECT count(*) FROM outbox"
+
+
+async def settle(stack: Stack, traffic: Traffic) -> None:
+    """Wait until every change has reached everybody, and compare the tables with the model.
+
+    No traffic flows. A write with an unknown outcome may still be on its way in a gateway that was
+    paused: its follow is left alone until the next call.
+    """
+    async with stack.session() as session:
+
+        async def is_drained() -> bool:
+            return bool(await session.fetchval(WAITING) == 0)
+
+        await until(is_drained, "the outbox is empty")
+        stored = {Arrow(*row) for row in await session.fetch(STORED)}
+    for arrow, history in traffic.world.histories.items():
+        if arrow not in traffic.unresolved and history.last.present != (arrow in stored):
+            traffic.tally.violation(f"{arrow} is stored as {arrow in stored}: {history}")
+    traffic.release()
+    for arrow, history in traffic.world.histories.items():
+        history.settle(present=arrow in stored, is_sure=arrow not in traffic.unresolved)
+
+
+async def read_everything(traffic: Traffic) -> None:
+    """Ask every gateway for all lists, as their owner and as nobody."""
+    for client in traffic.clients:
+        for owner in traffic.world.users:
+            await traffic.read(owner, owner, client)
+            await traffic.read(None, owner, client)
+
+
+async def verify_is_clean(stack: Stack, traffic: Traffic) -> None:
+    """`kith verify` finds no drift in tables and caches."""
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        code = await verify.run(
+            Config(stack.settings, DEVELOPMENT, Limits()), repair=False, examples=5
+        )
+    if code != 0:
+        traffic.tally.violation(f"verify: {output.getvalue()}")

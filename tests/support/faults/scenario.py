@@ -1,0 +1,77 @@
+"""One scenario: traffic before, during and after faults, until everything has settled."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from math import inf
+
+from tests.support.faults.catalogue import Fault
+from tests.support.faults.quiescence import read_everything, settle, verify_is_clean
+from tests.support.faults.stack import Sizes, Stack, running_stack
+from tests.support.faults.traffic import Outage, Tally, Traffic, flowing
+from tests.support.faults.world import World
+from tests.support.waiting import until
+
+USERS = 12
+CALM = 60
+"""Requests before and after the faults."""
+DURING = 150
+DURING_S = 3.0
+"""Requests while the faults last; or fewer, if they take this long."""
+
+
+@dataclass
+class Scenario:
+    """A running stack with its world. Several scenarios may run on it, one after the other."""
+
+    stack: Stack
+    traffic: Traffic
+
+    async def run(self, faults: Sequence[Fault]) -> Tally:
+        """Run the faults together. Fails if any answer was wrong."""
+        await self.stack.heal()  # the previous scenario may have failed
+        await settle(self.stack, self.traffic)
+        tally = self.traffic.tally = Tally()
+        outage = self.traffic.outage = Outage()
+        async with flowing(self.traffic):
+            await self._requests(CALM)
+            outage.began = time.monotonic()
+            outage.ended = inf
+            async with AsyncExitStack() as exits:
+                for fault in faults:
+                    await exits.enter_async_context(fault(self.stack))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(DURING_S):
+                        await self._requests(DURING)
+            await self.stack.heal()
+            outage.ended = time.monotonic()
+            await self._requests(CALM)
+        await settle(self.stack, self.traffic)
+        await read_everything(self.traffic)
+        await verify_is_clean(self.stack, self.traffic)
+        assert not tally.violations, report(tally)
+        return tally
+
+    async def _requests(self, count: int) -> None:
+        """Wait until so many more requests have been answered, or have failed."""
+        enough = self.traffic.tally.requests + count
+
+        async def answered() -> bool:
+            return self.traffic.tally.requests >= enough
+
+        await until(answered, f"{count} requests are answered")
+
+
+def report(tally: Tally) -> str:
+    """The violations of a run, and how its requests ended."""
+    counts = ", ".join(f"{kind}: {count}" for kind, count in sorted(tally.answers.items()))
+    return "\n".join([f"{len(tally.violations)} violations ({counts}):", *tally.violations[:20]])
+
+
+@asynccontextmanager
+async def running_scenario(sizes: Sizes) -> AsyncIterator[Scenario]:
+    """A stack without follows. Lost invalidations of the local cache last half a second."""
+    async with running_stack(sizes, {"KITH_HOT_TTL_MS": "500"}) as stack:
+        yield Scenario(stack, Traffic(stack.clients, World.of(USERS)))

@@ -1,0 +1,179 @@
+"""Concurrent writers and readers, who check every answer."""
+
+import asyncio
+import itertools
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any
+from uuid import uuid4
+
+from tests.support.faults.answers import (
+    FOLLOW,
+    LISTS,
+    PROFILES,
+    UNFOLLOW,
+    wrong_lists,
+    wrong_profiles,
+)
+from tests.support.faults.client import Answer, Client
+from tests.support.faults.histories import Arrow
+from tests.support.faults.world import Read, World
+
+NO_ANSWER = frozenset({"TIMEOUT", "DISCONNECTED"})
+TEMPORARY = frozenset({"UNAVAILABLE", "OVERLOADED", "DEADLINE_EXCEEDED", *NO_ANSWER})
+"""Codes that a client may get while a part fails. Any other is a violation."""
+REPEAT_S = 0.05
+PAUSE_S = 0.005
+VIOLATIONS_MAX = 100
+PROFILES_READ = 5
+
+
+@dataclass
+class Outage:
+    """When a part was failing: only then may requests fail."""
+
+    began: float = inf
+    ended: float = -inf
+
+    def overlaps(self, began: float, ended: float) -> bool:
+        return began <= self.ended and ended >= self.began
+
+
+@dataclass
+class Tally:
+    """What has happened so far."""
+
+    answers: Counter[str] = field(default_factory=Counter)
+    """Requests by kind and code: "read OK", "write UNAVAILABLE"."""
+    violations: list[str] = field(default_factory=list)
+
+    def violation(self, text: str) -> None:
+        self.answers["violation"] += 1
+        if len(self.violations) < VIOLATIONS_MAX:
+            self.violations.append(text)
+
+    @property
+    def requests(self) -> int:
+        return sum(self.answers.values())
+
+
+@dataclass
+class Traffic:
+    """Requests to all gateways at once, and the world that they make."""
+
+    clients: Sequence[Client]
+    world: World
+    outage: Outage = field(default_factory=Outage)
+    tally: Tally = field(default_factory=Tally)
+    unresolved: set[Arrow] = field(default_factory=set)
+    """Follows whose last write had no key, and may have happened or may still happen."""
+    _unresolved_before: set[Arrow] = field(default_factory=set)
+
+    async def read(self, viewer: int | None, owner: int, client: Client | None = None) -> None:
+        """Ask for all lists of a user, and check the answer."""
+        read, answer = await self._ask(viewer, LISTS, {"id": str(owner)}, client)
+        if answer.code is None:
+            self._report(read, answer, wrong_lists(read, owner, answer.data), client)
+
+    async def read_profiles(self, viewer: int | None, users: list[int]) -> None:
+        read, answer = await self._ask(viewer, PROFILES, {"ids": list(map(str, users))}, None)
+        if answer.code is None:
+            self._report(read, answer, wrong_profiles(read, users, answer.data), None)
+
+    async def write(self, arrow: Arrow, *, keyed: bool) -> None:
+        """Follow or unfollow, repeat it until it is acknowledged, then read it as its writer.
+
+        Without a key, a write whose outcome is unknown is not repeated: it may still be on its way.
+        """
+        history = self.world.histories[arrow]
+        previous, version = history.last, history.write(not history.last.present, time.monotonic())
+        wanted = ("FOLLOWED" if version.present else "UNFOLLOWED",)
+        given = {"userId": str(arrow.target), **({"idempotencyKey": uuid4().hex} if keyed else {})}
+        name, document = ("followUser", FOLLOW) if version.present else ("unfollowUser", UNFOLLOW)
+        while True:
+            began = time.monotonic()
+            client = random.choice(self.clients)
+            answer = await client.ask(document, arrow.source, {name: given})
+            ended = time.monotonic()
+            self._count("write", answer, began, ended)
+            if answer.code is None:
+                break
+            if not keyed:
+                self.unresolved.add(arrow)
+                return
+            await asyncio.sleep(REPEAT_S)
+        payload = answer.data["change"]
+        if payload["outcome"] not in wanted or payload["relation"]["following"] != version.present:
+            self.tally.violation(f"{arrow} was {previous.present}; {name} answered {payload}")
+        version.acknowledged = min(version.acknowledged, ended)
+        await self.read(arrow.source, random.choice(arrow))
+
+    def release(self) -> None:
+        """Write again to the follows that were unresolved at the previous call already."""
+        self.unresolved -= self._unresolved_before
+        self._unresolved_before = set(self.unresolved)
+
+    async def _ask(
+        self, viewer: int | None, document: str, variables: Any, client: Client | None
+    ) -> tuple[Read, Answer]:
+        began = time.monotonic()
+        answer = await (client or random.choice(self.clients)).ask(document, viewer, variables)
+        ended = time.monotonic()
+        self._count("read", answer, began, ended)
+        return Read(self.world, viewer, began, ended), answer
+
+    def _count(self, kind: str, answer: Answer, began: float, ended: float) -> None:
+        self.tally.answers[f"{kind} {answer.code or 'OK'}"] += 1
+        if answer.code is None:
+            return
+        if answer.code not in TEMPORARY or not self.outage.overlaps(began, ended):
+            self.tally.violation(f"a {kind} failed with {answer.code}: {answer.message}")
+
+    def _report(
+        self, read: Read, answer: Answer, wrong: Iterator[str], client: Client | None
+    ) -> None:
+        for text in wrong:
+            self.tally.violation(f"viewer {read.viewer}: {text}")
+
+
+@asynccontextmanager
+async def flowing(traffic: Traffic, writers: int = 4, readers: int = 4) -> AsyncIterator[None]:
+    """Writers, each with follows of their own, and readers, for as long as the block runs."""
+    ending = asyncio.Event()
+    shares = [
+        itertools.islice(traffic.world.histories, number, None, writers)
+        for number in range(writers)
+    ]
+    async with asyncio.TaskGroup() as group:
+        for share in shares:
+            group.create_task(_write_on(traffic, list(share), ending))
+        for _ in range(readers):
+            group.create_task(_read_on(traffic, ending))
+        try:
+            yield
+        finally:
+            ending.set()
+
+
+async def _write_on(traffic: Traffic, arrows: list[Arrow], ending: asyncio.Event) -> None:
+    while not ending.is_set():
+        arrow = random.choice(arrows)
+        if arrow not in traffic.unresolved:
+            await traffic.write(arrow, keyed=random.random() < 0.75)
+        await asyncio.sleep(PAUSE_S)
+
+
+async def _read_on(traffic: Traffic, ending: asyncio.Event) -> None:
+    users = traffic.world.users
+    while not ending.is_set():
+        viewer = random.choice([None, *users])
+        if random.random() < 0.5:
+            await traffic.read(viewer, random.choice(users))
+        else:
+            await traffic.read_profiles(viewer, random.sample(users, PROFILES_READ))
+        await asyncio.sleep(PAUSE_S)

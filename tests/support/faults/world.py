@@ -1,0 +1,87 @@
+"""All follows of a small world, and what one reader of it may see."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import permutations
+from math import inf
+
+from tests.support.faults.histories import Arrow, History, May
+
+
+@dataclass
+class World:
+    """Which users follow each other, as far as this process can know.
+
+    `lag_s`: how long after its acknowledgement others may miss a write; without it, until
+    everything has settled.
+    """
+
+    arrows: Iterable[Arrow]
+    lag_s: float = inf
+    histories: dict[Arrow, History] = field(init=False)
+    targets: Mapping[int, list[int]] = field(init=False)
+    """Whom each user may ever follow."""
+    sources: Mapping[int, list[int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.histories = {arrow: History() for arrow in self.arrows}
+        self.targets, self.sources = defaultdict(list), defaultdict(list)
+        for source, target in self.histories:
+            self.targets[source].append(target)
+            self.sources[target].append(source)
+
+    @classmethod
+    def of(cls, users: int) -> "World":
+        """Users who may all follow each other."""
+        return cls([Arrow(*pair) for pair in permutations(range(1, users + 1), 2)])
+
+    @property
+    def users(self) -> list[int]:
+        return sorted(self.targets.keys() | self.sources.keys())
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One read: by whom (None: nobody), and when it began and ended."""
+
+    world: World
+    viewer: int | None
+    began: float
+    ended: float
+
+    def may(self, arrow: Arrow) -> May:
+        history = self.world.histories.get(arrow)
+        if history is None:
+            return May.BE_ABSENT
+        if arrow.source == self.viewer:
+            return history.fresh(self.began, self.ended)
+        return history.lagging(self.began, self.ended, self.world.lag_s)
+
+    def saw(self, arrow: Arrow, *, present: bool) -> None:
+        history = self.world.histories.get(arrow)
+        if arrow.source == self.viewer and history is not None and len(history.versions) > 1:
+            history.seen(self.began, self.ended, present=present)
+
+    def following(self, user: int) -> dict[int, May]:
+        return {other: self.may(Arrow(user, other)) for other in self.world.targets[user]}
+
+    def followers(self, user: int) -> dict[int, May]:
+        return {other: self.may(Arrow(other, user)) for other in self.world.sources[user]}
+
+    def friends(self, user: int) -> dict[int, May]:
+        followers = self.followers(user)
+        return {
+            other: _both(may, followers.get(other, May.BE_ABSENT))
+            for other, may in self.following(user).items()
+        }
+
+
+def _both(one: May, two: May) -> May:
+    """Whether two follows may both be present."""
+    found = May(0)
+    if one & two & May.BE_PRESENT:
+        found |= May.BE_PRESENT
+    if (one | two) & May.BE_ABSENT:
+        found |= May.BE_ABSENT
+    return found

@@ -1,0 +1,118 @@
+"""A proxy before a server, with the faults of a network: a test sets them while it is in use."""
+
+import asyncio
+from enum import Enum, auto
+from pathlib import Path
+
+CHUNK_BYTES = 65536
+DELAY_S = 0.2
+SLICE_BYTES = 256
+SLICE_S = 0.02
+
+
+class Replies(Enum):
+    """What becomes of the bytes that the server sends."""
+
+    PASSED = auto()
+    DELAYED = auto()
+    """Each read is forwarded `DELAY_S` later."""
+    THROTTLED = auto()
+    """`SLICE_BYTES` in each `SLICE_S`: about 12 kB/s."""
+    SWALLOWED = auto()
+    """The server has done what it was asked, and its client does not learn of it."""
+    HALVED = auto()
+    """The first half of a read arrives, then the connection ends."""
+
+
+class Proxy:
+    """Carries bytes between its own unix socket and a server's."""
+
+    def __init__(self, server: Path, own: Path) -> None:
+        self._server = server
+        self._own = own
+        self._listener: asyncio.Server | None = None
+        self._carriers: set[asyncio.Task[None]] = set()
+        self._muted: set[asyncio.Task[None]] = set()
+        """Connections with a gap in their replies: nothing after it may arrive."""
+        self._forwards = asyncio.Event()
+        self._forwards.set()
+        self.replies = Replies.PASSED
+
+    async def restore(self) -> None:
+        """Work from now on. Connections that lost bytes end."""
+        self.replies = Replies.PASSED
+        for carrier in list(self._muted):
+            carrier.cancel()
+        self._forwards.set()
+        if self._listener is None:
+            self._listener = await asyncio.start_unix_server(self._carry, self._own)
+
+    async def cut(self) -> None:
+        """End every connection, and refuse new ones."""
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
+            self._own.unlink(missing_ok=True)
+        for carrier in list(self._carriers):
+            carrier.cancel()
+        await asyncio.gather(*self._carriers, return_exceptions=True)
+
+    def stop_answering(self) -> None:
+        """Accept connections and bytes, and forward nothing: what a stopped machine does."""
+        self._forwards.clear()
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._carriers.add(task)
+        far_writer: asyncio.StreamWriter | None = None
+        try:
+            far_reader, far_writer = await asyncio.open_unix_connection(self._server)
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self._copy_requests(reader, far_writer))
+                both.create_task(self._copy_replies(far_reader, writer, task))
+        except* (OSError, asyncio.CancelledError):
+            pass
+        finally:
+            self._carriers.discard(task)
+            self._muted.discard(task)
+            for end in (writer, far_writer):
+                if end is not None:
+                    end.transport.abort()
+
+    async def _copy_requests(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        while data := await reader.read(CHUNK_BYTES):
+            await self._forwards.wait()
+            writer.write(data)
+            await writer.drain()
+        raise ConnectionResetError
+
+    async def _copy_replies(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        carrier: "asyncio.Task[None]",
+    ) -> None:
+        while data := await reader.read(CHUNK_BYTES):
+            await self._forwards.wait()
+            if self.replies is Replies.SWALLOWED:
+                self._muted.add(carrier)
+            elif self.replies is Replies.HALVED:
+                writer.write(data[: len(data) // 2])
+                await writer.drain()
+                raise ConnectionResetError
+            if carrier not in self._muted:
+                await self._send(writer, data)
+        raise ConnectionResetError
+
+    async def _send(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        if self.replies is Replies.DELAYED:
+            await asyncio.sleep(DELAY_S)
+        size = SLICE_BYTES if self.replies is Replies.THROTTLED else len(data)
+        for at in range(0, len(data), size):
+            writer.write(data[at : at + size])
+            await writer.drain()
+            if size < len(data):
+                await asyncio.sleep(SLICE_S)

@@ -1,0 +1,62 @@
+"""The checker of the fault tests: which versions of a follow a read may show."""
+
+from math import inf
+
+from tests.support.faults.answers import wrong_profiles
+from tests.support.faults.histories import Arrow, History, May
+from tests.support.faults.world import Read, World
+
+FOLLOW = Arrow(1, 2)
+
+
+def history(*writes: tuple[bool, float, float]) -> History:
+    """Writes as (present, began, acknowledged)."""
+    made = History()
+    for present, began, acknowledged in writes:
+        made.write(present, began).acknowledged = acknowledged
+    return made
+
+
+def test_a_write_may_be_seen_from_its_start_and_must_be_seen_by_its_writer_once_acknowledged() -> (
+    None
+):
+    followed = history((True, 10, 20))
+    assert followed.fresh(5, 9) == May.BE_ABSENT
+    assert followed.fresh(5, 11) == May.BE_BOTH
+    assert followed.fresh(19, 30) == May.BE_BOTH
+    assert followed.fresh(20, 30) == May.BE_PRESENT
+
+
+def test_others_may_miss_a_write_until_the_lag_has_passed() -> None:
+    followed = history((True, 10, 20))
+    assert followed.lagging(100, 101, inf) == May.BE_BOTH
+    assert followed.lagging(24, 25, lag_s=5) == May.BE_BOTH
+    assert followed.lagging(26, 27, lag_s=5) == May.BE_PRESENT
+
+
+def test_a_write_without_an_answer_may_have_happened_until_its_writer_sees_it() -> None:
+    followed = history((True, 10, inf))
+    assert followed.fresh(50, 51) == May.BE_BOTH
+    followed.seen(50, 51, present=False)
+    assert followed.fresh(60, 61) == May.BE_BOTH
+    followed.seen(60, 61, present=True)
+    assert followed.fresh(62, 63) == May.BE_PRESENT
+
+
+def test_a_state_that_two_writes_explain_proves_neither() -> None:
+    twice = history((True, 10, inf), (False, 20, inf), (True, 30, inf))
+    twice.seen(40, 41, present=True)
+    assert twice.fresh(50, 51) == May.BE_BOTH
+
+
+def test_a_wrong_count_and_a_wrong_relation_are_found() -> None:
+    world = World([FOLLOW, FOLLOW.reversed])
+    world.histories[FOLLOW].write(True, 10).acknowledged = 20
+    relation = {"state": "NONE", "following": False, "followedBy": False}
+    shown = {"id": "2", "followingCount": 0, "followerCount": 0, "friendCount": 0}
+    data = {"users": [{**shown, "viewerRelation": relation}]}
+    assert list(wrong_profiles(Read(world, 1, 5, 9), [2], data)) == []
+    assert list(wrong_profiles(Read(world, 1, 21, 22), [2], data)) == [
+        "followerCount of 2 is 0, not 1 to 1",
+        "viewerRelation.following of 2 is False",
+    ]
