@@ -35,7 +35,11 @@ async def await_level(run: Run, first: AwaitedField | None = None) -> None:
             if len(awaited) == 1 and not isinstance(awaited[0][1], Deferred):
                 field, awaitable = awaited[0]
                 try:
-                    column = await awaitable
+                    if run.trace is None:
+                        column = await awaitable
+                    else:
+                        with run.trace(field.key):
+                            column = await awaitable
                     if type(column) is not list or len(column) != len(field.rows):
                         column = field.resolver.checked(column, field.rows)
                 except (Exception, CancelledError) as error:

@@ -11,6 +11,7 @@ run is over. `engine.field_errors` then turns it into errors and nulls.
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import partial
@@ -77,6 +78,9 @@ class Run:
     introspections: tuple[tuple[Hashable, str], ...] = ()
     """The introspection fields that were resolved: the keys of their results in the cache, and in
     the response."""
+
+    trace: Callable[[str], AbstractContextManager[object]] | None = None
+    """See `EngineSettings.trace`."""
 
     root_values: dict[str, Any] | None = None
     """In a mutation: what its root fields have resolved to so far, by response key. If graphql-core

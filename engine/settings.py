@@ -1,6 +1,7 @@
 """The limits of an engine."""
 
-from collections.abc import Set
+from collections.abc import Callable, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 
@@ -51,6 +52,9 @@ class EngineSettings:
 
     plans_per_operation: int = 16
     """One plan for each combination of the variables in @skip and @include."""
+
+    trace: Callable[[str], AbstractContextManager[object]] | None = None
+    """Wraps each wait for a field; called with the field's response key."""
 
     orjson_datetimes: bool = True
     """Leave UTC datetimes in the data for orjson, which writes the same bytes as isoformat does.

@@ -1,7 +1,7 @@
 """The composition root of a gateway process."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Protocol
 
@@ -46,6 +46,7 @@ from gateway.peers import Peers
 from gateway.playground import Playground
 from gateway.request_metrics import RequestMetrics
 from gateway.security_headers import with_security_headers
+from gateway.traced_requests import TracedApp, traced
 from gateway.transports import Transports
 from graph.edge import UserId
 from resolvers.scope import Scope as RequestScope
@@ -56,6 +57,7 @@ from schema.federation import SCHEMA_TEXTS
 from schema.schema import schema
 from storage.ports import Consistency
 from storage.stores import Stores, open_stores
+from telemetry.tracing import internal_span, tracing
 
 ENDPOINT = "/graphql"
 PLAYGROUND_TOKEN_S = 365 * 86_400
@@ -84,6 +86,7 @@ class Gateway:
             schema,
             EngineSettings(
                 schema_texts=SCHEMA_TEXTS,
+                trace=_trace_field if config.monitoring.has_traces else None,
                 request_weight=weights.REQUEST,
                 introspection_weight=weights.INTROSPECTION,
                 mutation_weight=weights.WRITE,
@@ -111,7 +114,8 @@ class Gateway:
         """Open and close everything that lives as long as the process."""
         config = self._config
         playground = _playground(config)
-        async with open_stores(config.storage) as stores, self._authentication.running():
+        traces = tracing() if config.monitoring.has_traces else nullcontext()
+        async with traces, open_stores(config.storage) as stores, self._authentication.running():
             requests = RequestMetrics(
                 config.monitoring.operation_names_max, config.monitoring.slow_operation_ms / 1000
             )
@@ -141,6 +145,7 @@ class Gateway:
         self, stores: Stores, playground: Playground | None, requests: RequestMetrics
     ) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
+        ended = traced(requests.ended) if config.monitoring.has_traces else requests.ended
         executor = EngineExecutor(
             self._engine, freshness.before, CostLimit(config.clients.costs), config.exposure
         )
@@ -155,7 +160,7 @@ class Gateway:
             config.clients.streams.request_deadline_ms,
             documents,
             admission,
-            requests.ended,
+            ended,
         )
         endpoint = GraphQLEndpoint(
             executor=executor,
@@ -166,11 +171,16 @@ class Gateway:
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),
             admission=admission,
-            ended=requests.ended,
+            ended=ended,
         )
         sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
         transports = Transports(endpoint, sockets, config.clients.browsers)
-        return awaiting_keys(self._authentication, transports)
+        app = awaiting_keys(self._authentication, transports)
+        return TracedApp(app) if config.monitoring.has_traces else app
+
+
+def _trace_field(key: str) -> AbstractContextManager[None]:
+    return internal_span(f"resolve {key}")
 
 
 def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Documents:

@@ -147,7 +147,12 @@ def worker(
         config = read_config(state, space)
         set_up_logging(log_format, log_level())
         logging.getLogger("arq.worker").setLevel(logging.WARNING)
-        run(config.storage, config.limits.undo_s, config.metrics_port)
+        run(
+            config.storage,
+            config.limits.undo_s,
+            config.metrics_port,
+            has_traces=config.monitoring.has_traces,
+        )
 
 
 @app.command()

@@ -32,6 +32,7 @@ from storage.settings import (
     StorageSettings,
 )
 from storage.space import checked_space
+from telemetry import tracing
 
 Environ = Mapping[str, str] | None
 """Environment variables. None: those of this process."""
@@ -67,6 +68,7 @@ class MonitoringSettings:
     slow_operation_ms: int = 1_000
     """0: slow operations are not logged."""
     operation_names_max: int = 50
+    has_traces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +118,22 @@ def read_config(
             costs=_costs(environ),
         ),
         exposure=_exposure(environ, development),
-        monitoring=MonitoringSettings(logs.slow_operation_ms, logs.operation_names_max),
+        monitoring=MonitoringSettings(
+            logs.slow_operation_ms, logs.operation_names_max, _has_traces(environ)
+        ),
     )
+
+
+def _has_traces(environ: Environ) -> bool:
+    chosen = read(settings.Traces, environ)
+    if chosen.disabled.lower() == "true" or not (chosen.endpoint or chosen.traces_endpoint):
+        return False
+    if not tracing.is_installed():
+        raise ConfigurationError(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed. Install"
+            " kith[otel], or set OTEL_SDK_DISABLED=true."
+        )
+    return True
 
 
 def log_level(environ: Environ = None) -> str:

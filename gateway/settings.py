@@ -575,6 +575,30 @@ class Documents(Group):
     )
 
 
+class Traces(Group):
+    """Traces
+
+    The address of an OpenTelemetry collector turns [traces](traces.md) on. OpenTelemetry reads its
+    other standard variables itself.
+    """
+
+    endpoint: str | None = setting(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        None,
+        "a collector that receives OTLP over HTTP; it requires the extra `kith[otel]`",
+        allowed="`http://…` or `https://…`",
+    )
+    traces_endpoint: str | None = setting(
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        None,
+        "the same, for traces alone, with the path",
+        allowed="`http://…/v1/traces`",
+    )
+    disabled: str = setting(
+        "OTEL_SDK_DISABLED", "false", "turns traces off", allowed="`true` or `false`"
+    )
+
+
 class Logs(Group):
     """Logs
 
@@ -622,5 +646,6 @@ GROUPS: tuple[type[Group], ...] = (
     Costs,
     Exposed,
     Documents,
+    Traces,
     Logs,
 )
