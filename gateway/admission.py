@@ -38,7 +38,7 @@ SMALL_BUDGET = 0.375
 """The budget of small operations, as a share of that of large ones. It is their own, because a
 large operation that runs cannot be interrupted for a small one that arrives."""
 
-REJECT_S = 0.02
+REJECT_S = 0.01
 """How long a rejection is held back. A client that repeats its request at once, in spite of
 `Retry-After`, would otherwise have the server spend most of its time on rejections."""
 
