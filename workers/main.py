@@ -105,6 +105,12 @@ def worker(settings: StorageSettings, undo_s: int, stores: Stores | None = None)
         functions=[func(_drain, name=DRAIN), func(_erase, name=ERASE)],
         cron_jobs=[
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
+            cron(
+                _check_failover,
+                name=f"{name}:failover",
+                second=set(range(60)),
+                run_at_startup=True,
+            ),
             cron(_end_mutes, name=f"{name}:mutes", second=set(range(0, 60, 2))),
             cron(
                 _update_absent_follower_counts,
@@ -179,6 +185,12 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 async def _sweep(ctx: dict[str, Any]) -> None:
     await _alone(ctx["stores"], "sweep", "the sweep", sweep)
+
+
+async def _check_failover(ctx: dict[str, Any]) -> None:
+    stores: Stores = ctx["stores"]
+    with _retried_later("the search for a failover"), measured("failover"):
+        await stores.jobs.failover.check()
 
 
 async def _wake_erasures(ctx: dict[str, Any]) -> None:
