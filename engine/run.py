@@ -24,6 +24,7 @@ from engine.codegen import ResponseObjects
 from engine.columnar_rows import ColumnarRows
 from engine.document import OperationDefinition
 from engine.errors import CostLimitExceeded
+from engine.turns import Turns
 from engine.variables import Values
 
 Rows: TypeAlias = Sequence[Any]
@@ -56,7 +57,9 @@ class Run:
     """The input of one run, and the counters of its result."""
 
     schema: GraphQLSchema
+    turns: Turns
     max_rows: int
+    max_bytes: int
     operation: OperationDefinition
     values: Values
     context: Any
@@ -64,6 +67,8 @@ class Run:
     """The root value, as the only row."""
 
     rows: int = 0
+    bytes: int = 0
+    """The estimated length of the response."""
     field_errors: int = 0
     """The field errors now in the columns."""
 
@@ -105,7 +110,9 @@ class Run:
 
     def exceed_limit(self) -> NoReturn:
         """Raise CostLimitExceeded."""
-        raise CostLimitExceeded(self.max_rows)
+        if self.rows > self.max_rows:
+            raise CostLimitExceeded(f"{self.max_rows:,} objects and list items")
+        raise CostLimitExceeded(f"{self.max_bytes:,} bytes")
 
 
 class SyncResolver(ABC):
@@ -176,6 +183,11 @@ class Completion(ABC):
     fast_paths: Mapping[ColumnTypes, FastPath]
     """The fast paths by the types in a column, including NoneType."""
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether it builds rows, which have fields of their own."""
+        return False
+
     @abstractmethod
     def complete_each(self, column: Column, run: Run) -> Column:
         """The slow path: complete each value. Forbidden nulls and failures become field errors."""
@@ -202,11 +214,21 @@ class PendingField(NamedTuple):
     objects: ResponseObjects
 
     def fill(self, column: Column, run: Run) -> None:
+        """Complete the column, and put it into the dicts."""
+        if run.root_values is not None:
+            self.record(column, run)
+        self.put(self.completion.complete(column, run), run)
+
+    def record(self, column: Column, run: Run) -> None:
+        """Record the value of a root field of a mutation, before it is completed."""
+        if run.root_values is not None and self.rows is run.root_rows:
+            run.root_values[self.key] = column[0]
+
+    def put(self, completed: Column, run: Run) -> None:
         """Put the completed column into the dicts."""
         key, objects = self.key, self.objects
-        if run.root_values is not None and self.rows is run.root_rows:
-            run.root_values[key] = column[0]
-        completed = self.completion.complete(column, run)
+        if completed and type(completed[0]) is str:
+            run.bytes += len(completed[0]) * len(completed)  # texts of one field are alike
         if len(completed) == len(objects) == 1:
             objects[0][key] = completed[0]  # a strict zip takes 0.3 µs to start
             return

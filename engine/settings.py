@@ -44,6 +44,8 @@ class EngineSettings:
 
     max_rows: int = 100_000
     """The maximum number of objects and list items in one result. An error counts as ten."""
+    max_bytes: int = 8_000_000
+    """The maximum length of a result as JSON, estimated while it is built."""
 
     cached_documents: int = 1_000
     """Also the number of rejected documents whose errors are cached."""

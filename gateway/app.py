@@ -171,6 +171,7 @@ class Gateway:
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),
             admission=admission,
+            turns=self._engine.turns,
             ended=ended,
         )
         sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
