@@ -15,11 +15,11 @@ from engine import (
     RequestError,
     Result,
     Stage,
-    Values,
     restricted_to,
 )
 from gateway.admission import Admission
 from gateway.charges import Charged, Costs, NoCosts, charged_operation
+from gateway.exposure import EVERYTHING, Exposure, without_suggestions
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError, Overloaded
 from schema.rate_limit import DRY_RUN
@@ -62,17 +62,25 @@ class EngineExecutor:
     one coroutine around it.
     """
 
-    def __init__(self, engine: Engine, begin: Begin = _at_once, costs: Costs | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        begin: Begin = _at_once,
+        costs: Costs | None = None,
+        exposure: Exposure = EVERYTHING,
+    ) -> None:
         self._engine = engine
         self._begin = begin
         self._costs = costs or NoCosts()
+        self._exposure = exposure
+        self._restricted = exposure.restricted()
 
     def known(self, request: GraphQLRequest) -> Operation | None:
         """The operation of a request whose document is cached. Raises RequestRejected."""
         try:
             operation = self._engine.prepared(request.query, request.operation_name)
         except RequestError as rejected:
-            raise _rejection(rejected) from None
+            raise self._rejection(rejected.stage, rejected.errors) from None
         if request.read_only and operation is not None:
             _require_no_mutation(operation)
         return operation
@@ -85,14 +93,19 @@ class EngineExecutor:
         try:
             operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
         except RequestError as rejected:
-            raise _rejection(rejected) from None
+            raise self._rejection(rejected.stage, rejected.errors) from None
         if request.read_only:
             _require_no_mutation(operation)
         return operation
 
     def charged(self, operation: Operation, request: GraphQLRequest, context: Any) -> Charged:
         """A prepared operation, whose cost is charged to its sender. Raises RequestRejected."""
-        values = _coerced(operation, request)
+        if self._restricted and not operation.field_names.isdisjoint(self._restricted):
+            self._exposure.check(operation.field_names, context)
+        try:
+            values = operation.variables.coerce(request.variables)
+        except InvalidVariables as invalid:
+            raise self._rejection(Stage.VARIABLES, invalid.errors) from None
         cost = operation.cost(values)
         _costs.observe(cost)
         if RATE_LIMIT in operation.field_names:
@@ -108,6 +121,10 @@ class EngineExecutor:
         at = None if reset_at is None else datetime.fromtimestamp(reset_at / 1000, UTC)
         shown = {"requested": cost, "limit": limit, "remaining": remaining, "resetAt": at}
         return {"cost": shown}
+
+    def _rejection(self, stage: Stage, errors: list[GraphQLError]) -> RequestRejected:
+        shown = errors if self._exposure.suggestions else without_suggestions(errors)
+        return RequestRejected(_CODES[stage], shown)
 
     def run(
         self,
@@ -205,13 +222,6 @@ class _EventTurn:
             self._admitted = 0
 
 
-def _coerced(operation: Operation, request: GraphQLRequest) -> Values:
-    try:
-        return operation.variables.coerce(request.variables)
-    except InvalidVariables as invalid:
-        raise RequestRejected(_CODES[Stage.VARIABLES], invalid.errors) from None
-
-
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     """The response to an executed operation. Raises RequestRejected if it failed earlier."""
     if result.stage is not _EXECUTION:
@@ -226,10 +236,6 @@ def code_of(response: Mapping[str, Any]) -> str:
     """The code of the first error of a response that has errors."""
     code: str = response["errors"][0]["extensions"]["code"]
     return code
-
-
-def _rejection(rejected: RequestError) -> RequestRejected:
-    return RequestRejected(_CODES[rejected.stage], rejected.errors)
 
 
 def _require_no_mutation(operation: Operation) -> None:

@@ -11,6 +11,7 @@ from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, AuthenticationSe
 from gateway.browsers import BrowserSettings
 from gateway.config import ClientSettings, Config, DocumentSettings
 from gateway.costs import CostSettings
+from gateway.exposure import EVERYTHING, Exposure
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 
@@ -63,6 +64,7 @@ async def running_gateway(
     documents: DocumentSettings | None = None,
     costs: CostSettings | None = None,
     proxies: frozenset[str] = frozenset(),
+    exposure: Exposure | None = None,
 ) -> AsyncIterator[Gateway]:
     config = Config(
         settings,
@@ -74,6 +76,7 @@ async def running_gateway(
             costs=costs or CostSettings(),
             trusted_proxies=proxies,
         ),
+        exposure=exposure or EVERYTHING,
     )
     app = App(config)
     async with app.lifespan():

@@ -17,6 +17,7 @@ from gateway.browsers import BrowserSettings
 from gateway.config import ClientSettings, Config, DocumentSettings
 from gateway.connections import StreamLimits
 from gateway.costs import CostSettings
+from gateway.exposure import EVERYTHING
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
 from gateway.serve import Server, uvicorn_config
@@ -140,6 +141,7 @@ async def live_gateway(
             documents=documents or DocumentSettings(),
             costs=costs or CostSettings(),
         ),
+        exposure=EVERYTHING,
     )
     app = App(config)
     with listener(port) as bound:
