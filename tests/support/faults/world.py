@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import permutations
 from math import inf
 
@@ -36,7 +37,20 @@ class World:
         """Users who may all follow each other."""
         return cls([Arrow(*pair) for pair in permutations(range(1, users + 1), 2)])
 
-    @property
+    @classmethod
+    def ring(cls, users: int, reach: int, lag_s: float) -> "World":
+        """Users in a circle, who may follow this many neighbours on each side."""
+        steps = [step for step in range(-reach, reach + 1) if step]
+        return cls(
+            [
+                Arrow(user + 1, (user + step) % users + 1)
+                for user in range(users)
+                for step in steps
+            ],
+            lag_s,
+        )
+
+    @cached_property
     def users(self) -> list[int]:
         return sorted(self.targets.keys() | self.sources.keys())
 
@@ -50,7 +64,7 @@ class Read:
     began: float
     ended: float
 
-    def may(self, arrow: Arrow) -> May:
+    def may(self, arrow: Arrow) -> int:
         history = self.world.histories.get(arrow)
         if history is None:
             return May.BE_ABSENT
@@ -63,13 +77,13 @@ class Read:
         if arrow.source == self.viewer and history is not None and len(history.versions) > 1:
             history.seen(self.began, self.ended, present=present)
 
-    def following(self, user: int) -> dict[int, May]:
+    def following(self, user: int) -> dict[int, int]:
         return {other: self.may(Arrow(user, other)) for other in self.world.targets[user]}
 
-    def followers(self, user: int) -> dict[int, May]:
+    def followers(self, user: int) -> dict[int, int]:
         return {other: self.may(Arrow(other, user)) for other in self.world.sources[user]}
 
-    def friends(self, user: int) -> dict[int, May]:
+    def friends(self, user: int) -> dict[int, int]:
         followers = self.followers(user)
         return {
             other: _both(may, followers.get(other, May.BE_ABSENT))
@@ -77,9 +91,9 @@ class Read:
         }
 
 
-def _both(one: May, two: May) -> May:
+def _both(one: int, two: int) -> int:
     """Whether two follows may both be present."""
-    found = May(0)
+    found = 0
     if one & two & May.BE_PRESENT:
         found |= May.BE_PRESENT
     if (one | two) & May.BE_ABSENT:
