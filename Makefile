@@ -24,7 +24,7 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
 
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-fast test-faults test-long coverage check format playground browser-test \
-  clients-test identity-test example example-test example-install example-service \
+  clients-test identity-test pooler-test example example-test example-install example-service \
   example-service-test example-service-lock bench schema-lint lock sdl settings states rejections clean
 
 help: ## List the targets
@@ -91,6 +91,12 @@ $(CLIENTS_VENV)/%/.installed: $(CLIENTS)/python/%.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
+
+pooler-test: $(READY) ## Test behind PgBouncer (root installs it; KITH_TEST_PGBOUNCER=PROGRAM:PROGRAM names others)
+	@[ -n "$$KITH_TEST_PGBOUNCER" ] || [ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y pgbouncer; } \
+	  || { echo "This needs PgBouncer: install it, or run this as root."; exit 1; }
+	$(BIN)/pytest tests/poolers
 
 identity-test: $(READY) ## Test tokens of a real OpenID Connect server (needs npm)
 	cd tests/acceptance/identity_provider && npm ci --no-audit --no-fund --loglevel=error

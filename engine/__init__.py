@@ -31,7 +31,7 @@ from engine.batched import Parents, batched
 from engine.columnar_rows import ColumnarRows, column_of
 from engine.derived import derived
 from engine.engine import Engine
-from engine.errors import ErrorCode
+from engine.errors import ErrorCode, Unsupported
 from engine.executor import Counters
 from engine.plan import Operation
 from engine.result import RequestError, Result, Stage
@@ -56,6 +56,7 @@ __all__ = [
     "RequestError",
     "Result",
     "Stage",
+    "Unsupported",
     "Values",
     "batched",
     "column_of",

@@ -58,8 +58,6 @@ from storage.ports import Consistency
 from storage.stores import Stores, open_stores
 
 ENDPOINT = "/graphql"
-OPERATION_NAMES_MAX = 50
-"""Operation names with series of their own in the metrics."""
 PLAYGROUND_TOKEN_S = 365 * 86_400
 """Browsers store it, and it is signed with a well-known secret."""
 
@@ -114,7 +112,9 @@ class Gateway:
             config.authentication.development, _service_token(config.authentication)
         )
         async with open_stores(config.storage) as stores, self._authentication.running():
-            requests = RequestMetrics(OPERATION_NAMES_MAX)
+            requests = RequestMetrics(
+                config.monitoring.operation_names_max, config.monitoring.slow_operation_ms / 1000
+            )
             self._graphql = self._transports(stores, playground, requests)
             metrics = Metrics(stores, self._engine, requests, self._peers)
             probes: dict[str, Probe] = {

@@ -43,7 +43,7 @@ TRACING_HEADERS = (
 )
 """Headers of caches and tracing: fetch, Sentry, OpenTelemetry, Zipkin, Datadog."""
 REQUEST_HEADERS = tuple(f"{PROTOCOL_HEADERS} {CLIENT_HEADERS} {TRACING_HEADERS}".split())
-RESPONSE_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate")
+RESPONSE_HEADERS = ("Allow", "Retry-After", "WWW-Authenticate", "X-Request-Id")
 
 _ORIGIN = re.compile(
     r"(?P<scheme>[a-z][a-z0-9+.-]*)://"

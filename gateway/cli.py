@@ -115,7 +115,7 @@ def serve(
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
     """Run a gateway. It needs KITH_JWT_SECRET, KITH_JWKS_URL or a file of public keys."""
-    from gateway.config import read_config
+    from gateway.config import log_level, read_config
     from gateway.listening import TcpAddress, UnixAddress, permissions
     from gateway.serve import run
 
@@ -123,7 +123,7 @@ def serve(
         if uds is not None and _is_given(context, "host", "port"):
             raise ValueError("--uds replaces --host and --port: give one or the other.")
         address = TcpAddress(host, port) if uds is None else UnixAddress(uds, permissions(uds_mode))
-        set_up_logging(log_format)
+        set_up_logging(log_format, log_level())
         configured = partial(
             read_config,
             state,
@@ -138,13 +138,13 @@ def serve(
 def worker(
     state: StateFolder = STATE, space: Space = SPACE, log_format: Log = LogFormat.TEXT
 ) -> None:
-    """Run one worker process. It exits when Redis is unavailable: run it under a supervisor."""
-    from gateway.config import read_config
+    """Run one worker process. It waits while a server is unavailable, except Redis at its start."""
+    from gateway.config import log_level, read_config
     from workers.main import run
 
     with _errors_without_traceback(log_format):
         config = read_config(state, space)
-        set_up_logging(log_format)
+        set_up_logging(log_format, log_level())
         logging.getLogger("arq.worker").setLevel(logging.WARNING)
         run(config.storage, config.limits.undo_s, config.metrics_port)
 
@@ -158,12 +158,13 @@ def migrate(
     ] = 16,
 ) -> None:
     """Migrate the space's tables to the newest version. Safe to repeat and to run concurrently."""
-    from gateway.config import database_url
+    from gateway.config import direct_database
     from storage.postgres.migrate import migrate as apply
 
     with _errors_without_traceback():
         checked_space(space)
-        applied = asyncio.run(apply(database_url(state), space, partitions))
+        database = direct_database(state)
+        applied = asyncio.run(apply(database.url, space, partitions, database.password_file))
         typer.echo(f"{space}: applied {', '.join(applied)}" if applied else f"{space}: up to date")
 
 

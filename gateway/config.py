@@ -60,6 +60,15 @@ class ClientSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MonitoringSettings:
+    """What is logged and measured of requests."""
+
+    slow_operation_ms: int = 1_000
+    """0: slow operations are not logged."""
+    operation_names_max: int = 50
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The configuration of a process."""
 
@@ -70,6 +79,7 @@ class Config:
     """The port of a worker's metrics. A gateway serves them at /metrics."""
     affinity: Scale = DEFAULT_SCALE
     clients: ClientSettings = field(default_factory=ClientSettings)
+    monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
 
 
 def read_config(
@@ -87,7 +97,7 @@ def read_config(
     Raises:
         ConfigurationError: a value is wrong, or no server can be found.
     """
-    affinity = read(settings.Affinity, environ)
+    affinity, logs = read(settings.Affinity, environ), read(settings.Logs, environ)
     return Config(
         storage=_storage(environ, state, space),
         authentication=_authentication(environ, development),
@@ -103,13 +113,19 @@ def read_config(
             documents=_documents(environ, trusted_documents),
             costs=_costs(environ),
         ),
+        monitoring=MonitoringSettings(logs.slow_operation_ms, logs.operation_names_max),
     )
+
+
+def log_level(environ: Environ = None) -> str:
+    """The least severe level that is logged. Raises ConfigurationError."""
+    return read(settings.Logs, environ).level
 
 
 def server_urls(environ: Environ = None) -> tuple[str | None, str | None]:
     """The PostgreSQL and Redis URLs in the environment, each None if not set."""
-    servers = read(settings.Servers, environ)
-    return _revealed(servers.database_url), _revealed(servers.redis_url)
+    postgres, servers = read(settings.Postgres, environ), read(settings.Servers, environ)
+    return _revealed(postgres.database_url), _revealed(servers.redis_url)
 
 
 def signing(environ: Environ = None) -> tuple[str, AuthenticationSettings]:
@@ -127,13 +143,24 @@ def signing(environ: Environ = None) -> tuple[str, AuthenticationSettings]:
     return authentication.secrets[0], authentication
 
 
-def database_url(state: Path, environ: Environ = None) -> str:
-    """The URL of PostgreSQL, from the environment or a running `dev`.
+@dataclass(frozen=True, slots=True)
+class DirectDatabase:
+    """PostgreSQL without a pooler, for `migrate`."""
+
+    url: str = field(repr=False)
+    password_file: Path | None
+
+
+def direct_database(state: Path, environ: Environ = None) -> DirectDatabase:
+    """PostgreSQL's address, from the environment or a running `dev`.
 
     Raises:
         ConfigurationError: neither is there.
     """
-    return server_urls(environ)[0] or _found(state, "DATABASE_URL").database_url
+    postgres = read(settings.Postgres, environ)
+    url = _revealed(postgres.direct_database_url) or _revealed(postgres.database_url)
+    url = url or _found(state, "DATABASE_URL").database_url
+    return DirectDatabase(url, postgres.database_password_file)
 
 
 def _found(state: Path, missing: str) -> Running:
@@ -147,9 +174,10 @@ def _found(state: Path, missing: str) -> Running:
 
 
 def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
-    servers, caches = read(settings.Servers, environ), read(settings.Caches, environ)
+    postgres, servers = read(settings.Postgres, environ), read(settings.Servers, environ)
+    caches = read(settings.Caches, environ)
     events, streams = read(settings.Events, environ), read(settings.Streams, environ)
-    database_url, redis_url = _server_pair(servers, state)
+    database_url, redis_url = _server_pair(environ, state)
     try:
         checked_space(space)
     except ValueError as error:
@@ -159,9 +187,16 @@ def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
         redis_url,
         space,
         ConnectionSettings(
-            pool_max=servers.pool_max, statement_cache_size=servers.statement_cache_size
+            direct_database_url=_revealed(postgres.direct_database_url),
+            database_password_file=postgres.database_password_file,
+            pool_max=postgres.pool_max,
+            statement_cache_size=postgres.statement_cache_size,
         ),
-        CacheSettings(url=_revealed(servers.cache_url), ttl_s=caches.cache_ttl_s),
+        CacheSettings(
+            url=_revealed(servers.cache_url),
+            ttl_s=caches.cache_ttl_s,
+            delayed_writes=caches.delayed_writes,
+        ),
         LocalSettings(ttl_ms=caches.hot_ttl_ms, bytes_max=caches.hot_mb * 1_000_000),
         EventSettings(
             events.events_max,
@@ -173,9 +208,9 @@ def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
     )
 
 
-def _server_pair(servers: settings.Servers, state: Path) -> tuple[str, str]:
+def _server_pair(environ: Environ, state: Path) -> tuple[str, str]:
     """The URLs of PostgreSQL and Redis, both from the settings or both of a running `dev`."""
-    database_url, redis_url = _revealed(servers.database_url), _revealed(servers.redis_url)
+    database_url, redis_url = server_urls(environ)
     if database_url and redis_url:
         return database_url, redis_url
     missing = "REDIS_URL" if database_url else "DATABASE_URL"

@@ -10,6 +10,7 @@ from engine import Engine, InvalidVariables, Operation, RequestError, Result, St
 from gateway.admission import Admission
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError, Overloaded
+from telemetry.histogram import Histogram
 
 _CODES = {
     Stage.PARSE: "GRAPHQL_PARSE_FAILED",
@@ -18,6 +19,12 @@ _CODES = {
     Stage.OPERATION: "OPERATION_RESOLUTION_FAILED",
     Stage.VARIABLES: "BAD_USER_INPUT",
 }
+
+_costs = Histogram(
+    "kith_request_cost",
+    "The static cost of GraphQL operations, rejected ones included.",
+    bounds=tuple(one * 10**power for power in range(1, 7) for one in (1, 3)),
+).labels()
 
 # Stored, because looking up an enum member costs more than comparing with it.
 _EXECUTION = Stage.EXECUTION
@@ -86,6 +93,7 @@ class EngineExecutor:
         """The variables' values and the cost of a prepared operation. Raises RequestRejected."""
         values = _coerced(operation, request)
         cost = operation.cost(values)
+        _costs.observe(cost)
         self._charge(cost, context)
         return values, cost
 

@@ -31,6 +31,8 @@ from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded, HttpR
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
 from gateway.request_body import PartialBodies, read_body
 from gateway.request_deadline import RequestDeadline, RequestDeadlines
+from gateway.request_ids import HEADER as REQUEST_ID
+from gateway.request_ids import begin_request
 from gateway.request_metrics import OK, Ended
 from gateway.security_headers import SECURITY_HEADERS
 
@@ -117,7 +119,8 @@ class GraphQLEndpoint:
         # One long function: a coroutine within this one would be resumed as often as this one.
         answer: Answer | None = None
         operation: Operation | None = None
-        begun = perf_counter()
+        request: GraphQLRequest | None = None
+        begun, request_id = perf_counter(), begin_request(headers)
         media_type = PLAIN_JSON
         admitted = 0
         try:
@@ -163,7 +166,7 @@ class GraphQLEndpoint:
                         f"{EVENT_STREAM}, or use a web socket, for a subscription"
                     )
         except ClientGone:
-            return self._ended(operation, CLIENT_GONE, perf_counter() - begun)
+            return self._ended(operation, request, CLIENT_GONE, perf_counter() - begun)
         except Exception as failure:
             answer = self._failed(failure, media_type)
         finally:
@@ -171,10 +174,12 @@ class GraphQLEndpoint:
                 self._admission.leave(admitted)
         if answer is None:
             assert self._events is not None, "without it there is an answer"
+            assert request is not None, "without it there is an answer"
             return await self._events.answer(request, scope, headers, receive, send)
         status, body, own, code = answer
-        self._ended(operation, code, perf_counter() - begun)
-        fields = [*HEADERS[media_type], (b"content-length", b"%d" % len(body)), *own]
+        self._ended(operation, request, code, perf_counter() - begun)
+        length, same_id = (b"content-length", b"%d" % len(body)), (REQUEST_ID, request_id)
+        fields = [*HEADERS[media_type], length, same_id, *own]
         await send({"type": "http.response.start", "status": status, "headers": fields})
         return await send({"type": "http.response.body", "body": body})
 

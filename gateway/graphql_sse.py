@@ -19,6 +19,8 @@ from gateway.graphql_streams import FormattedResult, Streams
 from gateway.headers import Headers
 from gateway.http_rejection import HttpRejection
 from gateway.media_types import EVENT_STREAM
+from gateway.request_ids import HEADER as REQUEST_ID
+from telemetry.request_id import request_id
 
 _HEADERS = [
     (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
@@ -59,7 +61,13 @@ class GraphQLEventStream:
             await _rejection(rejection)(scope, receive, send)
 
     async def _serve(self, connection: Connection, answers: Answers, receive: Receive) -> None:
-        await connection.send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        await connection.send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [*_HEADERS, (REQUEST_ID, (request_id.get() or "").encode())],
+            }
+        )
         tasks = [
             asyncio.create_task(self._answer(connection, answers)),
             asyncio.create_task(self._keep_alive(connection)),

@@ -58,7 +58,7 @@ class Streams:
                 asked = await self._documents.found(asked)
             operation = await self._executor.prepared(asked)
         except RequestRejected as rejected:
-            self._ended(None, rejected.code, perf_counter() - begun)
+            self._ended(None, asked, rejected.code, perf_counter() - begun)
             raise
 
         def context_of() -> object:
@@ -67,7 +67,7 @@ class Streams:
         if operation.kind is not OperationType.SUBSCRIPTION:
             response = await self._once(operation, asked, context_of())
             code = code_of(response) if "errors" in response else OK
-            self._ended(operation, code, perf_counter() - begun)
+            self._ended(operation, asked, code, perf_counter() - begun)
             yield response
             return
         results = self._executor.subscribe(

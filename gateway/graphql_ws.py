@@ -31,6 +31,8 @@ from gateway.graphql_request import GraphQLRequest, RequestRejected
 from gateway.graphql_streams import FormattedResult, Streams
 from gateway.headers import Headers, RawHeaders
 from gateway.http_rejection import HttpRejection
+from gateway.request_ids import HEADER as REQUEST_ID
+from gateway.request_ids import begin_request
 from gateway.ws_messages import read_message
 
 log = logging.getLogger(__name__)
@@ -61,10 +63,11 @@ class GraphQLSockets:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         socket = WebSocket(scope, receive, send)
+        same_id = [(REQUEST_ID, begin_request(Headers(scope["headers"])))]
         if GRAPHQL_TRANSPORT_WS_PROTOCOL not in scope["subprotocols"]:
-            await socket.accept()
+            await socket.accept(headers=same_id)
             return await _close(socket, NOT_ACCEPTABLE)
-        await socket.accept(GRAPHQL_TRANSPORT_WS_PROTOCOL)
+        await socket.accept(GRAPHQL_TRANSPORT_WS_PROTOCOL, same_id)
         try:
             with self._connections.opened("websocket", send) as connection:
                 await self._serve(connection, socket)

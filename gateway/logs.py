@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from types import TracebackType
 
+from telemetry.request_id import request_id
+
 
 class LogFormat(StrEnum):
     """The format of a log line."""
@@ -16,37 +18,69 @@ class LogFormat(StrEnum):
     JSON = "json"
 
 
+_STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "color_message"}
+"""Attributes of every record, and one of uvicorn's. All others are fields of the message."""
+
+
+def _fields(record: logging.LogRecord) -> dict[str, object]:
+    """The request's id, if a request is being handled, and the fields of the message."""
+    asked = request_id.get()
+    own = {name: value for name, value in record.__dict__.items() if name not in _STANDARD}
+    return own if asked is None else {"request_id": asked, **own}
+
+
+class TextFormatter(logging.Formatter):
+    """A line with its fields at the end, as `name=value`."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (the base class's name)
+        fields = (f" {name}={_shown(value)}" for name, value in _fields(record).items())
+        return super().formatMessage(record) + "".join(fields)
+
+
+def _shown(value: object) -> str:
+    """A value without line breaks and, if it is plain, without quotes."""
+    text = str(value)
+    return text if text.isalnum() else json.dumps(text)
+
+
 class JsonFormatter(logging.Formatter):
-    """One object for each line: time (RFC 3339), level, logger, process, message, exception."""
+    """One object for each line: time (RFC 3339), level, logger, process, message, the request's id,
+    fields, exception."""
 
     def format(self, record: logging.LogRecord) -> str:
         moment = datetime.fromtimestamp(record.created, UTC)
-        line = {
+        line: dict[str, object] = {
             "time": moment.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname,
             "logger": record.name,
             "process": record.process,
             "message": record.getMessage(),
         }
+        line |= {name: value for name, value in _fields(record).items() if name not in line}
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             line["stack"] = record.stack_info
-        return json.dumps(line)  # in ASCII, because a message may have an unpaired surrogate
+        # `str`: for fields that JSON has no type for.
+        return json.dumps(
+            line, default=str
+        )  # in ASCII, because a message may have an unpaired surrogate
 
 
-def set_up_logging(log_format: LogFormat) -> None:
-    """Log INFO and above to standard error; as JSON, also uncaught exceptions."""
+def set_up_logging(log_format: LogFormat, level: str = "info") -> None:
+    """Log `level` and above to standard error; as JSON, also uncaught exceptions."""
     handler = logging.StreamHandler()
     if log_format is LogFormat.TEXT:
-        text = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-        handler.setFormatter(logging.Formatter(text))
+        handler.setFormatter(TextFormatter())
     else:
         handler.setFormatter(JsonFormatter())
         logging.captureWarnings(True)
         sys.excepthook = _log_exception
         threading.excepthook = _log_thread_exception
-    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
 def _log_exception(

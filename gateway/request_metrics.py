@@ -2,20 +2,23 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from math import inf
 
 from prometheus_client.core import CounterMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from engine import Operation
+from gateway.graphql_request import GraphQLRequest
 from gateway.operation_names import OperationNames
+from gateway.slow_operations import log_slow_operation
 from telemetry.histogram import Histogram, Series
 
 OK = "OK"
 """The code of an answer without errors."""
 
-Ended = Callable[[Operation | None, str, float], None]
-"""Called when a request has ended, with its operation (None if it failed before there was one), the
-code of its first error or OK, and its seconds."""
+Ended = Callable[[Operation | None, GraphQLRequest | None, str, float], None]
+"""Called when a request has ended, with its operation and request (None if it failed before they
+were known), the code of its first error or OK, and its seconds."""
 
 
 class _Counts:
@@ -36,9 +39,13 @@ class _Counts:
 
 
 class RequestMetrics(Collector):
-    """The operations of a gateway process, by the `names_max` most frequent names."""
+    """The operations of a gateway process, by the `names_max` most frequent names.
 
-    def __init__(self, names_max: int) -> None:
+    Operations that take `slow_s` or longer are logged too. 0: none are.
+    """
+
+    def __init__(self, names_max: int, slow_s: float) -> None:
+        self._slow_s = slow_s or inf
         self._durations = Histogram(
             "kith_request_duration_seconds",
             "Time from a request's headers to its answer, by operation name.",
@@ -50,8 +57,14 @@ class RequestMetrics(Collector):
         )
         self._series = self._operations.series
 
-    def ended(self, operation: Operation | None, code: str, seconds: float) -> None:
-        """Count a request. `operation`: None if it failed before there was one."""
+    def ended(
+        self,
+        operation: Operation | None,
+        request: GraphQLRequest | None,
+        code: str,
+        seconds: float,
+    ) -> None:
+        """Count a request. Implements `Ended`."""
         # The property `name` would be a call.
         node = None if operation is None else operation.node.name
         name = None if node is None else node.value
@@ -61,6 +74,8 @@ class RequestMetrics(Collector):
             counts = self._operations.unlisted(name)
         counts.codes[code] += 1
         counts.durations.observe(seconds)
+        if seconds >= self._slow_s:
+            log_slow_operation(operation, request, code, seconds)
 
     def collect(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(

@@ -44,6 +44,16 @@ def check_redis_url(schemes: Collection[str]) -> Callable[[SecretStr], SecretStr
     return check
 
 
+LEVELS = ("debug", "info", "warning", "error")
+
+
+def read_level(text: str) -> str:
+    """The level of a log."""
+    if text not in LEVELS:
+        raise ValueError(f"is {text!r}; it must be one of {', '.join(LEVELS)}")
+    return text
+
+
 def read_weights(text: str) -> Mapping[InteractionKind, float]:
     """The weights in `LIKED=3,MESSAGED=7.5`."""
     return dict(map(_kind_and_weight, filter(None, text.split(","))))

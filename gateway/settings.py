@@ -22,7 +22,7 @@ from gateway.setting_fields import (
     setting,
     switch,
 )
-from gateway.setting_parsers import check_redis_url, read_weights
+from gateway.setting_parsers import check_redis_url, read_level, read_weights
 from graph.affinity import InteractionKind
 from storage.settings import CACHE_SCHEMES, REDIS_SCHEMES
 
@@ -30,29 +30,31 @@ RedisUrl = Annotated[SecretStr, AfterValidator(check_redis_url(REDIS_SCHEMES))]
 CacheUrl = Annotated[SecretStr, AfterValidator(check_redis_url(CACHE_SCHEMES))]
 Origins = Annotated[frozenset[str], NoDecode, PlainValidator(read_origins)]
 HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(read_header_names)]
+Level = Annotated[str, PlainValidator(read_level)]
 Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(read_weights)]
 
 A_DAY_S = 86_400
 
 
-class Servers(Group):
-    """Servers"""
+class Postgres(Group):
+    """PostgreSQL"""
 
     database_url: SecretStr | None = secret(
         "DATABASE_URL",
         "PostgreSQL. Without it and `REDIS_URL`: the servers of a running `dev`",
         allowed="`postgresql://user@host/database`",
     )
-    redis_url: RedisUrl | None = secret(
-        "REDIS_URL",
-        "Redis or Valkey: the queue, the change feed and the caches",
-        allowed="`redis://`, `rediss://` or `unix://`",
+    direct_database_url: SecretStr | None = secret(
+        "KITH_DIRECT_DATABASE_URL",
+        "PostgreSQL without a [pooler](connections.md), for `migrate`, `load` and `verify`. Without"
+        " it: `DATABASE_URL`",
+        allowed="as `DATABASE_URL`",
     )
-    cache_url: CacheUrl | None = secret(
-        "KITH_CACHE_URL",
-        "separate servers for the caches: one, or any server of a Redis Cluster. Without it:"
-        " `REDIS_URL`",
-        allowed="as `REDIS_URL`, or `redis+cluster://`, `rediss+cluster://`",
+    database_password_file: Path | None = setting(
+        "KITH_DATABASE_PASSWORD_FILE",
+        None,
+        "a file with the password of `DATABASE_URL`, read for each connection",
+        allowed="a path",
     )
     pool_max: WholeNumber = number(
         "KITH_POOL_MAX",
@@ -65,10 +67,26 @@ class Servers(Group):
     statement_cache_size: WholeNumber = number(
         "KITH_STATEMENT_CACHE_SIZE",
         200,
-        "prepared statements per connection; 0 behind a PgBouncer older than 1.21 in transaction"
-        " mode",
+        "prepared statements per connection; none are used through a"
+        " [pooler that does not support them](connections.md)",
         unit="statements",
         least=0,
+    )
+
+
+class Servers(Group):
+    """Redis, and metrics"""
+
+    redis_url: RedisUrl | None = secret(
+        "REDIS_URL",
+        "Redis or Valkey: the queue, the change feed and the caches",
+        allowed="`redis://`, `rediss://` or `unix://`",
+    )
+    cache_url: CacheUrl | None = secret(
+        "KITH_CACHE_URL",
+        "separate servers for the caches: one, or any server of a Redis Cluster. Without it:"
+        " `REDIS_URL`",
+        allowed="as `REDIS_URL`, or `redis+cluster://`, `rediss+cluster://`",
     )
     metrics_port: WholeNumber = number(
         "KITH_METRICS_PORT",
@@ -235,6 +253,12 @@ class Caches(Group):
         "the longest TTL of a cached value; of an account and totals, 300 s at most",
         least=1,
         unit="s",
+    )
+    delayed_writes: Switch = switch(
+        "KITH_DELAYED_WRITES",
+        True,
+        "whether changes are made while the caches are unavailable: their writers may [see them"
+        " late](freshness.md#the-writer-sees-the-write). If not, they fail with `UNAVAILABLE`",
     )
     hot_ttl_ms: WholeNumber = number(
         "KITH_HOT_TTL_MS",
@@ -494,7 +518,38 @@ class Documents(Group):
     )
 
 
+class Logs(Group):
+    """Logs
+
+    What [the log](operations.md#the-log) holds.
+    """
+
+    level: Level = setting(
+        "KITH_LOG_LEVEL",
+        "info",
+        "the least severe level that is logged",
+        allowed="`debug`, `info`, `warning`, `error`",
+    )
+    slow_operation_ms: WholeNumber = number(
+        "KITH_SLOW_OPERATION_MS",
+        1_000,
+        "operations that take as long are [logged](operations.md#slow-operations); 0: none are",
+        unit="ms",
+        least=0,
+        most=60_000,
+    )
+    operation_names_max: WholeNumber = number(
+        "KITH_METRICS_OPERATIONS_MAX",
+        50,
+        "operation names with [metrics](metrics.md#requests) of their own, per process",
+        unit="names",
+        least=1,
+        most=1_000,
+    )
+
+
 GROUPS: tuple[type[Group], ...] = (
+    Postgres,
     Servers,
     TokenKeys,
     Claims,
@@ -509,4 +564,5 @@ GROUPS: tuple[type[Group], ...] = (
     Browsers,
     Costs,
     Documents,
+    Logs,
 )

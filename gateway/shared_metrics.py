@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from graph.errors import Unavailable
-from graph.lane import ALL_LANES, Lane, parked_lane
+from graph.lane import ALL_LANES, Lane, failed_lane, parked_lane
 from storage.stores import Stores
 
 
@@ -52,12 +52,18 @@ class SharedMetrics(Collector):
             "Applied changes that wait until the caches of their users are available, by lane.",
             labels=["lane"],
         )
+        failed = GaugeMetricFamily(
+            "kith_outbox_failed_changes",
+            "Changes that were set aside because they could not be applied, by lane.",
+            labels=["lane"],
+        )
         for lane in ALL_LANES:
             waiting, waiting_for_caches = backlog[lane], backlog[parked_lane(lane)]
             changes.add_metric([str(lane)], waiting.changes)
             parked.add_metric([str(lane)], waiting_for_caches.changes)
+            failed.add_metric([str(lane)], backlog[failed_lane(lane)].changes)
             oldest.add_metric([str(lane)], max(waiting.oldest_s, waiting_for_caches.oldest_s))
-        return [changes, oldest, parked]
+        return [changes, oldest, parked, failed]
 
     async def _absent(self) -> Metric:
         return GaugeMetricFamily(

@@ -48,3 +48,5 @@ class Saved:
     account: Account
     retry_at: Millis | None = None
     """When to try again, if the change was rate limited."""
+    is_delayed: bool = False
+    """Whether readers may not see the change yet: the caches could not be updated."""

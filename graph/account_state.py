@@ -38,6 +38,15 @@ ACTIVE_STATUS = AccountStatus(AccountState.ACTIVE)
 """The status of an account without a stored state."""
 
 
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """The result of changing a state."""
+
+    outcome: Outcome
+    is_delayed: bool = False
+    """Whether readers may not see the change yet: the caches could not be updated."""
+
+
 _MADE = {
     AccountState.ACTIVE: Outcome.REACTIVATED,
     AccountState.DEACTIVATED: Outcome.DEACTIVATED,

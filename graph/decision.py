@@ -50,6 +50,10 @@ class PairState:
     """The message of the other user's request."""
     paced_until: int = 0
     """The actor's theoretical arrival time in microseconds: see `graph.pace`."""
+    waits: bool = False
+    """Whether the outbox holds a change of the actor's edge, so that a cache may lack it."""
+    reverse_waits: bool = False
+    """Whether it holds a change of the other user's edge."""
 
     @property
     def relation(self) -> Relation:
@@ -114,7 +118,12 @@ class Decision:
     """The actor's receipt that the change consumes."""
     at: int = 0
     """The database's clock in microseconds, read when the steps were written or found to be
-    applied already. The store sets it."""
+    applied already. The store sets it, like the next two fields."""
+    unpublished: tuple[bool, ...] = ()
+    """The edges that a cache may lack, by `Step.is_reverse`: those of the steps and, without steps,
+    those that wait in the outbox."""
+    is_delayed: bool = False
+    """Whether the actor may not see the change yet: a cache could not be updated."""
 
     @property
     def relation(self) -> Relation:

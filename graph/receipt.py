@@ -71,6 +71,9 @@ class StoredReceipt:
 class ReceiptExists(Exception):
     """The actor already has a receipt with this id. Nothing was changed."""
 
+    is_delayed = False
+    """Whether readers may not see the change of the first request yet."""
+
 
 class ReceiptConsumed(Exception):
     """The receipt was consumed concurrently. Nothing was changed."""

@@ -8,8 +8,9 @@ from typing import TypeAlias
 from graph.counts import Counts
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind
-from graph.visibility import Access, access
+from graph.visibility import Access, access, viewer_role_of
 from resolvers import visibility
+from resolvers.blocks import kinds_of_blocks
 from resolvers.profiles import Facts
 from resolvers.scope import Scope
 
@@ -60,7 +61,12 @@ async def accesses_of(
     is_open = facts.are_open and not facts.blocks
     if is_open or scope.sees_everything or isinstance(kind, OwnListKind):
         return [Access.VISIBLE] * len(owners)
-    roles = await visibility.viewer_roles_to(scope, owners)
+    if facts.are_open and scope.viewer is not None:
+        # Only a block can hide a list.
+        kinds = await kinds_of_blocks(scope, facts.viewer_counts, owners)
+        roles = list(map(viewer_role_of, kinds))
+    else:
+        roles = await visibility.viewer_roles_to(scope, owners)
     return [
         access(kind, account.privacy, role)
         for account, role in zip(facts.accounts, roles, strict=True)
@@ -86,24 +92,22 @@ def stored_kind(scope: Scope, kind: AnyList, owner: UserId, counts: Counts) -> A
     return kind
 
 
-async def load_totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> Totals:
-    """How many entries of each list the viewer can page through."""
+async def load_counts(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals:
+    """The length of each list, also for a viewer with blocks between them and its users."""
     await load_facts(scope, owners)
-    found = totals(scope, kind, owners)
+    found = counts(scope, kind, owners)
     return found if isinstance(found, list) else await found
 
 
-def totals(scope: Scope, kind: AnyList, owners: Sequence[UserId]) -> Totals | Awaitable[Totals]:
+def counts(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals | Awaitable[Totals]:
     """The same after the facts are loaded: without awaiting where nothing is hidden."""
     users = deciding_users(scope, owners)
-    if isinstance(kind, OwnListKind):
-        return plain_totals(scope, kind, scope.profiles.facts(users, len(owners)))
     if plain := scope.profiles.plain_totals(kind, users, len(owners)):
         return plain
     facts = scope.profiles.facts(users, len(owners))
     if is_plain(scope, owners, facts):
         return plain_totals(scope, kind, facts)
-    return _visible_totals(scope, kind, owners, facts)
+    return _visible_counts(scope, kind, owners, facts)
 
 
 def plain_totals(scope: Scope, kind: AnyList, facts: Facts) -> Totals:
@@ -114,35 +118,19 @@ def plain_totals(scope: Scope, kind: AnyList, facts: Facts) -> Totals:
     return list(map(_TOTALS[kind], counts))
 
 
-async def _visible_totals(
+async def _visible_counts(
     scope: Scope, kind: ListKind, owners: Sequence[UserId], facts: Facts
 ) -> Totals:
     accesses = await accesses_of(scope, kind, owners, facts)
-    visible = [
-        owner for owner, seen in zip(owners, accesses, strict=True) if seen is Access.VISIBLE
+    return [
+        _TOTALS[stored_kind(scope, kind, owner, counts)](counts) if seen is Access.VISIBLE else None
+        for owner, seen, counts in zip(owners, accesses, _shown(scope, facts.counts), strict=True)
     ]
-    blocked = await _blocked_counts(scope, kind, visible) if facts.blocks else {}
-    totals: Totals = []
-    for owner, seen, counts in zip(owners, accesses, _shown(scope, facts.counts), strict=True):
-        length = _TOTALS[stored_kind(scope, kind, owner, counts)](counts)
-        hidden = blocked.get(owner, 0)
-        totals.append(max(0, length - hidden) if seen is Access.VISIBLE else None)
-    return totals
 
 
 def _shown(scope: Scope, counts: Sequence[Counts]) -> Sequence[Counts]:
     """The counts without absent users, unless the viewer may see these."""
     return counts if scope.sees_everything else [count.shown for count in counts]
-
-
-async def _blocked_counts(
-    scope: Scope, kind: ListKind, owners: Sequence[UserId]
-) -> Mapping[UserId, int]:
-    # Own lists hold no users with a block in either direction: a block ends the follows.
-    others = [owner for owner in owners if owner != scope.viewer]
-    if not others:
-        return {}
-    return await scope.stores.reads.overlaps.blocked_counts(kind, others, scope.must_have_viewer())
 
 
 _ABSENT_OF = attrgetter("absent")

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graph.account_state import AccountState, AccountStatus
+from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.receipt import SERVICES, ReceiptExists
 from resolvers import result
+from resolvers.audit import audited
 from resolvers.idempotency import request_of, result_of_first
 from resolvers.scope import Scope
 
@@ -32,19 +33,26 @@ async def change_state(
             it is safe.
     """
     scope.must_be_service()
+    change = _change_state(scope, user, state, idempotency_key)
+    return await audited(scope, f"changeState {state.name}", user, change)
+
+
+async def _change_state(
+    scope: Scope, user: UserId, state: AccountState, idempotency_key: str | None
+) -> Result:
     request = request_of(SERVICES, idempotency_key, "changeState", user, state.name)
     # Always call the store, even for a repeated key: it publishes again what an interrupted first
     # request did not.
     try:
-        outcome = await scope.stores.writes.account_states.change(user, state, request)
-    except ReceiptExists:
+        change = await scope.stores.writes.account_states.change(user, state, request)
+    except ReceiptExists as exists:
         first = await result_of_first(scope, request)
         assert first is not None
-        outcome = first.outcome
+        change = StateChange(first.outcome, exists.is_delayed)
     finally:
         scope.forget()
     (status,) = await statuses(scope, [user])
-    return Result(outcome, status)
+    return Result(change.outcome, status, is_delayed=change.is_delayed)
 
 
 async def statuses(scope: Scope, users: Sequence[UserId]) -> list[AccountStatus]:

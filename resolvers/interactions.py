@@ -8,6 +8,7 @@ from graph.edge import Pair
 from graph.outcome import Outcome
 from graph.receipt import SERVICES, Receipt
 from resolvers import result
+from resolvers.audit import audited
 from resolvers.idempotency import request_of, run_idempotently
 from resolvers.scope import Scope
 
@@ -40,6 +41,15 @@ async def record_interactions(
         Unavailable: PostgreSQL cannot be reached. With a key, repeating the request is safe.
     """
     scope.must_be_service()
+    recording = _record(scope, interactions, idempotency_key, sent)
+    return await audited(
+        scope, "recordInteractions", None, recording, interactions=len(interactions)
+    )
+
+
+async def _record(
+    scope: Scope, interactions: Sequence[Interaction], idempotency_key: str | None, sent: object
+) -> Result:
     request = request_of(SERVICES, idempotency_key, "recordInteractions", sent)
     ranks = combined(scope.scale, interactions)
     affinity = scope.stores.writes.affinities

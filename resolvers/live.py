@@ -19,7 +19,7 @@ from graph.event import Event, EventType, event_type_for
 from graph.page import ListKind
 from graph.relation import Relation, mutes
 from resolvers import relations
-from resolvers.access import deciding_users, load_totals
+from resolvers.access import deciding_users, load_counts
 from resolvers.scope import Scope
 from storage.ports import Check, FeedBatch
 
@@ -141,7 +141,7 @@ async def counts_changed(scope: Scope, user: UserId) -> AsyncGenerator[UserId, N
 
 async def _counts_seen(scope: Scope, user: UserId) -> Sequence[int | None]:
     scope.forget()
-    kinds = map(partial(load_totals, scope), ListKind, repeat([user]))
+    kinds = map(partial(load_counts, scope), ListKind, repeat([user]))
     return [count for (count,) in await asyncio.gather(*kinds)]
 
 

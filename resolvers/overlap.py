@@ -13,9 +13,11 @@ from graph.edge import Millis, UserId
 from graph.page import ListKind, Position, Window, cut, since
 from graph.relation import has_block
 from graph.visibility import Access
-from resolvers.access import accesses_of, load_facts, load_totals, shows_whispers
+from resolvers.access import accesses_of, load_facts, shows_whispers
+from resolvers.blocks import kinds_of_blocks
 from resolvers.pages import VisiblePages, pages_of, present_only
 from resolvers.scope import Scope
+from resolvers.totals import load_totals
 from storage.ports import Side, Whispers
 
 COUNTED_MAX = 10_000
@@ -133,9 +135,11 @@ async def _accesses(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> S
 
 async def _unblocked(scope: Scope, overlap: Overlap) -> Overlap:
     """The overlap without users with a block between them and the viewer."""
-    if not (await load_facts(scope, ())).blocks:
+    facts = await load_facts(scope, ())
+    if not facts.blocks:
         return overlap
-    relations = await scope.viewer_relations.get_many([user for _, user in overlap.entries])
-    pairs = zip(overlap.entries, relations, strict=True)
-    kept = [entry for entry, relation in pairs if not has_block(relation.kinds)]
+    users = [user for _, user in overlap.entries]
+    kinds = await kinds_of_blocks(scope, facts.viewer_counts, users)
+    pairs = zip(overlap.entries, kinds, strict=True)
+    kept = [entry for entry, of_entry in pairs if not has_block(of_entry)]
     return Overlap(overlap.access, kept)

@@ -23,15 +23,22 @@ from resolvers.access import (
     plain_totals,
     stored_kind,
 )
+from resolvers.blocks import kinds_of_blocks
 from resolvers.profiles import Facts, no_facts
 from resolvers.scope import NOBODY, Scope
 from storage.ports import PagesOf
 
+EXTRA = 10
+"""How many entries more than shown are read first, because few or none are left out."""
+
 CHUNK = 500
-"""The maximum number of extra entries in one read."""
+"""The maximum number of extra entries in one read. Each further read doubles their number."""
 
 CHUNKS_MAX = 50
-"""After this many reads a page may be short: 25,000 entries in a row were left out."""
+"""After this many reads a page may be short: some 22,000 entries in a row were left out. The lists
+of a request share these reads, except for a few of each list."""
+
+CHUNKS_MIN = 5
 
 _SHOW_ABSENT = frozenset({OwnListKind.MUTED, OwnListKind.BLOCKED})
 """Lists that show absent users too, so that their owner can remove them."""
@@ -59,8 +66,10 @@ class Rule(NamedTuple):
     leaves_out: Callable[[int], bool] | None
     """Whether an entry is left out, by the kinds of the viewer's relation to its user. None: no
     relation leaves one out."""
-    most: int
-    """The maximum number of entries that are left out."""
+    extra: int
+    """How many entries more than shown are read first."""
+    viewer: Counts
+    """The viewer's counts."""
 
     def hides(self, page: Page) -> bool:
         """Whether it may leave out an entry of this page."""
@@ -145,15 +154,17 @@ def _rules(
     unfollowed: bool,
 ) -> dict[UserId, Rule]:
     """The rule of each list that the viewer may open."""
-    most = facts.blocks + len(absent)
-    if unfollowed:
-        most += facts.viewer_counts.following + facts.viewer_counts.whispers
+    extra = min(EXTRA, facts.blocks + len(absent))
+    if unfollowed:  # most of the newest followers may be friends
+        followed = facts.viewer_counts.following + facts.viewer_counts.whispers
+        extra = min(CHUNK, facts.blocks + len(absent) + followed)
 
     def rule(owner: UserId, counts: Counts) -> Rule:
         # The viewer's own list holds nobody with a block.
         by_block = has_block if facts.blocks and owner != scope.viewer else None
         leaves_out = _is_followed_or_blocked if unfollowed else by_block
-        return Rule(stored_kind(scope, kind, owner, counts), absent, leaves_out, most)
+        stored = stored_kind(scope, kind, owner, counts)
+        return Rule(stored, absent, leaves_out, extra, facts.viewer_counts)
 
     return {
         owner: rule(owner, counts)
@@ -171,38 +182,49 @@ async def _apply(
 ) -> dict[UserId, Page]:
     """The pages of the lists that have rules: from the stored lists, with entries left out.
 
-    Pages are read again and longer than shown, by the number of entries that may be left out, so
-    that one read is nearly always enough and only the last page of a list is short.
+    Pages are read again and a little longer than shown, so that one read is nearly always enough
+    and only the last page of a list is short.
     """
     hiding = {
         owner: rule
         for owner, rule in rules.items()
         if rule.stored is not kind or rule.hides(pages[owner])
     }
-    most = max((rule.most for rule in hiding.values()), default=0)
-    wide = window._replace(size=window.size + 1 + min(most, CHUNK))
+    extra = max((rule.extra for rule in hiding.values()), default=0)
+    wide = window._replace(size=window.size + 1 + extra)
     again: dict[AnyList, list[UserId]] = {}
     for owner, rule in hiding.items():
         if rule.stored is not kind or pages[owner].more:
             again.setdefault(rule.stored, []).append(owner)
     found = await asyncio.gather(*(_stored(scope, *of, wide) for of in again.items()))
     read = {owner: page for pages in (pages, *found) for owner, page in pages.items()}
+    chunks_max = max(CHUNKS_MIN, CHUNKS_MAX // max(1, len(hiding)))
     kept = await asyncio.gather(
-        *(_kept(scope, owner, rule, read[owner], wide, window) for owner, rule in hiding.items())
+        *(
+            _kept(scope, owner, rule, read[owner], wide, window, chunks_max)
+            for owner, rule in hiding.items()
+        )
     )
     return {owner: pages[owner] for owner in rules} | dict(zip(hiding, kept, strict=True))
 
 
 async def _kept(
-    scope: Scope, owner: UserId, rule: Rule, page: Page, wide: Window, window: Window
+    scope: Scope,
+    owner: UserId,
+    rule: Rule,
+    page: Page,
+    wide: Window,
+    window: Window,
+    chunks_max: int,
 ) -> Page:
     """The window of one list without the entries that the rule leaves out."""
     kept: list[Position] = []
-    for _ in range(CHUNKS_MAX):
+    for _ in range(chunks_max):
         kept += await _visible(scope, rule, page.entries)
         if len(kept) > window.size or not page.more:
             break
-        wide = _beyond(wide, page)
+        extra = min(CHUNK, 2 * (wide.size - window.size))
+        wide = _beyond(wide._replace(size=window.size + extra), page)
         page = (await _stored(scope, rule.stored, [owner], wide))[owner]
     found = cut(kept, window)
     return Page(found.entries, found.more or page.more)
@@ -212,9 +234,13 @@ async def _visible(scope: Scope, rule: Rule, entries: Sequence[Position]) -> Seq
     present = present_only(entries, rule.absent)
     if rule.leaves_out is None:
         return present
-    relations = await scope.viewer_relations.get_many([user for _, user in present])
-    pairs = zip(present, relations, strict=True)
-    return [entry for entry, relation in pairs if not rule.leaves_out(relation.kinds)]
+    users = [user for _, user in present]
+    if rule.leaves_out is has_block:
+        kinds = await kinds_of_blocks(scope, rule.viewer, users)
+    else:
+        kinds = [relation.kinds for relation in await scope.viewer_relations.get_many(users)]
+    pairs = zip(present, kinds, strict=True)
+    return [entry for entry, of_entry in pairs if not rule.leaves_out(of_entry)]
 
 
 def present_only(entries: Sequence[Position], absent: Set[UserId]) -> Sequence[Position]:

@@ -1,7 +1,7 @@
 """Changes of the viewer's relationships: rate-limited, and repeatable by idempotency keys."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -26,6 +26,7 @@ from graph.relation import SELF, Relation
 from graph.transitions import among_active
 from resolvers import actions, result, visibility
 from resolvers.actions import Action
+from resolvers.audit import audited
 from resolvers.scope import Scope
 
 AT_ONCE = 4
@@ -52,9 +53,9 @@ class Result(result.Result):
     """When the change was made, or found to be made already. None: it was rejected."""
 
 
-async def change(
+def change(
     scope: Scope, target: UserId, action: Action, idempotency_key: str | None = None
-) -> Result:
+) -> Awaitable[Result]:
     """Apply the viewer's action to `target`. A repeated action succeeds without effect.
 
     With a key that was used before, it returns the first result.
@@ -64,6 +65,15 @@ async def change(
         Unavailable: PostgreSQL cannot be reached. The change may or may not be applied; repeating
             it is safe.
     """
+    if scope.is_service:
+        made = _change(scope, target, action, idempotency_key)
+        return audited(scope, action.name, target, made)
+    return _change(scope, target, action, idempotency_key)
+
+
+async def _change(
+    scope: Scope, target: UserId, action: Action, idempotency_key: str | None
+) -> Result:
     actor = scope.must_have_viewer()
     if target == actor:
         return Result(action.to_self, target, SELF)
@@ -180,6 +190,7 @@ async def _write(scope: Scope, pair: Pair, action: Action, key: UUID | None) -> 
         _moment(pair, decision.outcome, decision.at),
         limit=decision.limit,
         retry_at=decision.retry_at,
+        is_delayed=decision.is_delayed,
     )
 
 
@@ -194,10 +205,13 @@ async def _present(scope: Scope, pair: Pair, outcome: Outcome, token: str | None
     """A result with a known outcome and the present relation."""
     if pair.source == pair.target:  # the key was used for an action on oneself
         return Result(outcome, pair.target, SELF)
-    state = await scope.stores.writes.edges.read(pair)
-    relation = visibility.own_relation(scope, await scope.absent(), pair.target, state.relation)
-    moment = _moment(pair, outcome, state.read_at)
-    return Result(outcome, pair.target, relation, token, moment)
+    decision = await scope.stores.writes.edges.change(
+        pair, lambda state: Decision(outcome, (), state.edge, state.reverse)
+    )
+    scope.forget()
+    relation = visibility.own_relation(scope, await scope.absent(), pair.target, decision.relation)
+    moment = _moment(pair, outcome, decision.at)
+    return Result(outcome, pair.target, relation, token, moment, is_delayed=decision.is_delayed)
 
 
 def _moment(pair: Pair, outcome: Outcome, at: int) -> Moment | None:

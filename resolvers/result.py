@@ -18,6 +18,8 @@ class Result:
     limit: Limit | None = field(default=None, kw_only=True)
     retry_at: Millis | None = field(default=None, kw_only=True)
     invalid: BadInput | None = field(default=None, kw_only=True)
+    is_delayed: bool = field(default=False, kw_only=True)
+    """Whether the caller may not see the change yet: the caches could not be updated."""
 
     @property
     def is_changed(self) -> bool:

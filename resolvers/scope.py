@@ -106,6 +106,9 @@ class Scope:
     _profiles: ProfileLoader | None = None
     _accounts: ColumnLoader[UserId, Account] | None = None
     _viewer_relations: ColumnLoader[UserId, Relation] | None = None
+    viewer_blocks: ColumnLoader[UserId, int] | None = None
+    """The kinds of the viewer's relations to others, as far as they are blocks. For
+    `resolvers.blocks`."""
     _candidates: Memo[Candidates] | None = None
     _suggestion_total: Memo[int] | None = None
     since: int | None = None
@@ -224,7 +227,7 @@ class Scope:
     def read_from(self, consistency: Consistency) -> None:
         """Drop what was read, and read with this consistency from now on."""
         self.consistency = consistency
-        self._profiles = self._accounts = self._viewer_relations = None
+        self._profiles = self._accounts = self._viewer_relations = self.viewer_blocks = None
         self._candidates = self._suggestion_total = None
 
     def must_have_viewer(self) -> UserId:

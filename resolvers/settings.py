@@ -7,6 +7,7 @@ from graph.account import Account, PrivacyChange, Saved
 from graph.edge import UserId
 from graph.receipt import SERVICES, Receipt, Request
 from resolvers import result
+from resolvers.audit import audited
 from resolvers.idempotency import request_of, run_idempotently
 from resolvers.scope import Scope
 from storage.ports import AccountsOf
@@ -35,9 +36,10 @@ async def change_privacy(
     request = request_of(viewer, idempotency_key, "updateRelationshipSettings", change)
     pace = scope.limits.pace
     accounts = scope.stores.writes.accounts
-    return await _save_idempotently(
+    saved = _save_idempotently(
         scope, viewer, request, lambda: accounts.set_privacy(viewer, change, request, pace)
     )
+    return await audited(scope, "updateRelationshipSettings", viewer, saved)
 
 
 async def set_following_limit(
@@ -54,9 +56,10 @@ async def set_following_limit(
     scope.must_be_service()
     request = request_of(SERVICES, idempotency_key, "setFollowingLimit", user, limit)
     accounts = scope.stores.writes.accounts
-    return await _save_idempotently(
+    saved = _save_idempotently(
         scope, user, request, lambda: accounts.set_following_limit(user, limit, request)
     )
+    return await audited(scope, "setFollowingLimit", user, saved)
 
 
 async def settings_of(scope: Scope, user: UserId) -> Account:
@@ -73,6 +76,8 @@ async def _save_idempotently(
     """Save the account, or return the first result of the same request."""
     saved = await run_idempotently(scope, request, save)
     if isinstance(saved, Receipt):
-        return Result(saved.outcome, await settings_of(scope, user))
+        is_updated = await scope.stores.writes.accounts.announce_again(user)
+        account = await settings_of(scope, user)
+        return Result(saved.outcome, account, is_delayed=not is_updated)
     account = scope.limits.account(saved.account)
-    return Result(saved.outcome, account, retry_at=saved.retry_at)
+    return Result(saved.outcome, account, retry_at=saved.retry_at, is_delayed=saved.is_delayed)

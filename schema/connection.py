@@ -22,10 +22,10 @@ from engine import (
 from graph.cursor import write_cursor, write_cursors
 from graph.edge import UserId
 from graph.page import ListKind, OwnListKind, Position, Ranking
-from resolvers.access import load_totals
 from resolvers.freshness import freshness_of
 from resolvers.overlap import Filter, filtered_totals
 from resolvers.scope import Scope
+from resolvers.totals import load_totals
 from schema.context import Info, scope_of
 from schema.freshness import ListFreshness, list_freshness
 from schema.node import LazyUser
@@ -160,7 +160,7 @@ class Connection:
     @batched(
         description="The number of entries that the viewer can page through. 0 if the viewer "
         "cannot open the list. With the filter `since`, counting stops at 10,000. Can be too high "
-        "for a viewer with more than 10,000 blocks."
+        "for a viewer with more than 1,000 blocks in a list with more than 5,000 entries."
     )
     def total_count(rows: Parents[ConnectionRow], info: Info) -> MaybeAwaitable[list[int]]:
         known = [row.total for row in rows if isinstance(row.total, int)]

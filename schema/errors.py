@@ -1,7 +1,7 @@
 """Converts exceptions into GraphQL errors with codes. The only module that maps them to codes.
 
 An exception that is not a `KithError` is a bug: it is logged with an id, and the client receives
-only the id.
+only the id, and that of the request.
 """
 
 import logging
@@ -11,6 +11,7 @@ from typing import Any
 from graphql import GraphQLError
 
 from graph.errors import BadInput, KithError, Stale, Unavailable
+from telemetry.request_id import request_id
 
 log = logging.getLogger("kith.errors")
 
@@ -28,6 +29,8 @@ def formatted(error: GraphQLError) -> dict[str, Any]:
     else:
         answer["message"] = "Internal error"
         answer["extensions"] = {"code": "INTERNAL", "id": _logged(error, cause)}
+        if (asked := request_id.get()) is not None:
+            answer["extensions"]["requestId"] = asked
     return answer
 
 

@@ -40,26 +40,27 @@ FilterArgument = Annotated[
 class User(Related, Node):
     @batched(
         metadata=weighed(call=50, row=2),
-        description="The number of users whom this user follows. Null if the viewer cannot open "
-        "that list.",
+        description="The number of users whom this user follows, the same for all viewers who can "
+        "open that list. Null if the viewer cannot open it.",
     )
     def following_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
-        return _totals(users, info, ListKind.FOLLOWING)
+        return _counts(users, info, ListKind.FOLLOWING)
 
     @batched(
         metadata=weighed(call=50, row=2),
-        description="The number of followers of this user. Null if the viewer cannot open that "
-        "list.",
+        description="The number of followers of this user, the same for all viewers who can open "
+        "that list. Null if the viewer cannot open it.",
     )
     def follower_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
-        return _totals(users, info, ListKind.FOLLOWERS)
+        return _counts(users, info, ListKind.FOLLOWERS)
 
     @batched(
         metadata=weighed(call=50, row=2),
-        description="The number of friends of this user. Null if the viewer cannot open that list.",
+        description="The number of friends of this user, the same for all viewers who can open "
+        "that list. Null if the viewer cannot open it.",
     )
     def friend_count(users: Parents[UserRow], info: Info) -> MaybeAwaitable[list[int | None]]:
-        return _totals(users, info, ListKind.FRIENDS)
+        return _counts(users, info, ListKind.FRIENDS)
 
     @batched(
         graphql_type=FollowingConnection,
@@ -134,10 +135,10 @@ class User(Related, Node):
         return lists.common_following(info, users, other, paging, order_by)
 
 
-def _totals(
+def _counts(
     users: Parents[UserRow], info: Info, kind: ListKind
 ) -> MaybeAwaitable[list[int | None]]:
     scope, owners = scope_of(info), list(users)
     return deferred(
-        access.request_facts(scope, owners), partial(access.totals, scope, kind, owners)
+        access.request_facts(scope, owners), partial(access.counts, scope, kind, owners)
     )

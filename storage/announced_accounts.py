@@ -1,14 +1,15 @@
 """Updates caches and subscriptions after changes of account settings."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 from graph.account import PrivacyChange, Saved
 from graph.edge import UserId
 from graph.pace import Pace
 from graph.receipt import Request
-from storage.cache.lease import closed_while_written
-from storage.ports import Accounts
+from storage.cache.lease import closed_while_written, invalidate
+from storage.ports import AccountWrites
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import RedisEvents
 from storage.redis.keys import Keys
@@ -20,17 +21,21 @@ class AnnouncedAccounts:
 
     def __init__(
         self,
-        inner: Accounts,
+        inner: AccountWrites,
         redis: Redis,
         keys: Keys,
         events: RedisEvents,
         shielded: ShieldedTasks,
+        *,
+        delayed_writes: bool = True,
     ) -> None:
+        """`delayed_writes`: whether to write without closing the caches if they are unavailable."""
         self._inner = inner
         self._redis = redis
         self._keys = keys
         self._events = events
         self._shielded = shielded
+        self._delayed_writes = delayed_writes
 
     async def set_privacy(
         self,
@@ -48,12 +53,21 @@ class AnnouncedAccounts:
         write = partial(self._inner.set_following_limit, user, limit, request)
         return await self._shielded.run(self._write(user, write))
 
+    async def announce_again(self, user: UserId) -> bool:
+        is_updated = await invalidate(self._redis, [self._keys.profile(user)], KeyKind.ACCOUNTS)
+        await self._events.notify([user])
+        return is_updated
+
     async def _write(self, user: UserId, write: Callable[[], Awaitable[Saved]]) -> Saved:
         try:
             async with closed_while_written(
-                self._redis, [self._keys.profile(user)], KeyKind.ACCOUNTS
-            ):
-                return await write()
+                self._redis,
+                [self._keys.profile(user)],
+                KeyKind.ACCOUNTS,
+                must_close=not self._delayed_writes,
+            ) as closing:
+                saved = await write()
+            return replace(saved, is_delayed=closing.is_delayed)
         finally:
             # A privacy change can change what other users may see, so their subscriptions must look
             # again.

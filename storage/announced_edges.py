@@ -1,68 +1,139 @@
-"""Updates caches and wakes lanes after edge changes.
+"""Updates caches and wakes lanes around edge changes.
 
-If an update is lost here, the sweep and the drain repeat it.
+A mark of the actor is set before the commit and cleared after the caches were updated, so a process
+may die in between. A change that was made already, or by the first of two equal requests, is
+announced again if it still waits in the outbox. If an announcement is lost, the sweep and the drain
+repeat it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
 
-from graph.decision import Decision, PairState, Rule
+from graph.decision import Decision, Rule
 from graph.edge import Kind, Pair, Version
 from graph.errors import Stale, Unavailable
 from graph.lane import Lane, lane_of
+from graph.receipt import ReceiptConsumed, ReceiptExists
+from storage.cache.marks import Mark, Marks
 from storage.catch_up import CatchUp
-from storage.ports import Caches, Edges, Lanes
+from storage.ports import Lanes
+from storage.redis.connection import PART as REDIS
 from storage.shielded_tasks import ShieldedTasks
 
 DRAIN_S_MAX = 1.0
 """How long a response waits until the other user's edge, or a block, is applied."""
 
 
-class AnnouncedEdges:
-    """Implements `storage.ports.Edges` around an inner store.
+class EdgeTables(Protocol):
+    """The tables of edges."""
 
-    Without `catch_up`, a response does not wait: a worker applies the changes.
-    """
+    async def change(
+        self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
+    ) -> Decision:
+        """As in `storage.ports.Edges`. `before_write` is awaited before each try to write; if it
+        raises, nothing is written."""
+        ...
+
+
+class Caches(Protocol):
+    """Caches of edges."""
+
+    async def written(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> bool:
+        """Update the caches after a write by `pair.source`, and clear its mark. Forward rows hold
+        the write; reverse rows do not yet.
+
+        Returns whether all caches were updated. The drain repeats the update later, also for caches
+        that are unavailable now.
+        """
+        ...
+
+
+class _Write:
+    """A write that waits for its mark."""
+
+    def __init__(self, mark: Mark, *, needs_mark: bool) -> None:
+        self._mark = mark
+        self._needs_mark = needs_mark
+        self.has_begun = False
+
+    async def begin(self) -> None:
+        """Wait for the mark. Raises Unavailable if the write needs it and it cannot be set."""
+        if not await self._mark.is_set() and self._needs_mark:
+            raise Unavailable(REDIS)
+        self.has_begun = True
+
+
+class AnnouncedEdges:
+    """Implements `storage.ports.Edges` around the tables."""
 
     def __init__(
         self,
-        inner: Edges,
+        tables: EdgeTables,
         caches: Caches,
         lanes: Lanes,
         shielded: ShieldedTasks,
         catch_up: CatchUp | None = None,
+        marks: Marks | None = None,
+        *,
+        delayed_writes: bool = True,
     ) -> None:
-        self._inner = inner
+        """`catch_up`: None if no response waits, as in a worker. `marks`: None if no user waits to
+        see the changes. `delayed_writes`: whether to write without a mark if it cannot be set."""
+        self._tables = tables
         self._caches = caches
         self._lanes = lanes
         self._shielded = shielded
         self._catch_up = catch_up
-
-    async def read(self, pair: Pair) -> PairState:
-        return await self._inner.read(pair)
+        self._marks = marks
+        self._delayed_writes = delayed_writes
 
     async def change(self, pair: Pair, rule: Rule) -> Decision:
         return await self._shielded.run(self._change(pair, rule))
 
     async def _change(self, pair: Pair, rule: Rule) -> Decision:
-        decision = await self._inner.change(pair, rule)
-        if decision.steps:
-            await self._caches.written(pair, decision)
-            await self._apply(pair, decision)
+        if self._marks is None:
+            return await self._announce(pair, await self._tables.change(pair, rule))
+        mark = self._marks.begin(pair.source)
+        write = _Write(mark, needs_mark=not self._delayed_writes)
+        try:
+            decision = await self._tables.change(pair, rule, write.begin)
+        except Exception as error:
+            # After any other error of a write, nobody knows whether it was committed.
+            if not write.has_begun or isinstance(error, ReceiptExists | ReceiptConsumed):
+                await self._marks.clear(mark)
+            raise
+        if decision.unpublished:
+            return await self._announce(pair, decision, mark)
+        await self._marks.clear(mark)
         return decision
 
-    async def _apply(self, pair: Pair, decision: Decision) -> None:
-        """Wake the lanes of the steps, or drain them before the response: if the other user's edge
-        has changed, so that the actor's lists show it, and for a block, so that it applies to the
-        blocked user."""
+    async def _announce(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> Decision:
+        """Update the caches, and wake or drain the lanes of what they may lack."""
+        if not decision.unpublished:
+            return decision
+        is_visible = await self._caches.written(pair, decision, mark)
+        is_applied = await self._apply(pair, decision)
+        # Only the reverse edge reaches the actor's lists through a lane.
+        is_visible = is_visible and (is_applied or not any(decision.unpublished))
+        return decision if is_visible else replace(decision, is_delayed=True)
+
+    async def _apply(self, pair: Pair, decision: Decision) -> bool:
+        """Wake the lanes of the changes, or drain them before the response: if the other user's
+        edge has changed, so that the actor's lists show it, and for a block, so that it applies to
+        the blocked user. Returns whether all drained changes were applied."""
         urgent: dict[Lane, Version] = {}
-        for step in decision.steps:
-            lane = lane_of(pair.source if step.is_reverse else pair.target)
-            if step.is_reverse or step.edge.kind is Kind.BLOCK:
-                urgent[lane] = step.edge.version
+        for is_reverse in decision.unpublished:
+            edge = decision.reverse if is_reverse else decision.edge
+            lane = lane_of(pair.source if is_reverse else pair.target)
+            if is_reverse or edge.kind is Kind.BLOCK:
+                urgent[lane] = edge.version
             else:
                 self._lanes.wake([lane])
-        if urgent and not await self._drain(urgent):
+        is_applied = not urgent or await self._drain(urgent)
+        if not is_applied:
             self._lanes.wake(urgent)
+        return is_applied
 
     async def _drain(self, urgent: Mapping[Lane, int]) -> bool:
         """Drain these lanes. Returns whether all changes were applied."""

@@ -2,13 +2,13 @@
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from graph.account_state import AccountState, AccountStatus
+from graph.account_state import AccountState, AccountStatus, StateChange
 from graph.edge import UserId
 from graph.errors import Unavailable
-from graph.outcome import Outcome
-from graph.receipt import Request
-from storage.cache.lease import closed_while_written, invalidate
+from graph.receipt import ReceiptExists, Request
+from storage.cache.lease import Closing, closed_while_written, invalidate
 from storage.ports import Absences, AccountStates, ErasureQueue, Neighbours
 from storage.redis.connection import KeyKind, Redis
 from storage.redis.events import ABSENCES, RedisEvents
@@ -35,7 +35,10 @@ class AnnouncedStates:
         keys: Keys,
         events: RedisEvents,
         shielded: ShieldedTasks,
+        *,
+        delayed_writes: bool = True,
     ) -> None:
+        """`delayed_writes`: whether to write without closing the caches if they are unavailable."""
         self._inner = inner
         self._neighbours = neighbours
         self._absences = absences
@@ -44,24 +47,35 @@ class AnnouncedStates:
         self._keys = keys
         self._events = events
         self._shielded = shielded
+        self._delayed_writes = delayed_writes
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
         return await self._inner.get_many(users)
 
     async def change(
         self, user: UserId, state: AccountState, request: Request | None = None
-    ) -> Outcome:
+    ) -> StateChange:
         return await self._shielded.run(self._change(user, state, request))
 
-    async def _change(self, user: UserId, state: AccountState, request: Request | None) -> Outcome:
+    async def _change(
+        self, user: UserId, state: AccountState, request: Request | None
+    ) -> StateChange:
+        closing = Closing()
         try:
             async with closed_while_written(
-                self._redis, [self._keys.profile(user)], KeyKind.ACCOUNTS
-            ):
+                self._redis,
+                [self._keys.profile(user)],
+                KeyKind.ACCOUNTS,
+                must_close=not self._delayed_writes,
+            ) as closing:
                 try:
-                    return await self._inner.change(user, state, request)
+                    change = await self._inner.change(user, state, request)
                 finally:
                     self._absences.expire()
+            return replace(change, is_delayed=closing.is_delayed)
+        except ReceiptExists as exists:
+            exists.is_delayed = closing.is_delayed
+            raise
         finally:
             # Also if nothing has changed: a repeated request may follow one that was cancelled
             # here.

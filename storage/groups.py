@@ -14,6 +14,7 @@ from storage.ports import DocumentStore
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.erasures import Erasures
+from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox
@@ -29,6 +30,7 @@ class Jobs:
 
     outbox: Outbox
     failed_changes: FailedChanges
+    exclusive: ExclusiveJobs
     drain: Drain
     mutes: PostgresMutes
     absent_follower_counts: AbsentFollowerCounts

@@ -12,12 +12,11 @@ from typing import Generic, Literal, NamedTuple, Protocol, TypeAlias, TypeVar, o
 from uuid import UUID
 
 from graph.account import Account, PrivacyChange, Saved
-from graph.account_state import AccountState, AccountStatus
-from graph.decision import Decision, PairState, Rule
+from graph.account_state import AccountState, AccountStatus, StateChange
+from graph.decision import Decision, Rule
 from graph.edge import Edge, Flags, Kind, Millis, Pair, UserId, Version
 from graph.event import Event
 from graph.lane import ALL_LANES, Lane
-from graph.outcome import Outcome
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
 from graph.profile import Profile
@@ -56,7 +55,7 @@ class Whispers(NamedTuple):
 
 
 OVERLAP_MAX = 10_000
-BLOCKS_LOOKED_UP_MAX = 10_000
+BLOCKS_LOOKED_UP_MAX = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +73,13 @@ class EdgeChange:
 class Edges(Protocol):
     """The authoritative store of edges. All changes go through it."""
 
-    async def read(self, pair: Pair) -> PairState:
-        """The state of two users that a rule would decide from."""
-        ...
-
     async def change(self, pair: Pair, rule: Rule) -> Decision:
         """Decide with the rule, and write the decision durably, in one transaction. If an edge has
         changed before the write, decide again.
+
+        The actor sees the change when this returns, through any gateway, unless the decision
+        `is_delayed`. This includes a change that was made before, by a request of which nobody
+        knows the result.
 
         Raises:
             ReceiptExists: the decision's receipt exists; nothing was written.
@@ -240,6 +239,18 @@ class Overlaps(Protocol):
         ...
 
 
+class Blocks(Protocol):
+    """Blocks between two users. A block of the first is exact, one of the second lags as reverse
+    edges do."""
+
+    async def among(
+        self, viewer: UserId, blocking: Sequence[UserId], blocked_by: Sequence[UserId]
+    ) -> Mapping[UserId, int]:
+        """Those of `blocking` whom the viewer blocks and those of `blocked_by` who block the
+        viewer, each with the kinds of the viewer's relation to them as far as these are blocks."""
+        ...
+
+
 class EdgeNotes(Protocol):
     """The notes that users have stored beside their edges. Exact."""
 
@@ -248,8 +259,8 @@ class EdgeNotes(Protocol):
         ...
 
 
-class Accounts(Protocol):
-    """Changes of account settings. A change is visible to all readers when it returns.
+class AccountWrites(Protocol):
+    """Changes of account settings.
 
     If `request` is given, its receipt is written in the transaction of the change. Both setters
     raise ReceiptExists if the receipt exists; nothing is written then.
@@ -275,6 +286,15 @@ class Accounts(Protocol):
         ...
 
 
+class Accounts(AccountWrites, Protocol):
+    """Changes that are visible to all readers when they return, unless they are `is_delayed`."""
+
+    async def announce_again(self, user: UserId) -> bool:
+        """Update the caches again, because a request was repeated: the first one may have ended
+        before it did. Returns whether they were updated."""
+        ...
+
+
 class Usage(NamedTuple):
     """One user's usage of their limits, at `now`. Times are in microseconds."""
 
@@ -297,7 +317,8 @@ class Usages(Protocol):
 
 
 class AccountStates(Protocol):
-    """Account states. A change is visible to all readers when it returns."""
+    """Account states. A change is visible to all readers when it returns, unless it
+    `is_delayed`."""
 
     async def get_many(self, users: Sequence[UserId]) -> Mapping[UserId, AccountStatus]:
         """The state of each of `users`; a user without a row is active."""
@@ -305,7 +326,7 @@ class AccountStates(Protocol):
 
     async def change(
         self, user: UserId, state: AccountState, request: Request | None = None
-    ) -> Outcome:
+    ) -> StateChange:
         """Set the state, durably, unless it is set already or the account is deleted.
 
         Raises:
@@ -340,25 +361,6 @@ class Absences(Protocol):
 
     def expire(self) -> None:
         """Make later calls read the state again, because an account has become absent or active."""
-        ...
-
-
-class Caches(Protocol):
-    """Caches of edges, which writers and drains update."""
-
-    async def written(self, pair: Pair, decision: Decision) -> None:
-        """Update the caches after a write by `pair.source`. Forward rows hold it; reverse rows do
-        not yet.
-
-        The drain repeats the update later, also for caches that are unavailable now.
-        """
-        ...
-
-    async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
-        """Update the caches after changes have reached the reverse rows. Idempotent, in any order.
-
-        Returns the users whose caches could not be updated, because their server is unavailable.
-        """
         ...
 
 
@@ -512,6 +514,7 @@ class Reads:
     reader: Reader
     own_lists: OwnLists
     overlaps: Overlaps
+    blocks: Blocks
     edge_notes: EdgeNotes
     affinities: Affinities
     absences: Absences

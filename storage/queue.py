@@ -3,8 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -17,7 +16,7 @@ from redis.exceptions import RedisError
 from graph.edge import UserId
 from graph.errors import Unavailable
 from graph.lane import Lane
-from storage.redis.connection import PART, Redis
+from storage.redis.connection import Redis
 from storage.redis.scripts import CALL, ENQUEUE
 from storage.redis.wire import Command
 from storage.settings import StorageSettings
@@ -62,9 +61,16 @@ def erasure_id(space: str, user: UserId) -> str:
     return f"kith:{space}:erase:{user}"
 
 
+QUEUE_ERRORS = (RedisError, OSError, TimeoutError)
+"""What arq raises when Redis fails."""
+
+WORKER_TIMEOUT_S = 10.0
+"""How long a worker waits for the queue. No request waits for it, and arq ends at a timeout."""
+
+
 def arq_redis(settings: StorageSettings) -> ArqRedis:
     """arq's client of the space's queue, with a bounded number of connections."""
-    url, timeout_s = settings.redis_url, settings.connections.redis_timeout_s
+    url, timeout_s = settings.redis_url, WORKER_TIMEOUT_S
     # redis-py checks the host name of a certificate only if asked to.
     tls = {"ssl_check_hostname": True} if url.startswith("rediss:") else {}
     pool = BlockingConnectionPool.from_url(
@@ -82,15 +88,6 @@ def arq_redis(settings: StorageSettings) -> ArqRedis:
         job_deserializer=deserialize,
         default_queue_name=queue_name(settings.space),
     )
-
-
-@contextmanager
-def queue_errors() -> Iterator[None]:
-    """Convert the errors that arq raises when Redis fails to Unavailable."""
-    try:
-        yield
-    except (RedisError, OSError, TimeoutError) as error:
-        raise Unavailable(PART) from error
 
 
 class ArqLanes:

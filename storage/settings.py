@@ -1,6 +1,7 @@
 """The settings of the stores."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 CLUSTER = "+cluster"
 """Suffix of the URL scheme for a Redis Cluster."""
@@ -13,12 +14,16 @@ CACHE_SCHEMES = (*REDIS_SCHEMES, f"redis{CLUSTER}", f"rediss{CLUSTER}")
 class ConnectionSettings:
     """Connections of a process to PostgreSQL and Redis, and their timeouts."""
 
+    direct_database_url: str | None = field(default=None, repr=False)
+    """Without a pooler, for jobs that need sessions. None: `StorageSettings.database_url`."""
+    database_password_file: Path | None = None
+    """Read for each connection. None: the URL's password."""
     pool_max: int = 8
     """Connections to PostgreSQL. 8 served more requests per second than 2 or 24."""
     acquire_timeout_s: float = 2.0
     statement_timeout_s: float = 5.0
     statement_cache_size: int = 200
-    """Use 0 behind a PgBouncer older than 1.21 in transaction mode."""
+    """0 behind a pooler that does not support prepared statements, which is detected."""
     redis_connections_max: int = 64
     redis_timeout_s: float = 0.5
     redis_retry_after_s: float = 0.25
@@ -43,6 +48,9 @@ class CacheSettings:
     Cluster. None: `StorageSettings.redis_url`."""
     ttl_s: int = 3600
     own_writes_ttl_s: int = 60
+    delayed_writes: bool = True
+    """Whether changes are made while the caches cannot be reached, so that other gateways may show
+    the state before to the writer for a while. If not, they fail."""
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     relations_max: int = 5000
     """Maximum number of edges in each direction of a relation hash. A user with more followers is a

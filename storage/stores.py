@@ -9,6 +9,7 @@ from storage.announced_edges import AnnouncedEdges
 from storage.announced_states import AnnouncedStates
 from storage.cache.audit import CacheAudit
 from storage.cache.local import local_cache_of
+from storage.cache.marks import Marks
 from storage.cache.reader import CacheReader
 from storage.cache.tables import Tables
 from storage.cache.updates import RedisCaches
@@ -24,11 +25,12 @@ from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
+from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox, PostgresPending
-from storage.postgres.overlaps import PostgresEdgeNotes, PostgresOverlaps
+from storage.postgres.overlaps import PostgresBlocks, PostgresEdgeNotes, PostgresOverlaps
 from storage.postgres.pool import Postgres
 from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
@@ -111,9 +113,9 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         stack.push_async_callback(shielded.close)
         yield Stores(
             _reads(settings, servers, caches, absences),
-            _writes(servers, caches, broker, catch_up, absences, shielded, Keys(settings.space)),
+            _writes(settings, servers, caches, broker, catch_up, absences, shielded),
             Changes(broker.events, subscriptions, outbox, catch_up),
-            _jobs(servers, caches, broker, outbox, drain, shielded),
+            _jobs(settings, servers, caches, broker, outbox, drain, shielded),
             broker,
             caches,
             servers,
@@ -170,6 +172,7 @@ def _reads(
         reader=CacheReader(settings, servers.redis, tables_of(postgres), caches.local),
         own_lists=PostgresOwnLists(postgres),
         overlaps=PostgresOverlaps(postgres),
+        blocks=PostgresBlocks(postgres),
         edge_notes=PostgresEdgeNotes(postgres),
         affinities=PostgresAffinity(postgres),
         absences=absences,
@@ -188,21 +191,33 @@ def tables_of(postgres: Postgres) -> Tables:
 
 
 def _writes(
+    settings: StorageSettings,
     servers: Servers,
     caches: Caches,
     broker: Broker,
     catch_up: CatchUp,
     absences: Absences,
     shielded: ShieldedTasks,
-    keys: Keys,
 ) -> Writes:
-    postgres, redis = servers.postgres, servers.redis
+    postgres, redis, keys = servers.postgres, servers.redis, Keys(settings.space)
+    delayed_writes = settings.cache.delayed_writes
     return Writes(
         edges=AnnouncedEdges(
-            PostgresEdges(postgres), caches.updates, broker.lanes, shielded, catch_up
+            PostgresEdges(postgres),
+            caches.updates,
+            broker.lanes,
+            shielded,
+            catch_up,
+            Marks(redis, keys),
+            delayed_writes=delayed_writes,
         ),
         accounts=AnnouncedAccounts(
-            PostgresAccounts(postgres), redis, keys, broker.events, shielded
+            PostgresAccounts(postgres),
+            redis,
+            keys,
+            broker.events,
+            shielded,
+            delayed_writes=delayed_writes,
         ),
         account_states=AnnouncedStates(
             PostgresAccountStates(postgres),
@@ -213,6 +228,7 @@ def _writes(
             keys,
             broker.events,
             shielded,
+            delayed_writes=delayed_writes,
         ),
         affinities=PostgresAffinity(postgres),
         receipts=PostgresReceipts(postgres),
@@ -221,6 +237,7 @@ def _writes(
 
 
 def _jobs(
+    settings: StorageSettings,
     servers: Servers,
     caches: Caches,
     broker: Broker,
@@ -234,6 +251,7 @@ def _jobs(
     return Jobs(
         outbox=outbox,
         failed_changes=FailedChanges(postgres),
+        exclusive=ExclusiveJobs(postgres, settings.space),
         drain=drain,
         mutes=PostgresMutes(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from signal import Signals
 from typing import Any
@@ -17,7 +17,7 @@ from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.metrics import StoreMetrics
 from storage.postgres.purge import purge, purge_messages, purge_receipts
-from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_errors, queue_name, serialize
+from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from telemetry.joined import JoinedCollectors
@@ -25,12 +25,16 @@ from workers.absent_follower_counts import update_absent_follower_counts
 from workers.erasures import erase, wake_erasures
 from workers.job_metrics import measured
 from workers.mutes import end_mutes
+from workers.restarts import RestartedWorker
 from workers.sweep import sweep
 
 log = logging.getLogger(__name__)
 
 JOB_TIMEOUT_S = 20
 """arq hides a killed worker's job for this long and ten seconds more."""
+
+ALONE_S = 10
+"""How long a job may hold its lock, which PostgreSQL releases after 15 s."""
 
 STOP_S = 10
 """How long running jobs may take after a stop signal."""
@@ -64,29 +68,28 @@ def run(settings: StorageSettings, undo_s: int, metrics_port: int | None = None)
     """Run until a stop signal. Changes can be undone for `undo_s` seconds.
 
     Raises:
-        Unavailable: Redis failed, and arq with it. A supervisor must restart the process.
+        Unavailable: Redis was unavailable from the start.
     """
-    with queue_errors(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        asyncio.set_event_loop(runner.get_loop())  # arq uses the thread's current loop
-        worker(settings, undo_s, metrics_port).run()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(settings, undo_s, metrics_port))
 
 
-def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = None) -> Worker:
-    """A worker that is ready to run."""
-    name = f"kith:{settings.space}"
-
-    async def start(ctx: dict[str, Any]) -> None:
-        ctx["opened"] = open_stores(settings)
-        ctx["stores"] = await ctx["opened"].__aenter__()
-        ctx["undo_s"] = undo_s
+async def _run(settings: StorageSettings, undo_s: int, metrics_port: int | None) -> None:
+    async with open_stores(settings) as stores:
         if metrics_port is not None:
             registry = CollectorRegistry()
-            registry.register(JoinedCollectors([REGISTRY, StoreMetrics(ctx["stores"])]))
+            registry.register(JoinedCollectors([REGISTRY, StoreMetrics(stores)]))
             start_http_server(metrics_port, registry=registry)
-        log.info("the worker of space %s has started", settings.space)
+        await RestartedWorker(lambda: worker(settings, undo_s, stores)).run()
 
-    async def stop(ctx: dict[str, Any]) -> None:
-        await ctx["opened"].__aexit__(None, None, None)
+
+def worker(settings: StorageSettings, undo_s: int, stores: Stores | None = None) -> Worker:
+    """A worker that is ready to run, on these stores."""
+    name = f"kith:{settings.space}"
+
+    async def start(ctx: dict[Any, Any]) -> None:
+        del ctx
+        log.info("the worker of space %s has started", settings.space)
 
     made = Worker(
         functions=[func(_drain, name=DRAIN), func(_erase, name=ERASE)],
@@ -104,7 +107,8 @@ def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = No
         queue_name=queue_name(settings.space),
         redis_pool=arq_redis(settings),
         on_startup=start,
-        on_shutdown=stop,
+        ctx={"stores": stores, "undo_s": undo_s},
+        handle_signals=False,
         after_job_end=_rearm,
         max_jobs=JOBS_MAX,
         job_timeout=JOB_TIMEOUT_S,
@@ -164,8 +168,7 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 
 async def _sweep(ctx: dict[str, Any]) -> None:
-    with _retried_later("the sweep"), measured("sweep"):
-        await sweep(ctx["stores"])
+    await _alone(ctx["stores"], "sweep", "the sweep", sweep)
 
 
 async def _wake_erasures(ctx: dict[str, Any]) -> None:
@@ -180,8 +183,7 @@ async def _update_absent_follower_counts(ctx: dict[str, Any]) -> None:
 
 
 async def _end_mutes(ctx: dict[str, Any]) -> None:
-    with _retried_later("ending expired mutes"), measured("mutes"):
-        await end_mutes(ctx["stores"])
+    await _alone(ctx["stores"], "mutes", "ending expired mutes", end_mutes)
 
 
 async def _purge(ctx: dict[str, Any]) -> None:
@@ -198,6 +200,23 @@ async def _purge(ctx: dict[str, Any]) -> None:
             receipts,
             affinities,
         )
+
+
+async def _alone(
+    stores: Stores, job: str, what: str, work: Callable[[Stores], Awaitable[object]]
+) -> None:
+    """Run a scheduled job, unless a worker of the space is still running it. The next run continues
+    one that takes too long."""
+    with _retried_later(what):
+        async with stores.jobs.exclusive.only(job) as is_alone:
+            if not is_alone:
+                return
+            with measured(job):
+                try:
+                    async with asyncio.timeout(ALONE_S):
+                        await work(stores)
+                except TimeoutError:
+                    log.warning("%s took longer than %d s; the next run continues", what, ALONE_S)
 
 
 @contextmanager

@@ -22,8 +22,11 @@ from schema.mutations.payload import (
     OUTCOME,
     REJECTED,
     USER_ERRORS,
+    WRITE_CONSISTENCY,
     RepeatableInput,
+    WriteConsistency,
     outcome_of,
+    write_consistency,
 )
 from schema.user_errors import UserError, user_errors
 
@@ -98,6 +101,7 @@ class AccountPayload:
     )
     user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
     consistency_token: str | None = strawberry.field(description=CONSISTENCY)
+    consistency: WriteConsistency | None = strawberry.field(description=WRITE_CONSISTENCY)
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
@@ -180,5 +184,6 @@ async def _change_state(
         account=account,
         user_errors=errors,
         consistency_token=None if errors else await token_of_accounts(scope),
+        consistency=write_consistency([result]),
         client_mutation_id=given.echo,
     )

@@ -28,9 +28,11 @@ from schema.mutations.payload import (
     VIEWER,
     ChangeResult,
     RepeatableInput,
+    WriteConsistency,
     consistency_token,
     outcome_of,
     relation_after,
+    write_consistency,
 )
 from schema.rows import ViewerRow
 from schema.user_errors import INPUT, UserError, user_errors
@@ -191,6 +193,9 @@ class ChangeRelationshipsPayload:
     consistency_token: str | None = strawberry.field(
         description=f"{CONSISTENCY} The token is for all changes."
     )
+    consistency: WriteConsistency | None = strawberry.field(
+        description="When the caller's own requests show all changes. Null if all were rejected."
+    )
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
@@ -230,6 +235,7 @@ class ChangeManyMutations:
             viewer=ViewerRow(viewer),
             user_errors=errors,
             consistency_token=consistency_token(made),
+            consistency=write_consistency(made),
             client_mutation_id=input.echo,
         )
 

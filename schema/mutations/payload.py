@@ -36,12 +36,28 @@ CONSISTENCY = (
     "to a request with this token includes the change. Other users can use the token too. Null if "
     "the mutation was rejected, or no token is available."
 )
+WRITE_CONSISTENCY = (
+    "When the caller's own requests show the change. Null if the mutation was rejected."
+)
 USER_INPUT = strawberry.argument(description="The other user, and options.")
 REJECTED = enum_value("REJECTED", description="Nothing changed. `userErrors` gives the reason.")
 """A value of the enum of each mutation's outcomes."""
 
 OutcomeT = TypeVar("OutcomeT", bound=Enum)
 PayloadT = TypeVar("PayloadT", bound="RelationshipPayload")
+
+
+@strawberry.enum(description="When the caller's own requests show a change.")
+class WriteConsistency(Enum):
+    IMMEDIATE = enum_value(
+        "IMMEDIATE", description="From now on, through any gateway, without a `consistencyToken`."
+    )
+    DELAYED = enum_value(
+        "DELAYED",
+        description="The change is durable, but a cache could not be updated. Requests may show "
+        "the state before it until a worker has updated that cache, usually within two seconds "
+        "after it is available again. Until then, send `consistencyToken` with them.",
+    )
 
 
 @strawberry.input
@@ -120,6 +136,9 @@ class ChangeResult:
 class RelationshipPayload(ChangeResult):
     viewer: ViewerRow = strawberry.field(graphql_type=Viewer | None, description=VIEWER)
     consistency_token: str | None = strawberry.field(default=None, description=CONSISTENCY)
+    consistency: WriteConsistency | None = strawberry.field(
+        default=None, description=WRITE_CONSISTENCY
+    )
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
@@ -157,6 +176,7 @@ def relationship_payload(
         undo_token=result.undo_token,
         viewer=ViewerRow(viewer),
         consistency_token=consistency_token([result]),
+        consistency=write_consistency([result]),
         client_mutation_id=client_mutation_id,
     )
 
@@ -171,6 +191,15 @@ def relation_after(viewer: UserId, result: Result) -> RelationRow | None:
     if result.target is None or result.relation is None:
         return None
     return relation_row(Pair(viewer, result.target), result.relation)
+
+
+def write_consistency(results: Iterable[resolvers.result.Result]) -> WriteConsistency | None:
+    """Return the consistency of all changes. None if all were rejected."""
+    made = [result for result in results if result.outcome not in REJECTIONS]
+    if not made:
+        return None
+    is_delayed = any(result.is_delayed for result in made)
+    return WriteConsistency.DELAYED if is_delayed else WriteConsistency.IMMEDIATE
 
 
 def consistency_token(results: Iterable[Result]) -> str | None:

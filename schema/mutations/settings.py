@@ -23,8 +23,11 @@ from schema.mutations.payload import (
     REJECTED,
     USER_ERRORS,
     VIEWER,
+    WRITE_CONSISTENCY,
     RepeatableInput,
+    WriteConsistency,
     outcome_of,
+    write_consistency,
 )
 from schema.rows import UserRow, ViewerRow
 from schema.settings import ListAudience, RelationshipSettings, SettingsRow
@@ -80,6 +83,7 @@ class SettingsPayload:
     changed: bool = strawberry.field(description=CHANGED)
     user_errors: list[UserError] = strawberry.field(description=USER_ERRORS)
     consistency_token: str | None = strawberry.field(description=CONSISTENCY)
+    consistency: WriteConsistency | None = strawberry.field(description=WRITE_CONSISTENCY)
     client_mutation_id: str | None = strawberry.field(description=CLIENT_MUTATION_ID)
 
 
@@ -141,6 +145,7 @@ class SettingsMutations:
             changed=result.is_changed,
             user_errors=errors,
             consistency_token=None if errors else await token_of_accounts(scope),
+            consistency=write_consistency([result]),
             client_mutation_id=input.echo,
             settings=SettingsRow(viewer, account),
             viewer=ViewerRow(viewer),
@@ -173,6 +178,7 @@ class SettingsMutations:
             changed=result.is_changed,
             user_errors=errors,
             consistency_token=None if errors else await token_of_accounts(scope),
+            consistency=write_consistency([result]),
             client_mutation_id=input.echo,
             user=user,
             settings=row,

@@ -2,7 +2,8 @@
 
 relation hash   field: the other user's id in decimals; value: two halves, forward and reverse,
                 each kind | flags << 4 (1 byte), since (8), version (8); zeros: no edge.
-                field "*": as_of (8), then 1 = holds all forward edges, 2 = holds all reverse edges
+                field "*": as_of (8), then 1 = holds all forward edges, 2 = holds all reverse edges,
+                then, while its user is writing, a zero byte
 list            1 byte: 1 if it is the whole list; then (since, id) each (8, 8), newest first
 profile         1 byte of the account: protected, two audiences (2 bits each), absent, has limit;
                 then following, followers, friends (8 each): most users' values end here;
@@ -43,6 +44,7 @@ _DATES = Struct(">xQ8xxQ8x")
 _FORWARD_KINDS = [first & 15 | first >> 4 << 8 for first in range(256)]
 _REVERSE_KINDS = [(first & 15) << 4 for first in range(256)]
 _MARK = Struct(">QB")
+_SIDES = 8
 _ENTRY = Struct(">qq")
 _entries = cast("Callable[[bytes], Iterator[Position]]", _ENTRY.iter_unpack)
 _PUBLIC = 3
@@ -99,12 +101,17 @@ def relations_of_hash(fields: Iterable[str | int | bytes]) -> dict[int, Relation
 
 def sides(marker: bytes) -> int:
     """The directions that a relation hash holds completely: FORWARD | REVERSE."""
-    return marker[-1]
+    return marker[_SIDES]
+
+
+def is_marked(marker: bytes) -> bool:
+    """Whether the user of a relation hash is writing: it must not answer this user."""
+    return len(marker) > _MARK.size
 
 
 def is_whole(marker: bytes | None) -> bool:
     """Whether a hash exists and holds both directions completely. False for a whale's."""
-    return marker is not None and marker[-1] == FORWARD | REVERSE
+    return marker is not None and sides(marker) == FORWARD | REVERSE
 
 
 def relations_in(values: Sequence[bytes | None]) -> RelationColumn:

@@ -49,6 +49,7 @@ def entries_of(tables: Tables, settings: StorageSettings) -> Entries:
             lambda _: ttl_s,
             partial(tables.relations.around, most=settings.cache.relations_max),
             Staleness.UPDATED,
+            closed_with=keys.prefix("own"),
         ),
         lists={
             kind: Entry(

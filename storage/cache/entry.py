@@ -43,6 +43,8 @@ class Entry(Generic[V]):
     load: Load[V]
     """Reads the values to cache from the tables, the same for every viewer."""
     staleness: Staleness
+    closed_with: str | None = None
+    """The prefix of another entry: nobody can fill a user's value while that entry's is closed."""
 
     def key(self, user: UserId) -> str:
         return f"{self.prefix}{user}}}"
@@ -51,10 +53,14 @@ class Entry(Generic[V]):
         prefix = self.prefix
         return [f"{prefix}{user}}}" for user in users]
 
+    def closing(self, key: str) -> str:
+        """The closings of the value at `key`."""
+        return closing((self.closed_with or self.prefix) + key.removeprefix(self.prefix))
+
     def fill(self, key: str, token: str, value: V) -> Command:
         """A command that caches a value, if the lease with this token still exists."""
         ttl_ms = spread(self.ttl_s(value))
+        guards = lease(key), self.closing(key)
         if self.staleness is Staleness.UPDATED:
-            return (CALL, FILL_RELATIONS, 2, key, lease(key), token, ttl_ms, *self.pack(value))
-        guards = lease(key), closing(key)
+            return (CALL, FILL_RELATIONS, 3, key, *guards, token, ttl_ms, *self.pack(value))
         return (CALL, FILL_VALUE, 3, key, *guards, token, *self.pack(value), ttl_ms)

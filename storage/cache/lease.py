@@ -99,8 +99,9 @@ def forget(keys: Iterable[str]) -> list[Command]:
 
 async def invalidate(
     redis: Redis, keys: Collection[str], kind: KeyKind, *, closed_by: str | None = None
-) -> None:
+) -> bool:
     """Delete stale values. If a server is unavailable, record pending invalidations instead.
+    Returns whether all were deleted.
 
     `closed_by`: the token of a closing to end. If its server is unavailable, the closing expires.
     """
@@ -113,6 +114,7 @@ async def invalidate(
         ]
     if unavailable:
         redis.add_pending([*unavailable, *map(lease, unavailable)], kind)
+    return not unavailable
 
 
 CLOSED_MS = 10_000
@@ -120,18 +122,31 @@ CLOSED_MS = 10_000
 filled."""
 
 
+class Closing:
+    """A write to closed keys."""
+
+    is_delayed = False
+    """After the write: whether readers may not see it yet, because a cache could not be updated."""
+
+
 @asynccontextmanager
 async def closed_while_written(
-    redis: Redis, keys: Collection[str], kind: KeyKind
-) -> AsyncIterator[None]:
+    redis: Redis, keys: Collection[str], kind: KeyKind, *, must_close: bool
+) -> AsyncIterator[Closing]:
     """Keep these keys closed during the block, and delete their values at its end.
 
     It deletes them after an error too: the block's write may have been committed.
+
+    Raises:
+        Unavailable: the keys cannot be closed, and `must_close`.
     """
-    by = token()
-    with suppress(Unavailable):
-        await redis.pipe(closed(keys, by, CLOSED_MS))
+    by, closing = token(), Closing()
     try:
-        yield
+        await redis.pipe(closed(keys, by, CLOSED_MS))
+    except Unavailable:
+        if must_close:
+            raise
+    try:
+        yield closing
     finally:
-        await invalidate(redis, keys, kind, closed_by=by)
+        closing.is_delayed = not await invalidate(redis, keys, kind, closed_by=by)

@@ -33,11 +33,15 @@ class _Held(NamedTuple):
     sides: int
 
 
-class RelationLookup:
-    """A request for relation checks. Forward edges are updated before a write returns, so the
-    viewer's pending writes need not be known."""
+_MARKED = _Held(column_of([]), 0)
+"""The answer of a hash to its user while the user is writing: the tables answer instead."""
 
-    __slots__ = ("checks", "commands", "markers")
+
+class RelationLookup:
+    """A request for relation checks. A write marks the writer's hash before it commits, and updates
+    it before it returns, so the viewer's pending writes need not be known."""
+
+    __slots__ = ("checks", "commands", "markers", "viewer")
 
     layers = RELATIONS
     shows_own_writes = False
@@ -46,6 +50,7 @@ class RelationLookup:
         self, request: RelationsOf, viewer: UserId | None, sources: Sources, is_alone: bool
     ) -> None:
         self.checks = request.checks
+        self.viewer = viewer
         self.commands = _reads(sources.entries.relations, request.checks)
         self.markers: list[bytes | None] = []
 
@@ -55,7 +60,7 @@ class RelationLookup:
         for reply in replies:
             marker = None if reply is UNAVAILABLE else reply.pop()
             markers.append(marker)
-            is_whole = is_whole and marker is not None and marker[-1] == _BOTH
+            is_whole = is_whole and marker is not None and marker[-1] == _BOTH  # not marked
         return list(map(codec.relations_in, replies)) if is_whole else None
 
 
@@ -75,17 +80,19 @@ class RelationHashes:
     ) -> list[RelationColumn]:
         """Fill missing hashes under leases, and read the rest from other hashes or the tables."""
         checks = lookup.checks
-        held = list(map(_held_or_none, lookup.markers, column))
-        is_missing = [
-            answer is None and reply is not UNAVAILABLE
-            for answer, reply in zip(held, column, strict=True)
-        ]
-        missing = list(compress(checks, is_missing))
-        from_redis = sum(answer is not None for answer in held)
+        held = _found(checks, lookup.markers, column, lookup.viewer)
+        from_redis = sum(answer is not None and answer is not _MARKED for answer in held)
         RELATIONS.redis += from_redis
         RELATIONS.tables += len(checks) - from_redis
         try:
-            filled = iter(await self._fill(missing) if missing else ())
+            if any(answer is _MARKED for answer in held):
+                held = await self._without_marked(lookup.viewer, held)
+            is_missing = [
+                answer is None and reply is not UNAVAILABLE
+                for answer, reply in zip(held, column, strict=True)
+            ]
+            missing = list(compress(checks, is_missing))
+            filled = iter(await self._fill(missing, lookup.viewer) if missing else ())
         except Unavailable as error:
             if error.part != PART:
                 raise
@@ -95,15 +102,28 @@ class RelationHashes:
             [next(filled) if m else answer for m, answer in zip(is_missing, held, strict=True)],
         )
 
+    async def _without_marked(
+        self, viewer: UserId | None, held: Sequence[_Held | None]
+    ) -> list[_Held | None]:
+        """The same answers. If the mark of the viewer's hash has expired, that hash counts as
+        missing: whether the write was committed is unknown, so the hash must be filled again."""
+        assert viewer is not None
+        key = self._entry.closing(self._entry.key(viewer))
+        (is_closed,) = await self._redis.partly([("EXISTS", key)])
+        return [None if one is _MARKED and is_closed == 0 else one for one in held]
+
     async def _held(
-        self, checks: Sequence[Check], first: Sequence[Command] = ()
+        self,
+        checks: Sequence[Check],
+        viewer: UserId | None = None,
+        first: Sequence[Command] = (),
     ) -> list[_Held | None]:
         """Read the hashes of all checks, after the commands in `first`, in one round trip."""
         replies = await self._redis.partly([*first, *_reads(self._entry, checks)])
         values = replies[len(first) :]
-        return list(map(_held_or_none, _markers(values), values))
+        return _found(checks, _markers(values), values, viewer)
 
-    async def _fill(self, missing: Sequence[Check]) -> list[_Held | None]:
+    async def _fill(self, missing: Sequence[Check], viewer: UserId | None) -> list[_Held | None]:
         keys = {check.user: self._entry.key(check.user) for check in missing}
         tokens = await self._leases.take(list(keys.values()))
         mine = [user for user, key in keys.items() if key in tokens]
@@ -114,7 +134,7 @@ class RelationHashes:
         ]
         if len(mine) < len(keys):
             await self._leases.wait()
-        return await self._held(missing, fills)
+        return await self._held(missing, viewer, fills)
 
     async def _read_incomplete(
         self, checks: Sequence[Check], found: Sequence[_Held | None]
@@ -170,11 +190,21 @@ def _markers(replies: Sequence[Reply]) -> list[bytes | None]:
     return [None if reply is UNAVAILABLE else reply.pop() for reply in replies]
 
 
-def _held_or_none(marker: bytes | None, values: Sequence[bytes | None]) -> _Held | None:
-    """The hash's answer; None if the hash does not exist."""
-    if marker is None:
-        return None
-    return _Held(codec.relations_in(values), codec.sides(marker))
+def _found(
+    checks: Sequence[Check],
+    markers: Sequence[bytes | None],
+    column: Sequence[Sequence[bytes | None]],
+    viewer: UserId | None,
+) -> list[_Held | None]:
+    """The answers of the hashes. None: the hash does not exist."""
+    return [
+        None
+        if marker is None
+        else _MARKED
+        if check.user == viewer and codec.is_marked(marker)
+        else _Held(codec.relations_in(values), codec.sides(marker))
+        for check, marker, values in zip(checks, markers, column, strict=True)
+    ]
 
 
 def _combine_halves(forward: Sequence[Relation], reverse: Sequence[Relation]) -> RelationColumn:

@@ -13,6 +13,7 @@ from graph.errors import Unavailable
 from graph.page import ListKind
 from storage.cache import codec
 from storage.cache.lease import forget, invalidate
+from storage.cache.marks import Mark
 from storage.ports import EdgeChange
 from storage.redis.connection import KeyKind, Redis, unlink_all
 from storage.redis.keys import Keys, beyond, lease
@@ -26,7 +27,7 @@ _UserCommand = tuple[UserId, Command]
 
 
 class RedisCaches:
-    """Implements `storage.ports.Caches`.
+    """Implements `storage.announced_edges.Caches`, and updates the caches for drains.
 
     Relation hashes are large and hot, so they are updated in place, by version. Lists, profiles and
     own writes are small, so they are deleted.
@@ -37,24 +38,31 @@ class RedisCaches:
         self._keys = keys
         self._fields_most = 2 * relations_most + 1
 
-    async def written(self, pair: Pair, decision: Decision) -> None:
+    async def written(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> bool:
         user, other = pair
         edge, reverse = decision.edge, decision.reverse
         about = self._relation_update(user, other, edge, reverse)
-        for step in decision.steps:
-            if step.is_reverse:
+        for is_reverse in decision.unpublished:
+            if is_reverse:
                 about = [*self._relation_update(other, user, reverse, edge), *about]
                 about.append((other, _forget(self._owner_keys(other))))
             else:
                 about.append((user, _forget(self._owner_keys(user))))
+        if mark is not None:
+            about.append((user, mark.clearing))
         unavailable: Set[UserId] = {end for end, _ in about}  # if cancelled: maybe sent
         try:
             unavailable = await self._update(about)
         finally:
             if unavailable:
                 self._add_pending(unavailable)
+        return not unavailable
 
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
+        """Update the caches after changes have reached the reverse rows.
+
+        Returns the users whose caches could not be updated, because their server is unavailable.
+        """
         sources = dict.fromkeys(change.pair.source for change in changes)
         targets = dict.fromkeys(change.pair.target for change in changes)
         return await self._update(

@@ -3,9 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from graph.account_state import ACTIVE_STATUS, AccountState, AccountStatus, Deletion, state_outcome
+from graph.account_state import (
+    ACTIVE_STATUS,
+    AccountState,
+    AccountStatus,
+    Deletion,
+    StateChange,
+    state_outcome,
+)
 from graph.edge import Millis, UserId
-from graph.outcome import CHANGES, REJECTIONS, Outcome
+from graph.outcome import CHANGES, REJECTIONS
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import lock_account
@@ -35,7 +42,7 @@ class PostgresAccountStates:
 
     async def change(
         self, user: UserId, state: AccountState, request: Request | None = None
-    ) -> Outcome:
+    ) -> StateChange:
         async with self._postgres.connection() as connection, connection.transaction():
             row = await lock_account(connection, user)
             outcome = state_outcome(AccountState(row["state"]), state)
@@ -43,7 +50,7 @@ class PostgresAccountStates:
                 await connection.fetch(_SQL.write_state, user, state)
             if request is not None and outcome not in REJECTIONS:
                 await write_receipt(connection, request, user, outcome, row["now"])
-        return outcome
+        return StateChange(outcome)
 
 
 def _status(row: Record) -> AccountStatus:

@@ -1,6 +1,7 @@
 """Changes edges in PostgreSQL by compare-and-set, on the shards of both users."""
 
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 import asyncpg
@@ -12,7 +13,8 @@ from graph.errors import Overloaded
 from graph.lane import lane_of
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
-from storage.postgres.pool import PART, Connection, Postgres
+from storage.postgres.connector import PART
+from storage.postgres.pool import Connection, Postgres
 from storage.postgres.receipts import receipt_parameter
 
 TRIES = 20
@@ -42,22 +44,31 @@ class PostgresEdges:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
-    async def read(self, pair: Pair) -> PairState:
-        async with self._postgres.connection() as connection:
-            return await _read(connection, pair)
-
-    async def change(self, pair: Pair, rule: Rule) -> Decision:
+    async def change(
+        self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
+    ) -> Decision:
+        """`before_write`: awaited before each try to write. If it raises, nothing is written."""
         async with self._postgres.connection() as connection:
             for _ in range(TRIES):
                 began = time.monotonic()
                 state = await _read(connection, pair)
                 decision = rule(state)
+                unpublished = _unpublished(state, decision)
                 if not (decision.steps or decision.receipt):
-                    return replace(decision, at=state.read_at)
+                    return replace(decision, at=state.read_at, unpublished=unpublished)
+                if before_write is not None:
+                    await before_write()
                 if await _write(connection, pair, state, decision):
                     took_us = int((time.monotonic() - began) * 1_000_000)
-                    return replace(decision, at=_committed_by(state, decision, took_us))
+                    at = _committed_by(state, decision, took_us)
+                    return replace(decision, at=at, unpublished=unpublished)
         raise Overloaded(PART, "Too many concurrent changes of the same users. Try again later.")
+
+
+def _unpublished(state: PairState, decision: Decision) -> tuple[bool, ...]:
+    if decision.steps:
+        return tuple([step.is_reverse for step in decision.steps])
+    return (False,) * state.waits + (True,) * state.reverse_waits
 
 
 def _committed_by(state: PairState, decision: Decision, took_us: int) -> int:
@@ -87,6 +98,8 @@ async def _read(connection: Connection, pair: Pair) -> PairState:
         message=row["message"],
         other_message=row["other_message"],
         paced_until=row["paced_until"],
+        waits=row["waits"],
+        reverse_waits=row["reverse_waits"],
     )
 
 

@@ -91,7 +91,7 @@ class LaneBacklog:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """The rows in the outbox, by lane. Parked changes have lanes of their own."""
+    """The rows in the outbox, by lane. Parked and failed changes have lanes of their own."""
 
     lanes: Mapping[Lane, LaneBacklog]
 
@@ -102,8 +102,8 @@ class Backlog:
 
     @property
     def oldest_s(self) -> float:
-        """The age of the oldest row."""
-        return max(lane.oldest_s for lane in self.lanes.values())
+        """The age of the oldest row that has not failed."""
+        return max(self.lanes[lane].oldest_s for lane in (*ALL_LANES, *PARKED_LANES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class Outbox:
         return {UserId(row["end_id"]) for row in rows}
 
     async def backlog(self) -> Backlog:
-        lanes = [*ALL_LANES, *PARKED_LANES]
+        lanes = [*ALL_LANES, *PARKED_LANES, *map(failed_lane, ALL_LANES)]
         rows = await self._postgres.fetch(_SQL.outbox_state, lanes, COUNTED_MAX // len(lanes))
         return Backlog(
             {

@@ -1,7 +1,7 @@
 """Bounded access to PostgreSQL for requests: every wait has a deadline, and driver errors become
 domain errors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from time import perf_counter
@@ -13,12 +13,12 @@ import asyncpg
 from graph.errors import Overloaded, Unavailable
 from storage.postgres import connections
 from storage.postgres.connections import ConnectionPool, PoolTimeout, PoolUsage
+from storage.postgres.connector import PART, Connector
 from storage.settings import StorageSettings
 from telemetry.histogram import Histogram
 
 Record = asyncpg.Record
 
-PART = "PostgreSQL"
 NOT_MIGRATED = "This space is not migrated to this version. Run `kith migrate` for it first."
 
 _DOWN = (
@@ -93,10 +93,12 @@ class Postgres:
 
     def __init__(self, settings: StorageSettings) -> None:
         self._settings = settings
+        limits = settings.connections
+        connector = Connector(settings, settings.database_url, _parameters(settings))
         self._pool = ConnectionPool(
-            partial(_connect, settings),
-            settings.connections.pool_max,
-            settings.connections.acquire_timeout_s,
+            partial(connector.connect, limits.acquire_timeout_s, limits.statement_timeout_s),
+            limits.pool_max,
+            limits.acquire_timeout_s,
         )
         self._statements = Statements()
 
@@ -187,25 +189,18 @@ def _raise_domain_error(error: BaseException) -> NoReturn:
     raise Unavailable(PART) from error
 
 
-async def _connect(settings: StorageSettings) -> connections.Connection:
+def _parameters(settings: StorageSettings) -> Mapping[str, str]:
     milliseconds = int(settings.connections.statement_timeout_s * 1000)
-    return await asyncpg.connect(
-        settings.database_url,
-        command_timeout=settings.connections.statement_timeout_s,
-        timeout=settings.connections.acquire_timeout_s,
-        statement_cache_size=settings.connections.statement_cache_size,
-        server_settings={
-            "search_path": settings.space,
-            "application_name": "kith",
-            "statement_timeout": str(milliseconds),
-            # Longer than any pause of a busy event loop, short enough for transactions that wait
-            # for its locks.
-            "idle_in_transaction_session_timeout": str(3 * milliseconds),
-            # Statements are small and few. Planning each one again over all partitions, for bitmap
-            # scans or for parallel workers, costs several times as much as running it.
-            "plan_cache_mode": "force_generic_plan",
-            "enable_bitmapscan": "off",
-            "max_parallel_workers_per_gather": "0",
-            "jit": "off",
-        },
-    )
+    return {
+        "application_name": "kith",
+        "statement_timeout": str(milliseconds),
+        # Longer than any pause of a busy event loop, short enough for transactions that wait for
+        # its locks.
+        "idle_in_transaction_session_timeout": str(3 * milliseconds),
+        # Statements are small and few. Planning each one again over all partitions, for bitmap
+        # scans or for parallel workers, costs several times as much as running it.
+        "plan_cache_mode": "force_generic_plan",
+        "enable_bitmapscan": "off",
+        "max_parallel_workers_per_gather": "0",
+        "jit": "off",
+    }

@@ -39,8 +39,8 @@ _NOTHING = (Kind.NONE, Millis(0), Flags.PLAIN)
 class _Gathered:
     forward: dict[UserId, Edge] = field(default_factory=dict)
     reverse: dict[UserId, Edge] = field(default_factory=dict)
-    is_whale: bool = False
-    """Whether the followers were too many to read."""
+    too_many: set[bool] = field(default_factory=set)
+    """The directions in which there were too many edges to read. True: forward."""
 
 
 class PostgresRelations:
@@ -74,7 +74,7 @@ class PostgresRelations:
                 as_of = version
                 continue
             if not other:
-                gathered[user].is_whale = True
+                gathered[user].too_many.add(forward)
                 continue
             side = gathered[user].forward if forward else gathered[user].reverse
             if kind or (forward and flags):
@@ -101,6 +101,10 @@ def _relation(
 def _neighbourhood(gathered: _Gathered, as_of: Version, most: int) -> Neighbourhood:
     return Neighbourhood(
         as_of,
-        gathered.forward if len(gathered.forward) <= most else None,
-        gathered.reverse if len(gathered.reverse) <= most and not gathered.is_whale else None,
+        _whole(gathered.forward, most, is_read=True not in gathered.too_many),
+        _whole(gathered.reverse, most, is_read=False not in gathered.too_many),
     )
+
+
+def _whole(edges: dict[UserId, Edge], most: int, *, is_read: bool) -> Mapping[UserId, Edge] | None:
+    return edges if is_read and len(edges) <= most else None

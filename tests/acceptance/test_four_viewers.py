@@ -2,8 +2,9 @@
 
 Everything is done and asked over HTTP. A row is a user's page as a viewer finds it:
 
-* `following`, `followers`, `friends`: the list, whose total and whose count must agree; or why it
-  is not to be opened: hidden (by its owner), locked (protected), blocked (by the viewer)
+* `following`, `followers`, `friends`: the list with its total, and the user's count if it differs,
+  because it is not corrected for the viewer's blocks; or why the list is not to be opened: hidden
+  (by its owner), locked (protected), blocked (by the viewer)
 * `known`: `followersYouKnow`
 * `other`: the relation of A to B, or of B to A, by `relationWith` and `relationMask` both
 * `tie`: what the viewer is to the user, by `viewerRelation`
@@ -125,8 +126,8 @@ B  | B       | D         | D         | D       | D       | -       | self    | S
 B  | third   | D         | D         | D       | D       | -       | -       | ALLOWED
 B  | nobody  | D         | D         | D       | null    | -       | null    | SIGN_IN
 B  | service | D         | D         | D       | null    | -       | null    | SIGN_IN
-D  | A       | A         | A C       | A       | -       | -       | friends | ALREADY_FOLLOWING
-D  | B       | B         | B C       | B       | -       | friends | friends | ALREADY_FOLLOWING
+D  | A       | A of 2    | A C of 3  | A of 2  | -       | -       | friends | ALREADY_FOLLOWING
+D  | B       | B of 2    | B C of 3  | B of 2  | -       | friends | friends | ALREADY_FOLLOWING
 D  | third   | A B       | A B C     | A B     | A       | friends | follows | ALREADY_FOLLOWING
 D  | nobody  | A B       | A B C     | A B     | null    | friends | null    | SIGN_IN
 D  | service | A B       | A B C     | A B     | null    | friends | null    | SIGN_IN
@@ -329,8 +330,8 @@ def entries(connection: Any, count: int | None) -> str:
     if connection["access"] != "VISIBLE":
         assert (names, count) == ([], None)
         return CLOSED[connection["access"]]
-    assert count == len(names)
-    return " ".join(names) or "-"
+    listed = " ".join(names) or "-"
+    return listed if count == len(names) else f"{listed} of {count}"
 
 
 def known(user: Any) -> str:

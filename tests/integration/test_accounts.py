@@ -20,7 +20,7 @@ from storage.announced_accounts import AnnouncedAccounts
 from storage.cache import codec
 from storage.cache.reader import CacheReader
 from storage.cache.tables import ProfileRows
-from storage.ports import Accounts, AccountsOf, Consistency, Reader
+from storage.ports import AccountsOf, AccountWrites, Consistency, Reader
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.profiles import PostgresProfiles
 from storage.redis.keys import Keys
@@ -49,7 +49,15 @@ TOTALS = (
 class Both:
     """Account settings, to read and to change."""
 
-    def __init__(self, writes: Accounts, reader: Reader, consistency: Consistency) -> None:
+    def __init__(
+        self,
+        writes: AccountWrites,
+        reader: Reader,
+        consistency: Consistency,
+        *,
+        is_delayed: bool = False,
+    ) -> None:
+        self.is_delayed = is_delayed
         self.get_many = Reading(reader, consistency).accounts
         self.set_privacy = writes.set_privacy
         self.set_following_limit = writes.set_following_limit
@@ -64,7 +72,8 @@ async def accounts(
         settings = replace(storage_settings, redis_url="unix:///nowhere.sock")
     async with open_stores(settings) as stores:
         consistency = Consistency.ROWS if request.param == "tables" else Consistency.FRESH
-        yield Both(stores.writes.accounts, stores.reads.reader, consistency)
+        is_delayed = settings is not storage_settings
+        yield Both(stores.writes.accounts, stores.reads.reader, consistency, is_delayed=is_delayed)
 
 
 async def test_nearly_everybody_has_said_nothing(accounts: Both) -> None:
@@ -85,9 +94,12 @@ async def test_what_is_not_named_stays_as_it_was(accounts: Both) -> None:
     assert await accounts.get_many([ONE, TWO]) == {ONE: then, TWO: DEFAULT}
     await accounts.set_following_limit(ONE, None)
     opened = PrivacyChange(False, Audience.EVERYONE, Audience.EVERYONE)
-    assert await accounts.set_privacy(ONE, opened) == Saved(Outcome.UPDATED, DEFAULT)
+    late = accounts.is_delayed
+    updated = Saved(Outcome.UPDATED, DEFAULT, is_delayed=late)
+    assert await accounts.set_privacy(ONE, opened) == updated
     assert await accounts.get_many([ONE]) == {ONE: DEFAULT}
-    assert await accounts.set_privacy(ONE, opened) == Saved(Outcome.UNCHANGED, DEFAULT)
+    unchanged = Saved(Outcome.UNCHANGED, DEFAULT, is_delayed=late)
+    assert await accounts.set_privacy(ONE, opened) == unchanged
 
 
 async def test_of_many_changes_at_once_each_keeps_the_others(accounts: Both) -> None:
@@ -125,7 +137,8 @@ async def test_a_user_who_changes_settings_too_fast_learns_when_to_go_on(
     opened, request = PrivacyChange(protected=False), Request(ONE, keyed_id("k"), b"asked")
     await accounts.set_privacy(ONE, PROTECTED, pace=pace)
     unchanged = [await accounts.set_privacy(ONE, PROTECTED, pace=pace) for _ in range(3)]
-    assert unchanged == [Saved(Outcome.UNCHANGED, CLOSED)] * 3, "which costs nothing"
+    expected = Saved(Outcome.UNCHANGED, CLOSED, is_delayed=accounts.is_delayed)
+    assert unchanged == [expected] * 3, "which costs nothing"
     await accounts.set_privacy(ONE, opened, pace=pace)
     for asked, change in ((None, PROTECTED), (request, PROTECTED), (request, opened)):
         rejected = await accounts.set_privacy(ONE, change, asked, pace)
@@ -203,9 +216,9 @@ class GatedProfiles(Stop):
 
 
 class Gated(Stop):
-    """Accounts whose writes stop."""
+    """AccountWrites whose writes stop."""
 
-    def __init__(self, inner: Accounts) -> None:
+    def __init__(self, inner: AccountWrites) -> None:
         super().__init__()
         self._inner = inner
 
@@ -227,7 +240,7 @@ class Gated(Stop):
 
 
 class Broken(Gated):
-    """Accounts of which a writer never hears whether they were written."""
+    """AccountWrites of which a writer never hears whether they were written."""
 
     async def set_privacy(
         self,
@@ -240,14 +253,14 @@ class Broken(Gated):
         raise Unavailable("PostgreSQL")
 
 
-def announced(inner: Accounts, stores: Stores) -> AnnouncedAccounts:
+def announced(inner: AccountWrites, stores: Stores) -> AnnouncedAccounts:
     return AnnouncedAccounts(
         inner, stores.servers.redis, KEYS, stores.broker.events, ShieldedTasks()
     )
 
 
 @pytest.fixture
-def tables(stores: Stores) -> Accounts:
+def tables(stores: Stores) -> AccountWrites:
     return PostgresAccounts(stores.servers.postgres)
 
 
@@ -271,7 +284,7 @@ async def test_an_old_read_does_not_overwrite_a_newer_write(
 
 
 async def test_an_account_is_not_cached_while_it_is_written(
-    stores: Stores, tables: Accounts
+    stores: Stores, tables: AccountWrites
 ) -> None:
     """Although what else the same value says has changed meanwhile, and was forgotten."""
     await stores.reads.reader.read(None, AccountsOf([ONE]))
@@ -294,7 +307,7 @@ async def test_an_account_is_not_cached_while_it_is_written(
 
 @pytest.mark.parametrize("last", [0, 1], ids=["the first ends last", "the second ends last"])
 async def test_a_writer_who_ends_leaves_closed_what_another_has_closed(
-    stores: Stores, tables: Accounts, last: int
+    stores: Stores, tables: AccountWrites, last: int
 ) -> None:
     writers = [Gated(tables), Gated(tables)]
     changes = [PROTECTED, PrivacyChange(following=Audience.FRIENDS)]
@@ -312,7 +325,7 @@ async def test_a_writer_who_ends_leaves_closed_what_another_has_closed(
 
 
 async def test_a_writer_who_dies_after_the_commit_leaves_nothing_old(
-    stores: Stores, tables: Accounts
+    stores: Stores, tables: AccountWrites
 ) -> None:
     await stores.reads.reader.read(None, AccountsOf([ONE]))
     with pytest.raises(Unavailable):
@@ -321,7 +334,7 @@ async def test_a_writer_who_dies_after_the_commit_leaves_nothing_old(
 
 
 async def test_a_writer_who_hangs_up_has_written_all_the_same(
-    stores: Stores, tables: Accounts
+    stores: Stores, tables: AccountWrites
 ) -> None:
     slow = Gated(tables)
     await stores.reads.reader.read(None, AccountsOf([ONE]))

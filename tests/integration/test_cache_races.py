@@ -25,6 +25,7 @@ from graph.visibility import OPEN
 from storage.announced_edges import AnnouncedEdges
 from storage.cache import codec
 from storage.cache.lease import Leases
+from storage.cache.marks import Mark
 from storage.cache.reader import CacheReader, CountingRedis
 from storage.ports import AccountsOf, Check, EdgeChange, PagesOf, ProfilesOf, RelationsOf
 from storage.postgres.edges import PostgresEdges
@@ -502,10 +503,11 @@ class GatedCaches:
         self.gate = Gate()
         self.result = asyncio.Event()
 
-    async def written(self, pair: Pair, decision: Decision) -> None:
+    async def written(self, pair: Pair, decision: Decision, mark: Mark | None = None) -> bool:
         await self.gate.through()
-        await self._caches.written(pair, decision)
+        is_updated = await self._caches.written(pair, decision, mark)
         self.result.set()
+        return is_updated
 
     async def applied(self, changes: Sequence[EdgeChange]) -> Set[UserId]:
         raise NotImplementedError

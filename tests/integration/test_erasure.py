@@ -76,7 +76,8 @@ def eraser(stores: Stores, edges: Edges | None = None, in_flight_s: float = 0.0)
 
 
 async def delete(stores: Stores, user: UserId = GONE) -> None:
-    assert await stores.writes.account_states.change(user, AccountState.DELETED) is Outcome.DELETED
+    change = await stores.writes.account_states.change(user, AccountState.DELETED)
+    assert change.outcome is Outcome.DELETED
 
 
 async def turns(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[Turn]:
@@ -188,9 +189,6 @@ class Stopping:
 
     def __init__(self, inner: Edges, more: int) -> None:
         self._inner, self.more = inner, more
-
-    async def read(self, pair: Pair) -> PairState:
-        return await self._inner.read(pair)
 
     async def change(self, pair: Pair, rule: Rule) -> Decision:
         self.more -= 1

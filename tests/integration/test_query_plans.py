@@ -380,6 +380,28 @@ async def test_blocks_are_looked_up_in_a_list_by_two_probes_each(
     assert sum(step.blocks for step in scans(steps, "follower")) <= 6 * blocks
 
 
+async def test_blocks_of_few_users_are_a_probe_for_each_direction(planner: Planner) -> None:
+    others = [OWNER + u for u in range(1, 41)]
+    steps = await planner.steps("overlaps", "blocks_of_few", OWNER, others, others)
+    assert_by_index(steps)
+    assert_one_partition(steps, "following", "follower")
+    # Of each probe, what it drops is rounded up to one row.
+    assert looked_at(steps, "following", "follower") <= 3 * len(others)
+    for table in ("following", "follower"):
+        assert sum(step.blocks for step in scans(steps, table)) <= 4 * len(others)
+
+
+async def test_blocks_of_many_users_read_no_more_than_the_edges(planner: Planner) -> None:
+    others = [OWNER + 3 * u for u in range(1, 1001)]
+    steps = await planner.steps("overlaps", "blocks_of_many", OWNER, others, others)
+    assert_by_index(steps)
+    assert_one_partition(steps, "following", "follower")
+    assert looked_at(steps, "following", "follower") <= 2 * 2400 / 3
+    for table in ("following", "follower"):
+        # The index holds 2,400 edges of the user, and each that is found is read from its row.
+        assert sum(step.blocks for step in scans(steps, table)) <= 2400 / 3 + 100
+
+
 async def test_notes_are_a_probe_a_pair(planner: Planner) -> None:
     steps = await planner.steps("overlaps", "notes", [OWNER, 77], [OWNER + 1, 78])
     assert_by_index(steps)

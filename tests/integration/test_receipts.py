@@ -29,12 +29,16 @@ async def receipts(stores: Stores) -> int:
 async def test_a_receipt_is_found_as_it_was_written(stores: Stores) -> None:
     await follows(stores, (1, 2), (2, 1))
     receipt_id = uuid4()
-    state = await stores.writes.edges.read(as_pair(1, 2))
-    decision = await stores.writes.edges.change(
-        as_pair(1, 2), with_receipt(block(PLENTY), receipt_id)
-    )
+    states: list[PairState] = []
+    rule = with_receipt(block(PLENTY), receipt_id)
+
+    def recorded(state: PairState) -> Decision:
+        states.append(state)
+        return rule(state)
+
+    decision = await stores.writes.edges.change(as_pair(1, 2), recorded)
     kept = (await stores.writes.receipts.get_many(UserId(1), [receipt_id, uuid4()]))[receipt_id]
-    record = undo_record(state, decision)
+    record = undo_record(states[-1], decision)
     assert kept.receipt == Receipt(receipt_id, b"asked", Outcome.BLOCKED, record)
     assert (kept.other, 0 <= kept.age_us < 60_000_000) == (2, True)
     assert await stores.writes.receipts.get_many(UserId(2), [receipt_id]) == {}

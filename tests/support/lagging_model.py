@@ -213,6 +213,17 @@ class Onlooker:
             for other in self.model.others(owner)
         }
 
+    def everybody(self, kind: str, owner: int) -> dict[int, set[State]]:
+        """The same for everybody who may open the list: blocks of the viewer hide nobody."""
+        return {
+            other: {None} if self.misses(other) else self._entry(kind, owner, other)
+            for other in self.model.others(owner)
+        }
+
+    def possible_walls(self, owner: int) -> set[int]:
+        """The users, besides the owner, with whom the viewer may have a block."""
+        return {other for other in self.model.others(owner) if True in self.walls(other)}
+
     def noted(self, wanted: Callable[[Edge], bool]) -> dict[int, set[State]]:
         """A list of what the viewer has noted of others, whether these are here or not."""
         assert self.viewer

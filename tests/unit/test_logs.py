@@ -57,3 +57,31 @@ def test_what_ends_the_process_is_a_line_too() -> None:
     assert "IndexError" in first["exception"]
     assert (second["logger"], "old" in second["message"]) == ("py.warnings", True)
     assert (third["level"], third["message"]) == ("CRITICAL", "uncaught ZeroDivisionError")
+
+
+def test_the_fields_and_the_id_of_the_request_are_in_the_line() -> None:
+    (record,) = said("""
+from telemetry.request_id import request_id
+request_id.set("abc")
+log.info("done", extra={"count": 3, "name_of": {1}, "level": "mine"})
+""")
+    assert (record["request_id"], record["count"], record["name_of"]) == ("abc", 3, "{1}")
+    assert record["level"] == "INFO", "fields replace nothing"
+
+
+def test_a_line_of_text_ends_with_its_fields() -> None:
+    ended = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            PROLOGUE.replace("LogFormat.JSON", 'LogFormat.TEXT, "warning"')
+            + 'log.info("not logged")\n'
+            + 'log.warning("done", extra={"actor": "user 7\\n", "count": 3})',
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (line,) = ended.stderr.splitlines()
+    assert line.endswith(' WARNING kith.tests: done actor="user 7\\n" count=3')

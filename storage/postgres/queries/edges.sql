@@ -1,5 +1,6 @@
 -- name: read_pair
--- Both directions, both counts and both accounts, in one snapshot: six probes of primary keys.
+-- Both directions, both counts and both accounts, and whether changes of either direction wait in the
+-- outbox, in one snapshot: eight probes of primary keys.
 SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c.blocks, 0) AS blocks,
        coalesce(c.paced_until, 0) AS paced_until,
        coalesce(oc.follows + oc.whispers + oc.requests, 0) AS other_following,
@@ -11,6 +12,7 @@ SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c
        coalesce(own.state, 0) = 0 AND coalesce(other.state, 0) = 0 AS present,
        coalesce(own.state, 0) = 0 AS active,
        2 IN (own.state, other.state) IS TRUE AS deleted,
+       o.waits IS TRUE AS waits, ro.waits IS TRUE AS reverse_waits,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 FROM (SELECT) AS one
 LEFT JOIN following_count c ON c.user_id = $1
@@ -19,6 +21,12 @@ LEFT JOIN following f ON f.from_user_id = $1 AND f.to_user_id = $2
 LEFT JOIN following r ON r.from_user_id = $2 AND r.to_user_id = $1
 LEFT JOIN account own ON own.user_id = $1
 LEFT JOIN account other ON other.user_id = $2
+LEFT JOIN (
+    SELECT true AS waits FROM outbox WHERE from_user_id = $1 AND to_user_id = $2 LIMIT 1
+) o ON true
+LEFT JOIN (
+    SELECT true AS waits FROM outbox WHERE from_user_id = $2 AND to_user_id = $1 LIMIT 1
+) ro ON true
 
 -- name: write_decision
 -- Writes a decision, if its conditions still hold: see functions/write_decision.sql. Two

@@ -1,12 +1,11 @@
 -- Intersections of lists: the entries of the shorter list are looked up in the other by primary key
--- (`version` keeps the probes off the lists' indexes, see relations.sql). $1 are the owners of the
--- lists; $3 and $4 the kinds that count in the lists, and among the follows of $2; $5 is the
--- maximum number of lookups. Each branch tests inside its subquery which list is shorter, so that
--- no plan can delay the test.
+-- (`version` keeps the probes off the lists' indexes, see relations.sql).
 
 -- name: {followers,following}_followed
 -- The users in the {followers,following} of each of $1 whom $2 follows: a probe for each edge of
--- the shorter list.
+-- the shorter list. $3 and $4 are the kinds that count in the lists, and among the follows of $2;
+-- $5 is the maximum number of lookups. Each branch tests inside its subquery which list is shorter,
+-- so that no plan can delay the test.
 WITH own AS MATERIALIZED (
     SELECT coalesce(sum(follows + whispers), 0) AS edges FROM following_count WHERE user_id = $2
 )
@@ -47,11 +46,41 @@ CROSS JOIN LATERAL (
 ) p
 WHERE c.user_id = ANY ($1)
 
+-- name: blocks_of_few
+-- The blocks of the user $1 among the users $2, and of the users $3 towards $1: a probe for each. The
+-- cast keeps it off the lists' indexes, of which it would read all blocks.
+SELECT u.user_id, true AS forward
+FROM unnest($2::bigint[]) AS u (user_id)
+CROSS JOIN LATERAL (
+    SELECT FROM following f
+    WHERE f.from_user_id = $1::bigint AND f.to_user_id = u.user_id AND f.kind::integer = 4 AND f.version > 0
+    LIMIT 1
+) f
+UNION ALL
+SELECT u.user_id, false
+FROM unnest($3::bigint[]) AS u (user_id)
+CROSS JOIN LATERAL (
+    SELECT FROM follower r
+    WHERE r.to_user_id = $1 AND r.from_user_id = u.user_id AND r.kind::integer = 4 AND r.version > 0
+    LIMIT 1
+) r
+
+-- name: blocks_of_many
+-- The same for many users: one ordered array per direction walks once through the edges of $1 in
+-- the primary key, which are fewer pages than the probes would read.
+SELECT f.to_user_id AS user_id, true AS forward FROM following f
+WHERE f.from_user_id = $1::bigint AND f.to_user_id = ANY ($2::bigint[])
+  AND f.kind::integer = 4 AND f.version > 0
+UNION ALL
+SELECT r.from_user_id, false FROM follower r
+WHERE r.to_user_id = $1 AND r.from_user_id = ANY ($3::bigint[])
+  AND r.kind::integer = 4 AND r.version > 0
+
 -- name: blocked_counts
 -- The number of users in each of the lists of $1 who have a block with $2, in either direction: two
--- ranges of at most $3 blocks, and two probes per block and list, one for each direction ($4: the
--- list's owner follows them, $5: they follow the owner).
-WITH blocks AS MATERIALIZED (
+-- ranges of at most $3 blocks, and a probe per block and list, or two for friends. $4: the list's
+-- owner follows them; $5: they follow the owner.
+WITH block AS MATERIALIZED (
     (SELECT f.to_user_id AS id FROM following f
      WHERE f.from_user_id = $2::bigint AND f.kind = 4
      ORDER BY f.since DESC, f.to_user_id DESC LIMIT $3::integer)
@@ -62,7 +91,7 @@ WITH blocks AS MATERIALIZED (
 )
 SELECT u.user_id, count(*) AS blocked_count
 FROM unnest($1::bigint[]) AS u (user_id)
-CROSS JOIN blocks b
+CROSS JOIN block b
 CROSS JOIN LATERAL (
     SELECT FROM following f
     WHERE f.from_user_id = u.user_id AND f.to_user_id = b.id AND f.kind = 1 AND f.version > 0

@@ -25,8 +25,8 @@ WHERE o.from_user_id = ANY ($1) AND o.to_user_id = ANY ($2) AND b.version > 0
 -- All edges of the users $1, at most $2 for each user and direction: two index ranges per user, and
 -- the forward rows of the users to whom they have pending changes. The row of user 0 has the clock,
 -- read after the snapshot was taken: an edge that was committed by then and is not returned is a
--- tombstone. A row with the other user 0 means that the user has more followers than $2, which are
--- not read.
+-- tombstone. A row with the other user 0 means that the user has more edges in that direction than
+-- $2, which are not read.
 SELECT 0 AS user_id, 0 AS other_id, true AS forward, 0 AS kind, 0 AS flags, 0 AS since,
        (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS version
 UNION ALL
@@ -37,7 +37,11 @@ CROSS JOIN LATERAL (
     FROM following f WHERE f.from_user_id = c.user_id AND (f.kind <> 0 OR f.flags <> 0)
     LIMIT $2::integer + 1
 ) e
-WHERE c.user_id = ANY ($1::bigint[])
+WHERE c.user_id = ANY ($1::bigint[]) AND c.follows + c.whispers + c.requests + c.blocks <= $2
+UNION ALL
+SELECT c.user_id, 0, true, 0, 0, 0, 0
+FROM following_count c
+WHERE c.user_id = ANY ($1::bigint[]) AND c.follows + c.whispers + c.requests + c.blocks > $2
 UNION ALL
 SELECT c.user_id, e.id, false, e.kind, e.flags, e.since, e.version
 FROM follower_count c

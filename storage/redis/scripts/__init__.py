@@ -24,11 +24,13 @@ def _script(name: str) -> str:
     return digest
 
 
+CLEAR_MARK = _script("clear_mark")
 CLOSE = _script("close")
 ENQUEUE = _script("enqueue")
 FILL_VALUE = _script("fill_value")
 FILL_RANGE = _script("fill_range")
 FILL_RELATIONS = _script("fill_relations")
+MARK = _script("mark")
 UPDATE_RELATIONS = _script("update_relations")
 READ_WINDOW = _script("read_window")
 

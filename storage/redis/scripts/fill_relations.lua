@@ -1,8 +1,8 @@
--- Writes a whole relation hash, if the lease still exists.
+-- Writes a whole relation hash, if the lease still exists and its owner is not writing.
 --
--- KEYS: the hash, its lease. ARGV: the lease's token, the hash's time to live in milliseconds, then
--- fields and values, alternating.
-if redis.call('GET', KEYS[2]) ~= ARGV[1] then
+-- KEYS: the hash, its lease, the owner's closings. ARGV: the lease's token, the hash's time to live
+-- in milliseconds, then fields and values, alternating.
+if redis.call('GET', KEYS[2]) ~= ARGV[1] or redis.call('EXISTS', KEYS[3]) == 1 then
     return 0
 end
 redis.call('DEL', KEYS[1], KEYS[2])

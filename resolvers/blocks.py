@@ -1,0 +1,52 @@
+"""Blocks between the viewer and the users that a request shows.
+
+A viewer with few blocks is answered from the cached relations. A viewer with many blocks, or with
+more followers than a cached hash holds, is answered from the tables: only about the users that are
+asked about, so the work does not depend on the number of blocks.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from graph.counts import Counts
+from graph.edge import UserId
+from resolvers.loader import ColumnLoader
+from resolvers.scope import Scope
+from storage.ports import Blocks
+
+CACHED_MAX = 1_000
+"""A viewer with more blocks is looked up in the tables: filling the cached relations would read all
+of them."""
+
+FOLLOWERS_CACHED_MAX = 5_000
+"""The same for followers. The cache does not hold the reverse edges of a user with more."""
+
+
+async def kinds_of_blocks(scope: Scope, viewer: Counts, users: Sequence[UserId]) -> Sequence[int]:
+    """The kinds of the viewer's relation to each user, exact as far as they are blocks.
+
+    `viewer`: the viewer's counts.
+    """
+    if is_cached(viewer):
+        return [relation.kinds for relation in await scope.viewer_relations.get_many(users)]
+    if scope.viewer_blocks is None:
+        scope.viewer_blocks = ColumnLoader(
+            partial(_read, scope.stores.reads.blocks, scope.must_have_viewer(), viewer)
+        )
+    return await scope.viewer_blocks.get_many(users)
+
+
+def is_cached(viewer: Counts) -> bool:
+    """Whether the cached relations of a viewer with these counts answer for blocks."""
+    return (
+        viewer.blocks + viewer.blocked <= CACHED_MAX
+        and viewer.followers + viewer.whispered <= FOLLOWERS_CACHED_MAX
+    )
+
+
+async def _read(
+    blocks: Blocks, viewer: UserId, counts: Counts, users: Sequence[UserId]
+) -> Mapping[UserId, int]:
+    blocking = users if counts.blocks else ()
+    found = await blocks.among(viewer, blocking, users if counts.blocked else ())
+    return {user: found.get(user, 0) for user in users}

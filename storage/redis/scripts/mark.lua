@@ -1,0 +1,13 @@
+-- Marks a user who begins to write: until the mark is cleared or expires, the caches do not answer
+-- this user about their own writes, and nobody can fill these values.
+--
+-- KEYS: the user's closings, own writes and their lease, relation hash and its lease. ARGV: the
+-- mark's token, and for how many milliseconds.
+redis.call('HSET', KEYS[1], ARGV[1], '')
+redis.call('PEXPIRE', KEYS[1], ARGV[2])
+redis.call('UNLINK', KEYS[2], KEYS[3], KEYS[5])
+local marker = redis.call('HGET', KEYS[4], '*')
+if marker and #marker == 9 then
+    redis.call('HSET', KEYS[4], '*', marker .. '\0')
+end
+return 1

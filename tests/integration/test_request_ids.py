@@ -1,0 +1,117 @@
+"""Request ids: in the response, in the log and in errors."""
+
+import json
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.logs import JsonFormatter
+from telemetry.request_id import request_id
+from tests.support.gateway import Gateway
+
+QUERY = {"query": "{ user(id: 1) { id } }"}
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+@pytest.fixture
+def log(caplog: pytest.LogCaptureFixture) -> Iterator[pytest.LogCaptureFixture]:
+    """The log as JSON, formatted while the request runs."""
+    caplog.handler.setFormatter(JsonFormatter())
+    caplog.set_level(logging.INFO)
+    token = request_id.set(None)
+    yield caplog
+    request_id.reset(token)
+
+
+def lines(log: pytest.LogCaptureFixture, logger: str) -> list[dict[str, object]]:
+    found = [json.loads(line) for line in log.text.splitlines()]
+    return [line for line in found if line["logger"] == logger]
+
+
+async def id_of(gateway: Gateway, **headers: str) -> str:
+    answer = await gateway.http.post("/graphql", json=QUERY, headers=headers)
+    return answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("given", ["a", "Root=1-67891233-abcdef", "x" * 128])
+async def test_the_id_of_the_client_is_returned(gateway: Gateway, given: str) -> None:
+    assert await id_of(gateway, **{"X-Request-Id": given}) == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 129, "a b", 'a"b', "a,b", "{x}"])
+async def test_an_unsuitable_id_is_replaced(gateway: Gateway, given: str) -> None:
+    made = await id_of(gateway, **{"X-Request-Id": given})
+    assert re.fullmatch("[0-9a-f]{32}", made)
+
+
+@pytest.mark.parametrize("rest", ["00f067aa0ba902b7-01", "00f067aa0ba902b7-00"])
+async def test_a_trace_id_is_the_id(gateway: Gateway, rest: str) -> None:
+    assert await id_of(gateway, traceparent=f"00-{TRACE}-{rest}") == TRACE
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        f"ff-{TRACE}-00f067aa0ba902b7-01",
+        f"00-{'0' * 32}-00f067aa0ba902b7-01",
+        f"00-{TRACE}-{'0' * 16}-01",
+        f"00-{TRACE.upper()}-00f067aa0ba902b7-01",
+        "00",
+    ],
+)
+async def test_an_invalid_traceparent_is_ignored(gateway: Gateway, given: str) -> None:
+    assert await id_of(gateway, traceparent=given) not in ("", TRACE, "0" * 32)
+
+
+async def test_each_request_has_an_id_of_its_own(gateway: Gateway) -> None:
+    assert len({await id_of(gateway) for _ in range(20)}) == 20
+
+
+async def test_rejected_requests_have_an_id_too(gateway: Gateway) -> None:
+    answer = await gateway.http.post("/graphql", content="{", headers={"x-request-id": "mine"})
+    assert answer.status_code in (400, 415)
+    assert answer.headers["x-request-id"] == "mine"
+
+
+async def test_an_internal_error_and_its_log_line_have_the_id(
+    gateway: Gateway, log: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bug(*_: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("resolvers.scope.Scope.profiles", property(bug))
+    answer = await gateway.http.post(
+        "/graphql",
+        json={"query": "{ user(id: 1) { followerCount } }"},
+        headers={"x-request-id": "mine"},
+    )
+    (error,) = answer.json()["errors"]
+    assert error["extensions"]["code"] == "INTERNAL"
+    assert error["extensions"]["requestId"] == "mine"
+    (line,) = lines(log, "kith.errors")
+    assert line["request_id"] == "mine"
+    assert error["extensions"]["id"] in str(line["message"])
+
+
+async def test_service_and_account_operations_are_audited(
+    gateway: Gateway, log: pytest.LogCaptureFixture
+) -> None:
+    await gateway.data(
+        "mutation { updateRelationshipSettings(input: {protected: true}) { outcome } }", 1
+    )
+    service = gateway.as_service
+    await service.data('mutation { deactivateAccount(input: {userId: "5"}) { outcome } }')
+    await service.data('mutation { followUser(input: {userId: "2"}) { outcome } }', viewer=1)
+    await gateway.data('mutation { followUser(input: {userId: "3"}) { outcome } }', viewer=1)
+    audited = [
+        [line[name] for name in ("actor", "action", "target", "result")]
+        for line in lines(log, "kith.audit")
+    ]
+    assert audited == [
+        ["user 1", "updateRelationshipSettings", 1, "UPDATED"],
+        ["service", "changeState DEACTIVATED", 5, "DEACTIVATED"],
+        ["service for user 1", "follow", 2, "FOLLOWED"],
+    ]
+    assert all(line["request_id"] for line in lines(log, "kith.audit"))

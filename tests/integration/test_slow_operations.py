@@ -1,0 +1,71 @@
+"""The log of slow operations."""
+
+import logging
+from hashlib import sha256
+
+import pytest
+
+from gateway.request_metrics import RequestMetrics
+from storage.settings import StorageSettings
+from tests.support.gateway import Gateway, running_gateway
+
+QUERY = """query Slow($id: ID!) {
+  user(id: $id) { ...Lists followers(first: 2) { nodes { id } } }
+}
+fragment Lists on User { id following(first: 1) { totalCount } }
+"""
+
+
+@pytest.fixture
+def every_request_is_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    initial = RequestMetrics.__init__
+
+    def init(self: RequestMetrics, names_max: int, slow_s: float) -> None:
+        initial(self, names_max, slow_s / 1e12)
+
+    monkeypatch.setattr(RequestMetrics, "__init__", init)
+
+
+def entries(log: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [record for record in log.records if record.name == "kith.slow"]
+
+
+@pytest.mark.usefixtures("every_request_is_slow")
+async def test_an_entry_has_the_document_its_cost_and_its_fields(
+    storage_settings: StorageSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running_gateway(storage_settings) as gateway:
+        await gateway.data(QUERY, id="7654321")
+    (entry,) = entries(caplog)
+    fields = entry.__dict__
+    assert fields["operation"] == "Slow"
+    assert fields["kind"] == "query"
+    assert fields["code"] == "OK"
+    assert fields["document"] == sha256(QUERY.encode()).hexdigest()
+    assert fields["cost"] > 0
+    assert fields["plan"] == "engine"
+    assert fields["levels"] == [1, 3, 2, 1]
+    assert fields["duration_ms"] > 0
+    assert "7654321" not in str(fields), "no values of arguments"
+
+
+@pytest.mark.usefixtures("every_request_is_slow")
+async def test_a_request_without_an_operation_has_an_entry(
+    storage_settings: StorageSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running_gateway(storage_settings) as gateway:
+        await gateway.http.post("/graphql", content="{")
+        await gateway.answer(
+            "query Q($n: Int!) { user(id: 1) { followers(first: $n) { totalCount } } }"
+        )
+    assert [entry.__dict__["code"] for entry in entries(caplog)] == [
+        "UNSUPPORTED_MEDIA_TYPE",
+        "BAD_USER_INPUT",
+    ]
+
+
+async def test_a_fast_operation_has_none(
+    gateway: Gateway, caplog: pytest.LogCaptureFixture
+) -> None:
+    await gateway.data(QUERY, id="1")
+    assert entries(caplog) == []

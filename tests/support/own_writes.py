@@ -1,0 +1,105 @@
+"""What a writer reads about a write through a gateway, and writers that do not return."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from graph.decision import Decision
+from graph.edge import Pair
+from storage.cache.marks import Mark
+from storage.cache.updates import RedisCaches
+from storage.stores import Stores
+from tests.support.gateway import Gateway
+from tests.support.waiting import until
+
+SEEN = """
+query ($other: ID!, $t: String) {
+  viewer {
+    user {
+      following(first: 100) { totalCount nodes { id } }
+      followers(first: 100) { totalCount nodes { id } }
+      friends(first: 100) { totalCount nodes { id } }
+      followingCount followerCount friendCount
+    }
+    relationshipSettings { protected }
+    mutedUsers(first: 100) { nodes { id } }
+    blockedUsers(first: 100) { nodes { id } }
+    incomingFollowRequests(first: 100) { nodes { user: from { id } } }
+    outgoingFollowRequests(first: 100) { nodes { user: to { id } } }
+  }
+  user(id: $other, atLeastAsFresh: $t) {
+    viewerRelation {
+      state following followedBy whispering requested requestedBy blocking muted closeFollow
+    }
+    following(first: 100) { totalCount nodes { id } }
+    followers(first: 100) { totalCount nodes { id } }
+    friends(first: 100) { totalCount nodes { id } }
+    followingCount followerCount friendCount
+  }
+}
+"""
+
+PAYLOAD = "outcome consistency consistencyToken userErrors { code }"
+
+
+async def seen(gateway: Gateway, viewer: int, other: int, token: str | None = None) -> Any:
+    """All that a viewer reads about themselves and another user."""
+    return await gateway.data(SEEN, viewer, other=str(other), t=token)
+
+
+async def write(
+    gateway: Gateway,
+    viewer: int | None,
+    mutation: str,
+    given: Mapping[str, Any],
+    fields: str = PAYLOAD,
+) -> Any:
+    """The payload of a mutation."""
+    kind = mutation[0].upper() + mutation[1:]
+    query = f"""mutation ($input: {kind}Input!) {{
+        payload: {mutation}(input: $input) {{ {fields} }} }}"""
+    return (await gateway.data(query, viewer, input=dict(given)))["payload"]
+
+
+@asynccontextmanager
+async def stopped_after_commit(
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+    gateway: Gateway,
+    viewer: int,
+    mutation: str,
+    given: Mapping[str, Any],
+) -> AsyncIterator[None]:
+    """A mutation whose gateway has committed it and stops before it updates the caches: during the
+    block nothing is heard of it, as if its process were killed."""
+
+    end = asyncio.Event()
+
+    async def stop(_: RedisCaches, pair: Pair, decision: Decision, mark: Mark | None) -> bool:
+        await end.wait()
+        return False
+
+    waiting = await changes(stores)
+    with monkeypatch.context() as during:
+        during.setattr(RedisCaches, "written", stop)
+        writing = asyncio.create_task(write(gateway, viewer, mutation, given))
+
+        async def committed() -> bool:
+            return await changes(stores) > waiting
+
+        await until(committed)
+    try:
+        yield
+    finally:
+        end.set()
+        await writing
+
+
+async def changes(stores: Stores) -> int:
+    """The number of changes in the outbox."""
+    row = await stores.servers.postgres.row("SELECT count(*) FROM outbox")
+    assert row is not None
+    return int(row["count"])
