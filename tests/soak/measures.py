@@ -1,16 +1,19 @@
 """What a soak measures beside answers: memory of each process, and how long changes wait."""
 
 import asyncio
-import re
+import os
 import statistics
-from collections.abc import Sequence
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.faults.part import Part
+import asyncpg
+
 from tests.support.faults.stack import Stack
 
 EVERY_S = 1.0
+PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
 WARM_S = 60.0
 """Caches, plans and pools fill for so long: growth is measured afterwards."""
 GROWTH_MB_MAX = 8.0
@@ -27,6 +30,7 @@ class Memory:
 
     name: str
     pid: int
+    began: float
     samples: list[tuple[float, float]] = field(default_factory=list)
 
     def growth_mb(self) -> float | None:
@@ -50,16 +54,24 @@ class Memory:
 class Measures:
     """All samples of a run."""
 
-    memories: list[Memory] = field(default_factory=list)
+    memories: dict[int, Memory] = field(default_factory=dict)
+    """By process id."""
     waits_s: list[float] = field(default_factory=list)
     """The age of the oldest change that waited, at each sample; 0 if none did."""
 
-    async def sample(self, stack: Stack) -> None:
-        """Sample once. A database that is down at the moment is left out."""
-        for part in stack.parts:
-            self._sample_memory(part)
-        try:
-            async with asyncio.timeout(2), stack.session() as session:
-                self.waits_s.append(await session.fetchval(OLDEST))
-        except (OSError, asyncio.TimeoutError, *stack.DOWN):
-            return
+    async def sample_on(self, stack: Stack) -> None:
+        """Sample once a second, until cancelled. A server that is down is left out."""
+        while True:
+            for part in stack.parts:
+                if part.pid:
+                    self._sample_memory(part.name, part.pid)
+            with suppress(OSError, TimeoutError, asyncpg.PostgresError):
+                async with asyncio.timeout(2), stack.session() as session:
+                    self.waits_s.append(await session.fetchval(OLDEST))
+            await asyncio.sleep(EVERY_S)
+
+    def _sample_memory(self, name: str, pid: int) -> None:
+        memory = self.memories.setdefault(pid, Memory(name, pid, time.monotonic()))
+        with suppress(OSError):  # it has just ended
+            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            memory.samples.append((time.monotonic() - memory.began, pages * PAGE_MB))

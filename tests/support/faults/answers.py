@@ -26,7 +26,9 @@ query Profiles($ids: [ID!]!) {
 """
 CHANGE = """
 mutation Change($%(name)s: %(kind)sInput!) {
-  change: %(name)s(input: $%(name)s) { outcome relation { following } userErrors { code } }
+  change: %(name)s(input: $%(name)s) {
+    outcome consistency consistencyToken relation { following } userErrors { code }
+  }
 }
 """
 FOLLOW = CHANGE % {"name": "followUser", "kind": "FollowUser"}

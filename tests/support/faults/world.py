@@ -20,6 +20,9 @@ class World:
 
     arrows: Iterable[Arrow]
     lag_s: float = inf
+    sights_count: bool = True
+    """Whether a writer who has seen a write without an answer must see it from then on. A gateway
+    without the caches could not mark its writer, whose other gateways then read old values."""
     histories: dict[Arrow, History] = field(init=False)
     targets: Mapping[int, list[int]] = field(init=False)
     """Whom each user may ever follow."""
@@ -42,11 +45,7 @@ class World:
         """Users in a circle, who may follow this many neighbours on each side."""
         steps = [step for step in range(-reach, reach + 1) if step]
         return cls(
-            [
-                Arrow(user + 1, (user + step) % users + 1)
-                for user in range(users)
-                for step in steps
-            ],
+            [Arrow(user + 1, (user + step) % users + 1) for user in range(users) for step in steps],
             lag_s,
         )
 
@@ -57,24 +56,32 @@ class World:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One read: by whom (None: nobody), and when it began and ended."""
+    """One read: by whom (None: nobody), and when it began and ended.
+
+    It had a consistency token of the last change of `sure`, if that is given.
+    """
 
     world: World
     viewer: int | None
     began: float
     ended: float
+    sure: Arrow | None = None
 
     def may(self, arrow: Arrow) -> int:
         history = self.world.histories.get(arrow)
         if history is None:
             return May.BE_ABSENT
+        if arrow == self.sure:
+            return history.last.may
         if arrow.source == self.viewer:
             return history.fresh(self.began, self.ended)
         return history.lagging(self.began, self.ended, self.world.lag_s)
 
     def saw(self, arrow: Arrow, *, present: bool) -> None:
         history = self.world.histories.get(arrow)
-        if arrow.source == self.viewer and history is not None and len(history.versions) > 1:
+        if history is None or len(history.versions) == 1 or arrow.source != self.viewer:
+            return
+        if self.world.sights_count:
             history.seen(self.began, self.ended, present=present)
 
     def following(self, user: int) -> dict[int, int]:
