@@ -26,7 +26,7 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
 .DEFAULT_GOAL := help
 .PHONY: help install dev test test-fast test-faults soak test-long coverage check format playground browser-test \
   clients-test identity-test pooler-test example example-test example-install example-service \
-  example-service-test example-service-lock bench schema-lint lock sdl settings states rejections clean
+  example-service-test example-service-lock bench alerts-test schema-lint lock sdl settings states rejections clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -151,6 +151,12 @@ check: $(READY) ## Check format, lint, types, imports, schema and changelog
 	$(BIN)/python -m gateway sdl | diff -u schema/schema.graphql - \
 	  || { echo "schema/schema.graphql is out of date: run make sdl"; exit 1; }
 	@grep -q '^## Unreleased' CHANGELOG.md || { echo "CHANGELOG.md has no Unreleased part"; exit 1; }
+
+alerts-test: ## Test the alert rules with promtool (root installs it)
+	@command -v promtool >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y --no-install-recommends prometheus; } \
+	  || { echo "This needs promtool: install Prometheus, or run this as root on Debian."; exit 1; }
+	cd docker/prometheus && promtool check rules alerts.yaml && promtool test rules alerts_test.yaml
 
 schema-lint: ## Lint the schema, and compare it with that of the last release (needs Node and npm)
 	cd $(SCHEMA_LINT) && npm ci --no-audit --no-fund --loglevel=error

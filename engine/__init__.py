@@ -36,8 +36,9 @@ from engine.executor import Counters
 from engine.plan import Operation
 from engine.result import RequestError, Result, Stage
 from engine.settings import EngineSettings
+from engine.turns import Turns
 from engine.type_resolution import row_classes
-from engine.variables import InvalidVariables, Values
+from engine.variables import InvalidVariables, Values, any_value
 from engine.weights import PAGE, ListSize, length_of, weighed
 
 __all__ = [
@@ -56,8 +57,10 @@ __all__ = [
     "RequestError",
     "Result",
     "Stage",
+    "Turns",
     "Unsupported",
     "Values",
+    "any_value",
     "batched",
     "column_of",
     "deferred",

@@ -14,6 +14,7 @@ from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
 from gateway.costs import CostSettings
 from gateway.environment import ConfigurationError, read
+from gateway.exposure import EVERYTHING, Exposure, MetricsExposure
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
 from gateway.jwks_url import JwksUrl
@@ -31,6 +32,7 @@ from storage.settings import (
     StorageSettings,
 )
 from storage.space import checked_space
+from telemetry import tracing
 
 Environ = Mapping[str, str] | None
 """Environment variables. None: those of this process."""
@@ -66,6 +68,7 @@ class MonitoringSettings:
     slow_operation_ms: int = 1_000
     """0: slow operations are not logged."""
     operation_names_max: int = 50
+    has_traces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +79,10 @@ class Config:
     authentication: AuthenticationSettings
     limits: Limits
     metrics_port: int | None = None
-    """The port of a worker's metrics. A gateway serves them at /metrics."""
+    """The port of a worker's metrics. `exposure` says where a gateway's are."""
     affinity: Scale = DEFAULT_SCALE
     clients: ClientSettings = field(default_factory=ClientSettings)
+    exposure: Exposure = field(default_factory=Exposure)
     monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
 
 
@@ -113,8 +117,23 @@ def read_config(
             documents=_documents(environ, trusted_documents),
             costs=_costs(environ),
         ),
-        monitoring=MonitoringSettings(logs.slow_operation_ms, logs.operation_names_max),
+        exposure=_exposure(environ, development),
+        monitoring=MonitoringSettings(
+            logs.slow_operation_ms, logs.operation_names_max, _has_traces(environ)
+        ),
     )
+
+
+def _has_traces(environ: Environ) -> bool:
+    chosen = read(settings.Traces, environ)
+    if chosen.disabled.lower() == "true" or not (chosen.endpoint or chosen.traces_endpoint):
+        return False
+    if not tracing.is_installed():
+        raise ConfigurationError(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed. Install"
+            " kith[otel], or set OTEL_SDK_DISABLED=true."
+        )
+    return True
 
 
 def log_level(environ: Environ = None) -> str:
@@ -270,6 +289,23 @@ def _requests(environ: Environ) -> HttpLimits:
 def _admission(environ: Environ) -> AdmissionSettings:
     chosen = read(settings.Overload, environ)
     return AdmissionSettings(chosen.cost_max, chosen.queue_max, chosen.wait_ms)
+
+
+def _exposure(environ: Environ, development: bool) -> Exposure:
+    """What is shown: everything in development, and otherwise what is configured."""
+    chosen = read(settings.Exposed, environ)
+    usual = EVERYTHING if development else Exposure()
+    return Exposure(
+        introspection=chosen.introspection or usual.introspection,
+        sdl=chosen.sdl or usual.sdl,
+        suggestions=usual.suggestions if chosen.suggestions is None else chosen.suggestions,
+        playground=usual.playground if chosen.playground is None else chosen.playground,
+        metrics=MetricsExposure(
+            is_public=usual.metrics.is_public and chosen.metrics_address is None,
+            address=chosen.metrics_address,
+            token=_revealed(chosen.metrics_token),
+        ),
+    )
 
 
 def _browsers(environ: Environ, development: bool) -> BrowserSettings:

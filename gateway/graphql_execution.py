@@ -8,6 +8,7 @@ from graphql import GraphQLError, OperationType
 
 from engine import Engine, InvalidVariables, Operation, RequestError, Result, Stage, Values
 from gateway.admission import Admission
+from gateway.exposure import EVERYTHING, Exposure, without_suggestions
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError, Overloaded
 from telemetry.histogram import Histogram
@@ -58,18 +59,24 @@ class EngineExecutor:
     """
 
     def __init__(
-        self, engine: Engine, begin: Begin = _at_once, charge: Charge = _uncharged
+        self,
+        engine: Engine,
+        begin: Begin = _at_once,
+        charge: Charge = _uncharged,
+        exposure: Exposure = EVERYTHING,
     ) -> None:
         self._engine = engine
         self._begin = begin
         self._charge = charge
+        self._exposure = exposure
+        self._restricted = exposure.restricted()
 
     def known(self, request: GraphQLRequest) -> Operation | None:
         """The operation of a request whose document is cached. Raises RequestRejected."""
         try:
             operation = self._engine.prepared(request.query, request.operation_name)
         except RequestError as rejected:
-            raise _rejection(rejected) from None
+            raise self._rejection(rejected.stage, rejected.errors) from None
         if request.read_only and operation is not None:
             _require_no_mutation(operation)
         return operation
@@ -82,20 +89,29 @@ class EngineExecutor:
         try:
             operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
         except RequestError as rejected:
-            raise _rejection(rejected) from None
+            raise self._rejection(rejected.stage, rejected.errors) from None
         if request.read_only:
             _require_no_mutation(operation)
         return operation
 
     def charged(
-        self, operation: Operation, request: GraphQLRequest, context: object
+        self, operation: Operation, request: GraphQLRequest, context: Any
     ) -> tuple[Values, int]:
         """The variables' values and the cost of a prepared operation. Raises RequestRejected."""
-        values = _coerced(operation, request)
+        if self._restricted and not operation.field_names.isdisjoint(self._restricted):
+            self._exposure.check(operation.field_names, context)
+        try:
+            values = operation.variables.coerce(request.variables)
+        except InvalidVariables as invalid:
+            raise self._rejection(Stage.VARIABLES, invalid.errors) from None
         cost = operation.cost(values)
         _costs.observe(cost)
         self._charge(cost, context)
         return values, cost
+
+    def _rejection(self, stage: Stage, errors: list[GraphQLError]) -> RequestRejected:
+        shown = errors if self._exposure.suggestions else without_suggestions(errors)
+        return RequestRejected(_CODES[stage], shown)
 
     def run(
         self,
@@ -190,13 +206,6 @@ class _EventTurn:
             self._admitted = 0
 
 
-def _coerced(operation: Operation, request: GraphQLRequest) -> Values:
-    try:
-        return operation.variables.coerce(request.variables)
-    except InvalidVariables as invalid:
-        raise RequestRejected(_CODES[Stage.VARIABLES], invalid.errors) from None
-
-
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
     """The response to an executed operation. Raises RequestRejected if it failed earlier."""
     if result.stage is not _EXECUTION:
@@ -211,10 +220,6 @@ def code_of(response: Mapping[str, Any]) -> str:
     """The code of the first error of a response that has errors."""
     code: str = response["errors"][0]["extensions"]["code"]
     return code
-
-
-def _rejection(rejected: RequestError) -> RequestRejected:
-    return RequestRejected(_CODES[rejected.stage], rejected.errors)
 
 
 def _require_no_mutation(operation: Operation) -> None:

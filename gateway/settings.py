@@ -11,18 +11,27 @@ from typing import Annotated
 from pydantic import AfterValidator, PlainValidator, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
+from gateway.addresses import Address
 from gateway.browsers import ANY, read_header_names, read_origins
+from gateway.exposure import Access
 from gateway.setting_fields import (
     Group,
     Names,
     Switch,
     WholeNumber,
     number,
+    read_switch,
     secret,
     setting,
     switch,
 )
-from gateway.setting_parsers import check_redis_url, read_level, read_weights
+from gateway.setting_parsers import (
+    check_redis_url,
+    read_access,
+    read_address,
+    read_level,
+    read_weights,
+)
 from graph.affinity import InteractionKind
 from storage.settings import CACHE_SCHEMES, REDIS_SCHEMES
 
@@ -32,6 +41,10 @@ Origins = Annotated[frozenset[str], NoDecode, PlainValidator(read_origins)]
 HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(read_header_names)]
 Level = Annotated[str, PlainValidator(read_level)]
 Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(read_weights)]
+
+AccessSetting = Annotated[Access | None, PlainValidator(read_access)]
+OptionalSwitch = Annotated[bool | None, PlainValidator(read_switch)]
+MetricsAddress = Annotated[Address | None, PlainValidator(read_address)]
 
 A_DAY_S = 86_400
 
@@ -500,6 +513,50 @@ class Costs(Group):
     )
 
 
+class Exposed(Group):
+    """What a gateway shows
+
+    Everything in `dev`. In `serve`, what is [chosen here](security.md#what-serve-shows).
+    """
+
+    introspection: AccessSetting = setting(
+        "KITH_INTROSPECTION",
+        None,
+        "who may select `__schema` and `__type`. In `dev` `on`, in `serve` `off`",
+        allowed="off, services or on",
+    )
+    sdl: AccessSetting = setting(
+        "KITH_FEDERATION_SDL",
+        None,
+        "who may select `_service`, which a [federation](federation.md) router can read. In `dev`"
+        " `on`, in `serve` `off`",
+        allowed="off, services or on",
+    )
+    suggestions: OptionalSwitch = setting(
+        "KITH_SUGGESTIONS",
+        None,
+        "whether errors suggest names of the schema. In `dev` `on`, in `serve` `off`",
+        allowed="on or off",
+    )
+    playground: OptionalSwitch = setting(
+        "KITH_PLAYGROUND",
+        None,
+        "whether browsers get the [playground](playground.md). In `dev` `on`, in `serve` `off`",
+        allowed="on or off",
+    )
+    metrics_address: MetricsAddress = setting(
+        "KITH_METRICS_ADDRESS",
+        None,
+        "an address of its own for a gateway's `/metrics`; without it, `serve` shows none",
+        allowed="`host:port` or `unix:/path`",
+    )
+    metrics_token: SecretStr | None = secret(
+        "KITH_METRICS_TOKEN",
+        "a bearer token that `/metrics` of a gateway requires",
+        allowed="text",
+    )
+
+
 class Documents(Group):
     """Documents"""
 
@@ -515,6 +572,30 @@ class Documents(Group):
         " documents](persisted-operations.md#trusted-documents) are run; as"
         " `serve --trusted-documents`",
         allowed="a path",
+    )
+
+
+class Traces(Group):
+    """Traces
+
+    The address of an OpenTelemetry collector turns [traces](traces.md) on. OpenTelemetry reads its
+    other standard variables itself.
+    """
+
+    endpoint: str | None = setting(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        None,
+        "a collector that receives OTLP over HTTP; it requires the extra `kith[otel]`",
+        allowed="`http://…` or `https://…`",
+    )
+    traces_endpoint: str | None = setting(
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        None,
+        "the same, for traces alone, with the path",
+        allowed="`http://…/v1/traces`",
+    )
+    disabled: str = setting(
+        "OTEL_SDK_DISABLED", "false", "turns traces off", allowed="`true` or `false`"
     )
 
 
@@ -563,6 +644,8 @@ GROUPS: tuple[type[Group], ...] = (
     Streams,
     Browsers,
     Costs,
+    Exposed,
     Documents,
+    Traces,
     Logs,
 )

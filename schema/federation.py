@@ -20,7 +20,7 @@ from graphql import (
 from graphql.language.visitor import VisitorAction
 from strawberry.schema.base import BaseSchema
 
-from engine import ItemOrError
+from engine import ItemOrError, any_value
 from graph.edge import UserId
 from graph.errors import BadInput
 from schema import arguments
@@ -32,7 +32,7 @@ REPRESENTATION = strawberry.scalar(
     name="_Any",
     description="A reference to an entity: its `__typename` and the fields of its key.",
     serialize=lambda value: value,
-    parse_value=lambda value: value,
+    parse_value=any_value,
 )
 
 Representations = Annotated[

@@ -10,6 +10,7 @@ from storage.cache.local import LocalCache
 from storage.cache.updates import RedisCaches
 from storage.drain import Drain
 from storage.erasure import Erasure
+from storage.failover import Failover
 from storage.ports import DocumentStore
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
@@ -37,6 +38,7 @@ class Jobs:
     affinity: PostgresAffinity
     erasure: Erasure
     erasures: Erasures
+    failover: Failover
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from storage.cache.updates import RedisCaches
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
+from storage.failover import Failover
 from storage.groups import Broker, Caches, Jobs, Servers
 from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
@@ -258,4 +259,7 @@ def _jobs(
         affinity=affinity,
         erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
         erasures=erasures,
+        failover=Failover(
+            postgres, caches.updates, broker.events, servers.broker, Keys(settings.space)
+        ),
     )

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from signal import Signals
 from typing import Any
 
@@ -21,6 +21,7 @@ from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_name, seri
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from telemetry.joined import JoinedCollectors
+from telemetry.tracing import tracing
 from workers.absent_follower_counts import update_absent_follower_counts
 from workers.erasures import erase, wake_erasures
 from workers.job_metrics import measured
@@ -64,18 +65,27 @@ its own, because arq hides a killed worker's jobs, drains included, for the long
 any job."""
 
 
-def run(settings: StorageSettings, undo_s: int, metrics_port: int | None = None) -> None:
+def run(
+    settings: StorageSettings,
+    undo_s: int,
+    metrics_port: int | None = None,
+    *,
+    has_traces: bool = False,
+) -> None:
     """Run until a stop signal. Changes can be undone for `undo_s` seconds.
 
     Raises:
         Unavailable: Redis was unavailable from the start.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(settings, undo_s, metrics_port))
+        runner.run(_run(settings, undo_s, metrics_port, has_traces))
 
 
-async def _run(settings: StorageSettings, undo_s: int, metrics_port: int | None) -> None:
-    async with open_stores(settings) as stores:
+async def _run(
+    settings: StorageSettings, undo_s: int, metrics_port: int | None, has_traces: bool
+) -> None:
+    traces = tracing() if has_traces else nullcontext()
+    async with traces, open_stores(settings) as stores:
         if metrics_port is not None:
             registry = CollectorRegistry()
             registry.register(JoinedCollectors([REGISTRY, StoreMetrics(stores)]))
@@ -95,6 +105,12 @@ def worker(settings: StorageSettings, undo_s: int, stores: Stores | None = None)
         functions=[func(_drain, name=DRAIN), func(_erase, name=ERASE)],
         cron_jobs=[
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
+            cron(
+                _check_failover,
+                name=f"{name}:failover",
+                second=set(range(60)),
+                run_at_startup=True,
+            ),
             cron(_end_mutes, name=f"{name}:mutes", second=set(range(0, 60, 2))),
             cron(
                 _update_absent_follower_counts,
@@ -169,6 +185,12 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 async def _sweep(ctx: dict[str, Any]) -> None:
     await _alone(ctx["stores"], "sweep", "the sweep", sweep)
+
+
+async def _check_failover(ctx: dict[str, Any]) -> None:
+    stores: Stores = ctx["stores"]
+    with _retried_later("the search for a failover"), measured("failover"):
+        await stores.jobs.failover.check()
 
 
 async def _wake_erasures(ctx: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from gateway.app import Gateway as App
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, AuthenticationSettings, mint
 from gateway.browsers import BrowserSettings
 from gateway.config import ClientSettings, Config, DocumentSettings
+from gateway.exposure import EVERYTHING, Exposure
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 
@@ -60,6 +61,7 @@ async def running_gateway(
     limits: Limits | None = None,
     browsers: BrowserSettings | None = None,
     documents: DocumentSettings | None = None,
+    exposure: Exposure | None = None,
 ) -> AsyncIterator[Gateway]:
     config = Config(
         settings,
@@ -68,6 +70,7 @@ async def running_gateway(
         clients=ClientSettings(
             browsers=browsers or BrowserSettings(), documents=documents or DocumentSettings()
         ),
+        exposure=exposure or EVERYTHING,
     )
     app = App(config)
     async with app.lifespan():

@@ -16,6 +16,7 @@ from gateway.authentication import AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.config import ClientSettings, Config, DocumentSettings
 from gateway.connections import StreamLimits
+from gateway.exposure import EVERYTHING
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
 from gateway.serve import Server, uvicorn_config
@@ -136,6 +137,7 @@ async def live_gateway(
             browsers=browsers or BrowserSettings(),
             documents=documents or DocumentSettings(),
         ),
+        exposure=EVERYTHING,
     )
     app = App(config)
     with listener(port) as bound:
