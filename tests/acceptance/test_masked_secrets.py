@@ -101,7 +101,9 @@ async def test_a_gateway_without_its_servers_shows_no_secret(tmp_path: Path) -> 
         async with serve.http() as http:
             ready = await http.get("/readyz")
             assert ready.status_code == 503
-            answer = await http.post("/graphql", json={"query": '{ user(id: "1") { followerCount } }'})
+            answer = await http.post(
+                "/graphql", json={"query": '{ user(id: "1") { followerCount } }'}
+            )
             assert answer.json()["errors"][0]["extensions"]["code"] == "UNAVAILABLE"
             shown = ready.text + answer.text
     finally:
