@@ -17,7 +17,7 @@ from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
-from tests.support.own_writes import seen, stopped_after_commit, write
+from tests.support.own_writes import changes, seen, stopped_after_commit, write
 from tests.support.relationships import protect
 
 KEYS = Keys("public")
@@ -250,3 +250,59 @@ async def test_others_are_answered_from_the_cache_while_a_user_writes(
         monkeypatch.setattr(PostgresRelations, "around", lambda *given: fetched.append(given))
         assert (await other.data(query, FAN))["user"]["relationWith"][0]["state"] == "FOLLOWING"
         assert not fetched
+
+
+async def test_a_writer_does_not_wait_for_what_others_have_written(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """It changes nothing, while a change of the other user's edge waits for its drain."""
+    await write(gateway, OTHER, "followUser", {"userId": str(FRIEND)})
+    await write(gateway, OTHER, "followUser", {"userId": str(ME)})
+    waiting = await changes(stores)
+    payload = await write(gateway, ME, "followUser", {"userId": str(OTHER)})
+    assert (payload["outcome"], payload["consistency"]) == ("ALREADY_FOLLOWING", "IMMEDIATE")
+    assert await changes(stores) == waiting > 0
+
+
+@pytest.mark.parametrize("key", [None, "k"], ids=["", "with a key"])
+async def test_a_repeated_undo_shows_what_a_dead_gateway_has_restored(
+    gateway: Gateway,
+    other: Gateway,
+    tables: Gateway,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str | None,
+) -> None:
+    ended = await write(gateway, ME, "removeFollower", {"userId": str(FRIEND)}, "undoToken")
+    asked = {**ended, **({"idempotencyKey": key} if key else {})}
+    mutation = "undoRelationshipChange"
+    await seen(other, ME, FRIEND)
+    async with stopped_after_commit(stores, monkeypatch, gateway, ME, mutation, asked):
+        payload = await write(other, ME, mutation, asked)
+        assert payload["outcome"] == ("RESTORED" if key else "REJECTED")
+        assert await seen(other, ME, FRIEND) == await seen(tables, ME, FRIEND)
+
+
+async def test_many_changes_may_be_repeated_elsewhere(
+    gateway: Gateway,
+    other: Gateway,
+    tables: Gateway,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of several, some are made and some are not when the gateway dies."""
+    targets = [STAR, FRIEND, FAN, 20, 21, 22]
+    asked = {
+        "changes": [{"action": "BLOCK", "userId": str(target)} for target in targets],
+        "idempotencyKey": "k",
+    }
+    for target in targets:
+        await seen(other, ME, target)
+    mutation = "changeRelationships"
+    async with stopped_after_commit(
+        stores, monkeypatch, gateway, ME, mutation, asked, "outcome consistency"
+    ):
+        payload = await write(other, ME, mutation, asked, "outcome consistency")
+        assert payload == {"outcome": "COMPLETED", "consistency": "IMMEDIATE"}
+        for target in targets:
+            assert await seen(other, ME, target) == await seen(tables, ME, target)

@@ -72,6 +72,7 @@ async def stopped_after_commit(
     viewer: int,
     mutation: str,
     given: Mapping[str, Any],
+    fields: str = PAYLOAD,
 ) -> AsyncIterator[None]:
     """A mutation whose gateway has committed it and stops before it updates the caches: during the
     block nothing is heard of it, as if its process were killed."""
@@ -85,7 +86,7 @@ async def stopped_after_commit(
     waiting = await changes(stores)
     with monkeypatch.context() as during:
         during.setattr(RedisCaches, "written", stop)
-        writing = asyncio.create_task(write(gateway, viewer, mutation, given))
+        writing = asyncio.create_task(write(gateway, viewer, mutation, given, fields))
 
         async def committed() -> bool:
             return await changes(stores) > waiting
