@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PORT   ?= 8000
 STATE  ?= .kith
+SOAK_MINUTES ?= 10
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -23,7 +24,7 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
   || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-fast test-faults test-long coverage check format playground browser-test \
+.PHONY: help install dev test test-fast test-faults soak test-long coverage check format playground browser-test \
   clients-test identity-test pooler-test example example-test example-install example-service \
   example-service-test example-service-lock bench alerts-test schema-lint lock sdl settings states rejections clean
 
@@ -75,6 +76,9 @@ test-long: $(READY) ## Run the property tests for much longer, and replay a larg
 
 test-faults: $(READY) ## Kill, pause and cut off every part under load, and check every answer
 	$(PYTEST) -m "faults or not faults" tests/faults/test_promises*.py
+
+soak: $(READY) ## Load the service and kill a part every 15 s, checking every answer (SOAK_MINUTES=10)
+	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES)
 
 playground: $(RUNS) ## Bundle the playground if it changed (needs npm); `make dev` does it too
 	$(BIN)/python -m gateway.bundling

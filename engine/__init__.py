@@ -34,6 +34,7 @@ from engine.engine import Engine
 from engine.errors import ErrorCode, Unsupported
 from engine.executor import Counters
 from engine.plan import Operation
+from engine.restriction import restricted_to
 from engine.result import RequestError, Result, Stage
 from engine.settings import EngineSettings
 from engine.turns import Turns
@@ -66,6 +67,7 @@ __all__ = [
     "deferred",
     "derived",
     "length_of",
+    "restricted_to",
     "row_classes",
     "weighed",
     "without_errors",

@@ -24,9 +24,10 @@ from gateway.authentication import (
     mint,
 )
 from gateway.awaiting_keys import awaiting_keys
+from gateway.client_address import ClientAddresses
 from gateway.config import Config
 from gateway.connections import Connections
-from gateway.costs import CostLimit
+from gateway.costs import SERVICES, Costs
 from gateway.documents import (
     AutomaticDocuments,
     NoDocuments,
@@ -147,7 +148,10 @@ class Gateway:
         config, identify = self._config, self._authentication.identify
         ended = traced(requests.ended) if config.monitoring.has_traces else requests.ended
         executor = EngineExecutor(
-            self._engine, freshness.before, CostLimit(config.clients.costs), config.exposure
+            self._engine,
+            freshness.before,
+            Costs(config.clients.costs, stores.caches.budgets),
+            config.exposure,
         )
         documents = _documents(config, stores, executor)
         admission = Admission(config.clients.admission, _requester_of)
@@ -217,7 +221,9 @@ class _ContextOf(Protocol):
 
 
 # A named tuple's own constructor is a Python function, which takes twice as long.
-_context: Callable[[tuple[RequestScope, Sequence[str]]], Context] = partial(tuple.__new__, Context)
+_context: Callable[[tuple[RequestScope, Sequence[str], int | str]], Context] = partial(
+    tuple.__new__, Context
+)
 
 
 def _context_of(
@@ -227,6 +233,7 @@ def _context_of(
     consistency: Consistency = Consistency.CACHED,
 ) -> _ContextOf:
     limits, scale = config.limits, config.affinity
+    addresses = ClientAddresses(config.clients.trusted_proxies)
 
     def context_of(headers: Headers, identity: Identity | None = None) -> Context:
         who = identify(headers) if identity is None else identity
@@ -239,16 +246,17 @@ def _context_of(
             scale=scale,
             consistency=consistency,
         )
-        has_tokens = freshness.HEADER_NAME in headers
-        return _context((scope, freshness.tokens_in(headers) if has_tokens else ()))
+        tokens = freshness.tokens_in(headers) if freshness.HEADER_NAME in headers else ()
+        if who.service:
+            return _context((scope, tokens, SERVICES))
+        return _context((scope, tokens, addresses.of(headers) if viewer is None else viewer))
 
     return context_of
 
 
 def _requester_of(context: Context) -> Hashable:
     """Whose share of an overloaded server a request uses."""
-    scope = context.scope
-    return SERVICE if scope.is_service else scope.viewer
+    return context.payer
 
 
 async def _to_playground(_: Request) -> Response:

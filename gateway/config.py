@@ -59,6 +59,7 @@ class ClientSettings:
     browsers: BrowserSettings = field(default_factory=BrowserSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
     costs: CostSettings = field(default_factory=CostSettings)
+    trusted_proxies: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +117,7 @@ def read_config(
             browsers=_browsers(environ, development),
             documents=_documents(environ, trusted_documents),
             costs=_costs(environ),
+            trusted_proxies=read(settings.Costs, environ).trusted_proxies,
         ),
         exposure=_exposure(environ, development),
         monitoring=MonitoringSettings(
@@ -326,7 +328,13 @@ def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
 
 def _costs(environ: Environ) -> CostSettings:
     chosen = read(settings.Costs, environ)
-    return CostSettings(chosen.limit, chosen.service_limit)
+    return CostSettings(
+        chosen.limit,
+        chosen.service_limit,
+        chosen.budget,
+        chosen.anonymous_budget,
+        chosen.service_budget,
+    )
 
 
 def _authentication(environ: Environ, development: bool) -> AuthenticationSettings:

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engine import Operation, Turns
 from gateway.accept import ACCEPT, accepted, accepted_by
 from gateway.admission import Admission, AdmissionSettings
+from gateway.charges import COST_HEADER
 from gateway.documents import NoDocuments
 from gateway.graphql_execution import FormatError, code_of, response_of
 from gateway.graphql_request import (
@@ -115,7 +116,8 @@ class GraphQLEndpoint:
         self._admission = admission or Admission(AdmissionSettings())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.answer(scope, Headers(scope["headers"]), receive, send)
+        headers = Headers(scope["headers"], scope.get("client"))
+        await self.answer(scope, headers, receive, send)
 
     async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         """Respond to an ASGI request with these headers."""
@@ -151,16 +153,20 @@ class GraphQLEndpoint:
                         operation = await self._executor.prepared(request)
                     if operation.kind is not _SUBSCRIPTION:
                         context = self._context_of(headers)
-                        values, cost = self._executor.charged(operation, request, context)
+                        charged = self._executor.charged(operation, request, context)
+                        if charged.waiting is not None:
+                            await charged.waiting
                         # Not before: a client that does not send its body would occupy a place.
-                        waiting = self._admission.enter(cost, context)
+                        waiting = self._admission.enter(charged.cost, context)
                         if waiting is not None:
                             await waiting
-                        admitted = cost
-                        result = await self._executor.run(operation, request, values, context)
+                        admitted = charged.cost
+                        result = await self._executor.run(charged, request, context)
                         # 200, also with field errors: the draft's "294 Partial Success" is not
                         # registered.
                         response = response_of(result, self._format_error)
+                        if COST_HEADER in headers:
+                            response["extensions"] = self._executor.extensions(charged, context)
                         code = code_of(response) if result.errors else OK
                         if result.bytes < LARGE_BYTES:
                             content = orjson.dumps(response)

@@ -13,6 +13,7 @@ from pydantic_settings import NoDecode
 
 from gateway.addresses import Address
 from gateway.browsers import ANY, read_header_names, read_origins
+from gateway.client_address import read_proxies
 from gateway.exposure import Access
 from gateway.setting_fields import (
     Group,
@@ -39,6 +40,7 @@ RedisUrl = Annotated[SecretStr, AfterValidator(check_redis_url(REDIS_SCHEMES))]
 CacheUrl = Annotated[SecretStr, AfterValidator(check_redis_url(CACHE_SCHEMES))]
 Origins = Annotated[frozenset[str], NoDecode, PlainValidator(read_origins)]
 HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(read_header_names)]
+Proxies = Annotated[frozenset[str], NoDecode, PlainValidator(read_proxies)]
 Level = Annotated[str, PlainValidator(read_level)]
 Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(read_weights)]
 
@@ -502,15 +504,57 @@ class Costs(Group):
     """
 
     limit: WholeNumber = number(
-        "KITH_COST_LIMIT", 200_000, "the greatest cost of one operation", unit="cost", least=1_000
+        "KITH_COST_LIMIT", 100_000, "the greatest cost of one operation", unit="cost", least=1_000
     )
     service_limit: WholeNumber = number(
         "KITH_SERVICE_COST_LIMIT",
-        2_000_000,
+        1_000_000,
         "the same for services",
         unit="cost",
         least=1_000,
     )
+    budget: WholeNumber = number(
+        "KITH_BUDGET",
+        20_000_000,
+        "the cost that one viewer may use in a minute; 0: no limit",
+        unit="cost",
+        least=0,
+    )
+    anonymous_budget: WholeNumber = number(
+        "KITH_ANONYMOUS_BUDGET",
+        60_000_000,
+        "the same for one address, of requests without a viewer",
+        unit="cost",
+        least=0,
+    )
+    service_budget: WholeNumber = number(
+        "KITH_SERVICE_BUDGET",
+        600_000_000,
+        "the same for all services together",
+        unit="cost",
+        least=0,
+    )
+    trusted_proxies: Proxies = setting(
+        "KITH_TRUSTED_PROXIES",
+        frozenset(),
+        "proxies whose `X-Forwarded-For` or `Forwarded` names the address of a client",
+        allowed="addresses and networks, `,` between; `unix`: by unix sockets",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "Costs":
+        budgets = {
+            "KITH_BUDGET": (self.budget, self.limit),
+            "KITH_ANONYMOUS_BUDGET": (self.anonymous_budget, self.limit),
+            "KITH_SERVICE_BUDGET": (self.service_budget, self.service_limit),
+        }
+        for name, (budget, limit) in budgets.items():
+            if 0 < budget < limit:
+                raise ValueError(
+                    f"{name} is {budget}, but one operation may cost {limit}: a budget must be at"
+                    " least as high, or 0"
+                )
+        return self
 
 
 class Exposed(Group):

@@ -99,19 +99,19 @@ SCHEMA_TEXTS = frozenset({"sdl"})
 _ROUTERS_OWN = {"_Any", "_Entity", "_Service", "_entities", "_service"}
 
 
-_NODES = {"node", "nodes"}
-"""Root fields that several subgraphs have. Each can resolve only its own objects."""
+_NOT_FOR_ROUTERS = {"node", "nodes", "rateLimit"}
+"""Root fields that several subgraphs have, each for its own objects and requests."""
 
 
 class _ForRouters(Visitor):
-    """Removes `node`, `nodes` and the fields for routers, and adds the federation directives."""
+    """Removes the fields that routers do not need, and adds the federation directives."""
 
     def enter_object_type_definition(
         self, node: ObjectTypeDefinitionNode, *_: object
     ) -> Node | VisitorAction:
         if node.name.value != "Query":
             return self.enter(node)
-        fields = [field for field in node.fields or () if field.name.value not in _NODES]
+        fields = [field for field in node.fields or () if field.name.value not in _NOT_FOR_ROUTERS]
         return replace(node, fields=tuple(fields))
 
     def enter(self, node: Node, *_: object) -> Node | VisitorAction:

@@ -11,7 +11,7 @@ from storage.cache.updates import RedisCaches
 from storage.drain import Drain
 from storage.erasure import Erasure
 from storage.failover import Failover
-from storage.ports import DocumentStore
+from storage.ports import Budgets, DocumentStore
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.erasures import Erasures
@@ -57,6 +57,7 @@ class Caches:
     updates: RedisCaches
     audit: CacheAudit
     documents: DocumentStore
+    budgets: Budgets
     local: LocalCache | None
     """The local cache of hot users; None if it is disabled."""
 

@@ -38,6 +38,7 @@ from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.postgres.usage import PostgresUsages
 from storage.queue import ArqErasures, ArqLanes
+from storage.redis.budgets import RedisBudgets
 from storage.redis.change_notifier import BLOCK_MS, ChangeNotifier
 from storage.redis.connection import GuardedRedis
 from storage.redis.connection import Servers as RedisServers
@@ -161,6 +162,7 @@ def _caches(settings: StorageSettings, servers: Servers) -> Caches:
         updates=RedisCaches(redis, keys, settings.cache.relations_max),
         audit=CacheAudit(redis, Outbox(postgres), tables_of(postgres), settings),
         documents=RedisDocuments(redis, keys),
+        budgets=RedisBudgets(redis, keys),
         local=local_cache_of(settings),
     )
 

@@ -69,6 +69,10 @@ class Keys:
         """A persisted document, by the first 15 bits of its SHA-256. No cache either."""
         return f"kith:{self.space}:document:{int(digest[:4], 16) >> 1}"
 
+    def budget(self, payer: str) -> str:
+        """What is left of a caller's budget. No cache either."""
+        return f"kith:{self.space}:budget:{payer}"
+
     @property
     def pattern(self) -> str:
         """A pattern that matches all cache keys of the space, and their leases."""

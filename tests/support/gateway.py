@@ -10,6 +10,7 @@ from gateway.app import Gateway as App
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, AuthenticationSettings, mint
 from gateway.browsers import BrowserSettings
 from gateway.config import ClientSettings, Config, DocumentSettings
+from gateway.costs import CostSettings
 from gateway.exposure import EVERYTHING, Exposure
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
@@ -61,6 +62,8 @@ async def running_gateway(
     limits: Limits | None = None,
     browsers: BrowserSettings | None = None,
     documents: DocumentSettings | None = None,
+    costs: CostSettings | None = None,
+    proxies: frozenset[str] = frozenset(),
     exposure: Exposure | None = None,
 ) -> AsyncIterator[Gateway]:
     config = Config(
@@ -68,7 +71,10 @@ async def running_gateway(
         DEVELOPMENT,
         limits or Limits(),
         clients=ClientSettings(
-            browsers=browsers or BrowserSettings(), documents=documents or DocumentSettings()
+            browsers=browsers or BrowserSettings(),
+            documents=documents or DocumentSettings(),
+            costs=costs or CostSettings(),
+            trusted_proxies=proxies,
         ),
         exposure=exposure or EVERYTHING,
     )

@@ -16,6 +16,7 @@ from gateway.authentication import AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.config import ClientSettings, Config, DocumentSettings
 from gateway.connections import StreamLimits
+from gateway.costs import CostSettings
 from gateway.exposure import EVERYTHING
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
@@ -56,6 +57,7 @@ class LiveGateway:
         self, viewer: int | None = None, origins: Sequence[str] = (), **options: Any
     ) -> AsyncIterator[ClientConnection]:
         headers = [("origin", origin) for origin in origins]
+        headers += options.pop("additional_headers", [])
         if viewer is not None:
             headers.append(("x-viewer", str(viewer)))
         options = {"subprotocols": [PROTOCOL], "proxy": None, "close_timeout": 1} | options
@@ -126,6 +128,7 @@ async def live_gateway(
     documents: DocumentSettings | None = None,
     connections: ConnectionLimits | None = None,
     requests: HttpLimits | None = None,
+    costs: CostSettings | None = None,
 ) -> AsyncIterator[LiveGateway]:
     config = Config(
         settings,
@@ -136,6 +139,7 @@ async def live_gateway(
             requests=requests or HttpLimits(),
             browsers=browsers or BrowserSettings(),
             documents=documents or DocumentSettings(),
+            costs=costs or CostSettings(),
         ),
         exposure=EVERYTHING,
     )
