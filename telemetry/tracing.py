@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
+from threading import Thread
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ SERVICE_NAME = "kith"
 
 LINKS_MAX = 64
 """Requests that the span of one drain is linked to."""
+
+LAST_EXPORT_S = 3
+"""How long a stopping process waits until its last spans are exported."""
 
 tracer: "Tracer | None" = None
 """None: nothing is traced."""
@@ -54,7 +58,10 @@ async def tracing() -> AsyncIterator[None]:
         yield
     finally:
         tracer = None
-        await asyncio.to_thread(provider.shutdown)
+        # A daemon: an unreachable collector must not delay the end of the process.
+        last = Thread(target=provider.shutdown, daemon=True)
+        last.start()
+        await asyncio.to_thread(last.join, LAST_EXPORT_S)
 
 
 @contextmanager
