@@ -101,4 +101,6 @@ async def _show_progress(traffic: Traffic, kills: Counter[str]) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(main)
+    app()
