@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from prometheus_client import Counter
 
 from graph.errors import Stale, Unavailable
-from graph.lane import Lane, group_of, lanes_of
+from graph.lane import Lane, group_of
 from storage.drain import BATCH, Drain
 from storage.postgres.outbox import ChangesRejected, LaneTaken, Outbox
 from storage.redis.connection import PART as REDIS
@@ -98,9 +98,7 @@ class CatchUp:
 
     async def _behind(self, wanted: Mapping[Lane, int]) -> "_Behind":
         """The lanes of these groups that are behind."""
-        watermarks = await self._outbox.lane_watermarks(
-            lane for group in wanted for lane in lanes_of(group)
-        )
+        watermarks = (await self._outbox.watermarks(wanted)).of_lanes
         behind = {
             lane: wanted[group_of(lane)]
             for lane, oldest in watermarks.oldest.items()

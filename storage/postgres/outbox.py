@@ -107,6 +107,13 @@ class LaneWatermarks(Watermarks):
 
 
 @dataclass(frozen=True, slots=True)
+class GroupWatermarks(Watermarks):
+    """Watermarks of groups, and of their lanes."""
+
+    of_lanes: LaneWatermarks
+
+
+@dataclass(frozen=True, slots=True)
 class Backlog:
     """The rows in the outbox, by lane. Parked and failed changes have lanes of their own."""
 
@@ -219,12 +226,15 @@ class Outbox:
         rows = await self._postgres.fetch(_SQL.dirty_lanes, list(lanes))
         return {Lane(row["lane"]): row["waited"] / 1_000_000 for row in rows}
 
-    async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> Watermarks:
+    async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> GroupWatermarks:
         """The watermarks of groups of lanes."""
         groups = list(groups)
         found = await self.lane_watermarks(lane for group in groups for lane in lanes_of(group))
-        return Watermarks(
-            _lowest(groups, found.oldest), _lowest(groups, found.oldest_unparked), found.now
+        return GroupWatermarks(
+            _lowest(groups, found.oldest),
+            _lowest(groups, found.oldest_unparked),
+            found.now,
+            found,
         )
 
     async def lane_watermarks(self, lanes: Iterable[Lane]) -> LaneWatermarks:
