@@ -115,8 +115,9 @@ def serve(
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
     """Run a gateway. It needs KITH_JWT_SECRET, KITH_JWKS_URL or a file of public keys."""
+    from gateway.addresses import TcpAddress, UnixAddress
     from gateway.config import log_level, read_config
-    from gateway.listening import TcpAddress, UnixAddress, permissions
+    from gateway.listening import permissions
     from gateway.serve import run
 
     with _errors_without_traceback(log_format):
@@ -146,7 +147,13 @@ def worker(
         config = read_config(state, space)
         set_up_logging(log_format, log_level())
         logging.getLogger("arq.worker").setLevel(logging.WARNING)
-        run(config.storage, config.limits.undo_s, config.metrics_port, config.verified_rows)
+        run(
+            config.storage,
+            config.limits.undo_s,
+            config.metrics_port,
+            verified_rows=config.verified_rows,
+            has_traces=config.monitoring.has_traces,
+        )
 
 
 @app.command()

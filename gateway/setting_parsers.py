@@ -5,10 +5,13 @@ They raise ValueError with the rest of a sentence that begins with the name of t
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import SecretStr
 
+from gateway.addresses import Address, TcpAddress, UnixAddress
+from gateway.exposure import Access
 from graph.affinity import InteractionKind
 from storage.settings import CLUSTER
 
@@ -68,3 +71,21 @@ def _kind_and_weight(text: str) -> tuple[InteractionKind, float]:
         f"holds {text!r}; it must be KIND=WEIGHT pairs with commas between, of the kinds"
         f" {', '.join(InteractionKind.__members__)} and weights above 0, up to 999999"
     )
+
+
+def read_access(text: str) -> Access:
+    """Who may read something."""
+    try:
+        return Access(text)
+    except ValueError:
+        raise ValueError(f"is {text[:100]!r}; it must be off, services or on") from None
+
+
+def read_address(text: str) -> Address:
+    """An address to listen on: `host:port`, or `unix:` and a path."""
+    if text.startswith("unix:/"):
+        return UnixAddress(Path(text.removeprefix("unix:")))
+    host, _, port = text.rpartition(":")
+    if host and port.isdecimal() and 0 < int(port[:6]) < 65_536:
+        return TcpAddress(host.removeprefix("[").removesuffix("]"), int(port))
+    raise ValueError(f"is {text[:100]!r}; it must be host:port or unix:/path")

@@ -51,9 +51,9 @@ class PairState:
     paced_until: int = 0
     """The actor's theoretical arrival time in microseconds: see `graph.pace`."""
     waits: bool = False
-    """Whether the outbox holds a change of the actor's edge, so that a cache may lack it."""
+    """Whether the outbox holds a change of the actor's edge by the actor: a cache may lack it."""
     reverse_waits: bool = False
-    """Whether it holds a change of the other user's edge."""
+    """Whether it holds a change of the other user's edge by the actor."""
 
     @property
     def relation(self) -> Relation:

@@ -20,7 +20,7 @@ from graphql import (
 from graphql.language.visitor import VisitorAction
 from strawberry.schema.base import BaseSchema
 
-from engine import ItemOrError
+from engine import ItemOrError, any_value
 from graph.edge import UserId
 from graph.errors import BadInput
 from schema import arguments
@@ -32,7 +32,7 @@ REPRESENTATION = strawberry.scalar(
     name="_Any",
     description="A reference to an entity: its `__typename` and the fields of its key.",
     serialize=lambda value: value,
-    parse_value=lambda value: value,
+    parse_value=any_value,
 )
 
 Representations = Annotated[
@@ -99,19 +99,19 @@ SCHEMA_TEXTS = frozenset({"sdl"})
 _ROUTERS_OWN = {"_Any", "_Entity", "_Service", "_entities", "_service"}
 
 
-_NODES = {"node", "nodes"}
-"""Root fields that several subgraphs have. Each can resolve only its own objects."""
+_NOT_FOR_ROUTERS = {"node", "nodes", "rateLimit"}
+"""Root fields that several subgraphs have, each for its own objects and requests."""
 
 
 class _ForRouters(Visitor):
-    """Removes `node`, `nodes` and the fields for routers, and adds the federation directives."""
+    """Removes the fields that routers do not need, and adds the federation directives."""
 
     def enter_object_type_definition(
         self, node: ObjectTypeDefinitionNode, *_: object
     ) -> Node | VisitorAction:
         if node.name.value != "Query":
             return self.enter(node)
-        fields = [field for field in node.fields or () if field.name.value not in _NODES]
+        fields = [field for field in node.fields or () if field.name.value not in _NOT_FOR_ROUTERS]
         return replace(node, fields=tuple(fields))
 
     def enter(self, node: Node, *_: object) -> Node | VisitorAction:

@@ -27,6 +27,7 @@ from storage.cache.updates import RedisCaches
 from storage.postgres.canaries import Canaries, is_canary
 from storage.postgres.outbox import Applied, ChangesRejected, Outbox
 from storage.redis.events import RedisEvents
+from telemetry import tracing
 
 log = logging.getLogger(__name__)
 
@@ -144,6 +145,14 @@ class Drain:
     async def publish(self, lane: Lane, applied: Applied) -> None:
         """Update the caches, append to the log, then acknowledge. After a failure, the next drain
         repeats all of it."""
+        if tracing.tracer is None:
+            return await self._publish(lane, applied)
+        traces = await self._outbox.traces(lane, applied.ids, tracing.LINKS_MAX)
+        attributes = {"kith.lane": lane, "kith.changes": len(applied.ids)}
+        with tracing.linked_span("publish changes", traces, attributes):
+            return await self._publish(lane, applied)
+
+    async def _publish(self, lane: Lane, applied: Applied) -> None:
         unavailable = await self._caches.applied(applied.changes)
         changes = [change for change in applied.changes if not is_canary(change)]
         await self._events.publish(lane, changes, time.time_ns() // 1_000_000)

@@ -10,7 +10,8 @@ from storage.cache.local import LocalCache
 from storage.cache.updates import RedisCaches
 from storage.drain import Drain
 from storage.erasure import Erasure
-from storage.ports import DocumentStore
+from storage.failover import Failover
+from storage.ports import Budgets, DocumentStore
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
 from storage.postgres.canaries import Canaries
@@ -41,6 +42,7 @@ class Jobs:
     affinity: PostgresAffinity
     erasure: Erasure
     erasures: Erasures
+    failover: Failover
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Caches:
     updates: RedisCaches
     audit: CacheAudit
     documents: DocumentStore
+    budgets: Budgets
     local: LocalCache | None
     """The local cache of hot users; None if it is disabled."""
 

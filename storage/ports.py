@@ -20,6 +20,7 @@ from graph.lane import ALL_LANES, Lane
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
 from graph.profile import Profile
+from graph.rate_limit import Bucket, Grant
 from graph.receipt import Request, StoredReceipt
 from graph.relation import RelationColumn
 
@@ -394,6 +395,15 @@ class DocumentStore(Protocol):
 
     async def put(self, digest: str, document: str) -> None:
         """Keep a document for a limited time, unless it is too large. One round trip."""
+        ...
+
+
+class Budgets(Protocol):
+    """Token buckets of callers, shared by all gateways."""
+
+    async def take(self, payer: str, bucket: Bucket, spent: int, least: int, most: int) -> Grant:
+        """Take between `least` and `most` tokens out of a caller's bucket, or none if it holds
+        fewer, after subtracting those that were `spent` without asking. One round trip."""
         ...
 
 

@@ -16,6 +16,7 @@ from storage.cache.updates import RedisCaches
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
+from storage.failover import Failover
 from storage.groups import Broker, Caches, Jobs, Servers
 from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
@@ -39,6 +40,7 @@ from storage.postgres.relations import PostgresRelations
 from storage.postgres.usage import PostgresUsages
 from storage.postgres.verification import Verification
 from storage.queue import ArqErasures, ArqLanes
+from storage.redis.budgets import RedisBudgets
 from storage.redis.change_notifier import BLOCK_MS, ChangeNotifier
 from storage.redis.connection import GuardedRedis
 from storage.redis.connection import Servers as RedisServers
@@ -162,6 +164,7 @@ def _caches(settings: StorageSettings, servers: Servers) -> Caches:
         updates=RedisCaches(redis, keys, settings.cache.relations_max),
         audit=CacheAudit(redis, Outbox(postgres), tables_of(postgres), settings),
         documents=RedisDocuments(redis, keys),
+        budgets=RedisBudgets(redis, keys),
         local=local_cache_of(settings),
     )
 
@@ -262,4 +265,7 @@ def _jobs(
         affinity=affinity,
         erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
         erasures=erasures,
+        failover=Failover(
+            postgres, caches.updates, broker.events, servers.broker, Keys(settings.space)
+        ),
     )

@@ -1,12 +1,13 @@
 """Metrics of the worker's jobs."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from time import perf_counter
 
 from prometheus_client import Counter
 
 from graph.errors import Unavailable
+from telemetry import tracing
 from telemetry.histogram import Histogram
 
 _jobs = Counter(
@@ -26,10 +27,11 @@ restarts = Counter(
 
 @contextmanager
 def measured(job: str) -> Iterator[None]:
-    """Count a job and its result: `done`, `postponed` or `failed`."""
+    """Count and trace a job, with its result: `done`, `postponed` or `failed`."""
     begun, result = perf_counter(), "failed"
     try:
-        yield
+        with nullcontext() if tracing.tracer is None else tracing.internal_span(f"job {job}"):
+            yield
         result = "done"
     except Unavailable:
         result = "postponed"

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from signal import Signals
 from typing import Any
 
@@ -21,6 +21,7 @@ from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_name, seri
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from telemetry.joined import JoinedCollectors
+from telemetry.tracing import tracing
 from workers.absent_follower_counts import update_absent_follower_counts
 from workers.erasures import erase, wake_erasures
 from workers.job_metrics import measured
@@ -71,7 +72,9 @@ def run(
     settings: StorageSettings,
     undo_s: int,
     metrics_port: int | None = None,
+    *,
     verified_rows: int = 0,
+    has_traces: bool = False,
 ) -> None:
     """Run until a stop signal. Changes can be undone for `undo_s` seconds. `verified_rows`: how
     many rows are verified in a minute.
@@ -80,13 +83,18 @@ def run(
         Unavailable: Redis was unavailable from the start.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(settings, undo_s, metrics_port, verified_rows))
+        runner.run(_run(settings, undo_s, metrics_port, verified_rows, has_traces))
 
 
 async def _run(
-    settings: StorageSettings, undo_s: int, metrics_port: int | None, verified_rows: int
+    settings: StorageSettings,
+    undo_s: int,
+    metrics_port: int | None,
+    verified_rows: int,
+    has_traces: bool,
 ) -> None:
-    async with open_stores(settings) as stores:
+    traces = tracing() if has_traces else nullcontext()
+    async with traces, open_stores(settings) as stores:
         if metrics_port is not None:
             registry = CollectorRegistry()
             registry.register(JoinedCollectors([REGISTRY, StoreMetrics(stores)]))
@@ -108,6 +116,12 @@ def worker(
         functions=[func(_drain, name=DRAIN), func(_erase, name=ERASE)],
         cron_jobs=[
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
+            cron(
+                _check_failover,
+                name=f"{name}:failover",
+                second=set(range(60)),
+                run_at_startup=True,
+            ),
             cron(_end_mutes, name=f"{name}:mutes", second=set(range(0, 60, 2))),
             cron(
                 _update_absent_follower_counts,
@@ -184,6 +198,12 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 async def _sweep(ctx: dict[str, Any]) -> None:
     await _alone(ctx["stores"], "sweep", "the sweep", sweep)
+
+
+async def _check_failover(ctx: dict[str, Any]) -> None:
+    stores: Stores = ctx["stores"]
+    with _retried_later("the search for a failover"), measured("failover"):
+        await stores.jobs.failover.check()
 
 
 async def _wake_erasures(ctx: dict[str, Any]) -> None:

@@ -16,6 +16,7 @@ from storage.postgres import sql
 from storage.postgres.connector import PART
 from storage.postgres.pool import Connection, Postgres
 from storage.postgres.receipts import receipt_parameter
+from telemetry import tracing
 
 TRIES = 20
 """How often a change is decided again because another writer has changed the same pair first.
@@ -130,6 +131,8 @@ async def _write(connection: Connection, pair: Pair, state: PairState, decision:
         "receipt": decision.receipt and receipt_parameter(decision.receipt),
         "consumes": decision.consumes,
     }
+    if tracing.tracer is not None:
+        parameter["trace"] = tracing.traceparent()
     try:
         row = await connection.row(_SQL.write_decision, orjson.dumps(parameter).decode())
     except asyncpg.UniqueViolationError:

@@ -29,6 +29,7 @@ class _Statements:
     oldest: str
     shares: str
     apply_lane: str
+    traces: str
     acknowledge: str
     fail: str
     park: str
@@ -202,6 +203,11 @@ class Outbox:
     async def fail(self, lane: Lane, change: int, tries: int, reason: str) -> None:
         """Set a change aside that could not be applied, so that its lane goes on without it."""
         await self._postgres.fetch(_SQL.fail, lane, change, failed_lane(lane), tries, reason)
+
+    async def traces(self, lane: Lane, ids: Sequence[int], most: int) -> list[str]:
+        """The traces of the requests that made these changes, up to `most`."""
+        rows = await self._postgres.fetch(_SQL.traces, lane, list(ids), most)
+        return [row["trace"] for row in rows]
 
     async def acknowledge(self, lane: Lane, ids: Sequence[int]) -> None:
         """Delete changes that were published."""

@@ -2,7 +2,7 @@
 domain errors."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from time import perf_counter
 from types import TracebackType
@@ -14,7 +14,9 @@ from graph.errors import Overloaded, Unavailable
 from storage.postgres import connections
 from storage.postgres.connections import ConnectionPool, PoolTimeout, PoolUsage
 from storage.postgres.connector import PART, Connector
+from storage.postgres.sql import name_of
 from storage.settings import StorageSettings
+from telemetry import tracing
 from telemetry.histogram import Histogram
 
 Record = asyncpg.Record
@@ -68,7 +70,10 @@ class Connection:
         self._statements.sent += 1
         begun = perf_counter()
         try:
-            return await self._connection.fetch(sql, *args, timeout=timeout)
+            if tracing.tracer is None:
+                return await self._connection.fetch(sql, *args, timeout=timeout)
+            with _statement_span(sql):
+                return await self._connection.fetch(sql, *args, timeout=timeout)
         finally:
             _durations.observe(perf_counter() - begun)
 
@@ -76,13 +81,22 @@ class Connection:
         self._statements.sent += 1
         begun = perf_counter()
         try:
-            return await self._connection.fetchrow(sql, *args)
+            if tracing.tracer is None:
+                return await self._connection.fetchrow(sql, *args)
+            with _statement_span(sql):
+                return await self._connection.fetchrow(sql, *args)
         finally:
             _durations.observe(perf_counter() - begun)
 
     def transaction(self) -> "asyncpg.transaction.Transaction":
         """A block that commits at its end, or rolls back after an error."""
         return self._connection.transaction()
+
+
+def _statement_span(sql: str) -> AbstractContextManager[None]:
+    name = name_of(sql)
+    attributes = {"db.system.name": "postgresql", "db.query.summary": name}
+    return tracing.client_span(f"postgresql {name}", attributes)
 
 
 class Postgres:

@@ -9,6 +9,7 @@
 --   friends. A step without a version changes no edge: the actor is only charged.
 --   `following_below`, `blocks_below` and `paced_most` are conditions on the count, and `pace_us` is
 --   the price;
+-- * trace: the request's `traceparent` if it is traced, optional;
 -- * receipt: the receipt to insert; consumes: the id of the receipt to consume. Both are optional.
 --
 -- Returns 'written'. If it has written nothing, returns 'outdated', when an edge has changed or a
@@ -22,7 +23,7 @@ DECLARE
 BEGIN
     SELECT * INTO d FROM jsonb_to_record(decision) AS d (
         actor bigint, other bigint, version bigint, reverse_version bigint, now bigint,
-        begins boolean, steps jsonb, receipt jsonb, consumes uuid);
+        begins boolean, steps jsonb, receipt jsonb, consumes uuid, trace text);
 
     -- Orders all changes between the two users (storage/postgres/locks.py). No other user's row is
     -- locked, so the followers of a star do not wait for each other; and no lock is held while a
@@ -109,10 +110,10 @@ BEGIN
                                THEN excluded.muted_until ELSE f.muted_until END;
 
         INSERT INTO outbox (lane, from_user_id, to_user_id, kind, flags, since, version, friends,
-                            former, by_target)
+                            former, by_target, trace)
         VALUES (lane_of(step.target), step.source, step.target, step.kind, step.flags, step.since,
                 step.version, step.friends, step.previous_kind + 16 * step.previous_flags,
-                step.source <> d.actor);
+                step.source <> d.actor, d.trace);
     END LOOP;
 
     IF d.receipt IS NOT NULL THEN

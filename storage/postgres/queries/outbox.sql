@@ -101,6 +101,11 @@ WITH batch AS MATERIALIZED (
 SELECT id, from_user_id, to_user_id, kind, flags, since, version, former, by_target
 FROM batch ORDER BY id
 
+-- name: traces
+-- The traces of the requests that made the changes $2 of the lane $1, up to $3: a probe per row.
+SELECT DISTINCT trace FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND trace IS NOT NULL
+LIMIT $3
+
 -- name: acknowledge
 -- Deletes the changes $2 of the lane $1 after they were published.
 DELETE FROM outbox WHERE lane = $1 AND id = ANY ($2::bigint[]) AND applied
