@@ -145,6 +145,7 @@ class GraphQLEndpoint:
                 else:
                     request = self._request_of_get(scope)
                 deadline.body_received()
+                begun = perf_counter()  # a slow client does not make an operation slow
                 if not accepts.prefers_streams:
                     if not self._takes_any or request.document_id:
                         request = await self._documents.found(request)
