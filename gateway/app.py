@@ -186,7 +186,7 @@ class Gateway:
         return TracedApp(app) if config.monitoring.has_traces else app
 
 
-def _trace_field(key: str) -> AbstractContextManager[None]:
+def _trace_field(key: str) -> AbstractContextManager[object]:
     return internal_span(f"resolve {key}")
 
 

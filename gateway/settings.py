@@ -95,7 +95,7 @@ class Servers(Group):
     redis_url: RedisUrl | None = secret(
         "REDIS_URL",
         "Redis or Valkey: the queue, the change feed and the caches",
-        allowed="`redis://`, `rediss://` or `unix://`",
+        allowed="`redis://`, `rediss://`, `unix://`, or [`redis+sentinel://`](connections.md#redis-with-sentinels)",
     )
     cache_url: CacheUrl | None = secret(
         "KITH_CACHE_URL",
@@ -431,6 +431,20 @@ class Overload(Group):
     )
 
 
+class Verification(Group):
+    """Verification"""
+
+    rows_per_minute: WholeNumber = number(
+        "KITH_VERIFY_ROWS_PER_MINUTE",
+        100_000,
+        "how many rows the workers [verify](operations.md#scheduled-verification) in a minute; 0:"
+        " none",
+        least=0,
+        most=10_000_000,
+        unit="rows a minute",
+    )
+
+
 class Streams(Group):
     """Open connections"""
 
@@ -689,6 +703,7 @@ GROUPS: tuple[type[Group], ...] = (
     Affinity,
     Caches,
     Events,
+    Verification,
     HttpConnections,
     HttpRequests,
     Overload,

@@ -20,13 +20,17 @@ _durations = Histogram(
     "kith_worker_job_duration_seconds", "Time that a job has taken, by name.", ["job"]
 )
 
+restarts = Counter(
+    "kith_worker_restarts", "Times that the worker was restarted after Redis has failed."
+)
+
 
 @contextmanager
 def measured(job: str) -> Iterator[None]:
     """Count and trace a job, with its result: `done`, `postponed` or `failed`."""
     begun, result = perf_counter(), "failed"
     try:
-        with nullcontext() if tracing.tracer is None else tracing.internal_span(f"job {job}"):
+        with nullcontext() if tracing.tracer is None else tracing.job_span(f"job {job}"):
             yield
         result = "done"
     except Unavailable:
