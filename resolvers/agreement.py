@@ -26,6 +26,8 @@ async def as_listed(
 ) -> RelationColumn:
     """The relations of `user` to others, each as the response shows it in the lists of `user`, or
     else in those of the other. `of_others`: the other way round, for a field of the others.
+
+    Relations of absent users stay: what is known of them is newer than any list.
     """
     pages = scope.read_pages
     if pages is None:
@@ -34,6 +36,9 @@ async def as_listed(
         await pages.wait()
     owners = pages.owners()
     if user not in owners and owners.isdisjoint(others):
+        return relations
+    absent = await scope.absent()
+    if user in absent:
         return relations
     ahead, behind = pages.listed(_FOLLOWING, user), pages.listed(_FOLLOWERS, user)
     changed: dict[int, Relation] = {}
@@ -49,7 +54,7 @@ async def as_listed(
                 [(behind, other), (pages.listed(_FOLLOWING, other), user)],
             )
             agreed = _agreed(relation, evidence, of_others=of_others)
-            if other != user and agreed != relation:
+            if agreed != relation and other != user and other not in absent:
                 changed[place] = agreed
     if not changed:
         return relations  # nearly always
