@@ -83,13 +83,15 @@ def _friends(scope: Scope, read: ReadPages, owner: UserId, page: Page, *, is_who
     following, followers = read.listed(_FOLLOWING, owner), read.listed(_FOLLOWERS, owner)
     lists = [listed for listed in (following, followers) if listed and listed.is_whole]
     entries = [entry for entry in page.entries if all(entry[1] in of.dates for of in lists)]
+    counts = scope.profiles.facts([owner], 1).counts[0]
     shows_whispers = scope.sees_everything or owner == scope.viewer
-    if is_whole and following and followers and len(lists) == 2 and not shows_whispers:
+    has_whispers = shows_whispers and (counts.whispers or counts.whispered)
+    if is_whole and following and followers and len(lists) == 2 and not has_whispers:
         dates = followers.dates
         both = following.dates.keys() & dates.keys()
         newest = [Position(max(following.dates[user], dates[user]), user) for user in both]
         entries = sorted(newest, reverse=True)
-    return page if len(entries) == len(page.entries) else Page(tuple(entries), page.more)
+    return page if tuple(entries) == page.entries else Page(tuple(entries), page.more)
 
 
 class _Evidence(NamedTuple):
