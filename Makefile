@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PORT   ?= 8000
 STATE  ?= .kith
+SOAK_MINUTES ?= 10
 
 VENV := .venv
 BIN  := $(VENV)/bin
@@ -23,9 +24,9 @@ NEEDS_CHROMIUM := command -v chromium >/dev/null || command -v chromium-browser 
   || { echo "This needs Chromium: install it, or run this as root."; exit 1; }
 
 .DEFAULT_GOAL := help
-.PHONY: help install dev test test-fast test-faults test-long coverage check format playground browser-test \
-  clients-test identity-test example example-test example-install example-service \
-  example-service-test example-service-lock bench schema-lint lock sdl settings states rejections clean
+.PHONY: help install dev test test-fast test-faults soak test-long coverage check format playground browser-test \
+  clients-test identity-test pooler-test example example-test example-install example-service \
+  example-service-test example-service-lock bench alerts-test schema-lint lock sdl settings states rejections clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-21s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +77,9 @@ test-long: $(READY) ## Run the property tests for much longer, and replay a larg
 test-faults: $(READY) ## Kill, pause and cut off every part under load, and check every answer
 	$(PYTEST) -m "faults or not faults" tests/faults/test_promises*.py
 
+soak: $(READY) ## Load the service and kill a part every 15 s, checking every answer (SOAK_MINUTES=10)
+	$(BIN)/python -m tests.soak --minutes $(SOAK_MINUTES)
+
 playground: $(RUNS) ## Bundle the playground if it changed (needs npm); `make dev` does it too
 	$(BIN)/python -m gateway.bundling
 
@@ -91,6 +95,12 @@ $(CLIENTS_VENV)/%/.installed: $(CLIENTS)/python/%.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
+
+pooler-test: $(READY) ## Test behind PgBouncer (root installs it; KITH_TEST_PGBOUNCER=PROGRAM:PROGRAM names others)
+	@[ -n "$$KITH_TEST_PGBOUNCER" ] || [ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y pgbouncer; } \
+	  || { echo "This needs PgBouncer: install it, or run this as root."; exit 1; }
+	$(BIN)/pytest tests/poolers
 
 identity-test: $(READY) ## Test tokens of a real OpenID Connect server (needs npm)
 	cd tests/acceptance/identity_provider && npm ci --no-audit --no-fund --loglevel=error
@@ -141,6 +151,12 @@ check: $(READY) ## Check format, lint, types, imports, schema and changelog
 	$(BIN)/python -m gateway sdl | diff -u schema/schema.graphql - \
 	  || { echo "schema/schema.graphql is out of date: run make sdl"; exit 1; }
 	@grep -q '^## Unreleased' CHANGELOG.md || { echo "CHANGELOG.md has no Unreleased part"; exit 1; }
+
+alerts-test: ## Test the alert rules with promtool (root installs it)
+	@command -v promtool >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update && apt-get install -y --no-install-recommends prometheus; } \
+	  || { echo "This needs promtool: install Prometheus, or run this as root on Debian."; exit 1; }
+	cd docker/prometheus && promtool check rules alerts.yaml && promtool test rules alerts_test.yaml
 
 schema-lint: ## Lint the schema, and compare it with that of the last release (needs Node and npm)
 	cd $(SCHEMA_LINT) && npm ci --no-audit --no-fund --loglevel=error

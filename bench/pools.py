@@ -21,7 +21,7 @@ STATEMENT = "SELECT $1::bigint + 1"
 
 async def main() -> None:
     url = os.environ["DATABASE_URL"]
-    ours = Postgres(StorageSettings(url, "", connections=ConnectionSettings(CONNECTIONS)))
+    ours = Postgres(StorageSettings(url, "", connections=ConnectionSettings(pool_max=CONNECTIONS)))
 
     async def nothing(_: object) -> None:
         """Instead of the statement that resets a returned connection."""

@@ -34,10 +34,12 @@ from engine.engine import Engine
 from engine.errors import ErrorCode, Unsupported
 from engine.executor import Counters
 from engine.plan import Operation
+from engine.restriction import restricted_to
 from engine.result import RequestError, Result, Stage
 from engine.settings import EngineSettings
+from engine.turns import Turns
 from engine.type_resolution import row_classes
-from engine.variables import InvalidVariables, Values
+from engine.variables import InvalidVariables, Values, any_value
 from engine.weights import PAGE, ListSize, length_of, weighed
 
 __all__ = [
@@ -56,13 +58,16 @@ __all__ = [
     "RequestError",
     "Result",
     "Stage",
+    "Turns",
     "Unsupported",
     "Values",
+    "any_value",
     "batched",
     "column_of",
     "deferred",
     "derived",
     "length_of",
+    "restricted_to",
     "row_classes",
     "weighed",
     "without_errors",

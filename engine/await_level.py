@@ -18,6 +18,7 @@ from engine.awaiting import (
 )
 from engine.columnar_rows import ColumnarRows, is_column
 from engine.run import AsyncResolver, Column, PendingField, Rows, Run, pending_field
+from engine.slices import fill_in_slices, is_long
 
 AwaitedField: TypeAlias = tuple[PendingField, Awaitable[Column]]
 
@@ -35,12 +36,19 @@ async def await_level(run: Run, first: AwaitedField | None = None) -> None:
             if len(awaited) == 1 and not isinstance(awaited[0][1], Deferred):
                 field, awaitable = awaited[0]
                 try:
-                    column = await awaitable
+                    if run.trace is None:
+                        column = await awaitable
+                    else:
+                        with run.trace(field.key):
+                            column = await awaitable
                     if type(column) is not list or len(column) != len(field.rows):
                         column = field.resolver.checked(column, field.rows)
                 except (Exception, CancelledError) as error:
                     column = [field_error_of(error)] * len(field.rows)
-                field.fill(column, run)
+                if is_long(field.completion, column):
+                    await fill_in_slices(field, column, run)
+                else:
+                    field.fill(column, run)
             elif awaited:
                 await gather_or_cancel(_waits(awaited, run))
         except BaseException:
@@ -61,9 +69,16 @@ def _resolve(run: Run, awaited: list[AwaitedField]) -> None:
             except Exception as error:
                 column = [error] * len(field.rows)
             if type(column) is list or type(column) is ColumnarRows:
-                field.fill(column, run)
+                if is_long(field.completion, column):
+                    awaited.append((field, _available(column)))
+                else:
+                    field.fill(column, run)
             else:
                 awaited.append((field, column))
+
+
+async def _available(column: Column) -> Column:
+    return column
 
 
 def _waits(awaited: Sequence[AwaitedField], run: Run) -> list[Coroutine[Any, Any, None]]:

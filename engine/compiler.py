@@ -59,6 +59,10 @@ from engine.run import AsyncResolver, Completion, Field, SyncResolver
 from engine.settings import EngineSettings
 from engine.type_resolution import type_resolution
 
+VALUE_BYTES = 16
+"""The estimated length of a value in a response, with quotes and separators. Ids have up to 19
+digits, dates 32 characters, and most other values fewer than 10."""
+
 
 class Compiler:
     """Compiles the operations of one schema; of a subscription, what is executed for each event."""
@@ -132,7 +136,10 @@ class _Compilation:
                 pending.append(column)
                 constants[key] = None  # until the column is filled in
         build = object_builder(tuple(selected), constants)
-        return with_shared_objects(FieldColumns(fields, build, tuple(sync), tuple(pending)))
+        row_bytes = sum(len(key) + VALUE_BYTES for key in selected)
+        return with_shared_objects(
+            FieldColumns(fields, build, tuple(sync), tuple(pending), row_bytes)
+        )
 
     def _column(self, field: Field, details: FieldDetailsList) -> SyncColumn | AsyncColumn:
         definition = field.definition

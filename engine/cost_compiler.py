@@ -35,7 +35,7 @@ from graphql import (
 from engine.cost import NOTHING, Cost, sum_of, times
 from engine.list_size import Coerced, Size, list_size
 from engine.settings import EngineSettings
-from engine.weights import PAGE, weight_of
+from engine.weights import PAGE, if_given, weight_of
 
 
 class SelectionCost(NamedTuple):
@@ -191,6 +191,10 @@ class _Compilation:
         costs = [
             Cost(weight.row + self._settings.mutation_weight * (parent is self._mutation)),
             times(pages, [Cost(weight.entry)]),
+            *(
+                times(list_size(nodes[0], if_given(argument)), [Cost(extra)])
+                for argument, extra in weight.given.items()
+            ),
             times(size, [sum_of([Cost(weight.item), option]) for option in options]),
         ]
         return SelectionCost(weight.call + fixed, sum_of(costs))

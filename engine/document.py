@@ -66,21 +66,24 @@ def root_arguments(
 ) -> Mapping[str, list[ValueNode]]:
     """All arguments of the root fields of a valid operation, by name."""
     found: defaultdict[str, list[ValueNode]] = defaultdict(list)
-    for field in _root_fields(selections, fragments, set()):
+    for field in root_fields(selections, fragments):
         for argument in field.arguments or ():
             found[argument.name.value].append(argument.value)
     return dict(found)
 
 
-def _root_fields(
-    selections: SelectionSetNode, fragments: Mapping[str, FragmentDefinitionNode], seen: set[str]
+def root_fields(
+    selections: SelectionSetNode,
+    fragments: Mapping[str, FragmentDefinitionNode],
+    seen: set[str] | None = None,
 ) -> Iterator[FieldNode]:
     """The fields. Those of a fragment are yielded once, however often it is spread."""
+    seen = set() if seen is None else seen
     for node in selections.selections:
         if isinstance(node, FieldNode):
             yield node
         elif isinstance(node, InlineFragmentNode):
-            yield from _root_fields(node.selection_set, fragments, seen)
+            yield from root_fields(node.selection_set, fragments, seen)
         elif isinstance(node, FragmentSpreadNode) and node.name.value not in seen:
             seen.add(node.name.value)
-            yield from _root_fields(fragments[node.name.value].selection_set, fragments, seen)
+            yield from root_fields(fragments[node.name.value].selection_set, fragments, seen)

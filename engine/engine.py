@@ -32,9 +32,13 @@ class Engine:
         self.settings = settings or EngineSettings()
         self._schema = schema
         self._executor = Executor(schema, self.settings)
-        self._new_run = partial(Run, schema._schema, self.settings.max_rows)
         self.turns = Turns()
         """The turns of the event loop in which long computations run."""
+        self._new_run = partial(
+            Run, schema._schema, self.turns, self.settings.max_rows, self.settings.max_bytes
+        )
+        if self.settings.trace is not None:
+            self._new_run = partial(self._new_run, trace=self.settings.trace)
         self._documents = DocumentCache(schema, self.settings, self.turns)
 
     @property

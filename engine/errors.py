@@ -1,7 +1,7 @@
 """Exceptions that stop a run, and the engine's own errors for clients.
 
 Interrupt                 stops the whole operation (a BaseException)
-├── CostLimitExceeded     the response exceeds the rows that one operation may have
+├── CostLimitExceeded     the response exceeds the rows or bytes that one operation may have
 └── BailOut               the plan met a value it does not support: graphql-core takes over
 Unsupported               found while compiling: graphql-core runs this operation from the start
 """
@@ -26,17 +26,17 @@ class Interrupt(BaseException):
 
 
 class CostLimitExceeded(Interrupt):
-    """The response has more rows than one operation may have."""
+    """The response exceeds a limit, such as "100,000 objects and list items"."""
 
-    def __init__(self, max_rows: int) -> None:
-        super().__init__(max_rows)
-        self.max_rows = max_rows
+    def __init__(self, limit: str) -> None:
+        super().__init__(limit)
+        self.limit = limit
 
     @property
     def error(self) -> GraphQLError:
         """The one error of the response."""
         return coded_error(
-            f"The response must have at most {self.max_rows:,} objects and list items.",
+            f"The response must have at most {self.limit}. Request less at once.",
             ErrorCode.COST_LIMIT_EXCEEDED,
         )
 

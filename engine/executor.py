@@ -108,7 +108,7 @@ class Executor:
                 self.counters.planned += 1
                 if run.introspections and data and not errors:
                     self._compiler.introspections.store(run, data)
-                return Result(_EXECUTION, data, errors, run.rows)
+                return Result(_EXECUTION, data, errors, run.rows, run.bytes)
             except BailOut as bail_out:
                 coroutines = bail_out.coroutines
                 self.counters.bailed_out[bail_out.reason] += 1

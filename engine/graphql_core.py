@@ -31,7 +31,7 @@ class RowLimitedExecutor(StrawberryGraphQLCoreExecutionContext):
     def execute_fields(self, *args: Any, **kwargs: Any) -> Any:
         self._rows += 1
         if self._rows > self._max_rows:
-            raise CostLimitExceeded(self._max_rows)
+            raise CostLimitExceeded(f"{self._max_rows:,} objects and list items")
         return super().execute_fields(*args, **kwargs)
 
 

@@ -14,7 +14,7 @@ from engine.errors import BailOut
 from engine.field_errors import bail_out_of_awaitables, is_null_or_error, partition_column
 from engine.run import Column, ColumnTypes, Completion, FastPath, Field, Run, fast_paths_of
 
-_LIST_TYPES = (list, tuple, ColumnarRows)  # types with a length, which need no copy
+LIST_TYPES = (list, tuple, ColumnarRows)  # types with a length, which need no copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,13 @@ class ListCompletion(Completion):
 
     fast_paths: Mapping[ColumnTypes, FastPath] = dataclass_field(init=False)
 
+    @property
+    def has_rows(self) -> bool:
+        return self.items.has_rows
+
     def __post_init__(self) -> None:
         fast_paths: dict[ColumnTypes, FastPath] = {}
-        for list_type in _LIST_TYPES:
+        for list_type in LIST_TYPES:
             fast_paths |= fast_paths_of(list_type, self._complete_lists)
         object.__setattr__(self, "fast_paths", fast_paths)
 
@@ -57,7 +61,7 @@ class ListCompletion(Completion):
 
 def _items(value: Any, field: Field, run: Run) -> Any:
     """The items of an iterable; nulls and field errors unchanged; other values as a field error."""
-    if type(value) in _LIST_TYPES or is_null_or_error(value):
+    if type(value) in LIST_TYPES or is_null_or_error(value):
         return value
     if hasattr(value, "__aiter__"):
         raise BailOut("async_iterable")

@@ -82,7 +82,8 @@ class SharedObjects:
         except Exception:
             return self._build(rows, run)
         run.rows += len(objects)
-        if run.rows > run.max_rows:
+        run.bytes += len(objects) * self.columns.row_bytes
+        if run.rows > run.max_rows or run.bytes > run.max_bytes:
             run.exceed_limit()
         run.objects.append((self.columns.fields, objects))
         return objects

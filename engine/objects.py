@@ -40,6 +40,8 @@ class ObjectCompletion(Completion):
     )
     """The fast paths of columns of one such class, and of empty columns."""
 
+    has_rows = True
+
     def complete_each(self, column: Column, run: Run) -> Column:
         bail_out_of_awaitables(column)
         typed = [self._typed(row, run) for row in column]

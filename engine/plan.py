@@ -67,13 +67,16 @@ class FieldColumns:
 
     sync: tuple[SyncColumn, ...]
     pending: tuple[AsyncColumn, ...]
+    row_bytes: int
+    """The estimated length of one dict in the response, without what is below it."""
 
     def execute(self, rows: Rows, run: Run) -> ResponseObjects:
         count = len(rows)
         if not count:
             return []
         run.rows += count
-        if run.rows > run.max_rows:
+        run.bytes += count * self.row_bytes
+        if run.rows > run.max_rows or run.bytes > run.max_bytes:
             run.exceed_limit()
         # The inner loop of every response. `Completion.complete` is inlined, so that the usual
         # column costs no call except that of its resolver.

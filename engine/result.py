@@ -27,6 +27,8 @@ class Result:
     errors: list[GraphQLError] = field(default_factory=list)
     rows: int = 0
     """Objects and list items built for `data`; 0 if graphql-core ran the operation."""
+    bytes: int = 0
+    """The estimated length of `data` as JSON; 0 if graphql-core ran the operation."""
 
     @property
     def is_request_error(self) -> bool:

@@ -11,6 +11,7 @@ run is over. `engine.field_errors` then turns it into errors and nulls.
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import partial
@@ -23,6 +24,7 @@ from engine.codegen import ResponseObjects
 from engine.columnar_rows import ColumnarRows
 from engine.document import OperationDefinition
 from engine.errors import CostLimitExceeded
+from engine.turns import Turns
 from engine.variables import Values
 
 Rows: TypeAlias = Sequence[Any]
@@ -55,7 +57,9 @@ class Run:
     """The input of one run, and the counters of its result."""
 
     schema: GraphQLSchema
+    turns: Turns
     max_rows: int
+    max_bytes: int
     operation: OperationDefinition
     values: Values
     context: Any
@@ -63,6 +67,8 @@ class Run:
     """The root value, as the only row."""
 
     rows: int = 0
+    bytes: int = 0
+    """The estimated length of the response."""
     field_errors: int = 0
     """The field errors now in the columns."""
 
@@ -77,6 +83,9 @@ class Run:
     introspections: tuple[tuple[Hashable, str], ...] = ()
     """The introspection fields that were resolved: the keys of their results in the cache, and in
     the response."""
+
+    trace: Callable[[str], AbstractContextManager[object]] | None = None
+    """See `EngineSettings.trace`."""
 
     root_values: dict[str, Any] | None = None
     """In a mutation: what its root fields have resolved to so far, by response key. If graphql-core
@@ -101,7 +110,9 @@ class Run:
 
     def exceed_limit(self) -> NoReturn:
         """Raise CostLimitExceeded."""
-        raise CostLimitExceeded(self.max_rows)
+        if self.rows > self.max_rows:
+            raise CostLimitExceeded(f"{self.max_rows:,} objects and list items")
+        raise CostLimitExceeded(f"{self.max_bytes:,} bytes")
 
 
 class SyncResolver(ABC):
@@ -172,6 +183,11 @@ class Completion(ABC):
     fast_paths: Mapping[ColumnTypes, FastPath]
     """The fast paths by the types in a column, including NoneType."""
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether it builds rows, which have fields of their own."""
+        return False
+
     @abstractmethod
     def complete_each(self, column: Column, run: Run) -> Column:
         """The slow path: complete each value. Forbidden nulls and failures become field errors."""
@@ -198,11 +214,21 @@ class PendingField(NamedTuple):
     objects: ResponseObjects
 
     def fill(self, column: Column, run: Run) -> None:
+        """Complete the column, and put it into the dicts."""
+        if run.root_values is not None:
+            self.record(column, run)
+        self.put(self.completion.complete(column, run), run)
+
+    def record(self, column: Column, run: Run) -> None:
+        """Record the value of a root field of a mutation, before it is completed."""
+        if run.root_values is not None and self.rows is run.root_rows:
+            run.root_values[self.key] = column[0]
+
+    def put(self, completed: Column, run: Run) -> None:
         """Put the completed column into the dicts."""
         key, objects = self.key, self.objects
-        if run.root_values is not None and self.rows is run.root_rows:
-            run.root_values[key] = column[0]
-        completed = self.completion.complete(column, run)
+        if completed and type(completed[0]) is str:
+            run.bytes += len(completed[0]) * len(completed)  # texts of one field are alike
         if len(completed) == len(objects) == 1:
             objects[0][key] = completed[0]  # a strict zip takes 0.3 µs to start
             return

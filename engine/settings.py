@@ -1,6 +1,7 @@
 """The limits of an engine."""
 
-from collections.abc import Set
+from collections.abc import Callable, Set
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 
@@ -43,6 +44,8 @@ class EngineSettings:
 
     max_rows: int = 100_000
     """The maximum number of objects and list items in one result. An error counts as ten."""
+    max_bytes: int = 8_000_000
+    """The maximum length of a result as JSON, estimated while it is built."""
 
     cached_documents: int = 1_000
     """Also the number of rejected documents whose errors are cached."""
@@ -51,6 +54,9 @@ class EngineSettings:
 
     plans_per_operation: int = 16
     """One plan for each combination of the variables in @skip and @include."""
+
+    trace: Callable[[str], AbstractContextManager[object]] | None = None
+    """Wraps each wait for a field; called with the field's response key."""
 
     orjson_datetimes: bool = True
     """Leave UTC datetimes in the data for orjson, which writes the same bytes as isoformat does.

@@ -157,6 +157,9 @@ def no_coercion_test(
         return partial(_is_list_of, no_coercion_test(item, inside))
     if isinstance(nullable, GraphQLInputObjectType):
         return _test_of_object(nullable, inside)
+    definition = nullable.extensions.get("strawberry-definition")
+    if getattr(definition, "parse_value", None) is any_value:
+        return _is_present
     return _TESTS.get(nullable, _never)
 
 
@@ -184,6 +187,15 @@ def _is_object(tests: Mapping[str, Test], needed: Set[str], value: Any) -> bool:
     if type(value) is not dict or not needed <= value.keys():
         return False
     return all(name in tests and tests[name](item) for name, item in value.items())
+
+
+def any_value(value: Any) -> Any:
+    """The `parse_value` of a scalar whose values need no coercion. graphql-core takes 4 µs each."""
+    return value
+
+
+def _is_present(value: Any) -> bool:
+    return value is not None
 
 
 def _never(value: Any) -> bool:

@@ -6,7 +6,9 @@
 `engine.cost_compiler` computes the cost of an operation from them. The unit is the schema's choice.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from graphql import GraphQLField, get_named_type, is_leaf_type
 
@@ -46,29 +48,37 @@ class Weight:
     size: ListSize | int = 1
     page: ListSize | None = None
     entry: float = 0
+    given: Mapping[str, float] = field(default_factory=dict)
+    """What an argument adds to `row` if it is given and not null."""
 
 
-OBJECT = Weight(call=1, row=0.5, item=1)
+OBJECT = Weight(call=1, row=0.25, item=1)
 """A field of an object type without a declared weight. A list of objects counts as one item."""
-LEAF = Weight(call=1, row=0.5, item=0)
+LEAF = Weight(call=1, row=0.25, item=0)
 
 
 def weighed(
     *,
     call: float = 1,
-    row: float = 0.5,
+    row: float = 0.25,
     item: float = 1,
     size: ListSize | int = 1,
     page: ListSize | None = None,
     entry: float = 0,
+    given: Mapping[str, float] = MappingProxyType({}),
 ) -> dict[str, Weight]:
     """Return the metadata that declares a field's weight."""
-    return {_KEY: Weight(call, row, item, size, page, entry)}
+    return {_KEY: Weight(call, row, item, size, page, entry, given)}
 
 
 def length_of(argument: str, most: int) -> ListSize:
     """The length of a list that an argument holds."""
     return ListSize((argument,), 0, most)
+
+
+def if_given(argument: str) -> ListSize:
+    """1 if an argument is given, otherwise 0."""
+    return ListSize((argument,), 0, 1)
 
 
 def weight_of(field: GraphQLField) -> Weight:

@@ -38,6 +38,10 @@ SMALL_BUDGET = 0.375
 """The budget of small operations, as a share of that of large ones. It is their own, because a
 large operation that runs cannot be interrupted for a small one that arrives."""
 
+REJECT_S = 0.01
+"""How long a rejection is held back. A client that repeats its request at once, in spite of
+`Retry-After`, would otherwise have the server spend most of its time on rejections."""
+
 EVENT_WAIT_MS = 10_000
 """How long an event waits before its subscription ends."""
 
@@ -81,7 +85,7 @@ class Admission:
     def enter(self, cost: int, context: object) -> Awaitable[None] | None:
         """Admit an operation, or return an awaitable that waits for its turn.
 
-        Raises RequestRejected, as the awaitable does.
+        The awaitable may raise RequestRejected.
         """
         queue = self._small if cost <= self._small_max else self._large
         # The usual case, inlined: nothing waits, and there is room.
@@ -150,7 +154,7 @@ class _Queue:
         requester = self._requester_of(context)
         finish = max(self._now, self._finish.get(requester, 0)) + cost
         if self._is_bounded and not self._make_room(cost, finish):
-            raise self._overloaded()
+            return self._reject_soon()
         self._finish[requester] = finish
         waiting = _Waiting(cost, finish)
         heappush(self.waiting, waiting)
@@ -199,6 +203,10 @@ class _Queue:
     def _size(self, cost: int) -> int:
         """What an operation occupies in the queue: half of it at most, which leaves room."""
         return min(cost, self.cost_max // 2)
+
+    async def _reject_soon(self) -> None:
+        await asyncio.sleep(REJECT_S)
+        raise self._overloaded()
 
     async def _wait(self, waiting: _Waiting) -> None:
         loop = asyncio.get_running_loop()

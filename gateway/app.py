@@ -1,14 +1,14 @@
 """The composition root of a gateway process."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from typing import Protocol
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine import Engine, EngineSettings
@@ -24,9 +24,10 @@ from gateway.authentication import (
     mint,
 )
 from gateway.awaiting_keys import awaiting_keys
+from gateway.client_address import ClientAddresses
 from gateway.config import Config
 from gateway.connections import Connections
-from gateway.costs import CostLimit
+from gateway.costs import SERVICES, Costs
 from gateway.documents import (
     AutomaticDocuments,
     NoDocuments,
@@ -41,11 +42,13 @@ from gateway.graphql_streams import Streams
 from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
 from gateway.health import Health, Probe
+from gateway.loop_lag import measuring_loop_lag
 from gateway.metrics import Metrics
 from gateway.peers import Peers
 from gateway.playground import Playground
 from gateway.request_metrics import RequestMetrics
 from gateway.security_headers import with_security_headers
+from gateway.traced_requests import TracedApp, traced
 from gateway.transports import Transports
 from graph.edge import UserId
 from resolvers.scope import Scope as RequestScope
@@ -56,6 +59,7 @@ from schema.federation import SCHEMA_TEXTS
 from schema.schema import schema
 from storage.ports import Consistency
 from storage.stores import Stores, open_stores
+from telemetry.tracing import internal_span, tracing
 
 ENDPOINT = "/graphql"
 PLAYGROUND_TOKEN_S = 365 * 86_400
@@ -84,6 +88,7 @@ class Gateway:
             schema,
             EngineSettings(
                 schema_texts=SCHEMA_TEXTS,
+                trace=_trace_field if config.monitoring.has_traces else None,
                 request_weight=weights.REQUEST,
                 introspection_weight=weights.INTROSPECTION,
                 mutation_weight=weights.WRITE,
@@ -92,7 +97,9 @@ class Gateway:
         if config.clients.documents.trusted is not None:
             require_valid(config.clients.documents.trusted, self._engine)
         self._graphql: ASGIApp | None = None
-        self._routes = Starlette(routes=[Route("/", _to_playground)], lifespan=self.lifespan)
+        self.metrics: ASGIApp | None = None
+        """The application behind the metrics' own address, while this one runs."""
+        self._routes = Starlette(lifespan=self.lifespan)
         self._others = with_security_headers(self._routes)
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
@@ -108,15 +115,16 @@ class Gateway:
     async def lifespan(self, _: object = None) -> AsyncIterator[None]:
         """Open and close everything that lives as long as the process."""
         config = self._config
-        playground = Playground(
-            config.authentication.development, _service_token(config.authentication)
-        )
-        async with open_stores(config.storage) as stores, self._authentication.running():
+        playground = _playground(config)
+        traces = tracing() if config.monitoring.has_traces else nullcontext()
+        async with traces, open_stores(config.storage) as stores, self._authentication.running():
             requests = RequestMetrics(
                 config.monitoring.operation_names_max, config.monitoring.slow_operation_ms / 1000
             )
             self._graphql = self._transports(stores, playground, requests)
-            metrics = Metrics(stores, self._engine, requests, self._peers)
+            exposure = config.exposure.metrics
+            metrics = Metrics(stores, self._engine, requests, self._peers, exposure)
+            self.metrics = with_security_headers(Starlette(routes=metrics.routes()))
             probes: dict[str, Probe] = {
                 "postgresql": stores.servers.postgres.ping,
                 "redis": stores.servers.redis.ping,
@@ -128,18 +136,24 @@ class Gateway:
             self._routes.router.routes.extend(
                 [
                     *Health(probes, required=frozenset(required)).routes(),
-                    *metrics.routes(),
-                    *playground.routes(),
+                    *(metrics.routes() if exposure.is_public else ()),
+                    *(_playground_routes(playground) if playground else ()),
                 ]
             )
-            async with metrics.answering():
+            async with metrics.answering(), measuring_loop_lag():
                 yield
 
     def _transports(
-        self, stores: Stores, playground: Playground, requests: RequestMetrics
+        self, stores: Stores, playground: Playground | None, requests: RequestMetrics
     ) -> ASGIApp:
         config, identify = self._config, self._authentication.identify
-        executor = EngineExecutor(self._engine, freshness.before, CostLimit(config.clients.costs))
+        ended = traced(requests.ended) if config.monitoring.has_traces else requests.ended
+        executor = EngineExecutor(
+            self._engine,
+            freshness.before,
+            Costs(config.clients.costs, stores.caches.budgets),
+            config.exposure,
+        )
         documents = _documents(config, stores, executor)
         admission = Admission(config.clients.admission, _requester_of)
         # A notification may arrive before the local cache of this process is invalidated.
@@ -151,7 +165,7 @@ class Gateway:
             config.clients.streams.request_deadline_ms,
             documents,
             admission,
-            requests.ended,
+            ended,
         )
         endpoint = GraphQLEndpoint(
             executor=executor,
@@ -162,11 +176,17 @@ class Gateway:
             documents=documents,
             events=GraphQLEventStream(identify, streams, self._connections),
             admission=admission,
-            ended=requests.ended,
+            turns=self._engine.turns,
+            ended=ended,
         )
         sockets = GraphQLSockets(self._authentication.authenticate, streams, self._connections)
         transports = Transports(endpoint, sockets, config.clients.browsers)
-        return awaiting_keys(self._authentication, transports)
+        app = awaiting_keys(self._authentication, transports)
+        return TracedApp(app) if config.monitoring.has_traces else app
+
+
+def _trace_field(key: str) -> AbstractContextManager[object]:
+    return internal_span(f"resolve {key}")
 
 
 def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Documents:
@@ -175,6 +195,17 @@ def _documents(config: Config, stores: Stores, executor: EngineExecutor) -> Docu
     if config.clients.documents.automatic:
         return AutomaticDocuments(stores.caches.documents, executor.prepared)
     return NoDocuments()
+
+
+def _playground(config: Config) -> Playground | None:
+    if not config.exposure.playground:
+        return None
+    authentication = config.authentication
+    return Playground(authentication.development, _service_token(authentication))
+
+
+def _playground_routes(playground: Playground) -> list[BaseRoute]:
+    return [Route("/", _to_playground), *playground.routes()]
 
 
 def _service_token(settings: AuthenticationSettings) -> Callable[[], str] | None:
@@ -191,7 +222,9 @@ class _ContextOf(Protocol):
 
 
 # A named tuple's own constructor is a Python function, which takes twice as long.
-_context: Callable[[tuple[RequestScope, Sequence[str]]], Context] = partial(tuple.__new__, Context)
+_context: Callable[[tuple[RequestScope, Sequence[str], int | str]], Context] = partial(
+    tuple.__new__, Context
+)
 
 
 def _context_of(
@@ -201,6 +234,7 @@ def _context_of(
     consistency: Consistency = Consistency.CACHED,
 ) -> _ContextOf:
     limits, scale = config.limits, config.affinity
+    addresses = ClientAddresses(config.clients.trusted_proxies)
 
     def context_of(headers: Headers, identity: Identity | None = None) -> Context:
         who = identify(headers) if identity is None else identity
@@ -213,16 +247,17 @@ def _context_of(
             scale=scale,
             consistency=consistency,
         )
-        has_tokens = freshness.HEADER_NAME in headers
-        return _context((scope, freshness.tokens_in(headers) if has_tokens else ()))
+        tokens = freshness.tokens_in(headers) if freshness.HEADER_NAME in headers else ()
+        if who.service:
+            return _context((scope, tokens, SERVICES))
+        return _context((scope, tokens, addresses.of(headers) if viewer is None else viewer))
 
     return context_of
 
 
 def _requester_of(context: Context) -> Hashable:
     """Whose share of an overloaded server a request uses."""
-    scope = context.scope
-    return SERVICE if scope.is_service else scope.viewer
+    return context.payer
 
 
 async def _to_playground(_: Request) -> Response:

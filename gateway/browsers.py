@@ -28,7 +28,7 @@ MAX_AGE_S = 7_200
 METHODS = ("GET", "POST")
 REQUEST_HEADERS_CHARS_MAX = 4_096
 
-PROTOCOL_HEADERS = "accept authorization content-type last-event-id x-consistency-token"
+PROTOCOL_HEADERS = "accept authorization content-type kith-cost last-event-id x-consistency-token"
 CLIENT_HEADERS = (
     "apollo-require-preflight apollographql-client-name apollographql-client-version"
     " graphql-client-name graphql-client-version graphql-preflight graphql-require-preflight"

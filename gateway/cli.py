@@ -115,8 +115,9 @@ def serve(
     development: Annotated[bool, typer.Option("--development", hidden=True)] = False,
 ) -> None:
     """Run a gateway. It needs KITH_JWT_SECRET, KITH_JWKS_URL or a file of public keys."""
+    from gateway.addresses import TcpAddress, UnixAddress
     from gateway.config import log_level, read_config
-    from gateway.listening import TcpAddress, UnixAddress, permissions
+    from gateway.listening import permissions
     from gateway.serve import run
 
     with _errors_without_traceback(log_format):
@@ -138,7 +139,7 @@ def serve(
 def worker(
     state: StateFolder = STATE, space: Space = SPACE, log_format: Log = LogFormat.TEXT
 ) -> None:
-    """Run one worker process. It exits when Redis is unavailable: run it under a supervisor."""
+    """Run one worker process. It waits while a server is unavailable, except Redis at its start."""
     from gateway.config import log_level, read_config
     from workers.main import run
 
@@ -146,7 +147,13 @@ def worker(
         config = read_config(state, space)
         set_up_logging(log_format, log_level())
         logging.getLogger("arq.worker").setLevel(logging.WARNING)
-        run(config.storage, config.limits.undo_s, config.metrics_port)
+        run(
+            config.storage,
+            config.limits.undo_s,
+            config.metrics_port,
+            verified_rows=config.verified_rows,
+            has_traces=config.monitoring.has_traces,
+        )
 
 
 @app.command()
@@ -158,12 +165,13 @@ def migrate(
     ] = 16,
 ) -> None:
     """Migrate the space's tables to the newest version. Safe to repeat and to run concurrently."""
-    from gateway.config import database_url
+    from gateway.config import direct_database
     from storage.postgres.migrate import migrate as apply
 
     with _errors_without_traceback():
         checked_space(space)
-        applied = asyncio.run(apply(database_url(state), space, partitions))
+        database = direct_database(state)
+        applied = asyncio.run(apply(database.url, space, partitions, database.password_file))
         typer.echo(f"{space}: applied {', '.join(applied)}" if applied else f"{space}: up to date")
 
 
@@ -201,6 +209,28 @@ def verify(
 
     with _errors_without_traceback():
         _exit(asyncio.run(run(read_config(state, space), repair=repair, examples=examples)))
+
+
+@app.command()
+def lanes(
+    wanted: Annotated[
+        int | None, typer.Option("--set", help="The new number: 8, 16, 32, 64, 128 or 256.")
+    ] = None,
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+) -> None:
+    """Show or set the number of lanes: how many drains can run at once. Safe while in use."""
+    from gateway.config import read_config
+    from graph.lane import LANES, LANES_MAX
+    from storage.postgres.lanes import count_lanes, set_lanes
+
+    with _errors_without_traceback():
+        storage = read_config(state, space).storage
+        if wanted is not None:
+            if wanted.bit_count() != 1 or not LANES <= wanted <= LANES_MAX:
+                raise ValueError(f"--set must be 8, 16, 32, 64, 128 or 256, got {wanted}.")
+            asyncio.run(set_lanes(storage, wanted))
+        typer.echo(f"{space}: {asyncio.run(count_lanes(storage))} lanes")
 
 
 outbox = typer.Typer(

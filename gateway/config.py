@@ -14,6 +14,7 @@ from gateway.browsers import BrowserSettings
 from gateway.connections import StreamLimits
 from gateway.costs import CostSettings
 from gateway.environment import ConfigurationError, read
+from gateway.exposure import EVERYTHING, Exposure, MetricsExposure
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
 from gateway.jwks_url import JwksUrl
@@ -31,6 +32,7 @@ from storage.settings import (
     StorageSettings,
 )
 from storage.space import checked_space
+from telemetry import tracing
 
 Environ = Mapping[str, str] | None
 """Environment variables. None: those of this process."""
@@ -57,6 +59,7 @@ class ClientSettings:
     browsers: BrowserSettings = field(default_factory=BrowserSettings)
     documents: DocumentSettings = field(default_factory=DocumentSettings)
     costs: CostSettings = field(default_factory=CostSettings)
+    trusted_proxies: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class MonitoringSettings:
     slow_operation_ms: int = 1_000
     """0: slow operations are not logged."""
     operation_names_max: int = 50
+    has_traces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +79,13 @@ class Config:
     storage: StorageSettings
     authentication: AuthenticationSettings
     limits: Limits
+    verified_rows: int = 100_000
+    """How many rows the workers verify in a minute."""
     metrics_port: int | None = None
-    """The port of a worker's metrics. A gateway serves them at /metrics."""
+    """The port of a worker's metrics. `exposure` says where a gateway's are."""
     affinity: Scale = DEFAULT_SCALE
     clients: ClientSettings = field(default_factory=ClientSettings)
+    exposure: Exposure = field(default_factory=Exposure)
     monitoring: MonitoringSettings = field(default_factory=MonitoringSettings)
 
 
@@ -102,6 +109,7 @@ def read_config(
         storage=_storage(environ, state, space),
         authentication=_authentication(environ, development),
         limits=_limits(environ),
+        verified_rows=read(settings.Verification, environ).rows_per_minute,
         metrics_port=read(settings.Servers, environ).metrics_port or None,
         affinity=Scale({**DEFAULT_WEIGHTS, **affinity.weights}, affinity.half_life_days),
         clients=ClientSettings(
@@ -112,9 +120,25 @@ def read_config(
             browsers=_browsers(environ, development),
             documents=_documents(environ, trusted_documents),
             costs=_costs(environ),
+            trusted_proxies=read(settings.Costs, environ).trusted_proxies,
         ),
-        monitoring=MonitoringSettings(logs.slow_operation_ms, logs.operation_names_max),
+        exposure=_exposure(environ, development),
+        monitoring=MonitoringSettings(
+            logs.slow_operation_ms, logs.operation_names_max, _has_traces(environ)
+        ),
     )
+
+
+def _has_traces(environ: Environ) -> bool:
+    chosen = read(settings.Traces, environ)
+    if chosen.disabled.lower() == "true" or not (chosen.endpoint or chosen.traces_endpoint):
+        return False
+    if not tracing.is_installed():
+        raise ConfigurationError(
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but OpenTelemetry is not installed. Install"
+            " kith[otel], or set OTEL_SDK_DISABLED=true."
+        )
+    return True
 
 
 def log_level(environ: Environ = None) -> str:
@@ -124,8 +148,8 @@ def log_level(environ: Environ = None) -> str:
 
 def server_urls(environ: Environ = None) -> tuple[str | None, str | None]:
     """The PostgreSQL and Redis URLs in the environment, each None if not set."""
-    servers = read(settings.Servers, environ)
-    return _revealed(servers.database_url), _revealed(servers.redis_url)
+    postgres, servers = read(settings.Postgres, environ), read(settings.Servers, environ)
+    return _revealed(postgres.database_url), _revealed(servers.redis_url)
 
 
 def signing(environ: Environ = None) -> tuple[str, AuthenticationSettings]:
@@ -143,13 +167,24 @@ def signing(environ: Environ = None) -> tuple[str, AuthenticationSettings]:
     return authentication.secrets[0], authentication
 
 
-def database_url(state: Path, environ: Environ = None) -> str:
-    """The URL of PostgreSQL, from the environment or a running `dev`.
+@dataclass(frozen=True, slots=True)
+class DirectDatabase:
+    """PostgreSQL without a pooler, for `migrate`."""
+
+    url: str = field(repr=False)
+    password_file: Path | None
+
+
+def direct_database(state: Path, environ: Environ = None) -> DirectDatabase:
+    """PostgreSQL's address, from the environment or a running `dev`.
 
     Raises:
         ConfigurationError: neither is there.
     """
-    return server_urls(environ)[0] or _found(state, "DATABASE_URL").database_url
+    postgres = read(settings.Postgres, environ)
+    url = _revealed(postgres.direct_database_url) or _revealed(postgres.database_url)
+    url = url or _found(state, "DATABASE_URL").database_url
+    return DirectDatabase(url, postgres.database_password_file)
 
 
 def _found(state: Path, missing: str) -> Running:
@@ -163,9 +198,10 @@ def _found(state: Path, missing: str) -> Running:
 
 
 def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
-    servers, caches = read(settings.Servers, environ), read(settings.Caches, environ)
+    postgres, servers = read(settings.Postgres, environ), read(settings.Servers, environ)
+    caches = read(settings.Caches, environ)
     events, streams = read(settings.Events, environ), read(settings.Streams, environ)
-    database_url, redis_url = _server_pair(servers, state)
+    database_url, redis_url = _server_pair(environ, state)
     try:
         checked_space(space)
     except ValueError as error:
@@ -175,7 +211,10 @@ def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
         redis_url,
         space,
         ConnectionSettings(
-            pool_max=servers.pool_max, statement_cache_size=servers.statement_cache_size
+            direct_database_url=_revealed(postgres.direct_database_url),
+            database_password_file=postgres.database_password_file,
+            pool_max=postgres.pool_max,
+            statement_cache_size=postgres.statement_cache_size,
         ),
         CacheSettings(
             url=_revealed(servers.cache_url),
@@ -193,9 +232,9 @@ def _storage(environ: Environ, state: Path, space: str) -> StorageSettings:
     )
 
 
-def _server_pair(servers: settings.Servers, state: Path) -> tuple[str, str]:
+def _server_pair(environ: Environ, state: Path) -> tuple[str, str]:
     """The URLs of PostgreSQL and Redis, both from the settings or both of a running `dev`."""
-    database_url, redis_url = _revealed(servers.database_url), _revealed(servers.redis_url)
+    database_url, redis_url = server_urls(environ)
     if database_url and redis_url:
         return database_url, redis_url
     missing = "REDIS_URL" if database_url else "DATABASE_URL"
@@ -257,6 +296,23 @@ def _admission(environ: Environ) -> AdmissionSettings:
     return AdmissionSettings(chosen.cost_max, chosen.queue_max, chosen.wait_ms)
 
 
+def _exposure(environ: Environ, development: bool) -> Exposure:
+    """What is shown: everything in development, and otherwise what is configured."""
+    chosen = read(settings.Exposed, environ)
+    usual = EVERYTHING if development else Exposure()
+    return Exposure(
+        introspection=chosen.introspection or usual.introspection,
+        sdl=chosen.sdl or usual.sdl,
+        suggestions=usual.suggestions if chosen.suggestions is None else chosen.suggestions,
+        playground=usual.playground if chosen.playground is None else chosen.playground,
+        metrics=MetricsExposure(
+            is_public=usual.metrics.is_public and chosen.metrics_address is None,
+            address=chosen.metrics_address,
+            token=_revealed(chosen.metrics_token),
+        ),
+    )
+
+
 def _browsers(environ: Environ, development: bool) -> BrowserSettings:
     chosen = read(settings.Browsers, environ)
     headers = chosen.headers | {"x-viewer"} if development else chosen.headers
@@ -275,7 +331,13 @@ def _documents(environ: Environ, trusted: Path | None) -> DocumentSettings:
 
 def _costs(environ: Environ) -> CostSettings:
     chosen = read(settings.Costs, environ)
-    return CostSettings(chosen.limit, chosen.service_limit)
+    return CostSettings(
+        chosen.limit,
+        chosen.service_limit,
+        chosen.budget,
+        chosen.anonymous_budget,
+        chosen.service_budget,
+    )
 
 
 def _authentication(environ: Environ, development: bool) -> AuthenticationSettings:

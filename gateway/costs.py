@@ -1,32 +1,87 @@
-"""The limits on the static cost of one operation."""
+"""What operations may cost: the limit of one operation, and the budgets of callers."""
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
+from math import ceil
 
 from graphql import GraphQLError
 
+from gateway.budgets import Budgets, Exhausted
 from gateway.graphql_request import RequestRejected
+from graph.rate_limit import Bucket, RateLimit
 from schema.context import Context
+from storage.ports import Budgets as BudgetStore
+
+SERVICES = "services"
+"""All services share one budget: their tokens name no client."""
 
 
 @dataclass(frozen=True, slots=True)
 class CostSettings:
-    """The greatest cost of one operation, for users and for services."""
+    """The greatest cost of one operation, and of all operations of a caller in a minute.
 
-    limit: int = 200_000
-    service_limit: int = 2_000_000
+    A budget of 0 is none.
+    """
+
+    limit: int = 100_000
+    service_limit: int = 1_000_000
+    budget: int = 20_000_000
+    anonymous_budget: int = 60_000_000
+    service_budget: int = 600_000_000
 
 
-class CostLimit:
-    """Implements `gateway.graphql_execution.Charge`: rejects operations that cost too much."""
+class Costs:
+    """Implements `gateway.graphql_execution.Costs`."""
 
-    def __init__(self, settings: CostSettings) -> None:
-        self._limit = settings.limit
-        self._service_limit = settings.service_limit
+    def __init__(self, settings: CostSettings, store: BudgetStore) -> None:
+        self._settings = settings
 
-    def __call__(self, cost: int, context: Context) -> None:
-        limit = self._service_limit if context.scope.is_service else self._limit
+        def budgets(size: int) -> Budgets | None:
+            return Budgets(store, Bucket(size)) if size else None
+
+        self._viewers = budgets(settings.budget)
+        self._addresses = budgets(settings.anonymous_budget)
+        self._services = budgets(settings.service_budget)
+
+    def charge(self, cost: int, context: Context) -> Awaitable[None] | None:
+        """Charge an operation before it runs. Returns an awaitable, or None, the usual case.
+
+        Both may raise RequestRejected.
+        """
+        scope = context.scope
+        if scope.is_service:
+            budgets, limit = self._services, self._settings.service_limit
+        else:
+            budgets = self._addresses if scope.viewer is None else self._viewers
+            limit = self._settings.limit
         if cost > limit:
             raise RequestRejected("COST_LIMIT_EXCEEDED", [_too_costly(cost, limit)])
+        waiting = None if budgets is None else budgets.charge(context.payer, cost)
+        return None if waiting is None else _charged(waiting, cost)
+
+    def debit(self, cost: int, context: Context) -> None:
+        """Charge an event of a subscription, which is never rejected."""
+        if (budgets := self._budgets_of(context)) is not None:
+            budgets.debit(context.payer, cost)
+
+    def rate_limit(self, cost: int, context: Context) -> RateLimit:
+        """The cost of an operation, and what is left of the caller's budget."""
+        budgets = self._budgets_of(context)
+        return RateLimit(cost) if budgets is None else budgets.rate_limit(context.payer, cost)
+
+    def _budgets_of(self, context: Context) -> Budgets | None:
+        if context.scope.is_service:
+            return self._services
+        return self._addresses if context.scope.viewer is None else self._viewers
+
+
+async def _charged(waiting: Awaitable[None], cost: int) -> None:
+    try:
+        await waiting
+    except Exhausted as exhausted:
+        retry_after = {"retry-after": str(ceil(exhausted.wait_ms / 1000))}
+        error = _over_budget(cost, exhausted.wait_ms)
+        raise RequestRejected("RATE_LIMITED", [error], 429, retry_after) from None
 
 
 def _too_costly(cost: int, limit: int) -> GraphQLError:
@@ -35,3 +90,10 @@ def _too_costly(cost: int, limit: int) -> GraphQLError:
         " ids, or less nesting, in several requests."
     )
     return GraphQLError(message, extensions={"cost": cost, "limit": limit})
+
+
+def _over_budget(cost: int, wait_ms: int) -> GraphQLError:
+    message = (
+        f"The operation costs {cost:,}, and the budget is used up. Repeat it after {wait_ms} ms."
+    )
+    return GraphQLError(message, extensions={"cost": cost, "retryAfterMs": wait_ms})

@@ -13,9 +13,10 @@ import typer
 from devstack.child import Command
 from devstack.servers import Servers, running_servers, until_signalled
 from devstack.state import State, announce, find_running
+from gateway.addresses import TcpAddress
 from gateway.config import read_config, server_urls
 from gateway.environment import ConfigurationError, child_environment
-from gateway.listening import TcpAddress, listening
+from gateway.listening import listening
 from gateway.program import ARGV, program
 from gateway.sample import load_sample
 from gateway.steps import Steps

@@ -2,14 +2,28 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from graphql import GraphQLError, OperationType
 
-from engine import Engine, InvalidVariables, Operation, RequestError, Result, Stage, Values
+from engine import (
+    Engine,
+    InvalidVariables,
+    Operation,
+    RequestError,
+    Result,
+    Stage,
+    restricted_to,
+)
 from gateway.admission import Admission
+from gateway.charges import Charged, Costs, NoCosts, charged_operation
+from gateway.exposure import EVERYTHING, Exposure, without_suggestions
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from graph.errors import KithError, Overloaded
+from schema.rate_limit import DRY_RUN
+from schema.rate_limit import FIELD as RATE_LIMIT
 from telemetry.histogram import Histogram
 
 _CODES = {
@@ -37,16 +51,7 @@ FormatError = Callable[[GraphQLError], dict[str, Any]]
 """Formats an error for the response."""
 
 
-Charge = Callable[[int, Any], None]
-"""Called with the static cost of an operation and its context before the operation runs. Raises
-RequestRejected if it costs too much."""
-
-
 def _at_once(_: Operation, __: Mapping[str, Any], ___: object) -> None:
-    return None
-
-
-def _uncharged(_: int, __: object) -> None:
     return None
 
 
@@ -58,18 +63,24 @@ class EngineExecutor:
     """
 
     def __init__(
-        self, engine: Engine, begin: Begin = _at_once, charge: Charge = _uncharged
+        self,
+        engine: Engine,
+        begin: Begin = _at_once,
+        costs: Costs | None = None,
+        exposure: Exposure = EVERYTHING,
     ) -> None:
         self._engine = engine
         self._begin = begin
-        self._charge = charge
+        self._costs = costs or NoCosts()
+        self._exposure = exposure
+        self._restricted = exposure.restricted()
 
     def known(self, request: GraphQLRequest) -> Operation | None:
         """The operation of a request whose document is cached. Raises RequestRejected."""
         try:
             operation = self._engine.prepared(request.query, request.operation_name)
         except RequestError as rejected:
-            raise _rejection(rejected) from None
+            raise self._rejection(rejected.stage, rejected.errors) from None
         if request.read_only and operation is not None:
             _require_no_mutation(operation)
         return operation
@@ -82,40 +93,56 @@ class EngineExecutor:
         try:
             operation = await self._engine.prepare_in_turns(request.query, request.operation_name)
         except RequestError as rejected:
-            raise _rejection(rejected) from None
+            raise self._rejection(rejected.stage, rejected.errors) from None
         if request.read_only:
             _require_no_mutation(operation)
         return operation
 
-    def charged(
-        self, operation: Operation, request: GraphQLRequest, context: object
-    ) -> tuple[Values, int]:
-        """The variables' values and the cost of a prepared operation. Raises RequestRejected."""
-        values = _coerced(operation, request)
+    def charged(self, operation: Operation, request: GraphQLRequest, context: Any) -> Charged:
+        """A prepared operation, whose cost is charged to its sender. Raises RequestRejected."""
+        if self._restricted and not operation.field_names.isdisjoint(self._restricted):
+            self._exposure.check(operation.field_names, context)
+        try:
+            values = operation.variables.coerce(request.variables)
+        except InvalidVariables as invalid:
+            raise self._rejection(Stage.VARIABLES, invalid.errors) from None
         cost = operation.cost(values)
         _costs.observe(cost)
-        self._charge(cost, context)
-        return values, cost
+        if RATE_LIMIT in operation.field_names:
+            context.scope.rate_limit = partial(self._costs.rate_limit, cost, context)
+            if any(operation.root_argument_values(DRY_RUN, request.variables)):
+                operation = restricted_to(operation, RATE_LIMIT)
+                cost = operation.cost(values)
+        return charged_operation((operation, values, cost, self._costs.charge(cost, context)))
+
+    def extensions(self, charged: Charged, context: object) -> dict[str, Any]:
+        """The extensions of a response to a sender who asks for the cost."""
+        cost, limit, remaining, reset_at = self._costs.rate_limit(charged.cost, context)
+        at = None if reset_at is None else datetime.fromtimestamp(reset_at / 1000, UTC)
+        shown = {"requested": cost, "limit": limit, "remaining": remaining, "resetAt": at}
+        return {"cost": shown}
+
+    def _rejection(self, stage: Stage, errors: list[GraphQLError]) -> RequestRejected:
+        shown = errors if self._exposure.suggestions else without_suggestions(errors)
+        return RequestRejected(_CODES[stage], shown)
 
     def run(
         self,
-        operation: Operation,
+        charged: Charged,
         request: GraphQLRequest,
-        values: Values,
         context: object,
         deadline: float | None = None,
     ) -> Awaitable[Result]:
         """The result of a charged query or mutation."""
-        waiting = self._begin(operation, request.variables, context)
+        waiting = self._begin(charged.operation, request.variables, context)
         if waiting is not None:
-            return self._run_after(waiting, operation, values, context, deadline)
-        return self._engine.run_coerced(operation, values, context, deadline)
+            return self._run_after(waiting, charged, context, deadline)
+        return self._engine.run_coerced(charged.operation, charged.values, context, deadline)
 
     async def _run_after(
         self,
         waiting: Awaitable[None],
-        operation: Operation,
-        values: Values,
+        charged: Charged,
         context: object,
         deadline: float | None,
     ) -> Result:
@@ -123,7 +150,7 @@ class EngineExecutor:
             await waiting
         except KithError as error:
             return _failed(error)
-        return await self._engine.run_coerced(operation, values, context, deadline)
+        return await self._engine.run_coerced(charged.operation, charged.values, context, deadline)
 
     async def subscribe(
         self,
@@ -134,8 +161,10 @@ class EngineExecutor:
         admission: Admission,
     ) -> AsyncGenerator[Result, None]:
         """Yield a result for each event of a prepared subscription. Raises RequestRejected."""
-        _, cost = self.charged(operation, request, context_of())
-        turn = _EventTurn(admission, cost)
+        charged = self.charged(operation, request, context_of())
+        if charged.waiting is not None:
+            await charged.waiting
+        turn = _EventTurn(admission, charged.cost, self._costs)
 
         async def begun() -> object:
             context = context_of()
@@ -163,9 +192,11 @@ class EngineExecutor:
 
 
 class _EventTurn:
-    """The admission of one subscription: for each event from its context to its result."""
+    """The charges and the admission of one subscription: for each event from its context to its
+    result."""
 
-    def __init__(self, admission: Admission, cost: int) -> None:
+    def __init__(self, admission: Admission, cost: int, costs: Costs) -> None:
+        self._costs = costs
         self._events = admission.events
         self._cost = cost
         self._admitted = 0
@@ -176,6 +207,7 @@ class _EventTurn:
         if self._is_source:  # the first context is that of the source, which waits for events
             self._is_source = False
             return
+        self._costs.debit(self._cost, context)
         try:
             waiting = self._events.enter(self._cost, context)
             if waiting is not None:
@@ -188,13 +220,6 @@ class _EventTurn:
         if self._admitted:
             self._events.leave(self._admitted)
             self._admitted = 0
-
-
-def _coerced(operation: Operation, request: GraphQLRequest) -> Values:
-    try:
-        return operation.variables.coerce(request.variables)
-    except InvalidVariables as invalid:
-        raise RequestRejected(_CODES[Stage.VARIABLES], invalid.errors) from None
 
 
 def response_of(result: Result, format_error: FormatError) -> dict[str, Any]:
@@ -211,10 +236,6 @@ def code_of(response: Mapping[str, Any]) -> str:
     """The code of the first error of a response that has errors."""
     code: str = response["errors"][0]["extensions"]["code"]
     return code
-
-
-def _rejection(rejected: RequestError) -> RequestRejected:
-    return RequestRejected(_CODES[rejected.stage], rejected.errors)
 
 
 def _require_no_mutation(operation: Operation) -> None:

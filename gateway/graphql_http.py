@@ -13,9 +13,10 @@ import orjson
 from graphql import GraphQLError, OperationType
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from engine import Operation
+from engine import Operation, Turns
 from gateway.accept import ACCEPT, accepted, accepted_by
 from gateway.admission import Admission, AdmissionSettings
+from gateway.charges import COST_HEADER
 from gateway.documents import NoDocuments
 from gateway.graphql_execution import FormatError, code_of, response_of
 from gateway.graphql_request import (
@@ -28,6 +29,7 @@ from gateway.graphql_request import (
 )
 from gateway.headers import Headers, RawHeaders
 from gateway.http_rejection import BodyLate, ClientGone, DeadlineExceeded, HttpRejection, body_late
+from gateway.json_parts import LARGE_BYTES, dumps_in_turns
 from gateway.media_types import EVENT_STREAM, GRAPHQL_JSON, PLAIN_JSON, require_json
 from gateway.request_body import PartialBodies, read_body
 from gateway.request_deadline import RequestDeadline, RequestDeadlines
@@ -83,7 +85,7 @@ class GraphQLEndpoint:
     `context_of` creates the context of one operation from the request's headers, and may raise
     HttpRejection (401). `page` is served to browsers that open the address. `events` responds to
     subscriptions, and to clients that prefer event streams; without it both get 406. `admission` is
-    shared with the other transports.
+    shared with the other transports. Large responses are written in `turns` of the event loop.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class GraphQLEndpoint:
         documents: Documents | None = None,
         events: EventStream | None = None,
         admission: Admission | None = None,
+        turns: Turns | None = None,
         ended: Ended = lambda *_: None,
     ) -> None:
         self._executor = executor
@@ -109,10 +112,12 @@ class GraphQLEndpoint:
         self._events = events
         self._ended = ended
         self._bodies = PartialBodies(limits.bodies_bytes_max)
+        self._turns = turns or Turns()
         self._admission = admission or Admission(AdmissionSettings())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self.answer(scope, Headers(scope["headers"]), receive, send)
+        headers = Headers(scope["headers"], scope.get("client"))
+        await self.answer(scope, headers, receive, send)
 
     async def answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         """Respond to an ASGI request with these headers."""
@@ -140,6 +145,7 @@ class GraphQLEndpoint:
                 else:
                     request = self._request_of_get(scope)
                 deadline.body_received()
+                begun = perf_counter()  # a slow client does not make an operation slow
                 if not accepts.prefers_streams:
                     if not self._takes_any or request.document_id:
                         request = await self._documents.found(request)
@@ -148,18 +154,26 @@ class GraphQLEndpoint:
                         operation = await self._executor.prepared(request)
                     if operation.kind is not _SUBSCRIPTION:
                         context = self._context_of(headers)
-                        values, cost = self._executor.charged(operation, request, context)
+                        charged = self._executor.charged(operation, request, context)
+                        if charged.waiting is not None:
+                            await charged.waiting
                         # Not before: a client that does not send its body would occupy a place.
-                        waiting = self._admission.enter(cost, context)
+                        waiting = self._admission.enter(charged.cost, context)
                         if waiting is not None:
                             await waiting
-                        admitted = cost
-                        result = await self._executor.run(operation, request, values, context)
+                        admitted = charged.cost
+                        result = await self._executor.run(charged, request, context)
                         # 200, also with field errors: the draft's "294 Partial Success" is not
                         # registered.
                         response = response_of(result, self._format_error)
+                        if COST_HEADER in headers:
+                            response["extensions"] = self._executor.extensions(charged, context)
                         code = code_of(response) if result.errors else OK
-                        answer = 200, orjson.dumps(response), (), code
+                        if result.bytes < LARGE_BYTES:
+                            content = orjson.dumps(response)
+                        else:
+                            content = await dumps_in_turns(response, self._turns)
+                        answer = 200, content, (), code
                 # An event stream reports its own errors, also for unknown documents.
                 if answer is None and (not accepts.streams or self._events is None):
                     raise _not_acceptable(

@@ -9,7 +9,8 @@ from urllib.parse import parse_qsl
 import orjson
 from graphql import GraphQLError
 
-from engine import Operation, Result, Values
+from engine import Operation, Result
+from gateway.charges import Charged
 from gateway.http_rejection import HttpRejection
 
 MESSAGE_CHARS_MAX = 1_000
@@ -63,15 +64,14 @@ class Executor(Protocol):
     async def prepared(self, request: GraphQLRequest) -> Operation:
         """The operation of a request, valid and of a known kind. Raises RequestRejected."""
 
-    def charged(
-        self, operation: Operation, request: GraphQLRequest, context: object
-    ) -> tuple[Values, int]:
-        """The variables' values and the cost of an operation. Raises RequestRejected."""
+    def charged(self, operation: Operation, request: GraphQLRequest, context: object) -> Charged:
+        """A prepared operation, whose cost is charged to its sender. Raises RequestRejected."""
 
-    def run(
-        self, operation: Operation, request: GraphQLRequest, values: Values, context: object
-    ) -> Awaitable[Result]:
+    def run(self, charged: Charged, request: GraphQLRequest, context: object) -> Awaitable[Result]:
         """Run a charged query or mutation: all errors are in the result."""
+
+    def extensions(self, charged: Charged, context: object) -> dict[str, Any]:
+        """The extensions of a response to a sender who asks for the cost."""
 
 
 class Documents(Protocol):

@@ -20,13 +20,14 @@ from gateway.headers import Headers
 from gateway.http_rejection import HttpRejection
 from gateway.media_types import EVENT_STREAM
 from gateway.request_ids import HEADER as REQUEST_ID
+from gateway.security_headers import SECURITY_HEADERS
 from telemetry.request_id import request_id
 
 _HEADERS = [
     (b"content-type", f"{EVENT_STREAM}; charset=utf-8".encode()),
     (b"cache-control", b"no-store"),
     (b"vary", b"accept"),
-    (b"x-content-type-options", b"nosniff"),
+    *SECURITY_HEADERS,
     (b"x-accel-buffering", b"no"),  # otherwise nginx buffers events
 ]
 Answers = AsyncGenerator[FormattedResult, None]
@@ -115,4 +116,6 @@ def _rejection(rejection: HttpRejection) -> Response:
     error = {"message": rejection.message, "extensions": {"code": rejection.code}}
     headers = {"cache-control": "no-store", "vary": "accept", **rejection.headers}
     body = orjson.dumps({"errors": [error]})
-    return Response(body, rejection.status, headers, "application/json")
+    response = Response(body, rejection.status, headers, "application/json")
+    response.raw_headers.extend(SECURITY_HEADERS)
+    return response

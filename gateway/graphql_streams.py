@@ -12,6 +12,7 @@ from prometheus_client import Counter, Gauge
 from engine import Operation
 from gateway.admission import Admission
 from gateway.authentication import Identity
+from gateway.charges import COST_HEADER
 from gateway.graphql_execution import EngineExecutor, FormatError, code_of, response_of
 from gateway.graphql_request import Documents, GraphQLRequest, RequestRejected
 from gateway.headers import NO_HEADERS, Headers
@@ -65,7 +66,7 @@ class Streams:
             return self._context_of(headers, identity)
 
         if operation.kind is not OperationType.SUBSCRIPTION:
-            response = await self._once(operation, asked, context_of())
+            response = await self._once(operation, asked, context_of(), COST_HEADER in headers)
             code = code_of(response) if "errors" in response else OK
             self._ended(operation, asked, code, perf_counter() - begun)
             yield response
@@ -84,18 +85,23 @@ class Streams:
         return [self._format_error(error) for error in rejected.errors]
 
     async def _once(
-        self, operation: Operation, asked: GraphQLRequest, context: object
+        self, operation: Operation, asked: GraphQLRequest, context: object, shows_cost: bool
     ) -> FormattedResult:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
-        values, cost = self._executor.charged(operation, asked, context)
-        waiting = self._admission.enter(cost, context)
+        charged = self._executor.charged(operation, asked, context)
+        if charged.waiting is not None:
+            await charged.waiting
+        waiting = self._admission.enter(charged.cost, context)
         if waiting is not None:
             await waiting
         try:
-            result = await self._executor.run(operation, asked, values, context, deadline)
+            result = await self._executor.run(charged, asked, context, deadline)
         except Exception as bug:
             error = GraphQLError(str(bug), original_error=bug)
             return {"data": None, "errors": [self._format_error(error)]}
         finally:
-            self._admission.leave(cost)
-        return response_of(result, self._format_error)
+            self._admission.leave(charged.cost)
+        response = response_of(result, self._format_error)
+        if shows_cost:
+            response["extensions"] = self._executor.extensions(charged, context)
+        return response

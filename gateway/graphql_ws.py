@@ -26,10 +26,12 @@ from strawberry.types.execution import ExecutionResult, PreExecutionError
 from strawberry.types.unset import UNSET, UnsetType
 
 from gateway.authentication import Identity
+from gateway.charges import COST_HEADER
+from gateway.client_address import FORWARDING
 from gateway.connections import GONE, INTERNAL, Connection, Connections, Ending
 from gateway.graphql_request import GraphQLRequest, RequestRejected
 from gateway.graphql_streams import FormattedResult, Streams
-from gateway.headers import Headers, RawHeaders
+from gateway.headers import Client, Headers, RawHeaders
 from gateway.http_rejection import HttpRejection
 from gateway.request_ids import HEADER as REQUEST_ID
 from gateway.request_ids import begin_request
@@ -42,6 +44,8 @@ FULL = Ending(1013, "This server has too many open streams; try again later")
 INVALID = Ending(4400, "Invalid message")
 
 _CREDENTIALS = ("authorization", "x-viewer")
+_OF_SENDER = (*FORWARDING, COST_HEADER)
+"""The other headers of the handshake that apply to each operation."""
 
 
 class GraphQLSockets:
@@ -78,7 +82,11 @@ class GraphQLSockets:
     async def _serve(self, connection: Connection, socket: WebSocket) -> None:
         limits = self._connections.limits
         session: Any = _Session(
-            self._authenticate, self._streams, connection, socket.scope["headers"]
+            self._authenticate,
+            self._streams,
+            connection,
+            socket.scope["headers"],
+            socket.scope.get("client"),
         )
         handler = _Handler(
             view=session,
@@ -158,11 +166,13 @@ class _Session:
         streams: Streams,
         connection: Connection,
         handshake: RawHeaders,
+        client: Client,
     ) -> None:
         self._authenticate = authenticate
         self._streams = streams
         self._connection = connection
         self._handshake = handshake
+        self._sender = Headers([pair for pair in handshake if pair[0] in _OF_SENDER], client)
         self._identity = Identity()
         self.connection_params: dict[str, object] = {}
 
@@ -196,10 +206,12 @@ class _Session:
         self, asked: GraphQLRequest
     ) -> AsyncGenerator[ExecutionResult | PreExecutionError, None]:
         try:
-            async with aclosing(self._streams.answers(asked, self._identity)) as answers:
+            results = self._streams.answers(asked, self._identity, self._sender)
+            async with aclosing(results) as answers:
                 async for answer in answers:
                     errors = [FormattedError(error) for error in answer.get("errors", ())]
-                    yield ExecutionResult(answer["data"], list(errors) or None)
+                    extensions = answer.get("extensions")
+                    yield ExecutionResult(answer["data"], list(errors) or None, extensions)
         except RequestRejected as rejected:
             formatted = self._streams.formatted_errors(rejected)
             yield PreExecutionError(None, [FormattedError(error) for error in formatted])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 RawHeaders: TypeAlias = Sequence[tuple[bytes, bytes]]
+Client: TypeAlias = tuple[str, int] | None
 
 
 class Headers(dict[bytes, bytes]):
@@ -13,10 +14,12 @@ class Headers(dict[bytes, bytes]):
     occurs more than once: only then `every` can return several values.
     """
 
-    __slots__ = ("_all", "repeats")
+    __slots__ = ("_all", "client", "repeats")
 
-    def __init__(self, raw: RawHeaders) -> None:
+    def __init__(self, raw: RawHeaders, client: Client = None) -> None:
         self._all = raw
+        self.client = client
+        """Who sent them: the address and port of the connection's other end."""
         # Reversed, so that the first of repeated headers wins.
         self.update(reversed(raw))
         self.repeats = len(self) != len(raw)

@@ -11,9 +11,9 @@ import socket
 import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
+from gateway.addresses import Address, TcpAddress, UnixAddress
 from gateway.environment import ConfigurationError
 
 UNIX_PATH_MAX_BYTES = 103
@@ -23,35 +23,6 @@ BACKLOG = 2048
 """Connections waiting to be accepted: uvicorn's value. The system may allow fewer."""
 
 PROBE_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class TcpAddress:
-    """A host (a name, an IPv4 or an IPv6 address) and a port."""
-
-    host: str
-    port: int
-
-    @property
-    def shown(self) -> str:
-        """The address as in a URL."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True)
-class UnixAddress:
-    """A socket file and its permissions: processes that may write to it may connect."""
-
-    path: Path
-    mode: int = 0o660
-
-    @property
-    def shown(self) -> str:
-        """The address as in a log."""
-        return f"unix:{self.path}"
-
-
-Address = TcpAddress | UnixAddress
 
 
 def permissions(text: str) -> int:

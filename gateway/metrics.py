@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from engine import Engine
+from gateway.exposure import MetricsExposure
 from gateway.peers import Peers, answering, gathered
 from gateway.request_metrics import RequestMetrics
 from gateway.shared_metrics import SharedMetrics
@@ -29,14 +30,17 @@ class Metrics:
         engine: Engine,
         requests: RequestMetrics,
         peers: Peers | None = None,
+        exposure: MetricsExposure | None = None,
     ) -> None:
         self._peers = peers
+        self._exposure = exposure or MetricsExposure()
         self._shared = SharedMetrics(stores)
         self._own = JoinedCollectors(
             [REGISTRY, StoreMetrics(stores), _EngineMetrics(engine), requests]
         )
 
     def routes(self) -> list[Route]:
+        """The route of the metrics, for the public address or for one of their own."""
         return [Route("/metrics", self.show)]
 
     @asynccontextmanager
@@ -45,11 +49,14 @@ class Metrics:
         async with answering(self._peers, self._own):
             yield
 
-    async def show(self, _: Request) -> Response:
+    async def show(self, request: Request) -> Response:
+        if not self._exposure.allows(request.headers.get("authorization", "")):
+            return Response(status_code=401, headers={"www-authenticate": "Bearer"})
         await self._shared.update()
         own = self._own if self._peers is None else await gathered(self._peers, self._own)
         text = generate_latest(own) + generate_latest(self._shared)
-        return Response(text, media_type=CONTENT_TYPE_LATEST)
+        headers = {"cache-control": "no-store"}
+        return Response(text, headers=headers, media_type=CONTENT_TYPE_LATEST)
 
 
 class _EngineMetrics(Collector):

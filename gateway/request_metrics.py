@@ -48,7 +48,7 @@ class RequestMetrics(Collector):
         self._slow_s = slow_s or inf
         self._durations = Histogram(
             "kith_request_duration_seconds",
-            "Time from a request's headers to its answer, by operation name.",
+            "Time from a request's body to its answer, by operation name.",
             ["operation"],
             registry=None,
         )
@@ -74,7 +74,7 @@ class RequestMetrics(Collector):
             counts = self._operations.unlisted(name)
         counts.codes[code] += 1
         counts.durations.observe(seconds)
-        if seconds >= self._slow_s:
+        if seconds >= self._slow_s and request is not None:
             log_slow_operation(operation, request, code, seconds)
 
     def collect(self) -> Iterator[Metric]:

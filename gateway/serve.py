@@ -10,18 +10,20 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import uvicorn
 
+from gateway.addresses import Address
 from gateway.app import Gateway
 from gateway.config import Config
 from gateway.environment import ConfigurationError
 from gateway.http_connections import ConnectionLimits
 from gateway.http_protocol import bounded_protocol
-from gateway.listening import Address, listening
+from gateway.listening import listening
+from gateway.metrics_server import MetricsServer, metrics_sockets
 from gateway.open_files import within_open_files
 from gateway.peers import Peers
 from gateway.prefork import Prefork, PreforkSettings
@@ -71,23 +73,25 @@ def run(read: Callable[[], Config], address: Address, workers: int) -> int:
     logging.getLogger("uvicorn.error").addFilter(_is_not_client_log)
     config = read()
     gateway = Gateway(config)
-    with listening(address) as sockets:
+    exposed = config.exposure.metrics.address
+    with listening(address) as sockets, metrics_sockets(exposed) as for_metrics:
         log.info("listening on %s with %d process(es)", address.shown, workers)
         freeze_imported_objects()
         if workers == 1:
             # uvicorn stops cleanly and then raises the signal again, which a supervisor would
             # report as a failure.
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-            return _serve(gateway, config, sockets)
+            return _serve(gateway, config, sockets, for_metrics)
         del gateway
         with tempfile.TemporaryDirectory(prefix="kith-serve-") as folder:
-            return _prefork(read, config, sockets, workers, Path(folder))
+            return _prefork(read, config, sockets, for_metrics, workers, Path(folder))
 
 
 def _prefork(
     read: Callable[[], Config],
     config: Config,
     sockets: list[socket.socket],
+    for_metrics: list[socket.socket],
     workers: int,
     folder: Path,
 ) -> int:
@@ -101,7 +105,7 @@ def _prefork(
             log.error("%s", error)
             return STARTUP_FAILURE
         try:
-            return _serve(gateway, present, sockets, ready)
+            return _serve(gateway, present, sockets, for_metrics, ready)
         finally:
             if os.getppid() != parent:  # the parent was killed and cannot remove the folder
                 shutil.rmtree(folder, ignore_errors=True)
@@ -135,11 +139,11 @@ def _serve(
     gateway: Gateway,
     config: Config,
     sockets: list[socket.socket],
+    for_metrics: list[socket.socket],
     ready: Callable[[], None] = lambda: None,
 ) -> int:
-    server = Server(
-        uvicorn_config(gateway, within_open_files(config.clients.connections)), gateway, ready
-    )
+    limits = within_open_files(config.clients.connections)
+    server = Server(uvicorn_config(gateway, limits), gateway, ready, for_metrics)
     with contextlib.suppress(KeyboardInterrupt):
         server.run(sockets)
     return 0 if server.started else STARTUP_FAILURE
@@ -165,20 +169,28 @@ class Server(uvicorn.Server):
     """
 
     def __init__(
-        self, config: uvicorn.Config, gateway: Gateway, ready: Callable[[], None] = lambda: None
+        self,
+        config: uvicorn.Config,
+        gateway: Gateway,
+        ready: Callable[[], None] = lambda: None,
+        for_metrics: Sequence[socket.socket] = (),
     ) -> None:
         super().__init__(config)
         self._gateway = gateway
         self._ready = ready
+        self._metrics = MetricsServer(for_metrics)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            assert self._gateway.metrics is not None, "the lifespan has begun"
+            await self._metrics.start(self._gateway.metrics)
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for server in self.servers:
             server.close()
+        self._metrics.stop()
         # uvicorn closes connections without a request; the newest may not have sent theirs yet.
         await asyncio.sleep(LAST_REQUESTS_S)
         await self._gateway.hang_up()

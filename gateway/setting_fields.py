@@ -84,7 +84,8 @@ def _check_digits(text: str) -> str:
     raise PydanticCustomError("whole_number", "not a whole number")
 
 
-def _is_on(text: str) -> bool:
+def read_switch(text: str) -> bool:
+    """Whether a switch is on."""
     if text in ("on", "off"):
         return text == "on"
     raise PydanticCustomError("switch", "neither on nor off")
@@ -95,7 +96,7 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 WholeNumber = Annotated[int, BeforeValidator(_check_digits)]
-Switch = Annotated[bool, PlainValidator(_is_on)]
+Switch = Annotated[bool, PlainValidator(read_switch)]
 Names = Annotated[tuple[str, ...], NoDecode, PlainValidator(_split)]
 """Values separated by commas."""
 

@@ -5,11 +5,15 @@ They raise ValueError with the rest of a sentence that begins with the name of t
 
 import re
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import SecretStr
 
+from gateway.addresses import Address, TcpAddress, UnixAddress
+from gateway.exposure import Access
 from graph.affinity import InteractionKind
+from storage.redis.sentinel import is_sentinel, read_group_url
 from storage.settings import CLUSTER
 
 _WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
@@ -25,6 +29,9 @@ def check_redis_url(schemes: Collection[str]) -> Callable[[SecretStr], SecretStr
             # Without a scheme, these may be the first letters of a password.
             begins = repr(scheme) if "://" in url else "no scheme"
             raise ValueError(f"begins with {begins}; it must be an address of {', '.join(schemes)}")
+        if is_sentinel(url):
+            read_group_url(url)
+            return secret
         try:
             address = urlsplit(url)
             _ = address.port  # raises ValueError for an invalid port
@@ -68,3 +75,21 @@ def _kind_and_weight(text: str) -> tuple[InteractionKind, float]:
         f"holds {text!r}; it must be KIND=WEIGHT pairs with commas between, of the kinds"
         f" {', '.join(InteractionKind.__members__)} and weights above 0, up to 999999"
     )
+
+
+def read_access(text: str) -> Access:
+    """Who may read something."""
+    try:
+        return Access(text)
+    except ValueError:
+        raise ValueError(f"is {text[:100]!r}; it must be off, services or on") from None
+
+
+def read_address(text: str) -> Address:
+    """An address to listen on: `host:port`, or `unix:` and a path."""
+    if text.startswith("unix:/"):
+        return UnixAddress(Path(text.removeprefix("unix:")))
+    host, _, port = text.rpartition(":")
+    if host and port.isdecimal() and 0 < int(port[:6]) < 65_536:
+        return TcpAddress(host.removeprefix("[").removesuffix("]"), int(port))
+    raise ValueError(f"is {text[:100]!r}; it must be host:port or unix:/path")

@@ -11,18 +11,28 @@ from typing import Annotated
 from pydantic import AfterValidator, PlainValidator, SecretStr, model_validator
 from pydantic_settings import NoDecode
 
+from gateway.addresses import Address
 from gateway.browsers import ANY, read_header_names, read_origins
+from gateway.client_address import read_proxies
+from gateway.exposure import Access
 from gateway.setting_fields import (
     Group,
     Names,
     Switch,
     WholeNumber,
     number,
+    read_switch,
     secret,
     setting,
     switch,
 )
-from gateway.setting_parsers import check_redis_url, read_level, read_weights
+from gateway.setting_parsers import (
+    check_redis_url,
+    read_access,
+    read_address,
+    read_level,
+    read_weights,
+)
 from graph.affinity import InteractionKind
 from storage.settings import CACHE_SCHEMES, REDIS_SCHEMES
 
@@ -30,30 +40,36 @@ RedisUrl = Annotated[SecretStr, AfterValidator(check_redis_url(REDIS_SCHEMES))]
 CacheUrl = Annotated[SecretStr, AfterValidator(check_redis_url(CACHE_SCHEMES))]
 Origins = Annotated[frozenset[str], NoDecode, PlainValidator(read_origins)]
 HeaderNames = Annotated[frozenset[str], NoDecode, PlainValidator(read_header_names)]
+Proxies = Annotated[frozenset[str], NoDecode, PlainValidator(read_proxies)]
 Level = Annotated[str, PlainValidator(read_level)]
 Weights = Annotated[Mapping[InteractionKind, float], NoDecode, PlainValidator(read_weights)]
+
+AccessSetting = Annotated[Access | None, PlainValidator(read_access)]
+OptionalSwitch = Annotated[bool | None, PlainValidator(read_switch)]
+MetricsAddress = Annotated[Address | None, PlainValidator(read_address)]
 
 A_DAY_S = 86_400
 
 
-class Servers(Group):
-    """Servers"""
+class Postgres(Group):
+    """PostgreSQL"""
 
     database_url: SecretStr | None = secret(
         "DATABASE_URL",
         "PostgreSQL. Without it and `REDIS_URL`: the servers of a running `dev`",
         allowed="`postgresql://user@host/database`",
     )
-    redis_url: RedisUrl | None = secret(
-        "REDIS_URL",
-        "Redis or Valkey: the queue, the change feed and the caches",
-        allowed="`redis://`, `rediss://` or `unix://`",
+    direct_database_url: SecretStr | None = secret(
+        "KITH_DIRECT_DATABASE_URL",
+        "PostgreSQL without a [pooler](connections.md), for `migrate`, `load` and `verify`. Without"
+        " it: `DATABASE_URL`",
+        allowed="as `DATABASE_URL`",
     )
-    cache_url: CacheUrl | None = secret(
-        "KITH_CACHE_URL",
-        "separate servers for the caches: one, or any server of a Redis Cluster. Without it:"
-        " `REDIS_URL`",
-        allowed="as `REDIS_URL`, or `redis+cluster://`, `rediss+cluster://`",
+    database_password_file: Path | None = setting(
+        "KITH_DATABASE_PASSWORD_FILE",
+        None,
+        "a file with the password of `DATABASE_URL`, read for each connection",
+        allowed="a path",
     )
     pool_max: WholeNumber = number(
         "KITH_POOL_MAX",
@@ -66,10 +82,26 @@ class Servers(Group):
     statement_cache_size: WholeNumber = number(
         "KITH_STATEMENT_CACHE_SIZE",
         200,
-        "prepared statements per connection; 0 behind a PgBouncer older than 1.21 in transaction"
-        " mode",
+        "prepared statements per connection; none are used through a"
+        " [pooler that does not support them](connections.md)",
         unit="statements",
         least=0,
+    )
+
+
+class Servers(Group):
+    """Redis, and metrics"""
+
+    redis_url: RedisUrl | None = secret(
+        "REDIS_URL",
+        "Redis or Valkey: the queue, the change feed and the caches",
+        allowed="`redis://`, `rediss://`, `unix://`, or [`redis+sentinel://`](connections.md#redis-with-sentinels)",
+    )
+    cache_url: CacheUrl | None = secret(
+        "KITH_CACHE_URL",
+        "separate servers for the caches: one, or any server of a Redis Cluster. Without it:"
+        " `REDIS_URL`",
+        allowed="as `REDIS_URL`, or `redis+cluster://`, `rediss+cluster://`",
     )
     metrics_port: WholeNumber = number(
         "KITH_METRICS_PORT",
@@ -399,6 +431,20 @@ class Overload(Group):
     )
 
 
+class Verification(Group):
+    """Verification"""
+
+    rows_per_minute: WholeNumber = number(
+        "KITH_VERIFY_ROWS_PER_MINUTE",
+        100_000,
+        "how many rows the workers [verify](operations.md#scheduled-verification) in a minute; 0:"
+        " none",
+        least=0,
+        most=10_000_000,
+        unit="rows a minute",
+    )
+
+
 class Streams(Group):
     """Open connections"""
 
@@ -472,14 +518,100 @@ class Costs(Group):
     """
 
     limit: WholeNumber = number(
-        "KITH_COST_LIMIT", 200_000, "the greatest cost of one operation", unit="cost", least=1_000
+        "KITH_COST_LIMIT", 100_000, "the greatest cost of one operation", unit="cost", least=1_000
     )
     service_limit: WholeNumber = number(
         "KITH_SERVICE_COST_LIMIT",
-        2_000_000,
+        1_000_000,
         "the same for services",
         unit="cost",
         least=1_000,
+    )
+    budget: WholeNumber = number(
+        "KITH_BUDGET",
+        20_000_000,
+        "the cost that one viewer may use in a minute; 0: no limit",
+        unit="cost",
+        least=0,
+    )
+    anonymous_budget: WholeNumber = number(
+        "KITH_ANONYMOUS_BUDGET",
+        60_000_000,
+        "the same for one address, of requests without a viewer",
+        unit="cost",
+        least=0,
+    )
+    service_budget: WholeNumber = number(
+        "KITH_SERVICE_BUDGET",
+        600_000_000,
+        "the same for all services together",
+        unit="cost",
+        least=0,
+    )
+    trusted_proxies: Proxies = setting(
+        "KITH_TRUSTED_PROXIES",
+        frozenset(),
+        "proxies whose `X-Forwarded-For` or `Forwarded` names the address of a client",
+        allowed="addresses and networks, `,` between; `unix`: by unix sockets",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> "Costs":
+        budgets = {
+            "KITH_BUDGET": (self.budget, self.limit),
+            "KITH_ANONYMOUS_BUDGET": (self.anonymous_budget, self.limit),
+            "KITH_SERVICE_BUDGET": (self.service_budget, self.service_limit),
+        }
+        for name, (budget, limit) in budgets.items():
+            if 0 < budget < limit:
+                raise ValueError(
+                    f"{name} is {budget}, but one operation may cost {limit}: a budget must be at"
+                    " least as high, or 0"
+                )
+        return self
+
+
+class Exposed(Group):
+    """What a gateway shows
+
+    Everything in `dev`. In `serve`, what is [chosen here](security.md#what-serve-shows).
+    """
+
+    introspection: AccessSetting = setting(
+        "KITH_INTROSPECTION",
+        None,
+        "who may select `__schema` and `__type`. In `dev` `on`, in `serve` `off`",
+        allowed="off, services or on",
+    )
+    sdl: AccessSetting = setting(
+        "KITH_FEDERATION_SDL",
+        None,
+        "who may select `_service`, which a [federation](federation.md) router can read. In `dev`"
+        " `on`, in `serve` `off`",
+        allowed="off, services or on",
+    )
+    suggestions: OptionalSwitch = setting(
+        "KITH_SUGGESTIONS",
+        None,
+        "whether errors suggest names of the schema. In `dev` `on`, in `serve` `off`",
+        allowed="on or off",
+    )
+    playground: OptionalSwitch = setting(
+        "KITH_PLAYGROUND",
+        None,
+        "whether browsers get the [playground](playground.md). In `dev` `on`, in `serve` `off`",
+        allowed="on or off",
+    )
+    metrics_address: MetricsAddress = setting(
+        "KITH_METRICS_ADDRESS",
+        None,
+        "an address of its own for a gateway's `/metrics`; without it, `serve` shows none",
+        allowed="`host:port` or `unix:/path`",
+    )
+    metrics_token: SecretStr | None = secret(
+        "KITH_METRICS_TOKEN",
+        "a bearer token that `/metrics` of a gateway requires",
+        allowed="text",
     )
 
 
@@ -498,6 +630,30 @@ class Documents(Group):
         " documents](persisted-operations.md#trusted-documents) are run; as"
         " `serve --trusted-documents`",
         allowed="a path",
+    )
+
+
+class Traces(Group):
+    """Traces
+
+    The address of an OpenTelemetry collector turns [traces](traces.md) on. OpenTelemetry reads its
+    other standard variables itself.
+    """
+
+    endpoint: str | None = setting(
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        None,
+        "a collector that receives OTLP over HTTP; it requires the extra `kith[otel]`",
+        allowed="`http://…` or `https://…`",
+    )
+    traces_endpoint: str | None = setting(
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        None,
+        "the same, for traces alone, with the path",
+        allowed="`http://…/v1/traces`",
+    )
+    disabled: str = setting(
+        "OTEL_SDK_DISABLED", "false", "turns traces off", allowed="`true` or `false`"
     )
 
 
@@ -532,6 +688,7 @@ class Logs(Group):
 
 
 GROUPS: tuple[type[Group], ...] = (
+    Postgres,
     Servers,
     TokenKeys,
     Claims,
@@ -539,12 +696,15 @@ GROUPS: tuple[type[Group], ...] = (
     Affinity,
     Caches,
     Events,
+    Verification,
     HttpConnections,
     HttpRequests,
     Overload,
     Streams,
     Browsers,
     Costs,
+    Exposed,
     Documents,
+    Traces,
     Logs,
 )

@@ -23,7 +23,7 @@ class Transports:
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         # A plain function: a coroutine here would be resumed as often as the inner one.
-        headers = Headers(scope["headers"])
+        headers = Headers(scope["headers"], scope.get("client"))
         if scope["type"] == "websocket":
             if self._browsers.allow_socket(headers):
                 return self._sockets(scope, receive, send)

@@ -51,9 +51,9 @@ class PairState:
     paced_until: int = 0
     """The actor's theoretical arrival time in microseconds: see `graph.pace`."""
     waits: bool = False
-    """Whether the outbox holds a change of the actor's edge, so that a cache may lack it."""
+    """Whether the outbox holds a change of the actor's edge by the actor: a cache may lack it."""
     reverse_waits: bool = False
-    """Whether it holds a change of the other user's edge."""
+    """Whether it holds a change of the other user's edge by the actor."""
 
     @property
     def relation(self) -> Relation:
@@ -96,6 +96,8 @@ class Conditions:
     """The cost of the change: how far it moves the actor's `paced_until`, in microseconds."""
     paced_most: int | None = None
     """The latest `paced_until` before the change that still allows it, in microseconds."""
+    paced_latest: int | None = None
+    """A later `paced_until` is from before the clock was set back, and is ignored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,14 @@ A viewer's own follows are in the viewer's own row as soon as they are written, 
 row waits for a worker. So a pair with the viewer is read from the viewer's side and reversed.
 """
 
+import asyncio
 from collections.abc import Sequence
 
 from graph.edge import Pair, UserId
 from graph.relation import SELF, STRANGERS, Relation, RelationColumn, column_of
 from resolvers import visibility
 from resolvers.agreement import as_listed
-from resolvers.scope import Scope
+from resolvers.scope import PAIRS_PER_TURN, Scope
 from storage.ports import Check, RelationsOf
 
 
@@ -67,20 +68,31 @@ async def _stored(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]
     reader, viewer, consistency = scope.stores.reads.reader, scope.viewer, scope.consistency
     if len(checks) == 1 and _is_plain(checks[0], viewer):
         return await reader.read(viewer, RelationsOf(checks), consistency=consistency)
-    distinct_pairs = _distinct_pairs(checks, viewer)
+    distinct_pairs = await _distinct_pairs(checks, viewer)
     distinct = [Check(user, list(others)) for user, others in distinct_pairs.items()]
     answers = await reader.read(viewer, RelationsOf(distinct), consistency=consistency)
-    known = {
-        user: dict(zip(others, relations, strict=True))
-        for (user, others), relations in zip(distinct_pairs.items(), answers, strict=True)
-    }
+    known: dict[UserId | None, dict[UserId, Relation]] = {}
+    pairs = 0
+    for (user, targets), relations in zip(distinct_pairs.items(), answers, strict=True):
+        known[user] = dict(zip(targets, relations, strict=True))
+        pairs += len(targets)
+        if pairs >= PAIRS_PER_TURN:
+            await asyncio.sleep(0)
+            pairs = 0
 
     def relation(user: UserId, other: UserId) -> Relation:
         if user == other:
             return SELF
         return known[viewer][user].reversed if other == viewer else known[user][other]
 
-    return [column_of([relation(check.user, other) for other in check.others]) for check in checks]
+    columns: list[RelationColumn] = []
+    for user, others, _ in checks:
+        columns.append(column_of([relation(user, other) for other in others]))
+        pairs += len(others)
+        if pairs >= PAIRS_PER_TURN:
+            await asyncio.sleep(0)
+            pairs = 0
+    return columns
 
 
 def _is_plain(check: Check, viewer: UserId | None) -> bool:
@@ -89,12 +101,17 @@ def _is_plain(check: Check, viewer: UserId | None) -> bool:
     return user not in others and viewer not in others
 
 
-def _distinct_pairs(
+async def _distinct_pairs(
     checks: Sequence[Check], viewer: UserId | None
 ) -> dict[UserId, dict[UserId, None]]:
     """The distinct pairs, grouped by the user from whose side they are read."""
     distinct_pairs: dict[UserId, dict[UserId, None]] = {}
+    pairs = 0
     for user, others, _ in checks:
+        pairs += len(others)
+        if pairs >= PAIRS_PER_TURN:
+            await asyncio.sleep(0)
+            pairs = 0
         for other in others:
             if user == other:
                 continue

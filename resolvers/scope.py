@@ -1,6 +1,6 @@
 """The scope of one request: its viewer, its limits, and what it has read."""
 
-from collections.abc import Awaitable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple, TypeAlias
@@ -13,6 +13,7 @@ from graph.errors import Forbidden, Unauthenticated
 from graph.pace import Pace
 from graph.page import ListKind, Page, Window
 from graph.profile import Profile
+from graph.rate_limit import RateLimit
 from graph.relation import SELF, Relation
 from graph.suggestion import Suggestion
 from resolvers.loader import ACCOUNTS, PROFILES, VIEWER_RELATIONS, ColumnLoader
@@ -30,6 +31,9 @@ from storage.ports import (
     RequestStores,
     Watermarks,
 )
+
+PAIRS_PER_TURN = 10_000
+"""The pairs of users that are processed before the event loop does other work: 2 to 4 ms."""
 
 NOBODY: Set[UserId] = frozenset()
 
@@ -117,6 +121,8 @@ class Scope:
     since: int | None = None
     """The time, by the database's clock in microseconds, as of which absences must be known.
     0: as of the last notification of this process. None: some moments old is enough."""
+    rate_limit: Callable[[], RateLimit | None] = staticmethod(lambda: None)
+    """Returns the cost of the request's operation, if it asks for it, and the sender's budget."""
     watermark_reading: WatermarkReading | None = None
     """The watermarks before anything was read, if the request asks for freshness."""
 

@@ -22,7 +22,7 @@ from graph.visibility import (
     seen_through,
     viewer_role_of,
 )
-from resolvers.scope import Scope
+from resolvers.scope import PAIRS_PER_TURN, Scope
 from storage.ports import Check
 
 Found = Sequence[RelationColumn]
@@ -35,10 +35,15 @@ async def visible_relations(scope: Scope, checks: Sequence[Check], found: Found)
         return found
     access = await list_access_of(scope, _public_ends(scope, checks, found))
     absent = await scope.absent()
-    return [
-        _visible_column(scope, check, relations, access, absent)
-        for check, relations in zip(checks, found, strict=True)
-    ]
+    visible: list[RelationColumn] = []
+    pairs = 0
+    for check, relations in zip(checks, found, strict=True):
+        visible.append(_visible_column(scope, check, relations, access, absent))
+        pairs += len(check.others)
+        if pairs >= PAIRS_PER_TURN:
+            await asyncio.sleep(0)
+            pairs = 0
+    return visible
 
 
 def own_relations(

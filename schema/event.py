@@ -15,6 +15,7 @@ from schema.context import Info, scope_of
 from schema.relation import Relation
 from schema.rows import RelationRow, UserRow, date, relation_rows
 from schema.user import User
+from schema.weights import RELATIONS
 from storage.ports import Check
 
 
@@ -108,7 +109,7 @@ class RelationshipEvent:
 
     @batched(
         graphql_type=Relation | None,
-        metadata=weighed(call=50, row=2),
+        metadata=weighed(call=RELATIONS, row=1.5),
         description="The current relationship between the viewer and the other user, which can be "
         "newer than the event. Null for RESYNC.",
     )

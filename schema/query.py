@@ -6,6 +6,7 @@ from typing import Annotated
 import strawberry
 
 from engine import ItemOrError, Parents, batched, length_of, weighed, without_errors
+from graph.rate_limit import RateLimit as RateLimitRow
 from resolvers import relations
 from resolvers.accounts import statuses
 from resolvers.scope import Scope
@@ -16,11 +17,12 @@ from schema.federation import Entity, Representations, Service, subgraph, users_
 from schema.freshness import AtLeastAsFresh
 from schema.node import Node
 from schema.nodes import NodeRow, nodes_of
+from schema.rate_limit import RateLimit
 from schema.relation import Relation
 from schema.rows import RelationRow, UserRow, ViewerRow, relation_row
 from schema.user import User
 from schema.viewer import Viewer
-from schema.weights import QUERY
+from schema.weights import QUERY, RELATIONS
 
 UserIdArgument = Annotated[
     strawberry.ID, strawberry.argument(description="The id of a user: a decimal number.")
@@ -40,6 +42,12 @@ NodeIds = Annotated[
 ]
 
 IDS = length_of("ids", most=100)
+DryRun = Annotated[
+    bool,
+    strawberry.argument(
+        description="Whether to compute the cost of this operation without running it."
+    ),
+]
 
 _NEVER = "Null only beside an error, because every valid id is a user."
 
@@ -64,7 +72,7 @@ UserPairs = Annotated[
 class Query:
     @batched(
         graphql_type=Node | None,
-        metadata=weighed(call=100),
+        metadata=weighed(call=200),
         description="The object with this id: a `User`, `Relation`, `FollowRequest`, "
         "`FollowSuggestion` or `Viewer`. Null if there is no such object, or the viewer may not "
         "see it.",
@@ -76,7 +84,7 @@ class Query:
 
     @batched(
         graphql_type=list[Node | None] | None,
-        metadata=weighed(call=100, item=5, size=IDS),
+        metadata=weighed(call=200, item=10, size=IDS),
         description="The objects with these ids, in the order of `ids`. An entry is null if there "
         "is no such object or the viewer may not see it, and null beside an error if the id is "
         "invalid.",
@@ -116,7 +124,7 @@ class Query:
 
     @batched(
         graphql_type=list[Relation | None] | None,
-        metadata=weighed(call=50, item=8, size=length_of("pairs", most=500)),
+        metadata=weighed(call=RELATIONS, item=15, size=length_of("pairs", most=500)),
         description="The relationship of each pair of users, in the order of `pairs`. An entry is "
         "null beside an error if one of its ids is invalid. Only for services: other callers get "
         "the error `FORBIDDEN`.",
@@ -150,7 +158,7 @@ class Query:
 
     @batched(
         graphql_type=list[UserAccount | None] | None,
-        metadata=weighed(call=QUERY, item=5, size=IDS),
+        metadata=weighed(call=QUERY, size=IDS),
         description="The accounts of the users with these ids, in the order of `ids`. An entry is "
         "null beside an error if its id is invalid. Only for services: other callers get the "
         "error `FORBIDDEN`.",
@@ -163,8 +171,19 @@ class Query:
         return [await _accounts(scope, users)] * len(roots)
 
     @batched(
+        graphql_type=RateLimit | None,
+        description="The cost of this operation and the budget that it is charged to. With "
+        "`dryRun`, nothing else is run: the response holds only this field, also if the operation "
+        "costs more than the limit of one operation.",
+    )
+    def rate_limit(
+        roots: Parents[None], info: Info, dry_run: DryRun = False
+    ) -> list[RateLimitRow | None]:
+        return [scope_of(info).rate_limit()] * len(roots)
+
+    @batched(
         name="_service",
-        metadata=weighed(call=500),
+        metadata=weighed(call=150),
         description="The schema of this subgraph, for a federation router.",
     )
     def service(roots: Parents[None], info: Info) -> list[Service]:
@@ -177,11 +196,11 @@ class Query:
         description="The referenced users, in the order of `representations`, for a federation "
         "router. An entry is null beside an error if its reference is invalid.",
     )
-    def entities(
+    async def entities(
         roots: Parents[None], info: Info, representations: Representations
     ) -> list[list[ItemOrError[UserRow]]]:
         most = scope_of(info).limits.entities_max
-        return [users_of(representations, most)] * len(roots)
+        return [await users_of(representations, most)] * len(roots)
 
 
 async def _accounts(

@@ -18,6 +18,7 @@ from schema.query import UserIdArgument
 from schema.relation import Relation
 from schema.rows import RelationRow, UserRow, relation_rows
 from schema.user import User
+from schema.weights import RELATIONS
 
 Types = Annotated[
     list[RelationshipEventType] | None,
@@ -56,7 +57,7 @@ class Subscription:
 
     @strawberry.subscription(
         graphql_type=list[Relation],
-        metadata=weighed(call=50, item=3, size=length_of("ids", most=100)),
+        metadata=weighed(call=RELATIONS, item=1.2, size=length_of("ids", most=100)),
         description="The relationships between the viewer and these users: first all of them, "
         "then those that changed. The error is `UNAUTHENTICATED` if nobody is signed in.",
     )

@@ -132,7 +132,7 @@ class FollowSuggestionConnection:
         return list(map(_as_list, rows))
 
     @batched(
-        metadata=weighed(call=10_000),
+        metadata=weighed(call=4_000),
         description="The number of all suggestions, the same for every page. Examines all "
         "candidates, up to 5,200: request it once, not with every page.",
     )

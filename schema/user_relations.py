@@ -19,6 +19,7 @@ from schema.eligibility import FollowEligibility
 from schema.relation import Relation
 from schema.rows import RelationRow, UserRow, relation_rows
 from schema.scalars import RelationMask
+from schema.weights import RELATIONS
 from storage.ports import Check
 
 Others = Annotated[
@@ -35,7 +36,7 @@ class Related:
 
     @batched(
         graphql_type=list[Relation],
-        metadata=weighed(call=50, row=20, item=3, size=OTHERS),
+        metadata=weighed(call=RELATIONS, row=20, item=1.2, size=OTHERS),
         description="The relationships between this user and each of these users, in the order of "
         "`ids`.",
     )
@@ -48,7 +49,7 @@ class Related:
         return list(map(relation_rows, users, repeat(others), found))
 
     @batched(
-        metadata=weighed(call=50, row=20, item=2.5, size=OTHERS),
+        metadata=weighed(call=RELATIONS, row=20, item=1.2, size=OTHERS),
         description="The same as `relationWith` in a compact form: 16 bits for each user.",
     )
     async def relation_mask(users: Parents[UserRow], info: Info, ids: Others) -> list[RelationMask]:
@@ -59,7 +60,7 @@ class Related:
 
     @batched(
         graphql_type=Relation | None,
-        metadata=weighed(call=50, row=2),
+        metadata=weighed(call=RELATIONS, row=1.5),
         description="The relationship between the viewer and this user. Null if nobody is signed "
         "in.",
     )
@@ -73,7 +74,7 @@ class Related:
         return relation_rows(scope.viewer, others, found)
 
     @batched(
-        metadata=weighed(call=50, row=2),
+        metadata=weighed(call=RELATIONS, row=1.5),
         description="Whether the viewer follows this user, publicly or by a whisper. False if "
         "nobody is signed in.",
     )
@@ -82,7 +83,7 @@ class Related:
         return list(map(follows, own.kinds))
 
     @batched(
-        metadata=weighed(call=50, row=2),
+        metadata=weighed(call=RELATIONS, row=1.5),
         description="Whether this user follows the viewer, as far as the viewer may see it. False "
         "if nobody is signed in.",
     )
@@ -91,7 +92,7 @@ class Related:
         return list(map(followed, own.kinds))
 
     @batched(
-        metadata=weighed(call=100, row=5),
+        metadata=weighed(call=2 * RELATIONS, row=4),
         description="Whether `followUser` by the viewer would follow this user or send a request.",
     )
     async def viewer_can_follow(users: Parents[UserRow], info: Info) -> list[bool]:
@@ -100,7 +101,7 @@ class Related:
 
     @batched(
         graphql_type=FollowEligibility,
-        metadata=weighed(call=100, row=5),
+        metadata=weighed(call=2 * RELATIONS, row=4),
         description="The result that `followUser` by the viewer would have. It is computed from "
         "cached data, so the actual result can differ.",
     )

@@ -120,7 +120,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=RelationshipSettings,
-        metadata=weighed(call=50),
+        metadata=weighed(call=200),
         description="The settings of the viewer: who can follow them, and who can see their lists.",
     )
     async def relationship_settings(viewers: Parents[ViewerRow], info: Info) -> list[SettingsRow]:
@@ -195,7 +195,7 @@ class Viewer(Node):
 
     @batched(
         graphql_type=FollowSuggestionConnection,
-        metadata=weighed(call=3_000, page=weights.PAGE_SIZE, entry=5),
+        metadata=weighed(call=4_000, page=weights.PAGE_SIZE, entry=5),
         description="Users whom the viewer might want to follow, best first: followers whom the "
         "viewer does not follow back, and users followed by those whom the viewer follows. "
         "Computed for each request, so the order can change between pages.",

@@ -8,7 +8,7 @@ from engine import PAGE, ListSize, weighed
 
 REQUEST = 150
 """An operation without fields: HTTP, authentication, JSON."""
-INTROSPECTION = 10_000
+INTROSPECTION = 15_000
 """One `__schema` or `__type`."""
 WRITE = 1_500
 """A change in PostgreSQL, its drain by the worker and the updates of the caches."""
@@ -17,11 +17,21 @@ QUERY = 300
 
 PAGE_SIZE = ListSize(("first", "last"), default=20, most=100)
 
-LIST = weighed(call=50, row=20, page=PAGE_SIZE, entry=0.5)
-"""A page of a list, from the caches."""
-OWN_LIST = weighed(call=QUERY, row=50, page=PAGE_SIZE, entry=1)
+DEEP = 50
+"""A page after a cursor, which can be beyond the cached entries."""
+LIST = weighed(
+    call=200,
+    row=20,
+    page=PAGE_SIZE,
+    entry=0.2,
+    given={"after": DEEP, "before": DEEP, "filter": 400, "orderBy": DEEP},
+)
+"""A page of a list, from the caches; with a filter, from PostgreSQL."""
+OWN_LIST = weighed(call=500, row=50, page=PAGE_SIZE, entry=1)
 """A page of a list that only the viewer can open, from PostgreSQL."""
-OVERLAP = weighed(call=QUERY, row=500, page=PAGE_SIZE, entry=1)
+OVERLAP = weighed(call=QUERY, row=700, page=PAGE_SIZE, entry=1)
 """A page of an intersection of two lists, from PostgreSQL."""
-ENTRIES = weighed(item=1.5, size=PAGE)
+RELATIONS = 150
+"""The viewer's relations to all users of a level."""
+ENTRIES = weighed(item=1, size=PAGE)
 """The entries of a page."""

@@ -15,8 +15,9 @@ from graph.edge import Kind, Pair, Version
 from graph.errors import Stale, Unavailable
 from graph.lane import Lane, lane_of
 from graph.receipt import ReceiptConsumed, ReceiptExists
+from storage.cache.lease import delayed_edges
 from storage.cache.marks import Mark, Marks
-from storage.catch_up import CatchUp
+from storage.catch_up import CatchUp, LanesChanged
 from storage.ports import Lanes
 from storage.redis.connection import PART as REDIS
 from storage.shielded_tasks import ShieldedTasks
@@ -27,6 +28,9 @@ DRAIN_S_MAX = 1.0
 
 class EdgeTables(Protocol):
     """The tables of edges."""
+
+    lanes: int
+    """The number of lanes, as of the last change."""
 
     async def change(
         self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
@@ -116,7 +120,10 @@ class AnnouncedEdges:
         is_applied = await self._apply(pair, decision)
         # Only the reverse edge reaches the actor's lists through a lane.
         is_visible = is_visible and (is_applied or not any(decision.unpublished))
-        return decision if is_visible else replace(decision, is_delayed=True)
+        if is_visible or self._marks is None:
+            return decision
+        delayed_edges.inc()
+        return replace(decision, is_delayed=True)
 
     async def _apply(self, pair: Pair, decision: Decision) -> bool:
         """Wake the lanes of the changes, or drain them before the response: if the other user's
@@ -125,7 +132,7 @@ class AnnouncedEdges:
         urgent: dict[Lane, Version] = {}
         for is_reverse in decision.unpublished:
             edge = decision.reverse if is_reverse else decision.edge
-            lane = lane_of(pair.source if is_reverse else pair.target)
+            lane = lane_of(pair.source if is_reverse else pair.target, self._tables.lanes)
             if is_reverse or edge.kind is Kind.BLOCK:
                 urgent[lane] = edge.version
             else:
@@ -140,6 +147,6 @@ class AnnouncedEdges:
         if self._catch_up is None:
             return False
         try:
-            return await self._catch_up.drain_until(urgent, DRAIN_S_MAX)
-        except (Unavailable, Stale):
+            return await self._catch_up.drain_until(urgent, self._tables.lanes, DRAIN_S_MAX)
+        except (Unavailable, Stale, LanesChanged):
             return False

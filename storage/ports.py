@@ -20,6 +20,7 @@ from graph.lane import ALL_LANES, Lane
 from graph.pace import Pace
 from graph.page import ListKind, OwnListKind, Page, Position, Window
 from graph.profile import Profile
+from graph.rate_limit import Bucket, Grant
 from graph.receipt import Request, StoredReceipt
 from graph.relation import RelationColumn
 
@@ -397,6 +398,15 @@ class DocumentStore(Protocol):
         ...
 
 
+class Budgets(Protocol):
+    """Token buckets of callers, shared by all gateways."""
+
+    async def take(self, payer: str, bucket: Bucket, spent: int, least: int, most: int) -> Grant:
+        """Take between `least` and `most` tokens out of a caller's bucket, or none if it holds
+        fewer, after subtracting those that were `spent` without asking. One round trip."""
+        ...
+
+
 class Affinities(Protocol):
     """How close users are to others, from the interactions that services report."""
 
@@ -474,11 +484,11 @@ class Subscriptions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """Watermarks of lanes at `now` (database clock, microseconds).
+    """Watermarks of groups of lanes at `now` (database clock, microseconds).
 
-    Every change with a version below a lane's `oldest` has left the lane; None: none is waiting or
-    parked. Every change below its `oldest_unparked` has left it or is parked. Parked changes are
-    in the rows, but some caches lack them.
+    Every change with a version below a group's `oldest` has left its lanes; None: none is waiting
+    or parked. Every change below its `oldest_unparked` has left them or is parked. Parked changes
+    are in the rows, but some caches lack them. Failed changes are not waited for.
     """
 
     oldest: Mapping[Lane, Version | None]
@@ -489,8 +499,8 @@ class Watermarks:
 class LaneProgress(Protocol):
     """How far the lanes are drained."""
 
-    async def watermarks(self, lanes: Iterable[Lane] = ALL_LANES) -> Watermarks:
-        """The watermarks of `lanes`."""
+    async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> Watermarks:
+        """The watermarks of groups of lanes."""
         ...
 
 
@@ -498,8 +508,8 @@ class CatchUp(Protocol):
     """Drains lanes up to the versions that readers require."""
 
     async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
-        """Return when every lane has passed the wanted version. True: the caches have too. False:
-        some caches could not be updated, and only the rows are current.
+        """Return when every group of lanes has passed the wanted version. True: the caches have
+        too. False: some caches could not be updated, and only the rows are current.
 
         Raises:
             Stale: it took longer than `wait_s`.

@@ -1,11 +1,15 @@
 """The settings of the stores."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 CLUSTER = "+cluster"
 """Suffix of the URL scheme for a Redis Cluster."""
 
-REDIS_SCHEMES = ("redis", "rediss", "unix")
+SENTINEL = "+sentinel"
+"""Suffix of the URL scheme for a group of servers that sentinels watch."""
+
+REDIS_SCHEMES = ("redis", "rediss", "unix", f"redis{SENTINEL}", f"rediss{SENTINEL}")
 CACHE_SCHEMES = (*REDIS_SCHEMES, f"redis{CLUSTER}", f"rediss{CLUSTER}")
 
 
@@ -13,12 +17,16 @@ CACHE_SCHEMES = (*REDIS_SCHEMES, f"redis{CLUSTER}", f"rediss{CLUSTER}")
 class ConnectionSettings:
     """Connections of a process to PostgreSQL and Redis, and their timeouts."""
 
+    direct_database_url: str | None = field(default=None, repr=False)
+    """Without a pooler, for jobs that need sessions. None: `StorageSettings.database_url`."""
+    database_password_file: Path | None = None
+    """Read for each connection. None: the URL's password."""
     pool_max: int = 8
     """Connections to PostgreSQL. 8 served more requests per second than 2 or 24."""
     acquire_timeout_s: float = 2.0
     statement_timeout_s: float = 5.0
     statement_cache_size: int = 200
-    """Use 0 behind a PgBouncer older than 1.21 in transaction mode."""
+    """0 behind a pooler that does not support prepared statements, which is detected."""
     redis_connections_max: int = 64
     redis_timeout_s: float = 0.5
     redis_retry_after_s: float = 0.25

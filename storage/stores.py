@@ -16,6 +16,7 @@ from storage.cache.updates import RedisCaches
 from storage.catch_up import CatchUp
 from storage.drain import Drain
 from storage.erasure import Erasure
+from storage.failover import Failover
 from storage.groups import Broker, Caches, Jobs, Servers
 from storage.ports import Absences, Changes, Reads, Writes
 from storage.postgres.absences import PostgresAbsences
@@ -23,8 +24,10 @@ from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.canaries import Canaries
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
+from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.lists import PostgresLists, PostgresOwnLists
 from storage.postgres.mutes import PostgresMutes
@@ -35,7 +38,9 @@ from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.postgres.usage import PostgresUsages
+from storage.postgres.verification import Verification
 from storage.queue import ArqErasures, ArqLanes
+from storage.redis.budgets import RedisBudgets
 from storage.redis.change_notifier import BLOCK_MS, ChangeNotifier
 from storage.redis.connection import GuardedRedis
 from storage.redis.connection import Servers as RedisServers
@@ -100,7 +105,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         if caches.local is not None:
             stack.push_async_callback(caches.local.close)
         outbox = Outbox(servers.postgres)
-        drain = Drain(outbox, caches.updates, broker.events)
+        drain = Drain(outbox, Canaries(servers.postgres), caches.updates, broker.events)
         catch_up = CatchUp(outbox, drain)
         stack.push_async_callback(catch_up.close)
         absences = PostgresAbsences(servers.postgres, settings.local.absent_age_ms / 1000)
@@ -114,7 +119,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
             _reads(settings, servers, caches, absences),
             _writes(settings, servers, caches, broker, catch_up, absences, shielded),
             Changes(broker.events, subscriptions, outbox, catch_up),
-            _jobs(servers, caches, broker, outbox, drain, shielded),
+            _jobs(settings, servers, caches, broker, outbox, drain, shielded),
             broker,
             caches,
             servers,
@@ -159,6 +164,7 @@ def _caches(settings: StorageSettings, servers: Servers) -> Caches:
         updates=RedisCaches(redis, keys, settings.cache.relations_max),
         audit=CacheAudit(redis, Outbox(postgres), tables_of(postgres), settings),
         documents=RedisDocuments(redis, keys),
+        budgets=RedisBudgets(redis, keys),
         local=local_cache_of(settings),
     )
 
@@ -236,6 +242,7 @@ def _writes(
 
 
 def _jobs(
+    settings: StorageSettings,
     servers: Servers,
     caches: Caches,
     broker: Broker,
@@ -249,10 +256,16 @@ def _jobs(
     return Jobs(
         outbox=outbox,
         failed_changes=FailedChanges(postgres),
+        exclusive=ExclusiveJobs(postgres, settings.space),
+        canaries=Canaries(postgres),
+        verification=Verification(postgres, settings),
         drain=drain,
         mutes=PostgresMutes(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),
         affinity=affinity,
         erasure=Erasure(edges, erasures, drain, caches.updates, affinity),
         erasures=erasures,
+        failover=Failover(
+            postgres, caches.updates, broker.events, servers.broker, Keys(settings.space)
+        ),
     )

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from signal import Signals
 from typing import Any
 
@@ -17,20 +17,25 @@ from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.metrics import StoreMetrics
 from storage.postgres.purge import purge, purge_messages, purge_receipts
-from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_errors, queue_name, serialize
+from storage.queue import DRAIN, ERASE, arq_redis, deserialize, queue_name, serialize
 from storage.settings import StorageSettings
 from storage.stores import Stores, open_stores
 from telemetry.joined import JoinedCollectors
+from telemetry.tracing import tracing
 from workers.absent_follower_counts import update_absent_follower_counts
 from workers.erasures import erase, wake_erasures
 from workers.job_metrics import measured
 from workers.mutes import end_mutes
+from workers.restarts import RestartedWorker
 from workers.sweep import sweep
 
 log = logging.getLogger(__name__)
 
 JOB_TIMEOUT_S = 20
 """arq hides a killed worker's job for this long and ten seconds more."""
+
+ALONE_S = 10
+"""How long a job may hold its lock, which PostgreSQL releases after 15 s."""
 
 STOP_S = 10
 """How long running jobs may take after a stop signal."""
@@ -49,6 +54,9 @@ TOMBSTONES_KEPT_S = 7 * 86_400
 ERASURES_S = 5
 """How often unfinished deletions are looked for."""
 
+CANARIES_S = 5
+"""How often the lag of each lane is measured."""
+
 RECEIPTS_KEPT_S = 86_400
 """How long a request may be repeated."""
 
@@ -60,38 +68,60 @@ its own, because arq hides a killed worker's jobs, drains included, for the long
 any job."""
 
 
-def run(settings: StorageSettings, undo_s: int, metrics_port: int | None = None) -> None:
-    """Run until a stop signal. Changes can be undone for `undo_s` seconds.
+def run(
+    settings: StorageSettings,
+    undo_s: int,
+    metrics_port: int | None = None,
+    *,
+    verified_rows: int = 0,
+    has_traces: bool = False,
+) -> None:
+    """Run until a stop signal. Changes can be undone for `undo_s` seconds. `verified_rows`: how
+    many rows are verified in a minute.
 
     Raises:
-        Unavailable: Redis failed, and arq with it. A supervisor must restart the process.
+        Unavailable: Redis was unavailable from the start.
     """
-    with queue_errors(), asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        asyncio.set_event_loop(runner.get_loop())  # arq uses the thread's current loop
-        worker(settings, undo_s, metrics_port).run()
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_run(settings, undo_s, metrics_port, verified_rows, has_traces))
 
 
-def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = None) -> Worker:
-    """A worker that is ready to run."""
-    name = f"kith:{settings.space}"
-
-    async def start(ctx: dict[str, Any]) -> None:
-        ctx["opened"] = open_stores(settings)
-        ctx["stores"] = await ctx["opened"].__aenter__()
-        ctx["undo_s"] = undo_s
+async def _run(
+    settings: StorageSettings,
+    undo_s: int,
+    metrics_port: int | None,
+    verified_rows: int,
+    has_traces: bool,
+) -> None:
+    traces = tracing() if has_traces else nullcontext()
+    async with traces, open_stores(settings) as stores:
         if metrics_port is not None:
             registry = CollectorRegistry()
-            registry.register(JoinedCollectors([REGISTRY, StoreMetrics(ctx["stores"])]))
+            registry.register(JoinedCollectors([REGISTRY, StoreMetrics(stores)]))
             start_http_server(metrics_port, registry=registry)
-        log.info("the worker of space %s has started", settings.space)
+        await RestartedWorker(lambda: worker(settings, undo_s, stores, verified_rows)).run()
 
-    async def stop(ctx: dict[str, Any]) -> None:
-        await ctx["opened"].__aexit__(None, None, None)
+
+def worker(
+    settings: StorageSettings, undo_s: int, stores: Stores | None = None, verified_rows: int = 0
+) -> Worker:
+    """A worker that is ready to run, on these stores."""
+    name = f"kith:{settings.space}"
+
+    async def start(ctx: dict[Any, Any]) -> None:
+        del ctx
+        log.info("the worker of space %s has started", settings.space)
 
     made = Worker(
         functions=[func(_drain, name=DRAIN), func(_erase, name=ERASE)],
         cron_jobs=[
             cron(_sweep, name=f"{name}:sweep", second=set(range(60)), run_at_startup=True),
+            cron(
+                _check_failover,
+                name=f"{name}:failover",
+                second=set(range(60)),
+                run_at_startup=True,
+            ),
             cron(_end_mutes, name=f"{name}:mutes", second=set(range(0, 60, 2))),
             cron(
                 _update_absent_follower_counts,
@@ -100,11 +130,14 @@ def worker(settings: StorageSettings, undo_s: int, metrics_port: int | None = No
             ),
             cron(_wake_erasures, name=f"{name}:erasures", second=set(range(0, 60, ERASURES_S))),
             cron(_purge, name=f"{name}:purge", second=17),
+            cron(_write_canaries, name=f"{name}:canaries", second=set(range(0, 60, CANARIES_S))),
+            cron(_verify, name=f"{name}:verify", second=37),
         ],
         queue_name=queue_name(settings.space),
         redis_pool=arq_redis(settings),
         on_startup=start,
-        on_shutdown=stop,
+        ctx={"stores": stores, "undo_s": undo_s, "verified_rows": verified_rows},
+        handle_signals=False,
         after_job_end=_rearm,
         max_jobs=JOBS_MAX,
         job_timeout=JOB_TIMEOUT_S,
@@ -164,8 +197,13 @@ async def _rearm(ctx: dict[str, Any]) -> None:
 
 
 async def _sweep(ctx: dict[str, Any]) -> None:
-    with _retried_later("the sweep"), measured("sweep"):
-        await sweep(ctx["stores"])
+    await _alone(ctx["stores"], "sweep", "the sweep", sweep)
+
+
+async def _check_failover(ctx: dict[str, Any]) -> None:
+    stores: Stores = ctx["stores"]
+    with _retried_later("the search for a failover"), measured("failover"):
+        await stores.jobs.failover.check()
 
 
 async def _wake_erasures(ctx: dict[str, Any]) -> None:
@@ -180,8 +218,7 @@ async def _update_absent_follower_counts(ctx: dict[str, Any]) -> None:
 
 
 async def _end_mutes(ctx: dict[str, Any]) -> None:
-    with _retried_later("ending expired mutes"), measured("mutes"):
-        await end_mutes(ctx["stores"])
+    await _alone(ctx["stores"], "mutes", "ending expired mutes", end_mutes)
 
 
 async def _purge(ctx: dict[str, Any]) -> None:
@@ -197,6 +234,43 @@ async def _purge(ctx: dict[str, Any]) -> None:
             messages,
             receipts,
             affinities,
+        )
+
+
+async def _alone(
+    stores: Stores, job: str, what: str, work: Callable[[Stores], Awaitable[object]]
+) -> None:
+    """Run a scheduled job, unless a worker of the space is still running it. The next run continues
+    one that takes too long."""
+    with _retried_later(what):
+        async with stores.jobs.exclusive.only(job) as is_alone:
+            if not is_alone:
+                return
+            with measured(job):
+                try:
+                    async with asyncio.timeout(ALONE_S):
+                        await work(stores)
+                except TimeoutError:
+                    log.warning("%s took longer than %d s; the next run continues", what, ALONE_S)
+
+
+async def _write_canaries(ctx: dict[str, Any]) -> None:
+    await _alone(ctx["stores"], "canaries", "writing canaries", write_canaries)
+
+
+async def write_canaries(stores: Stores) -> None:
+    """Write a canary into each lane, and wake the lanes as a gateway does."""
+    stores.broker.lanes.wake(await stores.jobs.canaries.write())
+
+
+async def _verify(ctx: dict[str, Any]) -> None:
+    rows: int = ctx["verified_rows"]
+    if rows:
+        await _alone(
+            ctx["stores"],
+            "verification",
+            "the verification",
+            lambda stores: stores.jobs.verification.slice(rows),
         )
 
 

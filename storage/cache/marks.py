@@ -33,7 +33,7 @@ class Mark:
 
     async def is_set(self) -> bool:
         """Whether it is set; it may take the deadline of a call to Redis."""
-        return await asyncio.shield(self.setting)
+        return await self.setting
 
 
 class Marks:

@@ -100,7 +100,14 @@ class ConnectionPool:
             self._idle.append((connection, asyncio.get_running_loop().time()))
         else:
             connection.terminate()
+        if isinstance(failure, asyncpg.ReadOnlySQLTransactionError):
+            self._replace_idle()
         self._free.release()
+
+    def _replace_idle(self) -> None:
+        """Close all idle connections: this server is not the primary any more."""
+        while self._idle:
+            self._idle.pop()[0].terminate()
 
     async def close(self, deadline_s: float) -> None:
         """Wait for the connections in use up to `deadline_s`, then close all. None can be acquired
@@ -130,11 +137,12 @@ def _usable(connection: Connection, failure: BaseException | None) -> bool:
 
     It can after a statement that the server has rejected, and after a cancelled one: the driver
     sends a cancel request and waits for the reply before the next statement. Any other failure
-    leaves its state unknown.
+    leaves its state unknown, and a read-only server is a standby, where no write can succeed.
     """
     known = (asyncpg.PostgresError, asyncio.CancelledError)
     return (
         (failure is None or isinstance(failure, known))
+        and not isinstance(failure, asyncpg.ReadOnlySQLTransactionError)
         and not connection.is_closed()
         and not connection.is_in_transaction()
     )

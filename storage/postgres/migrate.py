@@ -6,6 +6,7 @@ from pathlib import Path
 import asyncpg
 
 from storage.postgres import locks
+from storage.postgres.connector import Connection, read_password
 from storage.postgres.pool import domain_errors
 
 _MIGRATIONS = Path(__file__).parent / "migrations"
@@ -14,6 +15,10 @@ _FUNCTIONS = Path(__file__).parent / "functions"
 """Each file holds the function of its name, without overloads. A function that takes or returns
 something else gets another name, so that gateways of the previous version can call the old one
 during an upgrade; a new text of the same function must accept their calls."""
+
+_SETTINGS = """
+SELECT set_config('search_path', $1, true), set_config('kith.partitions', $2, true)
+"""
 
 _LEDGERS = """
 CREATE TABLE IF NOT EXISTS migration (
@@ -47,7 +52,9 @@ LOCK_TIMEOUT_S = 600
 """How long a second `migrate` waits for the first."""
 
 
-async def migrate(database_url: str, space: str, partitions: int = 16) -> list[str]:
+async def migrate(
+    database_url: str, space: str, partitions: int = 16, password_file: Path | None = None
+) -> list[str]:
     """Apply the missing migrations, and create the functions whose text has changed. Returns the
     names of both. Concurrent runs are safe.
 
@@ -60,17 +67,20 @@ async def migrate(database_url: str, space: str, partitions: int = 16) -> list[s
     with domain_errors():
         connection = await asyncpg.connect(
             database_url,
+            password=read_password(password_file),
             timeout=30,
-            server_settings={"search_path": space, "kith.partitions": str(partitions)},
+            statement_cache_size=0,  # through a pooler, prepared statements may be unknown
         )
         try:
-            return await _migrated(connection, space)
+            return await _migrated(connection, space, partitions)
         finally:
             await connection.close()
 
 
-async def _migrated(connection: "asyncpg.Connection[asyncpg.Record]", space: str) -> list[str]:
+async def _migrated(connection: Connection, space: str, partitions: int) -> list[str]:
     async with connection.transaction():
+        # Not as start-up parameters, which a pooler may drop.
+        await connection.execute(_SETTINGS, f'"{space}"', str(partitions))
         await connection.execute(
             "SELECT pg_advisory_xact_lock($1, 0)", locks.MIGRATION, timeout=LOCK_TIMEOUT_S
         )
@@ -80,7 +90,7 @@ async def _migrated(connection: "asyncpg.Connection[asyncpg.Record]", space: str
         return await _apply(connection) + await _create_functions(connection)
 
 
-async def _apply(connection: "asyncpg.Connection[asyncpg.Record]") -> list[str]:
+async def _apply(connection: Connection) -> list[str]:
     done = {row["name"] for row in await connection.fetch("SELECT name FROM migration")}
     missing = [file for file in sorted(_MIGRATIONS.glob("*.sql")) if file.stem not in done]
     for file in missing:
@@ -89,7 +99,7 @@ async def _apply(connection: "asyncpg.Connection[asyncpg.Record]") -> list[str]:
     return [file.stem for file in missing]
 
 
-async def _create_functions(connection: "asyncpg.Connection[asyncpg.Record]") -> list[str]:
+async def _create_functions(connection: Connection) -> list[str]:
     """Create or replace each function whose text is not the one created last."""
     rows = await connection.fetch("SELECT name, digest FROM function WHERE retired_at IS NULL")
     known = {row["name"]: row["digest"] for row in rows}

@@ -1,8 +1,8 @@
 """Bounded access to PostgreSQL for requests: every wait has a deadline, and driver errors become
 domain errors."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from time import perf_counter
 from types import TracebackType
@@ -13,12 +13,14 @@ import asyncpg
 from graph.errors import Overloaded, Unavailable
 from storage.postgres import connections
 from storage.postgres.connections import ConnectionPool, PoolTimeout, PoolUsage
+from storage.postgres.connector import PART, Connector
+from storage.postgres.sql import name_of
 from storage.settings import StorageSettings
+from telemetry import tracing
 from telemetry.histogram import Histogram
 
 Record = asyncpg.Record
 
-PART = "PostgreSQL"
 NOT_MIGRATED = "This space is not migrated to this version. Run `kith migrate` for it first."
 
 _DOWN = (
@@ -68,7 +70,10 @@ class Connection:
         self._statements.sent += 1
         begun = perf_counter()
         try:
-            return await self._connection.fetch(sql, *args, timeout=timeout)
+            if tracing.tracer is None:
+                return await self._connection.fetch(sql, *args, timeout=timeout)
+            with _statement_span(sql):
+                return await self._connection.fetch(sql, *args, timeout=timeout)
         finally:
             _durations.observe(perf_counter() - begun)
 
@@ -76,13 +81,22 @@ class Connection:
         self._statements.sent += 1
         begun = perf_counter()
         try:
-            return await self._connection.fetchrow(sql, *args)
+            if tracing.tracer is None:
+                return await self._connection.fetchrow(sql, *args)
+            with _statement_span(sql):
+                return await self._connection.fetchrow(sql, *args)
         finally:
             _durations.observe(perf_counter() - begun)
 
     def transaction(self) -> "asyncpg.transaction.Transaction":
         """A block that commits at its end, or rolls back after an error."""
         return self._connection.transaction()
+
+
+def _statement_span(sql: str) -> AbstractContextManager[object]:
+    name = name_of(sql)
+    attributes = {"db.system.name": "postgresql", "db.query.summary": name}
+    return tracing.client_span(f"postgresql {name}", attributes)
 
 
 class Postgres:
@@ -93,10 +107,12 @@ class Postgres:
 
     def __init__(self, settings: StorageSettings) -> None:
         self._settings = settings
+        limits = settings.connections
+        connector = Connector(settings, settings.database_url, _parameters(settings))
         self._pool = ConnectionPool(
-            partial(_connect, settings),
-            settings.connections.pool_max,
-            settings.connections.acquire_timeout_s,
+            partial(connector.connect, limits.acquire_timeout_s, limits.statement_timeout_s),
+            limits.pool_max,
+            limits.acquire_timeout_s,
         )
         self._statements = Statements()
 
@@ -187,25 +203,18 @@ def _raise_domain_error(error: BaseException) -> NoReturn:
     raise Unavailable(PART) from error
 
 
-async def _connect(settings: StorageSettings) -> connections.Connection:
+def _parameters(settings: StorageSettings) -> Mapping[str, str]:
     milliseconds = int(settings.connections.statement_timeout_s * 1000)
-    return await asyncpg.connect(
-        settings.database_url,
-        command_timeout=settings.connections.statement_timeout_s,
-        timeout=settings.connections.acquire_timeout_s,
-        statement_cache_size=settings.connections.statement_cache_size,
-        server_settings={
-            "search_path": settings.space,
-            "application_name": "kith",
-            "statement_timeout": str(milliseconds),
-            # Longer than any pause of a busy event loop, short enough for transactions that wait
-            # for its locks.
-            "idle_in_transaction_session_timeout": str(3 * milliseconds),
-            # Statements are small and few. Planning each one again over all partitions, for bitmap
-            # scans or for parallel workers, costs several times as much as running it.
-            "plan_cache_mode": "force_generic_plan",
-            "enable_bitmapscan": "off",
-            "max_parallel_workers_per_gather": "0",
-            "jit": "off",
-        },
-    )
+    return {
+        "application_name": "kith",
+        "statement_timeout": str(milliseconds),
+        # Longer than any pause of a busy event loop, short enough for transactions that wait for
+        # its locks.
+        "idle_in_transaction_session_timeout": str(3 * milliseconds),
+        # Statements are small and few. Planning each one again over all partitions, for bitmap
+        # scans or for parallel workers, costs several times as much as running it.
+        "plan_cache_mode": "force_generic_plan",
+        "enable_bitmapscan": "off",
+        "max_parallel_workers_per_gather": "0",
+        "jit": "off",
+    }

@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 import asyncpg
 
-from storage.postgres.connections import Connection
+from storage.postgres.connector import Connection, Connector
 from storage.postgres.pool import domain_errors
 from storage.settings import StorageSettings
 
@@ -37,15 +37,13 @@ async def session(settings: StorageSettings, job: str) -> AsyncIterator[Connecti
     """Open a connection to one space for the block. `job` becomes part of its `application_name`.
 
     Raises:
-        Unavailable: PostgreSQL cannot be reached, or the connection was lost.
+        Unavailable: PostgreSQL cannot be reached, a pooler is in between, or the connection was
+            lost.
     """
     with domain_errors():
-        connection = await asyncpg.connect(
-            settings.database_url,
-            timeout=CONNECT_TIMEOUT_S,
-            statement_cache_size=settings.connections.statement_cache_size,
-            server_settings=_server_settings(settings.space, job),
-        )
+        url = settings.connections.direct_database_url or settings.database_url
+        connector = Connector(settings, url, _parameters(job))
+        connection = await connector.connect(CONNECT_TIMEOUT_S, is_direct=True)
         try:
             yield connection
         finally:
@@ -70,9 +68,8 @@ async def _close(connection: Connection) -> None:
         connection.terminate()
 
 
-def _server_settings(space: str, job: str) -> dict[str, str]:
+def _parameters(job: str) -> dict[str, str]:
     return {
-        "search_path": space,
         "application_name": f"kith {job}",
         "statement_timeout": f"{STATEMENT_TIMEOUT_S}s",
         "lock_timeout": f"{LOCK_TIMEOUT_S}s",

@@ -48,6 +48,13 @@ def parse(text: str) -> dict[str, str]:
     return named
 
 
+def name_of(sql: str) -> str:
+    """The name of a loaded statement; the first word of any other."""
+    if sql.startswith(_MARK):
+        return sql[len(_MARK) :].partition("\n")[0].strip()
+    return sql.split(maxsplit=1)[0]
+
+
 def _chosen(block: str) -> list[str]:
     """The block, once for each word in the braces of its name."""
     choice = _CHOICE.search(block.partition("\n")[0])

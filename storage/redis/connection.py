@@ -7,12 +7,13 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from enum import Enum, auto
 from typing import Protocol
 
 from graph.errors import Unavailable
 from storage.redis.wire import UNLINK, Command, Misplaced, Reply, Wire, WireError
+from telemetry import tracing
 
 log = logging.getLogger(__name__)
 
@@ -186,6 +187,16 @@ class PendingInvalidations:
         self.is_empty = not any(self._keys.values())
 
 
+def _call_span(commands: Sequence[Command]) -> AbstractContextManager[object]:
+    first = str(commands[0][0])
+    attributes: dict[str, str | int] = {
+        "db.system.name": "redis",
+        "db.operation.name": first,
+        "db.operation.batch.size": len(commands),
+    }
+    return tracing.client_span(f"redis {first}", attributes)
+
+
 class GuardedRedis:
     """Implements `Servers` for one server, over any wire."""
 
@@ -250,7 +261,10 @@ class GuardedRedis:
                 async with self._flushing:  # one task flushes, the others wait for it
                     self._breaker.check()
                     await self._pending.flush(self.wire.send, FLUSHED_AT_ONCE)
-            return await self.wire.send(commands)
+            if tracing.tracer is None:
+                return await self.wire.send(commands)
+            with _call_span(commands):
+                return await self.wire.send(commands)
         except WireError as error:
             if self._is_one_of_many and isinstance(error, Misplaced):
                 raise

@@ -44,9 +44,9 @@ class Keys:
     def own_writes(self, user: UserId) -> str:
         return self._key("own", user)
 
-    def events(self, lane: Lane) -> str:
-        """A lane's change feed. It is no cache, so `pattern` does not match it."""
-        return f"kith:{self.space}:events:{lane}"
+    def events(self, group: Lane) -> str:
+        """The change feed of a group of lanes. It is no cache, so `pattern` does not match it."""
+        return f"kith:{self.space}:events:{group}"
 
     def feed(self, user: UserId) -> str:
         return f"kith:{self.space}:feed:{user}"
@@ -60,9 +60,18 @@ class Keys:
     def notifier(self) -> str:
         return f"kith:{self.space}:notifier"
 
+    @property
+    def generation(self) -> str:
+        """The generation of the database that the caches belong to."""
+        return f"kith:{self.space}:generation"
+
     def document(self, digest: str) -> str:
         """A persisted document, by the first 15 bits of its SHA-256. No cache either."""
         return f"kith:{self.space}:document:{int(digest[:4], 16) >> 1}"
+
+    def budget(self, payer: str) -> str:
+        """What is left of a caller's budget. No cache either."""
+        return f"kith:{self.space}:budget:{payer}"
 
     @property
     def pattern(self) -> str:

@@ -19,10 +19,12 @@ STAR, FAN, FANS = 1, 2, 25
 
 # A tenth above what is called today. A commit that makes a request cheaper lowers these;
 # a commit that raises one gives the reason.
-ONE_CHECK_MOST = 100
-A_PAGE_OF_20_MOST = 179
+# The static cost and the admission of an operation take 15 calls; its id and its metrics take 4 to
+# 6: one for each histogram.
+ONE_CHECK_MOST = 116
+A_PAGE_OF_20_MOST = 186
 # A follow sends a mark before its commit, and compares more of its decision: 40 calls.
-A_FOLLOW_MOST = 402
+A_FOLLOW_MOST = 422
 
 
 def test_one_check_calls_no_more_than_it_has_to(storage_settings: StorageSettings) -> None:

@@ -1,16 +1,25 @@
 """Operations that cost too much are rejected before anything runs."""
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from tests.acceptance.test_costs import METRICS
-from tests.support.gateway import Gateway
+from gateway.client_address import read_proxies
+from gateway.costs import CostSettings
+from storage.settings import StorageSettings
+from tests.acceptance.test_costs import METRICS, REDIS_ROUND_TRIPS
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.live_gateway import LiveGateway, live_gateway
+from tests.support.redis_proxy import proxy_to
 
 NESTED = "{ id }"
 for _ in range(3):
     NESTED = f"{{ followers(first: 100) {{ nodes {NESTED} }} }}"
-THREE_LEVELS = f'{{ user(id: "1") {NESTED} }}'
+NESTED_USER = f'user(id: "1") {NESTED}'
+THREE_LEVELS = f"{{ {NESTED_USER} }}"
 MASKS = (
     "query ($users: [ID!]!, $ids: [ID!]!) { "
     + " ".join(f"m{n}: users(ids: $users) {{ relationMask(ids: $ids) }}" for n in range(60))
@@ -57,8 +66,156 @@ async def test_a_service_may_run_operations_that_cost_more(gateway: Gateway) -> 
     assert await gateway.as_service.data(RELATIONS, viewer=1, **variables)
 
 
-async def reads(gateway: Gateway) -> tuple[float, float]:
+async def reads(gateway: Gateway) -> tuple[float, int]:
     """The engine's operations and the round trips to Redis so far."""
     text = (await gateway.http.get("/metrics")).text
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
-    return float(values["kith_engine_planned"]), float(values["kith_redis_round_trips"])
+    trips = [values[name] for name in values if name.startswith(REDIS_ROUND_TRIPS)]
+    return float(values["kith_engine_planned_total"]), int(sum(map(float, trips)))
+
+
+COUNTS = '{ user(id: "1") { followerCount } }'
+LIMIT = "rateLimit { cost limit remaining resetAt }"
+ASKS = {"kith-cost": "1"}
+SMALL = CostSettings(limit=2_000, budget=2_000, anonymous_budget=2_000)
+"""Budgets of a few operations."""
+
+
+async def test_a_response_says_its_cost_if_asked(gateway: Gateway) -> None:
+    response = await gateway.http.post("/graphql", json={"query": COUNTS}, headers=ASKS)
+    cost = response.json()["extensions"]["cost"]
+    assert set(cost) == {"requested", "limit", "remaining", "resetAt"}
+    assert 0 < cost["requested"] < cost["limit"]
+    assert cost["remaining"] == cost["limit"] - cost["requested"]
+    assert cost["resetAt"].endswith("+00:00")
+    assert "extensions" not in await gateway.answer(COUNTS)
+
+
+async def test_a_query_can_ask_for_its_cost(gateway: Gateway) -> None:
+    query = f'{{ {LIMIT} user(id: "1") {{ followerCount }} }}'
+    first = await gateway.data(query, viewer=7)
+    assert first["user"] == {"followerCount": 0}
+    second = await gateway.data(query, viewer=7)
+    limits = first["rateLimit"], second["rateLimit"]
+    assert limits[0]["cost"] == limits[1]["cost"] > 0
+    assert limits[0]["limit"] - limits[0]["remaining"] == limits[0]["cost"]
+    other = (await gateway.data(query, viewer=8))["rateLimit"]
+    assert other["remaining"] == limits[0]["remaining"]
+    assert limits[0]["resetAt"] <= limits[1]["resetAt"]
+
+
+async def test_a_dry_run_runs_nothing_else(gateway: Gateway) -> None:
+    await gateway.data(COUNTS)
+    _, before = await reads(gateway)
+    limit = "rateLimit(dryRun: $dry) { cost remaining limit }"
+    dry = f"query ($dry: Boolean!) {{ {limit} {NESTED_USER} }}"
+    answer = await gateway.data(dry, viewer=1, dry=True)
+    assert set(answer) == {"rateLimit"}
+    error = await gateway.error(dry, viewer=1, dry=False)
+    assert answer["rateLimit"]["cost"] == error["extensions"]["cost"]
+    _, round_trips = await reads(gateway)
+    assert round_trips - METRICS.round_trips == before
+    # It is charged for itself only.
+    assert answer["rateLimit"]["limit"] - answer["rateLimit"]["remaining"] < 1_000
+
+
+async def test_a_dry_run_can_be_asked_for_in_a_fragment(gateway: Gateway) -> None:
+    query = f"""query {{ ...F a: rateLimit {{ cost }} }}
+    fragment F on Query {{ rateLimit(dryRun: true) {{ cost }} {NESTED_USER} }}"""
+    answer = await gateway.data(query)
+    assert set(answer) == {"rateLimit", "a"}
+    assert answer["rateLimit"]["cost"] == answer["a"]["cost"] > 1_000_000
+
+
+async def test_without_a_budget_only_the_cost_is_known(storage_settings: StorageSettings) -> None:
+    costs = CostSettings(budget=0, anonymous_budget=0, service_budget=0)
+    async with running_gateway(storage_settings, costs=costs) as gateway:
+        for asking in (gateway, gateway.as_service):
+            found = (await asking.data(f"{{ {LIMIT} }}", viewer=1))["rateLimit"]
+            assert found.pop("cost") > 0
+            assert found == {"limit": None, "remaining": None, "resetAt": None}
+
+
+async def used_up(gateway: Gateway, headers: dict[str, str]) -> httpx.Response:
+    """The first response after the budget is used up. The requests before it succeed."""
+    for _ in range(100):
+        body = {"query": COUNTS}
+        response = await gateway.http.post("/graphql", json=body, headers=headers)
+        if response.status_code != 200:
+            return response
+        assert response.json() == {"data": {"user": {"followerCount": 0}}}
+    raise AssertionError("the budget is never used up")
+
+
+@pytest.mark.parametrize("headers", [{"x-viewer": "1"}, {}])
+async def test_a_used_up_budget_is_429_with_the_time_to_wait(
+    storage_settings: StorageSettings, headers: dict[str, str]
+) -> None:
+    async with running_gateway(storage_settings, costs=SMALL) as gateway:
+        response = await used_up(gateway, headers)
+        assert response.status_code == 429
+        (error,) = response.json()["errors"]
+        assert error["extensions"]["code"] == "RATE_LIMITED"
+        wait_ms = error["extensions"]["retryAfterMs"]
+        assert 0 < wait_ms <= 60_000
+        assert response.headers["retry-after"] == str(-(-wait_ms // 1_000))
+        # Others are not affected, and another gateway knows.
+        assert await gateway.data(COUNTS, viewer=2)
+        assert await gateway.as_service.data(COUNTS, viewer=1)
+        async with running_gateway(storage_settings, costs=SMALL) as second:
+            assert (await used_up(second, headers)).status_code == 429
+
+
+async def test_addresses_behind_a_proxy_have_budgets_of_their_own(
+    storage_settings: StorageSettings,
+) -> None:
+    proxies = read_proxies("127.0.0.0/8")
+    async with running_gateway(storage_settings, costs=SMALL, proxies=proxies) as gateway:
+        response = await used_up(gateway, {"x-forwarded-for": "192.0.2.1"})
+        assert response.status_code == 429
+        response = await gateway.http.post(
+            "/graphql", json={"query": COUNTS}, headers={"x-forwarded-for": "192.0.2.2"}
+        )
+        assert response.status_code == 200
+
+
+async def test_budgets_hold_without_redis(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    async with proxy_to(storage_settings.redis_url, tmp_path) as (proxy, near):
+        settings = replace(storage_settings, redis_url=near)
+        async with running_gateway(settings, costs=SMALL) as gateway:
+            await proxy.cut()
+            response = await used_up(gateway, {"x-viewer": "1"})
+            assert response.status_code == 429
+
+
+async def test_a_used_up_budget_is_a_typed_error_in_every_transport(
+    storage_settings: StorageSettings,
+) -> None:
+    async with live_gateway(storage_settings, costs=SMALL) as live:
+        async with live.socket(viewer=1) as socket:
+            for _ in range(100):
+                await socket.subscribe(COUNTS)
+                message = await socket.receive()
+                if message["type"] == "error":
+                    break
+                assert (await socket.receive())["type"] == "complete"
+            (error,) = message["payload"]
+            assert error["extensions"]["code"] == "RATE_LIMITED"
+            page = "followers(first: 100) { nodes { id } }"
+            await socket.subscribe(f'subscription {{ countsChanged(userId: "1") {{ {page} }} }}')
+            message = await socket.receive()
+            assert message["payload"][0]["extensions"]["code"] == "RATE_LIMITED"
+        query = f'{{ user(id: "1") {{ {page} }} }}'
+        async with live.events(query, viewer=1) as events:
+            name, result = await anext(events)
+            assert name == "next"
+            assert result["errors"][0]["extensions"]["code"] == "RATE_LIMITED"
+
+
+async def test_sockets_and_event_streams_say_the_cost_if_asked(live: LiveGateway) -> None:
+    async with live.socket(viewer=1, additional_headers=[("kith-cost", "1")]) as socket:
+        await socket.subscribe(COUNTS)
+        payload = (await socket.receive())["payload"]
+        assert payload["extensions"]["cost"]["requested"] > 0

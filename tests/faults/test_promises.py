@@ -10,7 +10,6 @@ import pytest_asyncio
 
 from tests.support.faults.catalogue import ALONE
 from tests.support.faults.scenario import Scenario, running_scenario
-from tests.support.faults.stack import Sizes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -25,16 +24,16 @@ IN_THE_SUITE = (
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scenario() -> AsyncIterator[Scenario]:
-    async with running_scenario(Sizes()) as running:
+    async with running_scenario() as running:
         yield running
 
 
 @pytest.mark.parametrize("fault", IN_THE_SUITE)
 async def test_every_answer_is_allowed(scenario: Scenario, fault: str) -> None:
-    await scenario.run([ALONE[fault]])
+    await scenario.run([fault])
 
 
 @pytest.mark.faults
 @pytest.mark.parametrize("fault", [name for name in ALONE if name not in IN_THE_SUITE])
 async def test_every_answer_is_allowed_here_too(scenario: Scenario, fault: str) -> None:
-    await scenario.run([ALONE[fault]])
+    await scenario.run([fault])

@@ -6,9 +6,8 @@ from itertools import combinations
 import pytest
 import pytest_asyncio
 
-from tests.support.faults.catalogue import ALONE, PARTS
+from tests.support.faults.catalogue import PARTS
 from tests.support.faults.scenario import Scenario, running_scenario
-from tests.support.faults.stack import Sizes
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.faults]
 
@@ -18,10 +17,10 @@ PAIRS = [pair for pair in combinations(FAULTS, 2) if pair[0].split()[0] != pair[
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def scenario() -> AsyncIterator[Scenario]:
-    async with running_scenario(Sizes()) as running:
+    async with running_scenario() as running:
         yield running
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=" and ".join)
 async def test_every_answer_is_allowed(scenario: Scenario, pair: tuple[str, str]) -> None:
-    await scenario.run([ALONE[fault] for fault in pair])
+    await scenario.run(pair)

@@ -1,14 +1,21 @@
 """The workers' jobs while a server is away: none fails, each is retried later and says so."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from graph.edge import UserId
+from graph.lane import lane_of
+from storage.postgres import locks
 from storage.settings import StorageSettings
-from storage.stores import open_stores
+from storage.stores import Stores, open_stores
+from tests.support.graphs import follows
+from tests.support.waiting import until
 from workers import main
+from workers import sweep as sweeping
 
 Job = Callable[[dict[str, Any]], Awaitable[None]]
 
@@ -20,6 +27,8 @@ JOBS: dict[str, Job] = {
     "absent follower counts": main._update_absent_follower_counts,
     "erasures": main._wake_erasures,
     "purge": main._purge,
+    "canaries": main._write_canaries,
+    "verification": main._verify,
 }
 
 
@@ -29,6 +38,50 @@ async def test_without_postgresql_a_job_is_left_for_later(
 ) -> None:
     nowhere = replace(storage_settings, database_url="postgresql://nobody@127.0.0.1:1/none")
     async with open_stores(nowhere) as stores:
-        await JOBS[job]({"stores": stores})
+        await JOBS[job]({"stores": stores, "verified_rows": 1})
     (record,) = caplog.records
     assert "is retried later" in record.getMessage()
+
+
+async def test_one_sweep_at_a_time_runs_in_a_space(
+    stores: Stores, storage_settings: StorageSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one waits for a lane; the second one, of another worker, does nothing at all."""
+    monkeypatch.setattr(sweeping, "OVERDUE_S", 0)
+    await follows(stores, (1, 2))
+    lane = lane_of(UserId(2))
+    async with open_stores(storage_settings) as other:
+        async with other.servers.postgres.connection() as held, held.transaction():
+            await held.row("SELECT pg_advisory_xact_lock($1, $2)", locks.LANE, lane)
+            first = asyncio.create_task(main._sweep({"stores": stores}))
+
+            async def waits() -> bool:
+                row = await other.servers.postgres.row(
+                    "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+                )
+                return row is not None
+
+            await until(waits)
+            before = other.servers.postgres.statements
+            await main._sweep({"stores": other})
+            assert other.servers.postgres.statements == before + 1, "it only looked at the lock"
+            assert not first.done()
+        await first
+        assert not await stores.jobs.outbox.dirty()
+        await follows(stores, (1, 3))
+        await main._sweep({"stores": other})
+        assert not await stores.jobs.outbox.dirty(), "the lock was released"
+
+
+async def test_a_sweep_that_takes_too_long_ends(
+    stores: Stores, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def endless(_: Stores) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(main, "ALONE_S", 0.01)
+    monkeypatch.setattr(main, "sweep", endless)
+    await main._sweep({"stores": stores})
+    assert "the next run continues" in caplog.text
+    async with stores.jobs.exclusive.only("sweep") as is_alone:
+        assert is_alone

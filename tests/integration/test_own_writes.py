@@ -6,15 +6,22 @@ from typing import Any
 
 import pytest
 
-from storage.redis.keys import Keys
-from storage.settings import StorageSettings
+from graph.decision import Decision
+from graph.edge import UserId
+from graph.errors import Overloaded
+from storage.cache import codec
+from storage.postgres.edges import PostgresEdges
+from storage.postgres.relations import PostgresRelations
+from storage.redis.keys import Keys, closing
+from storage.settings import LocalSettings, StorageSettings
 from storage.stores import Stores
 from tests.support.gateway import Gateway, running_gateway
 from tests.support.graphs import drain_all
-from tests.support.own_writes import seen, stopped_after_commit, write
+from tests.support.own_writes import changes, seen, stopped_after_commit, write
 from tests.support.relationships import protect
 
 KEYS = Keys("public")
+MARK = closing(KEYS.own_writes(UserId(1)))
 ME, OTHER, FAN, ASKED, ASKING, MUTED, BLOCKED, STAR = 1, 2, 3, 4, 5, 6, 7, 8
 FRIEND = 9
 
@@ -33,13 +40,24 @@ ACTIONS: list[tuple[str, int, dict[str, Any], str]] = [
     ("declineFollowRequest", ASKING, {}, "NO_REQUEST"),
     ("cancelFollowRequest", ASKED, {}, "NO_REQUEST"),
 ]
+FORWARD = {
+    "followUser",
+    "unfollowUser",
+    "updateFollow",
+    "unblockUser",
+    "muteUser",
+    "unmuteUser",
+    "cancelFollowRequest",
+}
+"""The actions that change the actor's own edge only."""
 TABLES_ONLY = "unix:///nowhere.sock"
 
 
 @pytest.fixture
 async def other(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
-    """Another gateway, with a local cache."""
-    async with running_gateway(storage_settings) as running:
+    """Another gateway, which copies every value into its local cache."""
+    local = LocalSettings(ttl_ms=60_000, requests_to_copy=1, absent_age_ms=60_000)
+    async with running_gateway(replace(storage_settings, local=local)) as running:
         yield running
 
 
@@ -94,3 +112,197 @@ async def test_a_repeat_elsewhere_shows_what_a_dead_gateway_has_written(
         assert key or payload["outcome"] == again
         assert payload["consistency"] == "IMMEDIATE"
         assert await seen(other, ME, target) == await seen(tables, ME, target)
+
+
+@pytest.mark.parametrize(("mutation", "target", "given", "again"), ACTIONS)
+@pytest.mark.parametrize("is_expired", [False, True], ids=["", "the mark has expired"])
+async def test_the_relation_is_true_elsewhere_though_no_request_is_repeated(
+    gateway: Gateway,
+    other: Gateway,
+    tables: Gateway,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+    mutation: str,
+    target: int,
+    given: Mapping[str, Any],
+    again: str,
+    is_expired: bool,
+) -> None:
+    asked = {"userId": str(target), **given}
+    before = await seen(other, ME, target)
+    async with stopped_after_commit(stores, monkeypatch, gateway, ME, mutation, asked):
+        if is_expired:
+            await stores.servers.redis.pipe([("DEL", MARK)])
+        for _ in range(2):
+            found, true = await seen(other, ME, target), await seen(tables, ME, target)
+            assert found["user"]["viewerRelation"] == true["user"]["viewerRelation"]
+            if mutation in FORWARD:
+                assert found == true
+                assert found != before, again
+    assert await may_answer(stores, ME) is is_expired
+
+
+async def may_answer(stores: Stores, user: int) -> bool:
+    """Whether a user's relation hash is cached and may answer the user."""
+    key = KEYS.relations(UserId(user))
+    (marker,) = await stores.servers.redis.pipe([("HGET", key, codec.MARKER)])
+    return marker is not None and not codec.is_marked(marker)
+
+
+@pytest.mark.parametrize("is_cached", [True, False])
+async def test_what_is_read_between_mark_and_commit_is_not_kept(
+    gateway: Gateway,
+    other: Gateway,
+    tables: Gateway,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+    is_cached: bool,
+) -> None:
+    """A relation hash, lists and own writes that a reader fills then would hide the write."""
+    if is_cached:
+        await seen(other, ME, STAR)
+    decide, held = PostgresEdges.change, []
+
+    async def read_in_between(edges: PostgresEdges, *given: Any) -> Decision:
+        pair, rule, before_write = given
+
+        async def read_first() -> None:
+            await before_write()
+            held.append(await seen(other, ME, STAR))
+
+        return await decide(edges, pair, rule, read_first)
+
+    monkeypatch.setattr(PostgresEdges, "change", read_in_between)
+    asked = {"userId": str(STAR)}
+    async with stopped_after_commit(stores, monkeypatch, gateway, ME, "followUser", asked):
+        assert [one["user"]["viewerRelation"]["following"] for one in held] == [False]
+        assert (await seen(other, ME, STAR)) == (await seen(tables, ME, STAR))
+        assert (await seen(other, ME, STAR))["user"]["viewerRelation"]["following"]
+
+
+async def test_of_two_writes_at_once_the_first_to_end_leaves_the_mark_of_the_other(
+    gateway: Gateway,
+    other: Gateway,
+    tables: Gateway,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await seen(other, ME, STAR)
+    asked = {"userId": str(STAR)}
+    async with stopped_after_commit(stores, monkeypatch, gateway, ME, "followUser", asked):
+        assert (await write(other, ME, "muteUser", {"userId": str(OTHER)}))["outcome"] == "MUTED"
+        assert await seen(other, ME, STAR) == await seen(tables, ME, STAR)
+
+
+@pytest.mark.parametrize(
+    ("mutation", "given"),
+    [
+        ("followUser", {"userId": "8"}),
+        ("followUser", {"userId": "2"}),
+        ("followUser", {"userId": "7"}),
+        ("followUser", {"userId": "8", "idempotencyKey": "k"}),
+        ("changeRelationships", {"changes": [{"action": "MUTE", "userId": "8"}] * 2}),
+        ("updateRelationshipSettings", {"protected": False}),
+    ],
+)
+async def test_a_write_leaves_no_mark(
+    gateway: Gateway, stores: Stores, mutation: str, given: Mapping[str, Any]
+) -> None:
+    await seen(gateway, ME, OTHER)
+    for _ in range(2):
+        await write(gateway, ME, mutation, given, "clientMutationId")
+        profile = closing(KEYS.profile(UserId(ME)))
+        assert await stores.servers.redis.pipe([("EXISTS", MARK, profile)]) == [0]
+        await seen(gateway, ME, OTHER)
+        assert await may_answer(stores, ME)
+
+
+async def test_a_change_that_was_not_sent_leaves_no_mark(
+    gateway: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL is overloaded: the user's relations are still answered from the cache."""
+    await seen(gateway, ME, OTHER)
+
+    async def fail(*_: object) -> None:
+        raise Overloaded("PostgreSQL")
+
+    with monkeypatch.context() as during:
+        during.setattr(PostgresEdges, "change", fail)
+        answer = await gateway.answer(FOLLOW, ME)
+    assert answer["errors"][0]["extensions"]["code"] == "OVERLOADED"
+    assert await stores.servers.redis.pipe([("EXISTS", MARK)]) == [0]
+    assert await may_answer(stores, ME)
+
+
+FOLLOW = 'mutation { payload: followUser(input: {userId: "8"}) { outcome consistency } }'
+
+
+async def test_others_are_answered_from_the_cache_while_a_user_writes(
+    gateway: Gateway, other: Gateway, stores: Stores, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A star who writes costs nobody else a statement."""
+    query = f'{{ user(id: "{ME}") {{ relationWith(ids: ["{OTHER}"]) {{ state }} }} }}'
+    assert (await other.data(query, FAN))["user"]["relationWith"][0]["state"] == "FOLLOWING"
+    asked = {"userId": str(STAR)}
+    async with stopped_after_commit(stores, monkeypatch, gateway, ME, "followUser", asked):
+        fetched = []
+        monkeypatch.setattr(PostgresRelations, "between", lambda *given: fetched.append(given))
+        monkeypatch.setattr(PostgresRelations, "around", lambda *given: fetched.append(given))
+        assert (await other.data(query, FAN))["user"]["relationWith"][0]["state"] == "FOLLOWING"
+        assert not fetched
+
+
+async def test_a_writer_does_not_wait_for_what_others_have_written(
+    gateway: Gateway, stores: Stores
+) -> None:
+    """It changes nothing, while a change of the other user's edge waits for its drain."""
+    await write(gateway, OTHER, "followUser", {"userId": str(FRIEND)})
+    await write(gateway, OTHER, "followUser", {"userId": str(ME)})
+    waiting = await changes(stores)
+    payload = await write(gateway, ME, "followUser", {"userId": str(OTHER)})
+    assert (payload["outcome"], payload["consistency"]) == ("ALREADY_FOLLOWING", "IMMEDIATE")
+    assert await changes(stores) == waiting > 0
+
+
+@pytest.mark.parametrize("key", [None, "k"], ids=["", "with a key"])
+async def test_a_repeated_undo_shows_what_a_dead_gateway_has_restored(
+    gateway: Gateway,
+    other: Gateway,
+    tables: Gateway,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str | None,
+) -> None:
+    ended = await write(gateway, ME, "removeFollower", {"userId": str(FRIEND)}, "undoToken")
+    asked = {**ended, **({"idempotencyKey": key} if key else {})}
+    mutation = "undoRelationshipChange"
+    await seen(other, ME, FRIEND)
+    async with stopped_after_commit(stores, monkeypatch, gateway, ME, mutation, asked):
+        payload = await write(other, ME, mutation, asked)
+        assert payload["outcome"] == ("RESTORED" if key else "REJECTED")
+        assert await seen(other, ME, FRIEND) == await seen(tables, ME, FRIEND)
+
+
+async def test_many_changes_may_be_repeated_elsewhere(
+    gateway: Gateway,
+    other: Gateway,
+    tables: Gateway,
+    stores: Stores,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of several, some are made and some are not when the gateway dies."""
+    targets = [STAR, FRIEND, FAN, 20, 21, 22]
+    asked = {
+        "changes": [{"action": "BLOCK", "userId": str(target)} for target in targets],
+        "idempotencyKey": "k",
+    }
+    for target in targets:
+        await seen(other, ME, target)
+    mutation = "changeRelationships"
+    async with stopped_after_commit(
+        stores, monkeypatch, gateway, ME, mutation, asked, "outcome consistency"
+    ):
+        payload = await write(other, ME, mutation, asked, "outcome consistency")
+        assert payload == {"outcome": "COMPLETED", "consistency": "IMMEDIATE"}
+        for target in targets:
+            assert await seen(other, ME, target) == await seen(tables, ME, target)

@@ -655,6 +655,12 @@ async def test_acknowledging_is_a_probe_a_row(planner: Planner) -> None:
     assert looked_at(steps, "outbox") <= 6
 
 
+async def test_the_traces_of_changes_are_a_probe_a_row(planner: Planner) -> None:
+    steps = await planner.steps("outbox", "traces", 4, [100, 200, 300], 64)
+    assert_by_index(steps)
+    assert looked_at(steps, "outbox") <= 6
+
+
 async def test_parking_is_a_probe_a_row_and_reading_parked_rows_a_range(planner: Planner) -> None:
     steps = await planner.steps("outbox", "park", 4, [100, 200, 300], 12)
     assert_by_index(steps)
@@ -791,6 +797,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         if (file, name) not in planned and file != "lists"  # those are made of kinds and orders
     }
     others = {
+        "lane",
         "lock_lane",
         "lock_lanes",
         "raise_timeout",

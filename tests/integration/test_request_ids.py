@@ -5,11 +5,16 @@ import logging
 import re
 from collections.abc import Iterator
 
+import httpx
 import pytest
+from websockets.asyncio.client import connect
 
+from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, mint
 from gateway.logs import JsonFormatter
+from storage.settings import StorageSettings
 from telemetry.request_id import request_id
 from tests.support.gateway import Gateway
+from tests.support.live_gateway import PROTOCOL, live_gateway
 
 QUERY = {"query": "{ user(id: 1) { id } }"}
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -115,3 +120,41 @@ async def test_service_and_account_operations_are_audited(
         ["service for user 1", "follow", 2, "FOLLOWED"],
     ]
     assert all(line["request_id"] for line in lines(log, "kith.audit"))
+
+
+async def test_a_web_socket_has_the_id_of_its_handshake(
+    storage_settings: StorageSettings, log: pytest.LogCaptureFixture
+) -> None:
+    mutation = 'mutation { deactivateAccount(input: {userId: "5"}) { outcome } }'
+    service = {"authorization": f"Bearer {mint(DEVELOPMENT_SECRET, None, SERVICE)}"}
+    async with (
+        live_gateway(storage_settings) as live,
+        connect(
+            live.ws,
+            additional_headers={"x-request-id": "mine", **service},
+            subprotocols=[PROTOCOL],
+            proxy=None,
+        ) as socket,
+    ):
+        assert socket.response is not None
+        assert socket.response.headers["x-request-id"] == "mine"
+        for message in (
+            {"type": "connection_init"},
+            {"type": "subscribe", "id": "1", "payload": {"query": mutation}},
+        ):
+            await socket.send(json.dumps(message))
+        while json.loads(await socket.recv())["type"] != "complete":
+            pass
+    (line,) = lines(log, "kith.audit")
+    assert (line["request_id"], line["target"]) == ("mine", 5)
+
+
+async def test_an_event_stream_has_an_id(storage_settings: StorageSettings) -> None:
+    async with live_gateway(storage_settings) as live, httpx.AsyncClient() as http:
+        answer = await http.post(
+            live.http,
+            json=QUERY,
+            headers={"accept": "text/event-stream", "x-request-id": "mine"},
+        )
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.headers["x-request-id"] == "mine"

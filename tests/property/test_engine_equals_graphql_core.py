@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from graphql import GraphQLField, OperationType
 
-from engine import Engine
+from engine import Engine, slices
 from tests.support.answer_comparison import Answer, by_graphql_core
 from tests.support.random_inputs import Draw
 from tests.support.random_operations import Operations
@@ -103,6 +103,16 @@ def test_mutations_have_the_same_answers_and_call_the_same_resolvers_in_the_same
     in_order: bool,
 ) -> None:
     compare(EXAMPLES // 3, OperationType.MUTATION, in_order=in_order, derandomize=True)
+
+
+def test_columns_that_are_filled_in_slices_are_answered_alike(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(slices, "LONG_COLUMN", 1)
+    monkeypatch.setattr(slices, "SLICE_BYTES", 50)
+    compare(EXAMPLES // 3, in_order=True, derandomize=True)
+    compare(EXAMPLES // 3, in_order=False, derandomize=True)
+    compare(EXAMPLES // 6, OperationType.MUTATION, in_order=True, derandomize=True)
 
 
 @pytest.mark.long

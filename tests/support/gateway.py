@@ -10,6 +10,8 @@ from gateway.app import Gateway as App
 from gateway.authentication import DEVELOPMENT_SECRET, SERVICE, AuthenticationSettings, mint
 from gateway.browsers import BrowserSettings
 from gateway.config import ClientSettings, Config, DocumentSettings
+from gateway.costs import CostSettings
+from gateway.exposure import EVERYTHING, Exposure
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 
@@ -60,14 +62,21 @@ async def running_gateway(
     limits: Limits | None = None,
     browsers: BrowserSettings | None = None,
     documents: DocumentSettings | None = None,
+    costs: CostSettings | None = None,
+    proxies: frozenset[str] = frozenset(),
+    exposure: Exposure | None = None,
 ) -> AsyncIterator[Gateway]:
     config = Config(
         settings,
         DEVELOPMENT,
         limits or Limits(),
         clients=ClientSettings(
-            browsers=browsers or BrowserSettings(), documents=documents or DocumentSettings()
+            browsers=browsers or BrowserSettings(),
+            documents=documents or DocumentSettings(),
+            costs=costs or CostSettings(),
+            trusted_proxies=proxies,
         ),
+        exposure=exposure or EVERYTHING,
     )
     app = App(config)
     async with app.lifespan():

@@ -16,6 +16,8 @@ from gateway.authentication import AuthenticationSettings
 from gateway.browsers import BrowserSettings
 from gateway.config import ClientSettings, Config, DocumentSettings
 from gateway.connections import StreamLimits
+from gateway.costs import CostSettings
+from gateway.exposure import EVERYTHING
 from gateway.graphql_http import HttpLimits
 from gateway.http_connections import ConnectionLimits
 from gateway.serve import Server, uvicorn_config
@@ -55,6 +57,7 @@ class LiveGateway:
         self, viewer: int | None = None, origins: Sequence[str] = (), **options: Any
     ) -> AsyncIterator[ClientConnection]:
         headers = [("origin", origin) for origin in origins]
+        headers += options.pop("additional_headers", [])
         if viewer is not None:
             headers.append(("x-viewer", str(viewer)))
         options = {"subprotocols": [PROTOCOL], "proxy": None, "close_timeout": 1} | options
@@ -125,6 +128,7 @@ async def live_gateway(
     documents: DocumentSettings | None = None,
     connections: ConnectionLimits | None = None,
     requests: HttpLimits | None = None,
+    costs: CostSettings | None = None,
 ) -> AsyncIterator[LiveGateway]:
     config = Config(
         settings,
@@ -135,7 +139,9 @@ async def live_gateway(
             requests=requests or HttpLimits(),
             browsers=browsers or BrowserSettings(),
             documents=documents or DocumentSettings(),
+            costs=costs or CostSettings(),
         ),
+        exposure=EVERYTHING,
     )
     app = App(config)
     with listener(port) as bound:

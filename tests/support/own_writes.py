@@ -50,11 +50,17 @@ async def seen(gateway: Gateway, viewer: int, other: int, token: str | None = No
     return await gateway.data(SEEN, viewer, other=str(other), t=token)
 
 
-async def write(gateway: Gateway, viewer: int, mutation: str, given: Mapping[str, Any]) -> Any:
-    """The answer to a mutation."""
+async def write(
+    gateway: Gateway,
+    viewer: int | None,
+    mutation: str,
+    given: Mapping[str, Any],
+    fields: str = PAYLOAD,
+) -> Any:
+    """The payload of a mutation."""
     kind = mutation[0].upper() + mutation[1:]
     query = f"""mutation ($input: {kind}Input!) {{
-        payload: {mutation}(input: $input) {{ {PAYLOAD} }} }}"""
+        payload: {mutation}(input: $input) {{ {fields} }} }}"""
     return (await gateway.data(query, viewer, input=dict(given)))["payload"]
 
 
@@ -66,6 +72,7 @@ async def stopped_after_commit(
     viewer: int,
     mutation: str,
     given: Mapping[str, Any],
+    fields: str = PAYLOAD,
 ) -> AsyncIterator[None]:
     """A mutation whose gateway has committed it and stops before it updates the caches: during the
     block nothing is heard of it, as if its process were killed."""
@@ -79,7 +86,7 @@ async def stopped_after_commit(
     waiting = await changes(stores)
     with monkeypatch.context() as during:
         during.setattr(RedisCaches, "written", stop)
-        writing = asyncio.create_task(write(gateway, viewer, mutation, given))
+        writing = asyncio.create_task(write(gateway, viewer, mutation, given, fields))
 
         async def committed() -> bool:
             return await changes(stores) > waiting

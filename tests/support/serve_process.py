@@ -83,9 +83,12 @@ class Serve:
             return await self.process.wait()
 
 
-async def started(*arguments: str, environment: Mapping[str, str], socket: Path) -> Serve:
+async def started(
+    *arguments: str, environment: Mapping[str, str], socket: Path, development: bool = True
+) -> Serve:
+    option = ("--development",) if development else ()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "gateway", "serve", "--development", *arguments),
+        *(sys.executable, "-m", "gateway", "serve", *option, *arguments),
         cwd=ROOT,
         env=environment,
         stdin=asyncio.subprocess.DEVNULL,
@@ -100,12 +103,14 @@ async def serving(
     socket: Path,
     *arguments: str,
     changes: Mapping[str, str] = MappingProxyType({}),
+    development: bool = True,
 ) -> AsyncIterator[Serve]:
     """`kith serve` on a unix socket, once it answers; it is stopped at the end of the block."""
     serve = await started(
         *("--uds", str(socket), *arguments),
         environment=environment_of(settings, **changes),
         socket=socket,
+        development=development,
     )
     reading = asyncio.create_task(serve.reads())
     try:

@@ -112,8 +112,7 @@ async def answered(query: str) -> Result:
     """The result of an operation that is valid."""
     request, running, context = GraphQLRequest(query), executor(), Context()
     operation = await running.prepared(request)
-    values, _ = running.charged(operation, request, context)
-    return await running.run(operation, request, values, context)
+    return await running.run(running.charged(operation, request, context), request, context)
 
 
 def endpoint(context: Context | None = None) -> GraphQLEndpoint:

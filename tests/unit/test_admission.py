@@ -7,6 +7,7 @@ import pytest
 
 from gateway.admission import REBUILD, Admission, AdmissionSettings
 from gateway.graphql_request import RequestRejected
+from tests.support.waiting import until
 
 BUDGET = 1_000
 LARGE = 400
@@ -37,6 +38,13 @@ async def turns() -> None:
     """Let everything run that can."""
     for _ in range(5):
         await asyncio.sleep(0)
+
+
+async def until_rejected(tasks: list[asyncio.Task[None]], count: int) -> None:
+    async def reached() -> bool:
+        return states(tasks).count("rejected") == count
+
+    await until(reached, f"{count} operations are rejected")
 
 
 def states(tasks: list[asyncio.Task[None]]) -> list[str]:
@@ -75,11 +83,12 @@ async def test_an_operation_that_costs_more_than_the_budget_runs_alone() -> None
     assert states(tasks) == ["runs", "runs"]
 
 
-async def test_what_the_queue_cannot_hold_is_rejected_at_once_with_retry_after() -> None:
+async def test_what_the_queue_cannot_hold_is_rejected_with_retry_after() -> None:
     bound = admission()
     waiting = (await begun(bound, LARGE, LARGE, LARGE, LARGE))[2:]
     with pytest.raises(RequestRejected) as caught:
-        bound.enter(LARGE, "one")  # before any turn of the loop
+        await entered(bound, LARGE)
+    assert states(waiting) == ["waits", "waits"]
     assert caught.value.code == "OVERLOADED"
     assert caught.value.status == 503
     assert caught.value.headers == {"retry-after": "1"}
@@ -90,8 +99,8 @@ async def test_what_the_queue_cannot_hold_is_rejected_at_once_with_retry_after()
 async def test_the_number_of_those_that_wait_is_bounded() -> None:
     bound = admission(queue_max=3)
     tasks = await begun(bound, *[SMALL] * 7, *[1] * 30)
+    await until_rejected(tasks, len(tasks) - 7 - 25 - 3)
     assert states(tasks).count("waits") == 3
-    assert states(tasks).count("rejected") == len(tasks) - 7 - 25 - 3
     for task in tasks:
         task.cancel()
 
@@ -99,9 +108,11 @@ async def test_the_number_of_those_that_wait_is_bounded() -> None:
 async def test_a_greedy_requester_does_not_fill_the_queue_for_others() -> None:
     bound = admission(queue_max=4)
     greedy = await begun(bound, *[SMALL] * 20, requester="greedy")
+    await until_rejected(greedy, 20 - 7 - 4)
     assert states(greedy).count("waits") == 4
     polite = await begun(bound, SMALL, requester="polite")
     assert states(polite) == ["waits"]
+    await until_rejected(greedy, 20 - 7 - 3)
     assert states(greedy).count("waits") == 3  # the latest of them was rejected
     bound.leave(SMALL)
     bound.leave(SMALL)

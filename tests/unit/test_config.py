@@ -7,11 +7,11 @@ import pytest
 from gateway.authentication import DEVELOPMENT_SECRET, Authentication, AuthenticationSettings
 from gateway.authentication_settings import AcceptedTokens
 from gateway.browsers import BrowserSettings
-from gateway.config import Config, DocumentSettings, database_url, read_config, signing
+from gateway.config import Config, DocumentSettings, direct_database, read_config, signing
 from gateway.environment import ConfigurationError, names, read
 from gateway.jwks_url import JwksUrl
 from gateway.setting_fields import unit_of
-from gateway.settings import GROUPS, Servers
+from gateway.settings import GROUPS, Postgres
 from gateway.token_claims import ClaimMapping
 from graph.affinity import DEFAULT_WEIGHTS, InteractionKind
 from graph.pace import Pace
@@ -85,7 +85,7 @@ def test_a_value_may_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "url"
     file.write_text("postgresql://db/from-a-file\n")
     environ = {"DATABASE_URL_FILE": str(file)}
-    assert database_url(NOWHERE, environ) == "postgresql://db/from-a-file"
+    assert direct_database(NOWHERE, environ).url == "postgresql://db/from-a-file"
 
 
 def test_a_file_that_cannot_be_read_is_named() -> None:
@@ -346,7 +346,7 @@ def test_an_unknown_variable_stops_the_start_with_the_nearest_name(name: str, ad
     for command in (
         lambda: read_config(NOWHERE, "public", environ=environ),
         lambda: signing(environ),
-        lambda: database_url(NOWHERE, environ),
+        lambda: direct_database(NOWHERE, environ),
     ):
         with pytest.raises(ConfigurationError) as rejected:
             command()
@@ -402,9 +402,9 @@ def test_an_empty_variable_counts_as_not_set() -> None:
 
 def test_the_environment_is_read_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KITH_POOL_MAX", "3")
-    assert read(Servers).pool_max == 3
-    assert read(Servers, {}).pool_max == 8
-    assert Servers().pool_max == 8
+    assert read(Postgres).pool_max == 3
+    assert read(Postgres, {}).pool_max == 8
+    assert Postgres().pool_max == 8
 
 
 def test_every_setting_has_help_and_every_number_a_unit() -> None:

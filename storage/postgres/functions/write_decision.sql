@@ -8,7 +8,9 @@
 --   owner, to `target`, its kind and flags before, and `friends`, the change of the number of
 --   friends. A step without a version changes no edge: the actor is only charged.
 --   `following_below`, `blocks_below` and `paced_most` are conditions on the count, and `pace_us` is
---   the price;
+--   the price; a `paced_until` after `paced_latest` is from before the clock was set back, and is
+--   ignored;
+-- * trace: the request's `traceparent` if it is traced, optional;
 -- * receipt: the receipt to insert; consumes: the id of the receipt to consume. Both are optional.
 --
 -- Returns 'written'. If it has written nothing, returns 'outdated', when an edge has changed or a
@@ -22,7 +24,7 @@ DECLARE
 BEGIN
     SELECT * INTO d FROM jsonb_to_record(decision) AS d (
         actor bigint, other bigint, version bigint, reverse_version bigint, now bigint,
-        begins boolean, steps jsonb, receipt jsonb, consumes uuid);
+        begins boolean, steps jsonb, receipt jsonb, consumes uuid, trace text);
 
     -- Orders all changes between the two users (storage/postgres/locks.py). No other user's row is
     -- locked, so the followers of a star do not wait for each other; and no lock is held while a
@@ -63,9 +65,10 @@ BEGIN
     FOR step IN
         SELECT * FROM jsonb_to_recordset(d.steps) AS s (
             source bigint, target bigint, kind smallint, flags smallint, since bigint,
-            version bigint, previous_kind smallint, previous_flags smallint, lane smallint,
+            version bigint, previous_kind smallint, previous_flags smallint,
             friends smallint, message text, muted_until bigint, following_below integer,
-            blocks_below integer, pace_us bigint, paced_most bigint)
+            blocks_below integer, pace_us bigint, paced_most bigint,
+            paced_latest bigint)
     LOOP
         -- The count before its edge: storage/postgres/repair.py relies on it. `specials` counts close
         -- follows: see migrations/0011_functions.sql.
@@ -86,10 +89,14 @@ BEGIN
             requests = c.requests + excluded.requests, blocks = c.blocks + excluded.blocks,
             specials = c.specials + excluded.specials, mutes = c.mutes + excluded.mutes,
             friends = c.friends + excluded.friends,
-            paced_until = coalesce(greatest(c.paced_until, d.now) + step.pace_us, c.paced_until)
+            paced_until = coalesce(
+                CASE WHEN c.paced_until > step.paced_latest THEN d.now
+                     ELSE greatest(c.paced_until, d.now) END + step.pace_us,
+                c.paced_until)
         WHERE coalesce(c.follows + c.whispers + c.requests < step.following_below, true)
           AND coalesce(c.blocks < step.blocks_below, true)
-          AND coalesce(c.paced_until <= step.paced_most, true);
+          AND (coalesce(c.paced_until <= step.paced_most, true)
+               OR coalesce(c.paced_until > step.paced_latest, false));
         IF NOT FOUND THEN
             RETURN 'outdated'; -- nothing is written: only the actor's step, the first, has conditions
         END IF;
@@ -109,10 +116,10 @@ BEGIN
                                THEN excluded.muted_until ELSE f.muted_until END;
 
         INSERT INTO outbox (lane, from_user_id, to_user_id, kind, flags, since, version, friends,
-                            former, by_target)
-        VALUES (step.lane, step.source, step.target, step.kind, step.flags, step.since,
+                            former, by_target, trace)
+        VALUES (lane_of(step.target), step.source, step.target, step.kind, step.flags, step.since,
                 step.version, step.friends, step.previous_kind + 16 * step.previous_flags,
-                step.source <> d.actor);
+                step.source <> d.actor, d.trace);
     END LOOP;
 
     IF d.receipt IS NOT NULL THEN

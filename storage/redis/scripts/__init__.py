@@ -33,6 +33,7 @@ FILL_RELATIONS = _script("fill_relations")
 MARK = _script("mark")
 UPDATE_RELATIONS = _script("update_relations")
 READ_WINDOW = _script("read_window")
+TAKE_BUDGET = _script("take_budget")
 
 LOADS: list[Command] = [("SCRIPT", "LOAD", text) for text in TEXTS.values()]
 """Commands that load all scripts."""

@@ -26,7 +26,9 @@ query Profiles($ids: [ID!]!) {
 """
 CHANGE = """
 mutation Change($%(name)s: %(kind)sInput!) {
-  change: %(name)s(input: $%(name)s) { outcome relation { following } userErrors { code } }
+  change: %(name)s(input: $%(name)s) {
+    outcome consistency consistencyToken relation { following } userErrors { code }
+  }
 }
 """
 FOLLOW = CHANGE % {"name": "followUser", "kind": "FollowUser"}
@@ -64,7 +66,7 @@ def wrong_profiles(read: Read, users: list[int], data: Any) -> Iterator[str]:
         yield from _wrong_relation(read, owner, user["viewerRelation"])
 
 
-def _wrong_list(what: str, possible: Mapping[int, May], shown: set[int]) -> Iterator[str]:
+def _wrong_list(what: str, possible: Mapping[int, int], shown: set[int]) -> Iterator[str]:
     missing = {other for other, may in possible.items() if may == May.BE_PRESENT} - shown
     wrong = shown - {other for other, may in possible.items() if may & May.BE_PRESENT}
     if missing:
@@ -74,7 +76,7 @@ def _wrong_list(what: str, possible: Mapping[int, May], shown: set[int]) -> Iter
 
 
 def _wrong_counts(
-    read: Read, owner: int, possible: Mapping[str, Mapping[int, May]], user: Any
+    read: Read, owner: int, possible: Mapping[str, Mapping[int, int]], user: Any
 ) -> Iterator[str]:
     for name, field in COUNTS.items():
         count = user[field]

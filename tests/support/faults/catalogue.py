@@ -1,8 +1,9 @@
 """The faults: each is a block that begins one and ends it."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
+from pathlib import Path
 
 from tests.support.faults.part import Part
 from tests.support.faults.stack import ROLE, Stack
@@ -146,6 +147,40 @@ LOCKS = {
     "counts": "SELECT FROM following_count FOR UPDATE",
     "reverse rows": "LOCK TABLE follower, follower_count IN ACCESS EXCLUSIVE MODE",
 }
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+"""Debian's package libfaketime: a process that loads it has a clock of its own."""
+
+
+@asynccontextmanager
+async def wrong_clock(part: str, offset: str, stack: Stack) -> AsyncIterator[None]:
+    """A part is killed and starts with a clock that is ahead or behind; then with the right one."""
+    environment = {"LD_PRELOAD": str(FAKETIME), "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    for each in PARTS[part](stack):
+        await each.restart({**environment, "FAKETIME": offset})
+    yield
+    for each in PARTS[part](stack):
+        await each.restart({**environment, "FAKETIME": "+0"})
+
+
+@asynccontextmanager
+async def disk_full(stack: Stack) -> AsyncIterator[None]:
+    """The disk of PostgreSQL, and of all logs, has no free byte."""
+    ballast = stack.folder / "ballast"
+    with ballast.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(bytes(BALLAST_BYTES))
+    yield
+    ballast.unlink()
+
+
+BALLAST_BYTES = 64 * 1024
+CLOCKS: dict[str, Fault] = {
+    f"clock of {part} {offset}": partial(wrong_clock, part, offset)
+    for part in ("gateway", "workers", "postgres")
+    for offset in ("-1h", "+1h")
+}
+OF_CACHES = ("redis", "valkey")
+"""How the names of faults begin that keep gateways from marking or updating caches."""
 ALONE: dict[str, Fault] = {
     **{f"{part} down": partial(down, part) for part in PARTS},
     **{f"{part} paused": partial(paused, part) for part in PARTS},
@@ -154,7 +189,6 @@ ALONE: dict[str, Fault] = {
         for server in ("postgres", "redis")
         for whose in ("gateway", "all")
         for name, fault in LINK_FAULTS.items()
-        if server == "postgres" or name in ("replies delayed", "replies throttled")
     },
     "postgres read-only": read_only,
     "postgres connections exhausted": connections_exhausted,
@@ -164,3 +198,4 @@ ALONE: dict[str, Fault] = {
     "valkey scripts forgotten": scripts_forgotten,
     "valkey full": valkey_full,
 }
+FAULTS: dict[str, Fault] = {**ALONE, **CLOCKS, "disk full": disk_full}

@@ -18,7 +18,7 @@ class Answer:
     """What became of a request.
 
     `code` is None if it was answered without errors. It is `extensions.code` of the first error,
-    or TIMEOUT or DISCONNECTED if there was no answer.
+    or TIMEOUT, DISCONNECTED or BACKLOG_FULL (of connections) if there was no answer.
     """
 
     data: Any
@@ -34,13 +34,18 @@ class Client:
         self.socket = socket
         self._idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
 
-    async def ask(self, document: str, viewer: int | None, variables: Mapping[str, Any]) -> Answer:
+    async def ask(
+        self, document: str, viewer: int | None, variables: Mapping[str, Any], token: str = ""
+    ) -> Answer:
+        """Send an operation, with a consistency token if there is one."""
         body = orjson.dumps({"query": document, "variables": variables})
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                status, content = await self._send("POST", "/graphql", viewer, body)
+                status, content = await self._send("POST", "/graphql", viewer, body, token)
         except TimeoutError:
             return Answer(None, "TIMEOUT")
+        except BlockingIOError:
+            return Answer(None, "BACKLOG_FULL")
         except (OSError, EOFError) as error:  # an IncompleteReadError is an EOFError
             return Answer(None, "DISCONNECTED", repr(error))
         return _answer(status, content)
@@ -52,7 +57,7 @@ class Client:
         """The status of a GET; 0 without an answer."""
         try:
             async with asyncio.timeout(READY_S):
-                return (await self._send("GET", path, None, b""))[0]
+                return (await self._send("GET", path))[0]
         except (OSError, EOFError, TimeoutError):
             return 0
 
@@ -64,11 +69,16 @@ class Client:
         self._idle.clear()
 
     async def _send(
-        self, method: str, path: str, viewer: int | None, body: bytes
+        self,
+        method: str,
+        path: str,
+        viewer: int | None = None,
+        body: bytes = b"",
+        token: str = "",
     ) -> tuple[int, bytes]:
         reader, writer = await self._connection()
         try:
-            writer.write(_request(method, path, viewer, body))
+            writer.write(_request(method, path, viewer, body, token))
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             size = int(head.partition(b"content-length:")[2].split(b"\r\n", 1)[0])
             content = await reader.readexactly(size)
@@ -90,10 +100,11 @@ class Client:
         return await asyncio.open_unix_connection(self.socket)
 
 
-def _request(method: str, path: str, viewer: int | None, body: bytes) -> bytes:
+def _request(method: str, path: str, viewer: int | None, body: bytes, token: str) -> bytes:
+    fresh = f"X-Consistency-Token: {token}\r\n" if token else ""
     name = f"X-Viewer: {viewer}\r\n" if viewer is not None else ""
     return (
-        f"{method} {path} HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\n{name}"
+        f"{method} {path} HTTP/1.1\r\nHost: kith\r\nContent-Type: application/json\r\n{name}{fresh}"
         f"Content-Length: {len(body)}\r\n\r\n"
     ).encode() + body
 

@@ -2,6 +2,8 @@
 
 import contextlib
 import io
+from functools import partial
+from itertools import product
 
 from gateway import verify
 from gateway.config import Config
@@ -40,9 +42,9 @@ async def settle(stack: Stack, traffic: Traffic) -> None:
 async def read_everything(traffic: Traffic) -> None:
     """Ask every gateway for all lists, as their owner and as nobody."""
     for client in traffic.clients:
-        for owner in traffic.world.users:
-            await traffic.read(owner, owner, client)
-            await traffic.read(None, owner, client)
+        for owner, is_own in product(traffic.world.users, (True, False)):
+            viewer = owner if is_own else None
+            await until(partial(traffic.read, viewer, owner, client), "all lists are answered")
 
 
 async def verify_is_clean(stack: Stack, traffic: Traffic) -> None:

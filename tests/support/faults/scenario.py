@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 
-from tests.support.faults.catalogue import Fault
+from tests.support.faults.catalogue import FAULTS, OF_CACHES
 from tests.support.faults.quiescence import read_everything, settle, verify_is_clean
 from tests.support.faults.stack import Sizes, Stack, running_stack
 from tests.support.faults.traffic import Outage, Tally, Traffic, flowing
@@ -29,19 +30,20 @@ class Scenario:
     stack: Stack
     traffic: Traffic
 
-    async def run(self, faults: Sequence[Fault]) -> Tally:
+    async def run(self, faults: Sequence[str]) -> Tally:
         """Run the faults together. Fails if any answer was wrong."""
         await self.stack.heal()  # the previous scenario may have failed
         await settle(self.stack, self.traffic)
         tally = self.traffic.tally = Tally()
         outage = self.traffic.outage = Outage()
+        self.traffic.world.sights_count = not any(fault.startswith(OF_CACHES) for fault in faults)
         async with flowing(self.traffic):
             await self._requests(CALM)
             outage.began = time.monotonic()
             outage.ended = inf
             async with AsyncExitStack() as exits:
                 for fault in faults:
-                    await exits.enter_async_context(fault(self.stack))
+                    await exits.enter_async_context(FAULTS[fault](self.stack))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(DURING_S):
                         await self._requests(DURING)
@@ -71,7 +73,11 @@ def report(tally: Tally) -> str:
 
 
 @asynccontextmanager
-async def running_scenario(sizes: Sizes) -> AsyncIterator[Scenario]:
-    """A stack without follows. Lost invalidations of the local cache last half a second."""
-    async with running_stack(sizes, {"KITH_HOT_TTL_MS": "500"}) as stack:
+async def running_scenario(
+    sizes: Sizes | None = None, folder: Path | None = None
+) -> AsyncIterator[Scenario]:
+    """A stack without follows, with its data in `folder`. If an invalidation of the local cache is
+    lost, old values last half a second."""
+    settings = {"KITH_HOT_TTL_MS": "500"}
+    async with running_stack(sizes or Sizes(), settings, folder=folder) as stack:
         yield Scenario(stack, Traffic(stack.clients, World.of(USERS)))

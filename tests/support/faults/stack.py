@@ -114,11 +114,19 @@ class Stack:
 
 @asynccontextmanager
 async def running_stack(
-    sizes: Sizes, environment: Mapping[str, str] = MappingProxyType({}), *, proxied: bool = True
+    sizes: Sizes,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    *,
+    folder: Path | None = None,
+    proxied: bool = True,
 ) -> AsyncIterator[Stack]:
-    """A stack on an empty graph. `environment`: settings of all gateways and workers."""
+    """A stack on an empty graph, with its data in `folder`, which every user must be able to enter.
+
+    `environment`: settings of all gateways and workers.
+    """
     async with AsyncExitStack() as exits:
-        state = exits.enter_context(_temporary_state())
+        folder = folder or exits.enter_context(temporary_folder())
+        state = exits.enter_context(_temporary_state(folder))
         stack = await _started_servers(state, exits)
         await _create_role(stack)
         for name in [f"gateway-{number}" for number in range(sizes.gateways)]:
@@ -139,12 +147,18 @@ async def running_stack(
 
 
 @contextmanager
-def _temporary_state() -> Iterator[State]:
+def temporary_folder() -> Iterator[Path]:
+    """A folder that every user can enter: root starts the servers as another user."""
     with tempfile.TemporaryDirectory(prefix="kith-faults-", dir="/tmp") as folder:
-        Path(folder).chmod(0o755)  # root starts the servers as another user
-        state = State(Path(folder) / "state")
-        yield state
-        state.erase()
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@contextmanager
+def _temporary_state(folder: Path) -> Iterator[State]:
+    state = State(folder / "state")
+    yield state
+    state.erase()
 
 
 async def _started_servers(state: State, exits: AsyncExitStack) -> Stack:

@@ -24,10 +24,13 @@ from tests.support.faults.client import Answer, Client
 from tests.support.faults.histories import Arrow
 from tests.support.faults.world import Read, World
 
-NO_ANSWER = frozenset({"TIMEOUT", "DISCONNECTED"})
-TEMPORARY = frozenset({"UNAVAILABLE", "OVERLOADED", "DEADLINE_EXCEEDED", *NO_ANSWER})
+BUSY = frozenset({"OVERLOADED", "DEADLINE_EXCEEDED", "TIMEOUT", "BACKLOG_FULL"})
+"""Codes that a client may always get: the machine may have other work."""
+TEMPORARY = frozenset({"UNAVAILABLE", "STALE", "DISCONNECTED"})
 """Codes that a client may get while a part fails. Any other is a violation."""
-REPEAT_S = 0.05
+RECOVERY_S = 1.0
+"""A gateway does not call a Redis that failed for a moment, so its writes are delayed longer."""
+REPEAT_S, REPEAT_S_MAX = 0.05, 1.0
 PAUSE_S = 0.005
 VIOLATIONS_MAX = 100
 PROFILES_READ = 5
@@ -59,7 +62,7 @@ class Tally:
 
     @property
     def requests(self) -> int:
-        return sum(self.answers.values())
+        return self.answers.total() - self.answers["violation"] - self.answers["write delayed"]
 
 
 @dataclass
@@ -70,20 +73,32 @@ class Traffic:
     world: World
     outage: Outage = field(default_factory=Outage)
     tally: Tally = field(default_factory=Tally)
+    delayed_s: float = inf
+    """How long after a delayed write its writer may miss it; without it, until all has settled."""
     unresolved: set[Arrow] = field(default_factory=set)
     """Follows whose last write had no key, and may have happened or may still happen."""
     _unresolved_before: set[Arrow] = field(default_factory=set)
 
-    async def read(self, viewer: int | None, owner: int, client: Client | None = None) -> None:
-        """Ask for all lists of a user, and check the answer."""
-        read, answer = await self._ask(viewer, LISTS, {"id": str(owner)}, client)
+    async def read(
+        self,
+        viewer: int | None,
+        owner: int,
+        client: Client | None = None,
+        *,
+        sure: Arrow | None = None,
+        token: str = "",
+    ) -> bool:
+        """Ask for all lists of a user, and check the answer. `token` is that of the last change of
+        `sure`. Returns whether there was an answer."""
+        read, answer = await self._ask(viewer, LISTS, {"id": str(owner)}, client, sure, token)
         if answer.code is None:
-            self._report(read, answer, wrong_lists(read, owner, answer.data), client)
+            self._report(read, wrong_lists(read, owner, answer.data))
+        return answer.code is None
 
     async def read_profiles(self, viewer: int | None, users: list[int]) -> None:
-        read, answer = await self._ask(viewer, PROFILES, {"ids": list(map(str, users))}, None)
+        read, answer = await self._ask(viewer, PROFILES, {"ids": list(map(str, users))})
         if answer.code is None:
-            self._report(read, answer, wrong_profiles(read, users, answer.data), None)
+            self._report(read, wrong_profiles(read, users, answer.data))
 
     async def write(self, arrow: Arrow, *, keyed: bool) -> None:
         """Follow or unfollow, repeat it until it is acknowledged, then read it as its writer.
@@ -95,6 +110,7 @@ class Traffic:
         wanted = ("FOLLOWED" if version.present else "UNFOLLOWED",)
         given = {"userId": str(arrow.target), **({"idempotencyKey": uuid4().hex} if keyed else {})}
         name, document = ("followUser", FOLLOW) if version.present else ("unfollowUser", UNFOLLOW)
+        pause = REPEAT_S
         while True:
             began = time.monotonic()
             client = random.choice(self.clients)
@@ -106,12 +122,20 @@ class Traffic:
             if not keyed:
                 self.unresolved.add(arrow)
                 return
-            await asyncio.sleep(REPEAT_S)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, REPEAT_S_MAX)
         payload = answer.data["change"]
         if payload["outcome"] not in wanted or payload["relation"]["following"] != version.present:
             self.tally.violation(f"{arrow} was {previous.present}; {name} answered {payload}")
-        version.acknowledged = min(version.acknowledged, ended)
-        await self.read(arrow.source, random.choice(arrow))
+        is_delayed = payload["consistency"] == "DELAYED"
+        if is_delayed and not self.outage.overlaps(began - RECOVERY_S, ended):
+            self.tally.violation(f"{name} of {arrow} is delayed, but nothing fails")
+        self.tally.answers["write delayed"] += is_delayed
+        promised = ended + self.delayed_s if is_delayed else ended
+        version.acknowledged = min(version.acknowledged, promised)
+        token = payload["consistencyToken"] if is_delayed else ""
+        sure = arrow if is_delayed else None
+        await self.read(arrow.source, random.choice(arrow), sure=sure, token=token)
 
     def release(self) -> None:
         """Write again to the follows that were unresolved at the previous call already."""
@@ -119,24 +143,29 @@ class Traffic:
         self._unresolved_before = set(self.unresolved)
 
     async def _ask(
-        self, viewer: int | None, document: str, variables: Any, client: Client | None
+        self,
+        viewer: int | None,
+        document: str,
+        variables: Any,
+        client: Client | None = None,
+        sure: Arrow | None = None,
+        token: str = "",
     ) -> tuple[Read, Answer]:
+        client = client or random.choice(self.clients)
         began = time.monotonic()
-        answer = await (client or random.choice(self.clients)).ask(document, viewer, variables)
+        answer = await client.ask(document, viewer, variables, token)
         ended = time.monotonic()
         self._count("read", answer, began, ended)
-        return Read(self.world, viewer, began, ended), answer
+        return Read(self.world, viewer, began, ended, sure), answer
 
     def _count(self, kind: str, answer: Answer, began: float, ended: float) -> None:
         self.tally.answers[f"{kind} {answer.code or 'OK'}"] += 1
-        if answer.code is None:
+        if answer.code is None or answer.code in BUSY:
             return
         if answer.code not in TEMPORARY or not self.outage.overlaps(began, ended):
             self.tally.violation(f"a {kind} failed with {answer.code}: {answer.message}")
 
-    def _report(
-        self, read: Read, answer: Answer, wrong: Iterator[str], client: Client | None
-    ) -> None:
+    def _report(self, read: Read, wrong: Iterator[str]) -> None:
         for text in wrong:
             self.tally.violation(f"viewer {read.viewer}: {text}")
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import permutations
 from math import inf
 
@@ -19,6 +20,9 @@ class World:
 
     arrows: Iterable[Arrow]
     lag_s: float = inf
+    sights_count: bool = True
+    """Whether a writer who has seen a write without an answer must see it from then on. A gateway
+    without the caches could not mark its writer, whose other gateways then read old values."""
     histories: dict[Arrow, History] = field(init=False)
     targets: Mapping[int, list[int]] = field(init=False)
     """Whom each user may ever follow."""
@@ -36,40 +40,57 @@ class World:
         """Users who may all follow each other."""
         return cls([Arrow(*pair) for pair in permutations(range(1, users + 1), 2)])
 
-    @property
+    @classmethod
+    def ring(cls, users: int, reach: int, lag_s: float) -> "World":
+        """Users in a circle, who may follow this many neighbours on each side."""
+        steps = [step for step in range(-reach, reach + 1) if step]
+        return cls(
+            [Arrow(user + 1, (user + step) % users + 1) for user in range(users) for step in steps],
+            lag_s,
+        )
+
+    @cached_property
     def users(self) -> list[int]:
         return sorted(self.targets.keys() | self.sources.keys())
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """One read: by whom (None: nobody), and when it began and ended."""
+    """One read: by whom (None: nobody), and when it began and ended.
+
+    It had a consistency token of the last change of `sure`, if that is given.
+    """
 
     world: World
     viewer: int | None
     began: float
     ended: float
+    sure: Arrow | None = None
 
-    def may(self, arrow: Arrow) -> May:
+    def may(self, arrow: Arrow) -> int:
         history = self.world.histories.get(arrow)
         if history is None:
             return May.BE_ABSENT
+        if arrow == self.sure:
+            return history.last.may
         if arrow.source == self.viewer:
             return history.fresh(self.began, self.ended)
         return history.lagging(self.began, self.ended, self.world.lag_s)
 
     def saw(self, arrow: Arrow, *, present: bool) -> None:
         history = self.world.histories.get(arrow)
-        if arrow.source == self.viewer and history is not None and len(history.versions) > 1:
+        if history is None or len(history.versions) == 1 or arrow.source != self.viewer:
+            return
+        if self.world.sights_count:
             history.seen(self.began, self.ended, present=present)
 
-    def following(self, user: int) -> dict[int, May]:
+    def following(self, user: int) -> dict[int, int]:
         return {other: self.may(Arrow(user, other)) for other in self.world.targets[user]}
 
-    def followers(self, user: int) -> dict[int, May]:
+    def followers(self, user: int) -> dict[int, int]:
         return {other: self.may(Arrow(other, user)) for other in self.world.sources[user]}
 
-    def friends(self, user: int) -> dict[int, May]:
+    def friends(self, user: int) -> dict[int, int]:
         followers = self.followers(user)
         return {
             other: _both(may, followers.get(other, May.BE_ABSENT))
@@ -77,9 +98,9 @@ class Read:
         }
 
 
-def _both(one: May, two: May) -> May:
+def _both(one: int, two: int) -> int:
     """Whether two follows may both be present."""
-    found = May(0)
+    found = 0
     if one & two & May.BE_PRESENT:
         found |= May.BE_PRESENT
     if (one | two) & May.BE_ABSENT:

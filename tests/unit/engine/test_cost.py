@@ -46,13 +46,26 @@ class Page:
 FIRST = ListSize(("first", "last"), default=20, most=100)
 
 
+@strawberry.input
+class Filter:
+    name: str | None = None
+
+
 @strawberry.type
 class User(Node):
     @batched(
         graphql_type=Page,
-        metadata=weighed(call=100, row=5, item=1, page=FIRST, entry=0.5),
+        metadata=weighed(
+            call=100, row=5, item=1, page=FIRST, entry=0.5, given={"after": 40, "filter": 300}
+        ),
     )
-    def friends(rows: Parents[int], first: int | None = None, last: int | None = None) -> list[int]:
+    def friends(
+        rows: Parents[int],
+        first: int | None = None,
+        last: int | None = None,
+        after: str | None = None,
+        filter: Filter | None = None,  # noqa: A002
+    ) -> list[int]:
         return list(rows)
 
     @batched(metadata=weighed(call=0, row=7, item=4, size=length_of("ids", most=1_000)))
@@ -154,6 +167,20 @@ def test_a_page_size_may_be_a_variable(given: dict[str, Any], size: int) -> None
     assert cost(query, **given) == cost(
         f"{{ user {{ friends(first: {size}) {{ nodes {{ id }} }} }} }}"
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "extra"),
+    [({}, 0), ({"after": None}, 0), ({"after": "x"}, 40), ({"filter": {}}, 300)],
+)
+def test_an_argument_may_cost_more_if_it_is_given(given: dict[str, Any], extra: int) -> None:
+    plain = cost("{ user { friends { total } } }")
+    query = """query ($after: String, $filter: Filter) {
+      user { friends(after: $after, filter: $filter) { total } }
+    }"""
+    assert cost(query, **given) == plain + extra
+    assert cost("{ user { friends(after: null) { total } } }") == plain
+    assert cost('{ user { friends(after: "x", filter: {name: "y"}) { total } } }') == plain + 340
 
 
 def test_the_default_of_a_variable_counts() -> None:

@@ -1,0 +1,173 @@
+"""Opens connections to one space, directly or through a pooler such as PgBouncer.
+
+In transaction mode a pooler runs each transaction on any of its server connections. It may reject
+or drop start-up parameters, and it may not support prepared statements. Each new connection is
+therefore checked: it must reach the space's schema and have a statement timeout. What the pooler
+supports is detected once (docs/connections.md).
+"""
+
+import asyncio
+import logging
+import re
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import asyncpg
+
+from graph.errors import Unavailable
+from storage.settings import StorageSettings
+
+log = logging.getLogger(__name__)
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+PART = "PostgreSQL"
+WRONG_SPACE = (
+    "This connection to PostgreSQL leads to another schema than the space's. A pooler must keep"
+    " `search_path`, or the role must set it: see docs/connections.md."
+)
+NO_TIMEOUT = (
+    "This connection to PostgreSQL has no statement timeout. A pooler must keep"
+    " `statement_timeout`, or the role must set it: see docs/connections.md."
+)
+NEEDS_DIRECT = (
+    "This job needs a direct connection to PostgreSQL, and there is a pooler in between. Set"
+    " KITH_DIRECT_DATABASE_URL."
+)
+
+_REJECTED = re.compile(r"unsupported startup parameter[s]?: ([\w, .]+)")
+
+_CHECK = """
+SELECT pg_backend_pid() AS pid, current_schema() AS schema,
+    current_setting('statement_timeout') AS statement_timeout
+"""
+
+_PREPARED = "SELECT 'a prepared statement of kith'"
+_IS_PREPARED = "SELECT FROM pg_prepared_statements WHERE name = $1"
+
+
+class Connector:
+    """Opens connections to one space with the same start-up parameters.
+
+    `url` may name several hosts, and `target_session_attrs`. The password file of the settings is
+    read for each connection, because passwords are renewed.
+    """
+
+    def __init__(self, settings: StorageSettings, url: str, parameters: Mapping[str, str]) -> None:
+        self._settings = settings.connections
+        self._space = settings.space
+        self._url = url
+        self._parameters = {"search_path": settings.space, **parameters}
+        self._rejected: set[str] = set()
+        self._statement_cache_size = settings.connections.statement_cache_size
+        self._detecting = asyncio.Lock()
+        self._is_pooled: bool | None = None
+        """Whether there is a pooler. None: not known yet."""
+
+    async def connect(
+        self, timeout_s: float, command_timeout_s: float | None = None, *, is_direct: bool = False
+    ) -> Connection:
+        """A connection that reaches the space. With `is_direct`, a pooler is an error.
+
+        Raises:
+            Unavailable: the connection reaches another schema, or has no statement timeout.
+            Exception: any error of the driver.
+        """
+        if self._is_pooled is None:
+            async with self._detecting:
+                await self._detect(timeout_s)
+        if is_direct and self._is_pooled:
+            raise Unavailable(PART, NEEDS_DIRECT)
+        connection = await self._open(timeout_s, command_timeout_s, self._statement_cache_size)
+        try:
+            self._check(await connection.fetchrow(_CHECK))
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+    async def _detect(self, timeout_s: float) -> None:
+        """Find out, with a connection of its own, whether there is a pooler, and of which kind."""
+        if self._is_pooled is not None:
+            return
+        connection = await self._open(timeout_s, timeout_s, statement_cache_size=0)
+        try:
+            row = await connection.fetchrow(_CHECK)
+            assert row is not None
+            # A pooler answers with a process id of its own.
+            is_pooled = row["pid"] != connection.get_server_pid()
+            if is_pooled and not await _maps_prepared_statements(connection):
+                self._statement_cache_size = 0
+                log.warning("The pooler does not support prepared statements, so none are used.")
+            self._is_pooled = is_pooled
+        finally:
+            connection.terminate()
+
+    async def _open(
+        self, timeout_s: float, command_timeout_s: float | None, statement_cache_size: int
+    ) -> Connection:
+        while True:
+            try:
+                return await asyncpg.connect(
+                    self._url,
+                    password=read_password(self._settings.database_password_file),
+                    timeout=timeout_s,
+                    command_timeout=command_timeout_s,
+                    statement_cache_size=statement_cache_size,
+                    server_settings=self._accepted_parameters(),
+                )
+            except asyncpg.ProtocolViolationError as error:
+                if not self._forget_rejected(str(error)):
+                    raise
+
+    def _accepted_parameters(self) -> dict[str, str]:
+        return {
+            name: value for name, value in self._parameters.items() if name not in self._rejected
+        }
+
+    def _forget_rejected(self, message: str) -> bool:
+        """Send the parameters that the pooler rejects no more. Returns whether there are any."""
+        rejected = _REJECTED.search(message)
+        names = set() if rejected is None else set(re.split(r"[, ]+", rejected[1]))
+        names &= self._parameters.keys()
+        for name in names - self._rejected:
+            log.warning("The pooler rejects the start-up parameter %s: set it for the role.", name)
+        self._rejected |= names
+        return bool(names)
+
+    def _check(self, row: asyncpg.Record | None) -> None:
+        assert row is not None
+        # A space that has not been migrated has no schema: its first statement says so.
+        if row["schema"] != self._space and (row["schema"] is not None or self._is_pooled):
+            raise Unavailable(PART, WRONG_SPACE)
+        if row["statement_timeout"] == "0":
+            raise Unavailable(PART, NO_TIMEOUT)
+
+
+def read_password(file: Path | None) -> str | None:
+    """The password in `file`, without the line's end. None: the URL's password is used.
+
+    Raises:
+        Unavailable: the file cannot be read.
+    """
+    if file is None:
+        return None
+    try:
+        return file.read_text(encoding="utf-8").rstrip("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unavailable(PART, "The file with PostgreSQL's password cannot be read.") from error
+
+
+async def _maps_prepared_statements(connection: Connection) -> bool:
+    """Whether the pooler gives prepared statements names of its own, and so can move them.
+
+    PgBouncer does from 1.21 with `max_prepared_statements`. Any other passes the client's name on.
+    """
+    name = f"kith_{uuid.uuid4().hex}"
+    async with connection.transaction():  # keeps one server connection
+        statement = await connection.prepare(_PREPARED, name=name)
+        is_passed_on = await connection.fetchrow(_IS_PREPARED, name)
+        del statement
+    return is_passed_on is None

@@ -1,0 +1,198 @@
+"""What `serve` shows besides the data, and what `dev` shows."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from gateway.authentication import SERVICE, mint
+from gateway.config import read_config
+from gateway.exposure import EVERYTHING, Access, Exposure
+from storage.settings import StorageSettings
+from tests.support.gateway import Gateway, running_gateway
+from tests.support.serve_process import serving
+
+SECRET = "a secret of thirty-two characters"
+SERVERS = {"DATABASE_URL": "postgresql://kith", "REDIS_URL": "redis://kith"}
+NOWHERE = Path("/nowhere")
+HIDDEN = Exposure(
+    sdl=Access.SERVICES,
+)
+HTML = {"accept": "text/html,*/*;q=0.8"}
+INTROSPECTIONS = [
+    "{ __schema { queryType { name } } }",
+    '{ t: __type(name: "User") { name } }',
+    '{ user(id: "1") { id } ...F } fragment F on Query { ... { __schema { types { name } } } }',
+    'query ($no: Boolean = false) { user(id: "1") { id } __schema @include(if: $no) '
+    "{ types { name } } }",
+]
+
+
+@pytest.fixture
+async def hidden(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
+    async with running_gateway(storage_settings, exposure=HIDDEN) as gateway:
+        yield gateway
+
+
+@pytest.fixture
+async def shown(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
+    async with running_gateway(storage_settings) as gateway:
+        yield gateway
+
+
+@pytest.mark.parametrize("query", INTROSPECTIONS)
+async def test_introspection_is_rejected_with_a_code_also_for_services(
+    hidden: Gateway, query: str
+) -> None:
+    for gateway in (hidden, hidden.as_service):
+        error = await gateway.error(query, 1)
+        assert error["extensions"]["code"] == "INTROSPECTION_DISABLED"
+
+
+async def test_a_typename_is_no_introspection(hidden: Gateway) -> None:
+    data = await hidden.data('{ __typename user(id: "1") { __typename } }', 1)
+    assert data == {"__typename": "Query", "user": {"__typename": "User"}}
+
+
+async def test_the_schemas_text_is_for_services(hidden: Gateway) -> None:
+    query = "{ _service { sdl } }"
+    assert (await hidden.error(query, 1))["extensions"]["code"] == "INTROSPECTION_DISABLED"
+    assert "type User" in (await hidden.as_service.data(query))["_service"]["sdl"]
+    entities = "{ _entities(representations: []) { __typename } }"
+    assert await hidden.data(entities, 1) == {"_entities": []}
+
+
+async def test_errors_suggest_names_only_if_allowed(hidden: Gateway, shown: Gateway) -> None:
+    for query, variables in (
+        ('{ user(id: "1") { followerCout } }', {}),
+        ('{ user(idd: "1") { id } }', {}),
+        (
+            "mutation ($input: FollowUserInput!) { followUser(input: $input) { outcome } }",
+            {"input": {"userIdd": "2", "userId": "2"}},
+        ),
+    ):
+        suggested = (await shown.answer(query, 1, **variables))["errors"]
+        assert "Did you mean" in str(suggested)
+        quiet = (await hidden.answer(query, 1, **variables))["errors"]
+        assert "Did you mean" not in str(quiet)
+        assert [error["extensions"]["code"] for error in quiet] == [
+            error["extensions"]["code"] for error in suggested
+        ]
+
+
+async def test_pages_and_metrics_are_not_there_if_they_are_hidden(
+    hidden: Gateway, shown: Gateway
+) -> None:
+    for path, headers in (
+        ("/", HTML),
+        ("/graphql", HTML),
+        ("/playground/status", {}),
+        ("/metrics", {}),
+    ):
+        assert (await shown.http.get(path, headers=headers)).status_code in (200, 307)
+        assert (await hidden.http.get(path, headers=headers)).status_code in (400, 404)
+    for path in ("/healthz", "/readyz"):
+        assert (await hidden.http.get(path)).status_code == 200
+
+
+async def test_every_response_has_security_headers(hidden: Gateway, shown: Gateway) -> None:
+    query = '{ user(id: "1") { id } }'
+    responses = [
+        await gateway.http.request(method, path, headers=headers, json=body)
+        for gateway in (hidden, shown)
+        for method, path, headers, body in (
+            ("GET", "/", {}, None),
+            ("GET", "/nowhere", {}, None),
+            ("GET", "/healthz", {}, None),
+            ("GET", "/readyz", {}, None),
+            ("GET", "/metrics", {}, None),
+            ("GET", "/graphql", HTML, None),
+            ("GET", "/playground/status", {}, None),
+            ("POST", "/graphql", {"x-viewer": "1"}, {"query": query}),
+            ("POST", "/graphql", {"x-viewer": "1"}, {"query": "{"}),
+            ("POST", "/graphql", {"accept": "text/event-stream"}, {"query": query}),
+            ("POST", "/graphql", {"accept": "text/event-stream"}, {"query": "{"}),
+            ("PUT", "/graphql", {}, {}),
+        )
+    ]
+    for response in responses:
+        assert response.headers["x-content-type-options"] == "nosniff", response.url
+        assert response.headers["x-frame-options"] == "DENY", response.url
+        assert response.headers["referrer-policy"] == "no-referrer", response.url
+        if response.url.path != "/graphql" or "html" in response.headers["content-type"]:
+            policy = response.headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "frame-ancestors 'none'" in policy
+        if response.is_success and "html" not in response.headers["content-type"]:
+            assert response.headers["cache-control"] == "no-store", response.url
+
+
+def test_serve_hides_what_dev_shows() -> None:
+    environ = {**SERVERS, "KITH_JWT_SECRET": SECRET}
+    served = read_config(NOWHERE, "public", environ=environ)
+    assert served.exposure == Exposure()
+    developed = read_config(NOWHERE, "public", development=True, environ=environ)
+    assert developed.exposure == EVERYTHING
+
+
+def test_each_part_can_be_chosen() -> None:
+    chosen = {
+        "KITH_JWT_SECRET": SECRET,
+        "KITH_INTROSPECTION": "services",
+        "KITH_FEDERATION_SDL": "on",
+        "KITH_SUGGESTIONS": "on",
+        "KITH_PLAYGROUND": "on",
+        "KITH_METRICS_ADDRESS": "[::1]:9100",
+        "KITH_METRICS_TOKEN": "hunter2",
+    }
+    exposure = read_config(NOWHERE, "public", environ=SERVERS | chosen).exposure
+    assert exposure.introspection is Access.SERVICES
+    assert exposure.sdl is Access.ON
+    assert exposure.suggestions
+    assert exposure.playground
+    assert exposure.metrics.address is not None
+    assert exposure.metrics.address.shown == "[::1]:9100"
+    assert not exposure.metrics.is_public
+    assert exposure.metrics.token == "hunter2"
+    assert "hunter2" not in repr(exposure)
+
+
+async def test_the_metrics_of_all_processes_are_at_their_own_address_only(
+    storage_settings: StorageSettings, tmp_path: Path
+) -> None:
+    path, of_metrics = tmp_path / "kith.sock", tmp_path / "metrics.sock"
+    changes = {
+        "KITH_JWT_SECRET": SECRET,
+        "KITH_METRICS_ADDRESS": f"unix:{of_metrics}",
+        "KITH_METRICS_TOKEN": "hunter2",
+    }
+    arguments = ("--workers", "2")
+    async with (
+        serving(storage_settings, path, *arguments, changes=changes, development=False) as serve,
+        serve.http() as http,
+        httpx.AsyncClient(
+            transport=httpx.AsyncHTTPTransport(uds=str(of_metrics)), base_url="http://kith"
+        ) as metrics,
+    ):
+        await serve.says("Application startup complete", times=2)
+        assert (await http.get("/metrics")).status_code == 404
+        token = mint(SECRET, None, SERVICE)
+        answer = await http.post(
+            "/graphql",
+            json={"query": "{ __schema { queryType { name } } }"},
+            headers={"authorization": f"Bearer {token}"},
+        )
+        assert answer.json()["errors"][0]["extensions"]["code"] == "INTROSPECTION_DISABLED"
+        for wrong in ({}, {"authorization": "Bearer hunter3"}):
+            assert (await metrics.get("/metrics", headers=wrong)).status_code == 401
+        right = {"authorization": "Bearer hunter2"}
+        shown = await metrics.get("/metrics", headers=right)
+        assert shown.status_code == 200
+        assert shown.headers["x-content-type-options"] == "nosniff"
+        for process in ("0", "1"):
+            assert f'kith_process_up{{process="{process}"}} 1.0' in shown.text
+        for path_ in ("/graphql", "/healthz"):
+            assert (await metrics.get(path_, headers=right)).status_code == 404
+    assert not of_metrics.exists()
+    assert "hunter2" not in "\n".join(serve.lines)

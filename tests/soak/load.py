@@ -1,0 +1,93 @@
+"""Writes and reads at a steady rate, whether earlier ones are answered or not."""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from tests.support.faults.histories import Arrow
+from tests.support.faults.traffic import Traffic
+
+IN_FLIGHT_MAX = 300
+"""Requests that are due while so many wait are left out, and counted."""
+LISTS_SHARE = 0.2
+"""Of the reads: whole lists. The others are profiles with counts and relations."""
+PROFILES_READ = 2
+END_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Requests a second. A write is followed by a read of its writer, one of these reads."""
+
+    writes: int
+    reads: int
+
+
+@dataclass
+class Load:
+    """Requests that are under way."""
+
+    traffic: Traffic
+    rates: Rates
+    left_out: int = 0
+    _tasks: set["asyncio.Task[None]"] = field(default_factory=set)
+    _being_written: set[Arrow] = field(default_factory=set)
+    _arrows: list[Arrow] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._arrows = list(self.traffic.world.histories)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Send requests while the block runs; then wait for the last answers."""
+        senders = [
+            asyncio.create_task(self._send(self._write, self.rates.writes)),
+            asyncio.create_task(self._send(self._read, self.rates.reads - self.rates.writes)),
+        ]
+        try:
+            yield
+        finally:
+            for sender in senders:
+                sender.cancel()
+            await asyncio.wait(senders)
+        async with asyncio.timeout(END_S):
+            await asyncio.gather(*self._tasks)
+
+    async def _send(self, request: Callable[[], Coroutine[None, None, None]], per_s: int) -> None:
+        began, sent = time.monotonic(), 0
+        while True:
+            due = int((time.monotonic() - began) * per_s)
+            for _ in range(due - sent):
+                self._start(request)
+            sent = due
+            await asyncio.sleep(1 / per_s)
+
+    def _start(self, request: Callable[[], Coroutine[None, None, None]]) -> None:
+        if len(self._tasks) >= IN_FLIGHT_MAX:
+            self.left_out += 1
+            return
+        task = asyncio.create_task(request())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _write(self) -> None:
+        arrow = random.choice(self._arrows)
+        if arrow in self._being_written:
+            return
+        self._being_written.add(arrow)
+        try:
+            await self.traffic.write(arrow, keyed=True)
+        finally:
+            self._being_written.discard(arrow)
+
+    async def _read(self) -> None:
+        arrow = random.choice(self._arrows)
+        viewer = random.choice((None, arrow.source))
+        if random.random() < LISTS_SHARE:
+            await self.traffic.read(viewer, random.choice(arrow))
+        else:
+            near = random.sample(self.traffic.world.targets[arrow.source], PROFILES_READ)
+            await self.traffic.read_profiles(viewer, near)

@@ -1,0 +1,105 @@
+"""Long columns are filled in slices, between which the event loop turns."""
+
+import asyncio
+import gc
+from collections import Counter
+
+import orjson
+import pytest
+
+from engine import Engine, EngineSettings, slices
+from engine.plan import FieldColumns
+from engine.run import Rows, Run
+from tests.support.tree_schema import Calls, answer, schema
+
+WIDE = "{ tree { branches(count: 300) { branches(count: 40) { number even size } } } }"
+LONG = "{ tree { branches(count: 9000) { number even size } } }"
+ROWS_MAX = 5_000
+"""What a slice of `slices.SLICE_BYTES` has at most, of rows with one short field each."""
+
+
+class Ticks:
+    """Counts the rows that are built in each iteration of the event loop."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.rows: Counter[int] = Counter()
+        self._tick = 0
+        real = FieldColumns.execute
+
+        def counting(columns: FieldColumns, rows: Rows, run: Run) -> list[dict[str, object]]:
+            self.rows[self._tick] += len(rows)
+            return real(columns, rows, run)
+
+        monkeypatch.setattr(FieldColumns, "execute", counting)
+        asyncio.get_running_loop().call_soon(self._count)
+
+    def _count(self) -> None:
+        self._tick += 1
+        self._handle = asyncio.get_running_loop().call_soon(self._count)
+
+
+@pytest.mark.parametrize(("query", "rows"), [(WIDE, 12_302), (LONG, 9_002)])
+async def test_no_iteration_of_the_loop_builds_more_than_a_slice(
+    query: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = Ticks(monkeypatch)
+    calls: Calls = []
+    result = await Engine(schema).execute(query=query, context=calls)
+    assert not result.errors
+    assert result.rows == ticks.rows.total() == rows
+    assert max(ticks.rows.values()) <= ROWS_MAX
+    assert [count for name, count in calls if name == "size"] == [rows - 2 - 300 * (rows > 10_000)]
+
+
+async def test_the_response_is_the_same_with_slices_and_without(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sliced = await answer(WIDE)
+    monkeypatch.setattr(slices, "LONG_COLUMN", 1_000_000)
+    assert await answer(WIDE) == sliced
+
+
+async def test_two_long_responses_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = Ticks(monkeypatch)
+    engine = Engine(schema)
+    await asyncio.gather(*[engine.execute(query=WIDE, context=[]) for _ in range(4)])
+    assert max(ticks.rows.values()) <= ROWS_MAX
+
+
+async def test_a_request_that_is_cancelled_between_two_slices_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ticks = Ticks(monkeypatch)
+    task = asyncio.create_task(Engine(schema).execute(query=WIDE, context=[]))
+    while ticks.rows.total() < 1_000:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ticks.rows.total() < 12_302
+    gc.collect()  # a coroutine that nobody awaited would warn
+
+
+async def test_a_deadline_ends_a_response_between_two_slices() -> None:
+    engine = Engine(schema)
+    operation = engine.prepare(WIDE)
+    clock = asyncio.get_running_loop().time
+    result = await engine.run(operation, context=[], deadline=clock() + 0.001)
+    assert [error.extensions for error in result.errors] == [{"code": "DEADLINE_EXCEEDED"}]
+
+
+async def test_a_response_of_too_many_bytes_is_rejected_while_it_grows() -> None:
+    calls: Calls = []
+    response = await answer(WIDE, EngineSettings(max_bytes=50_000), context=calls)
+    assert response["data"] is None
+    (error,) = response["errors"]
+    assert error["extensions"] == {"code": "COST_LIMIT_EXCEEDED"}
+    assert "50,000 bytes" in error["message"]
+    assert "size" not in dict(calls)
+
+
+async def test_the_estimate_of_the_bytes_is_within_a_factor_of_two() -> None:
+    for query in (WIDE, LONG):
+        result = await Engine(schema).execute(query=query, context=[])
+        length = len(orjson.dumps(result.data))
+        assert length / 2 < result.bytes < 2 * length

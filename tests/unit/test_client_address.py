@@ -1,0 +1,60 @@
+"""Whose address an anonymous request has, directly or behind proxies."""
+
+import pytest
+
+from gateway.client_address import ClientAddresses, read_proxies
+from gateway.headers import Headers
+
+HEADERS = {"x_forwarded_for": "198.51.100.7"}
+PROXIES = read_proxies("10.0.0.0/8, fd00::/8")
+
+
+def address(peer: str | None, headers: dict[str, str], proxies: frozenset[str] = PROXIES) -> str:
+    raw = [(name.replace("_", "-").encode(), text.encode()) for name, text in headers.items()]
+    return ClientAddresses(proxies).of(Headers(raw, (peer, 1234) if peer else None))
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers", "found"),
+    [
+        ("192.0.2.1", {}, "192.0.2.1"),
+        ("192.0.2.1", {"x_forwarded_for": "198.51.100.7"}, "192.0.2.1"),
+        ("10.0.0.1", {}, "10.0.0.1"),
+        ("10.0.0.1", {"x_forwarded_for": "198.51.100.7"}, "198.51.100.7"),
+        ("10.0.0.1", {"x_forwarded_for": "198.51.100.7:4711"}, "198.51.100.7"),
+        ("10.0.0.1", {"x_forwarded_for": "203.0.113.9, 198.51.100.7"}, "198.51.100.7"),
+        ("10.0.0.1", {"x_forwarded_for": "198.51.100.7, 10.0.0.2"}, "198.51.100.7"),
+        ("10.0.0.1", {"x_forwarded_for": "10.0.0.3, 10.0.0.2"}, "10.0.0.3"),
+        ("10.0.0.1", {"x_forwarded_for": "198.51.100.7, nonsense"}, "10.0.0.1"),
+        ("10.0.0.1", {"forwarded": 'for="[2001:db8::1]:80";proto=https'}, "2001:db8::/64"),
+        ("10.0.0.1", {"forwarded": "for=203.0.113.9, FOR=198.51.100.7"}, "198.51.100.7"),
+        ("10.0.0.1", {"forwarded": "for=_hidden"}, "10.0.0.1"),
+        ("::ffff:10.0.0.1", {"x_forwarded_for": "198.51.100.7"}, "198.51.100.7"),
+        ("2001:db8:0:0:1:2:3:4", {}, "2001:db8::/64"),
+        (None, {}, "unknown"),
+        (None, {"x_forwarded_for": "198.51.100.7"}, "unknown"),
+    ],
+)
+def test_the_last_address_that_no_proxy_has_counts(
+    peer: str | None, headers: dict[str, str], found: str
+) -> None:
+    assert address(peer, headers) == found
+
+
+def test_headers_count_only_from_trusted_proxies() -> None:
+    assert address("10.0.0.1", HEADERS, frozenset()) == "10.0.0.1"
+
+
+def test_a_proxy_can_connect_by_a_unix_socket() -> None:
+    assert address(None, HEADERS, read_proxies("unix")) == "198.51.100.7"
+
+
+def test_a_long_chain_is_not_followed_to_its_end() -> None:
+    chain = ", ".join(["198.51.100.7", *["10.0.0.2"] * 1_000])
+    assert address("10.0.0.1", {"x_forwarded_for": chain}) == "10.0.0.2"
+
+
+@pytest.mark.parametrize("text", ["10.0.0.1/8", "proxy.example.com", "unix, 10.0.0.0/33"])
+def test_networks_of_proxies_are_checked(text: str) -> None:
+    with pytest.raises(ValueError, match="which is no network"):
+        read_proxies(text)
