@@ -34,10 +34,15 @@ async def visible_between(
         found = await visibility.visible_relations(scope, checks, await _stored(scope, checks))
     if scope.read_pages is None:
         return found
-    return [
-        await as_listed(scope, check.user, check.others, column, of_others=of_others)
-        for check, column in zip(checks, found, strict=True)
-    ]
+    agreed: list[RelationColumn] = []
+    pairs = 0
+    for check, column in zip(checks, found, strict=True):
+        agreed.append(await as_listed(scope, check.user, check.others, column, of_others=of_others))
+        pairs += len(column)
+        if pairs >= PAIRS_PER_TURN:
+            pairs = 0
+            await asyncio.sleep(0)
+    return agreed
 
 
 async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
