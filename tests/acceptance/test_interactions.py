@@ -11,6 +11,7 @@ from graph.account_state import AccountState
 from graph.affinity import DEFAULT_SCALE
 from graph.edge import Millis, UserId
 from storage.stores import Stores
+from tests.acceptance.test_costs import counters, since
 from tests.support.gateway import Gateway
 from tests.support.interactions import RECORD, interaction, record, record_with
 
@@ -167,16 +168,8 @@ async def test_what_is_no_key_is_rejected(gateway: Gateway, stores: Stores) -> N
     assert await stores.jobs.affinity.closest(UserId(1)) == {}
 
 
-STATEMENTS = "kith_postgres_statement_duration_seconds_count "
-
-
-async def test_a_full_batch_is_one_statement(gateway: Gateway, stores: Stores) -> None:
-    async def statements() -> int:
-        text = (await gateway.http.get("/metrics")).text
-        (line,) = (of for of in text.splitlines() if of.startswith(STATEMENTS))
-        return int(float(line.split()[1]))
-
-    before = await statements()
+async def test_a_full_batch_is_one_statement(gateway: Gateway) -> None:
+    before = await counters(gateway)
     batch = [interaction(user % 50 + 1, user % 7 + 51) for user in range(500)]
     assert await record(gateway, *batch) == 500
-    assert await statements() - before == 2  # the other asks for these very metrics
+    assert (await since(gateway, before)).statements == 1

@@ -4,7 +4,7 @@ The questions ask everything that the schema can answer, as the schema itself li
 is added tomorrow is asked too, or the test fails and names what it needs for that.
 """
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -19,8 +19,9 @@ from graphql import (
 )
 
 from schema.schema import schema
+from storage.settings import StorageSettings
 from storage.stores import Stores
-from tests.support.gateway import Gateway
+from tests.support.gateway import ANY_COST, Gateway, running_gateway
 from tests.support.graphs import drain_all, follows
 from tests.support.interactions import interaction, record
 
@@ -130,6 +131,13 @@ ORDER = "{ viewer { suggestions { nodes { user { id } } } } }"
 async def order(gateway: Gateway) -> list[int]:
     nodes = (await gateway.data(ORDER, 1))["viewer"]["suggestions"]["nodes"]
     return [int(node["user"]["id"]) for node in nodes]
+
+
+@pytest.fixture
+async def gateway(storage_settings: StorageSettings) -> AsyncIterator[Gateway]:
+    """A gateway that answers questions about everything at once."""
+    async with running_gateway(storage_settings, costs=ANY_COST) as running:
+        yield running
 
 
 @pytest.fixture

@@ -587,7 +587,7 @@ async def test_an_account_is_read_and_changed_by_its_key(planner: Planner) -> No
         await planner.touched("account_rows", "ensure_account", 500),
         await planner.touched("account_rows", "lock_account", 500),
         await planner.touched("accounts", "write_account", 500, True, 0, 0, None),
-        await planner.touched("accounts", "charge_change", 500, 9, 1),
+        await planner.touched("accounts", "charge_change", 500, 9, 1, 10),
     ):
         assert not any(reads.end_to_end for reads in touched.values())
         # PostgreSQL may count several transactions together: two probes a statement, at most.

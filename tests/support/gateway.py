@@ -15,6 +15,9 @@ from gateway.exposure import EVERYTHING, Exposure
 from resolvers.scope import Limits
 from storage.settings import StorageSettings
 
+ANY_COST = CostSettings(2**62, 2**62, 0, 0, 0)
+"""For requests that ask for more than clients may."""
+
 DEVELOPMENT = AuthenticationSettings(secrets=(DEVELOPMENT_SECRET,), development=True)
 
 
