@@ -52,7 +52,8 @@ class _Filling:
         self._run = run
         self._items = LONG_COLUMN
         """The number of items of the next slice."""
-        self._bytes_in_turn = 0
+        self._spent = 1.0
+        """How much of this turn is spent. The first slice waits for a turn."""
 
     async def complete(self, completion: Completion, column: Column) -> list[Any]:
         if not isinstance(completion, ListCompletion):
@@ -92,16 +93,16 @@ class _Filling:
 
     async def _slice(self, completion: Completion, column: Column, items: int) -> Column:
         run = self._run
-        if self._bytes_in_turn == 0 or self._bytes_in_turn > SLICE_BYTES:
+        if self._spent >= 0.5:
             await run.turns.wait()
-            self._bytes_in_turn = 1
+            self._spent = 0
         before = run.bytes
         completed = completion.complete(column, run)
         # Taken before the next turn, in which other fields of this run may become pending.
         self.pending += run.pending
         run.pending = []
         built = run.bytes - before
-        self._bytes_in_turn += built
+        self._spent += max(built / SLICE_BYTES, items / ITEMS_MAX)
         self._items = max(1, min(SLICE_BYTES * items // (built + 1), 4 * self._items, ITEMS_MAX))
         return completed
 

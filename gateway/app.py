@@ -42,6 +42,7 @@ from gateway.graphql_streams import Streams
 from gateway.graphql_ws import GraphQLSockets
 from gateway.headers import Headers
 from gateway.health import Health, Probe
+from gateway.loop_lag import measuring_loop_lag
 from gateway.metrics import Metrics
 from gateway.peers import Peers
 from gateway.playground import Playground
@@ -139,7 +140,7 @@ class Gateway:
                     *(_playground_routes(playground) if playground else ()),
                 ]
             )
-            async with metrics.answering():
+            async with metrics.answering(), measuring_loop_lag():
                 yield
 
     def _transports(
@@ -184,7 +185,7 @@ class Gateway:
         return TracedApp(app) if config.monitoring.has_traces else app
 
 
-def _trace_field(key: str) -> AbstractContextManager[None]:
+def _trace_field(key: str) -> AbstractContextManager[object]:
     return internal_span(f"resolve {key}")
 
 

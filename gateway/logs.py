@@ -10,6 +10,9 @@ from types import TracebackType
 
 from telemetry.request_id import request_id
 
+AUDIT = "kith.audit"
+"""The logger of `resolvers.audit`."""
+
 
 class LogFormat(StrEnum):
     """The format of a log line."""
@@ -80,6 +83,7 @@ def set_up_logging(log_format: LogFormat, level: str = "info") -> None:
         logging.captureWarnings(True)
         sys.excepthook = _log_exception
         threading.excepthook = _log_thread_exception
+    logging.getLogger(AUDIT).setLevel(logging.INFO)  # at any level of the other loggers
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from gateway.addresses import Address, TcpAddress, UnixAddress
 from gateway.exposure import Access
 from graph.affinity import InteractionKind
+from storage.redis.sentinel import is_sentinel, read_group_url
 from storage.settings import CLUSTER
 
 _WEIGHT = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
@@ -28,6 +29,9 @@ def check_redis_url(schemes: Collection[str]) -> Callable[[SecretStr], SecretStr
             # Without a scheme, these may be the first letters of a password.
             begins = repr(scheme) if "://" in url else "no scheme"
             raise ValueError(f"begins with {begins}; it must be an address of {', '.join(schemes)}")
+        if is_sentinel(url):
+            read_group_url(url)
+            return secret
         try:
             address = urlsplit(url)
             _ = address.port  # raises ValueError for an invalid port

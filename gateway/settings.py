@@ -95,7 +95,7 @@ class Servers(Group):
     redis_url: RedisUrl | None = secret(
         "REDIS_URL",
         "Redis or Valkey: the queue, the change feed and the caches",
-        allowed="`redis://`, `rediss://` or `unix://`",
+        allowed="`redis://`, `rediss://`, `unix://`, or [`redis+sentinel://`](connections.md#redis-with-sentinels)",
     )
     cache_url: CacheUrl | None = secret(
         "KITH_CACHE_URL",

@@ -96,6 +96,8 @@ class Conditions:
     """The cost of the change: how far it moves the actor's `paced_until`, in microseconds."""
     paced_most: int | None = None
     """The latest `paced_until` before the change that still allows it, in microseconds."""
+    paced_latest: int | None = None
+    """A later `paced_until` is from before the clock was set back, and is ignored."""
 
 
 @dataclass(frozen=True, slots=True)

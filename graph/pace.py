@@ -30,8 +30,27 @@ class Budget(NamedTuple):
     reset_at: Millis | None
 
 
+CLOCK_SLACK_US = 60_000_000
+"""How much later than its own clock a decision may find a time that another one has stored. No
+decision takes this long."""
+
+
+def latest(pace: Pace, now: int) -> int:
+    """The latest `paced_until` that can have been stored before `now`, in microseconds.
+
+    A later one was stored before the database's clock was set back. It is ignored: its user could
+    otherwise change nothing until the clock has caught up.
+    """
+    return now + pace.interval_us * pace.burst + CLOCK_SLACK_US
+
+
+def _known(pace: Pace, now: int, paced_until: int) -> int:
+    return now if paced_until > latest(pace, now) else paced_until
+
+
 def budget(pace: Pace, now: int, paced_until: int) -> Budget:
     """The budget of a user with this `paced_until`. Both times are in microseconds."""
+    paced_until = _known(pace, now, paced_until)
     ahead = max(0, paced_until - now)
     remaining = max(0, pace.burst - -(-ahead // pace.interval_us))
     reset_at = Millis(-(-paced_until // 1000)) if ahead else None
@@ -43,7 +62,7 @@ def retry_at(pace: Pace, now: int, paced_until: int) -> Millis | None:
 
     Both times are in microseconds.
     """
-    early = paced_until - _most(pace, now)
+    early = _known(pace, now, paced_until) - _most(pace, now)
     return Millis(-(-(now + early) // 1000)) if early > 0 else None
 
 
@@ -65,7 +84,12 @@ def paced(rule: Rule, pace: Pace, *, has_key: bool = False) -> Rule:
         if later is not None:
             return Decision(Outcome.RATE_LIMITED, (), state.edge, state.reverse, retry_at=later)
         most = _most(pace, state.now)
-        conditions = replace(decision.conditions, pace_us=pace.interval_us, paced_most=most)
+        conditions = replace(
+            decision.conditions,
+            pace_us=pace.interval_us,
+            paced_most=most,
+            paced_latest=latest(pace, state.now),
+        )
         return replace(decision, conditions=conditions)
 
     return decide

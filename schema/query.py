@@ -196,11 +196,11 @@ class Query:
         description="The referenced users, in the order of `representations`, for a federation "
         "router. An entry is null beside an error if its reference is invalid.",
     )
-    def entities(
+    async def entities(
         roots: Parents[None], info: Info, representations: Representations
     ) -> list[list[ItemOrError[UserRow]]]:
         most = scope_of(info).limits.entities_max
-        return [users_of(representations, most)] * len(roots)
+        return [await users_of(representations, most)] * len(roots)
 
 
 async def _accounts(

@@ -15,6 +15,7 @@ from graph.edge import Kind, Pair, Version
 from graph.errors import Stale, Unavailable
 from graph.lane import Lane, lane_of
 from graph.receipt import ReceiptConsumed, ReceiptExists
+from storage.cache.lease import delayed_edges
 from storage.cache.marks import Mark, Marks
 from storage.catch_up import CatchUp
 from storage.ports import Lanes
@@ -116,7 +117,10 @@ class AnnouncedEdges:
         is_applied = await self._apply(pair, decision)
         # Only the reverse edge reaches the actor's lists through a lane.
         is_visible = is_visible and (is_applied or not any(decision.unpublished))
-        return decision if is_visible else replace(decision, is_delayed=True)
+        if is_visible or self._marks is None:
+            return decision
+        delayed_edges.inc()
+        return replace(decision, is_delayed=True)
 
     async def _apply(self, pair: Pair, decision: Decision) -> bool:
         """Wake the lanes of the changes, or drain them before the response: if the other user's

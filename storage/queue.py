@@ -10,7 +10,7 @@ import orjson
 from arq.connections import ArqRedis
 from arq.constants import expires_extra_ms, job_key_prefix
 from arq.jobs import serialize_job
-from redis.asyncio import BlockingConnectionPool
+from redis.asyncio import BlockingConnectionPool, ConnectionPool
 from redis.exceptions import RedisError
 
 from graph.edge import UserId
@@ -18,6 +18,7 @@ from graph.errors import Unavailable
 from graph.lane import Lane
 from storage.redis.connection import Redis
 from storage.redis.scripts import CALL, ENQUEUE
+from storage.redis.sentinel import SentinelGroup, is_sentinel, read_group_url
 from storage.redis.wire import Command
 from storage.settings import StorageSettings
 
@@ -70,18 +71,21 @@ WORKER_TIMEOUT_S = 10.0
 
 def arq_redis(settings: StorageSettings) -> ArqRedis:
     """arq's client of the space's queue, with a bounded number of connections."""
-    url, timeout_s = settings.redis_url, WORKER_TIMEOUT_S
-    # redis-py checks the host name of a certificate only if asked to.
-    tls = {"ssl_check_hostname": True} if url.startswith("rediss:") else {}
-    pool = BlockingConnectionPool.from_url(
-        url,
-        max_connections=settings.connections.redis_connections_max,
-        timeout=timeout_s,
-        socket_timeout=timeout_s,
-        socket_connect_timeout=timeout_s,
-        client_name="kith",
-        **tls,
-    )
+    options: dict[str, Any] = {
+        "max_connections": settings.connections.redis_connections_max,
+        "socket_timeout": WORKER_TIMEOUT_S,
+        "socket_connect_timeout": WORKER_TIMEOUT_S,
+        "client_name": "kith",
+    }
+    url = settings.redis_url
+    if url.startswith("rediss"):
+        # redis-py checks the host name of a certificate only if asked to.
+        options["ssl_check_hostname"] = True
+    pool: ConnectionPool
+    if is_sentinel(url):
+        pool = SentinelGroup(read_group_url(url)).pool(**options)
+    else:
+        pool = BlockingConnectionPool.from_url(url, timeout=WORKER_TIMEOUT_S, **options)
     return ArqRedis(
         pool,
         job_serializer=serialize,

@@ -6,7 +6,10 @@ from pathlib import Path
 CLUSTER = "+cluster"
 """Suffix of the URL scheme for a Redis Cluster."""
 
-REDIS_SCHEMES = ("redis", "rediss", "unix")
+SENTINEL = "+sentinel"
+"""Suffix of the URL scheme for a group of servers that sentinels watch."""
+
+REDIS_SCHEMES = ("redis", "rediss", "unix", f"redis{SENTINEL}", f"rediss{SENTINEL}")
 CACHE_SCHEMES = (*REDIS_SCHEMES, f"redis{CLUSTER}", f"rediss{CLUSTER}")
 
 

@@ -26,7 +26,7 @@ def measured(job: str) -> Iterator[None]:
     """Count and trace a job, with its result: `done`, `postponed` or `failed`."""
     begun, result = perf_counter(), "failed"
     try:
-        with nullcontext() if tracing.tracer is None else tracing.internal_span(f"job {job}"):
+        with nullcontext() if tracing.tracer is None else tracing.job_span(f"job {job}"):
             yield
         result = "done"
     except Unavailable:

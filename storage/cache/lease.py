@@ -122,6 +122,14 @@ CLOSED_MS = 10_000
 filled."""
 
 
+delayed_writes = Counter(
+    "kith_delayed_writes",
+    "Changes that their writers may see late, because a cache could not be updated.",
+    ["of"],
+)
+delayed_edges, delayed_accounts = map(delayed_writes.labels, ("edges", "accounts"))
+
+
 class Closing:
     """A write to closed keys."""
 
@@ -150,3 +158,5 @@ async def closed_while_written(
         yield closing
     finally:
         closing.is_delayed = not await invalidate(redis, keys, kind, closed_by=by)
+        if closing.is_delayed:
+            delayed_accounts.inc()

@@ -8,7 +8,7 @@ from graph.account import DEFAULT, Account, PrivacyChange, Saved
 from graph.account_state import AccountState
 from graph.edge import Millis, UserId
 from graph.outcome import Outcome
-from graph.pace import Pace, retry_at
+from graph.pace import Pace, latest, retry_at
 from graph.receipt import Request
 from storage.postgres import sql
 from storage.postgres.account_rows import account_of, lock_account
@@ -107,7 +107,7 @@ async def _charge_rate_limit(
     connection: Connection, user: UserId, pace: Pace, now: int
 ) -> Millis | None:
     """Charge the rate limiter. Returns None, or when to retry; then the caller must roll back."""
-    row = await connection.row(_SQL.charge_change, user, now, pace.interval_us)
+    row = await connection.row(_SQL.charge_change, user, now, pace.interval_us, latest(pace, now))
     assert row is not None
     return retry_at(pace, now, row["paced_until"] - pace.interval_us)
 

@@ -151,6 +151,7 @@ def _steps(pair: Pair, decision: Decision) -> list[dict[str, int | str | None]]:
         steps[0]["blocks_below"] = conditions.blocks_below
         steps[0]["pace_us"] = conditions.pace_us
         steps[0]["paced_most"] = conditions.paced_most
+        steps[0]["paced_latest"] = conditions.paced_latest
     return steps
 
 

@@ -93,7 +93,7 @@ class Connection:
         return self._connection.transaction()
 
 
-def _statement_span(sql: str) -> AbstractContextManager[None]:
+def _statement_span(sql: str) -> AbstractContextManager[object]:
     name = name_of(sql)
     attributes = {"db.system.name": "postgresql", "db.query.summary": name}
     return tracing.client_span(f"postgresql {name}", attributes)

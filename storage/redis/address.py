@@ -3,7 +3,7 @@
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from redis.asyncio.connection import parse_url
 
@@ -16,6 +16,18 @@ _VERIFY_MODES = {
     "optional": ssl.CERT_OPTIONAL,
     "required": ssl.CERT_REQUIRED,
 }
+
+
+class Location(Protocol):
+    """Where a server is, which may change."""
+
+    async def find(self) -> "Address":
+        """The present address.
+
+        Raises:
+            redis.RedisError: it cannot be found now.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +44,10 @@ class Address:
 
     def __str__(self) -> str:
         return self.path or f"{self.host}:{self.port}"
+
+    async def find(self) -> "Address":
+        """Implements `Location`."""
+        return self
 
 
 def read_address(url: str) -> Address:

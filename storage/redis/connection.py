@@ -187,7 +187,7 @@ class PendingInvalidations:
         self.is_empty = not any(self._keys.values())
 
 
-def _call_span(commands: Sequence[Command]) -> AbstractContextManager[None]:
+def _call_span(commands: Sequence[Command]) -> AbstractContextManager[object]:
     first = str(commands[0][0])
     attributes: dict[str, str | int] = {
         "db.system.name": "redis",

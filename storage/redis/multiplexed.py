@@ -13,13 +13,16 @@ from time import perf_counter
 from typing import Protocol, TypeAlias, cast
 
 import hiredis
+from redis.exceptions import RedisError
 
-from storage.redis.address import Address, read_address
+from storage.redis.address import Address
 from storage.redis.scripts import LOADS
+from storage.redis.sentinel import location_of
 from storage.redis.wire import (
     LONG,
     Command,
     Preformatted,
+    ReadOnly,
     Reply,
     ScriptUnknown,
     WireError,
@@ -87,7 +90,7 @@ class MultiplexedWire:
         """`purpose`: for metrics. Raises ValueError if the URL has a wrong parameter."""
         self._timeout_s = timeout_s
         self._listener = listener
-        self._address = read_address(redis_url)
+        self._location = location_of(redis_url)
         self._connection: _Connection | None = None
         self._statistics = _Statistics(_durations.labels(purpose))
         self._connecting = asyncio.Lock()
@@ -114,16 +117,18 @@ class MultiplexedWire:
             async with asyncio.timeout(self._timeout_s), self._connecting:
                 if self._connection is None or self._connection.lost:
                     greeting = self._listener.greeting if self._listener else ()
-                    self._connection = await _connect(self._address, self._made, greeting)
+                    self._connection = await _connect(
+                        await self._location.find(), self._made, greeting
+                    )
                 return self._connection
         except ssl.SSLCertVerificationError as error:
-            text = f"the certificate of {self._address} was rejected: {error.verify_message}"
+            text = f"the certificate of {self._location} was rejected: {error.verify_message}"
             raise WireError(text) from error
         except TimeoutError as error:
-            text = f"{self._address} did not answer within {self._timeout_s:g} s"
+            text = f"{self._location} did not answer within {self._timeout_s:g} s"
             raise WireError(text) from error
-        except OSError as error:
-            raise WireError(f"{self._address} cannot be reached: {error}") from error
+        except (OSError, RedisError) as error:
+            raise WireError(f"{self._location} cannot be reached: {error}") from error
 
     def _made(self) -> "_Connection":
         return _Connection(self._timeout_s, self._statistics, self._listener)
@@ -206,8 +211,8 @@ class _Connection(asyncio.Protocol):
             if isinstance(one, hiredis.HiredisError):
                 error = rejection(str(one))
                 future.set_exception(error)
-                if isinstance(error, ScriptUnknown):
-                    self.close()  # the next call connects again and loads the scripts
+                if isinstance(error, ScriptUnknown | ReadOnly):
+                    self.close()  # the next call connects again: to the primary, with the scripts
                 return
         future.set_result(replies)
 

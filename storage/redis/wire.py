@@ -77,6 +77,10 @@ class ScriptUnknown(WireError):
     """The server has lost a script that was loaded when the connection was made."""
 
 
+class ReadOnly(WireError):
+    """The server has become a replica, so it rejects changes."""
+
+
 def rejection(text: str) -> WireError:
     """The exception for a server's error message."""
     match text.split(" "):
@@ -86,6 +90,8 @@ def rejection(text: str) -> WireError:
             return Misplaced(text)
         case ["NOSCRIPT", *_]:
             return ScriptUnknown(text)
+        case ["READONLY", *_]:
+            return ReadOnly(text)
     return WireError(text)
 
 

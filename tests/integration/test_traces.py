@@ -117,7 +117,7 @@ async def test_errors_are_recorded_without_their_texts(
 
     with receiving() as receiver:
         async with traced_gateway(storage_settings, monkeypatch, receiver):
-            with pytest.raises(RuntimeError), tracing.internal_span("work"):
+            with pytest.raises(RuntimeError), tracing.job_span("work"):
                 fail()
     (span,) = receiver.named("work")
     assert span.status.message == "RuntimeError"

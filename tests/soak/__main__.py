@@ -29,7 +29,7 @@ USERS = 400
 REACH = 10
 LAG_S = 30.0
 """Others must see a write so long after its acknowledgement, whatever was killed meanwhile."""
-PROGRESS_S = 10
+PROGRESS_S = 30
 
 
 def main(
@@ -101,4 +101,6 @@ async def _show_progress(traffic: Traffic, kills: Counter[str]) -> None:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command()(main)
+    app()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from tests.support.faults.histories import Arrow
 from tests.support.faults.traffic import Traffic
 
-IN_FLIGHT_MAX = 2_000
+IN_FLIGHT_MAX = 300
 """Requests that are due while so many wait are left out, and counted."""
 LISTS_SHARE = 0.2
 """Of the reads: whole lists. The others are profiles with counts and relations."""

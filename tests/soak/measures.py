@@ -14,6 +14,7 @@ from tests.support.faults.stack import Stack
 
 EVERY_S = 1.0
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 WARM_S = 60.0
 """Caches, plans and pools fill for so long: growth is measured afterwards."""
 GROWTH_MB_MAX = 8.0
@@ -65,7 +66,7 @@ class Measures:
             for part in stack.parts:
                 if part.pid:
                     self._sample_memory(part.name, part.pid)
-            with suppress(OSError, TimeoutError, asyncpg.PostgresError):
+            with suppress(OSError, TimeoutError, *DRIVER_ERRORS):
                 async with asyncio.timeout(2), stack.session() as session:
                     self.waits_s.append(await session.fetchval(OLDEST))
             await asyncio.sleep(EVERY_S)

@@ -76,6 +76,7 @@ def test_a_line_of_text_ends_with_its_fields() -> None:
             "-c",
             PROLOGUE.replace("LogFormat.JSON", 'LogFormat.TEXT, "warning"')
             + 'log.info("not logged")\n'
+            + 'logging.getLogger("kith.audit").info("audited")\n'
             + 'log.warning("done", extra={"actor": "user 7\\n", "count": 3})',
         ],
         cwd=ROOT,
@@ -83,5 +84,6 @@ def test_a_line_of_text_ends_with_its_fields() -> None:
         text=True,
         check=True,
     )
-    (line,) = ended.stderr.splitlines()
+    audited, line = ended.stderr.splitlines()
+    assert audited.endswith(" INFO kith.audit: audited")
     assert line.endswith(' WARNING kith.tests: done actor="user 7\\n" count=3')

@@ -8,7 +8,8 @@
 --   owner, to `target`, its kind and flags before, and `friends`, the change of the number of
 --   friends. A step without a version changes no edge: the actor is only charged.
 --   `following_below`, `blocks_below` and `paced_most` are conditions on the count, and `pace_us` is
---   the price;
+--   the price; a `paced_until` after `paced_latest` is from before the clock was set back, and is
+--   ignored;
 -- * trace: the request's `traceparent` if it is traced, optional;
 -- * receipt: the receipt to insert; consumes: the id of the receipt to consume. Both are optional.
 --
@@ -66,7 +67,8 @@ BEGIN
             source bigint, target bigint, kind smallint, flags smallint, since bigint,
             version bigint, previous_kind smallint, previous_flags smallint, lane smallint,
             friends smallint, message text, muted_until bigint, following_below integer,
-            blocks_below integer, pace_us bigint, paced_most bigint)
+            blocks_below integer, pace_us bigint, paced_most bigint,
+            paced_latest bigint)
     LOOP
         -- The count before its edge: storage/postgres/repair.py relies on it. `specials` counts close
         -- follows: see migrations/0011_functions.sql.
@@ -87,10 +89,14 @@ BEGIN
             requests = c.requests + excluded.requests, blocks = c.blocks + excluded.blocks,
             specials = c.specials + excluded.specials, mutes = c.mutes + excluded.mutes,
             friends = c.friends + excluded.friends,
-            paced_until = coalesce(greatest(c.paced_until, d.now) + step.pace_us, c.paced_until)
+            paced_until = coalesce(
+                CASE WHEN c.paced_until > step.paced_latest THEN d.now
+                     ELSE greatest(c.paced_until, d.now) END + step.pace_us,
+                c.paced_until)
         WHERE coalesce(c.follows + c.whispers + c.requests < step.following_below, true)
           AND coalesce(c.blocks < step.blocks_below, true)
-          AND coalesce(c.paced_until <= step.paced_most, true);
+          AND (coalesce(c.paced_until <= step.paced_most, true)
+               OR coalesce(c.paced_until > step.paced_latest, false));
         IF NOT FOUND THEN
             RETURN 'outdated'; -- nothing is written: only the actor's step, the first, has conditions
         END IF;

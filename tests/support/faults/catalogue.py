@@ -176,7 +176,7 @@ async def disk_full(stack: Stack) -> AsyncIterator[None]:
 BALLAST_BYTES = 64 * 1024
 CLOCKS: dict[str, Fault] = {
     f"clock of {part} {offset}": partial(wrong_clock, part, offset)
-    for part in ("gateway", "workers")
+    for part in ("gateway", "workers", "postgres")
     for offset in ("-1h", "+1h")
 }
 OF_CACHES = ("redis", "valkey")

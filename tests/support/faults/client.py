@@ -18,7 +18,7 @@ class Answer:
     """What became of a request.
 
     `code` is None if it was answered without errors. It is `extensions.code` of the first error,
-    or TIMEOUT or DISCONNECTED if there was no answer.
+    or TIMEOUT, DISCONNECTED or BACKLOG_FULL (of connections) if there was no answer.
     """
 
     data: Any
@@ -44,6 +44,8 @@ class Client:
                 status, content = await self._send("POST", "/graphql", viewer, body, token)
         except TimeoutError:
             return Answer(None, "TIMEOUT")
+        except BlockingIOError:
+            return Answer(None, "BACKLOG_FULL")
         except (OSError, EOFError) as error:  # an IncompleteReadError is an EOFError
             return Answer(None, "DISCONNECTED", repr(error))
         return _answer(status, content)

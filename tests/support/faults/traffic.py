@@ -24,7 +24,7 @@ from tests.support.faults.client import Answer, Client
 from tests.support.faults.histories import Arrow
 from tests.support.faults.world import Read, World
 
-BUSY = frozenset({"OVERLOADED", "DEADLINE_EXCEEDED", "TIMEOUT"})
+BUSY = frozenset({"OVERLOADED", "DEADLINE_EXCEEDED", "TIMEOUT", "BACKLOG_FULL"})
 """Codes that a client may always get: the machine may have other work."""
 TEMPORARY = frozenset({"UNAVAILABLE", "STALE", "DISCONNECTED"})
 """Codes that a client may get while a part fails. Any other is a violation."""

@@ -1,0 +1,131 @@
+"""A group of Redis servers watched by sentinels: the address of its primary, which may change."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+
+from redis.asyncio.connection import ConnectionPool, parse_url
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+
+from storage.redis.address import Address, Location, read_address
+from storage.settings import SENTINEL
+
+PORT = 26_379
+OWN = "sentinel_"
+"""The prefix of the parameters for the sentinels."""
+
+ANSWER_S = 0.2
+"""How long one sentinel may take, so that several can be asked before a connection is late."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupUrl:
+    """The parts of a URL `redis+sentinel://user:password@host:port,host:port/group/database`.
+
+    The credentials and the TLS parameters are those of the servers. `sentinel_username` and
+    `sentinel_password` are parameters for the sentinels.
+    """
+
+    sentinels: tuple[tuple[str, int], ...]
+    name: str
+    server: str
+    """The URL of the primary, with a host that is replaced."""
+    sentinel_credentials: Mapping[str, str]
+
+
+def is_sentinel(url: str) -> bool:
+    return url.partition(":")[0].endswith(SENTINEL)
+
+
+def read_group_url(url: str) -> GroupUrl:
+    """Read a URL.
+
+    Raises:
+        ValueError: a part is missing or wrong. The text holds no password.
+    """
+    scheme, _, rest = url.partition(":")
+    parts = urlsplit(rest)
+    credentials, _, hosts = parts.netloc.rpartition("@")
+    name, _, database = parts.path.strip("/").partition("/")
+    if not hosts or not name:
+        raise ValueError("must name sentinels and a group, as in redis+sentinel://host:26379/group")
+    options = parse_qsl(parts.query)
+    own = {key.removeprefix(OWN): value for key, value in options if key.startswith(OWN)}
+    others = urlencode([(key, value) for key, value in options if not key.startswith(OWN)])
+    at = f"{credentials}@" if credentials else ""
+    place = f"{at}primary/{database}{others and '?'}{others}"
+    sentinels = tuple(map(_host_and_port, hosts.split(",")))
+    return GroupUrl(sentinels, unquote(name), f"{scheme.removesuffix(SENTINEL)}://{place}", own)
+
+
+def _host_and_port(text: str) -> tuple[str, int]:
+    host, separator, port = text.rpartition(":")
+    if not separator or port.endswith("]"):  # an IPv6 address without a port
+        host, port = text, str(PORT)
+    if not host or not port.isdecimal() or int(port) > 65_535:
+        raise ValueError(f"must name each sentinel as host:port, not {text!r}")
+    return host.strip("[]"), int(port)
+
+
+def location_of(url: str) -> Location:
+    """The location of the server, or of the primary of a Sentinel group.
+
+    Raises:
+        ValueError: a part of the URL is missing or wrong.
+    """
+    return SentinelGroup(read_group_url(url)) if is_sentinel(url) else read_address(url)
+
+
+class _Sentinels(Sentinel):
+    """Closes its connections after each question. Questions are rare, and nothing else would."""
+
+    async def discover_master(self, service_name: str) -> tuple[str, int]:
+        try:
+            found: tuple[str, int] = await super().discover_master(service_name)
+            return found
+        finally:
+            await asyncio.gather(*(one.aclose() for one in self.sentinels))
+
+
+class SentinelGroup:
+    """Asks the sentinels for the primary. Implements `Location`."""
+
+    def __init__(self, url: GroupUrl) -> None:
+        self._url = url
+        self._address = read_address(url.server)
+        # It asks first the sentinel that answered last.
+        self._sentinel = _Sentinels(  # type: ignore[no-untyped-call]
+            url.sentinels,
+            sentinel_kwargs={
+                "socket_timeout": ANSWER_S,
+                "socket_connect_timeout": ANSWER_S,
+                **url.sentinel_credentials,
+            },
+        )
+
+    def __str__(self) -> str:
+        return f"the primary of {self._url.name}"
+
+    async def find(self) -> Address:
+        """The address of the present primary.
+
+        Raises:
+            redis.RedisError: no sentinel answers, or none knows a primary.
+        """
+        host, port = await self._sentinel.discover_master(self._url.name)
+        return replace(self._address, host=host, port=port)
+
+    def pool(self, **options: Any) -> ConnectionPool:
+        """A pool of redis-py's connections to the primary, for arq."""
+        server = parse_url(self._url.server)
+        server.pop("host")
+        server.pop("connection_class", None)
+        return SentinelConnectionPool(  # type: ignore[no-untyped-call]
+            self._url.name,
+            self._sentinel,
+            ssl=self._address.tls is not None,
+            **server,
+            **options,
+        )

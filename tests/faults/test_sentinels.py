@@ -1,0 +1,106 @@
+"""The broker is a group that sentinels watch: another server becomes its primary."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from graph.edge import UserId
+from graph.errors import Unavailable
+from graph.lane import Lane
+from storage.queue import arq_redis, queue_name
+from storage.redis.sentinel import location_of, read_group_url
+from storage.settings import StorageSettings
+from storage.stores import Stores, open_stores
+from tests.support.graphs import drain_all, follows, users
+from tests.support.readers import Reading
+from tests.support.sentinels import Group, running_sentinels
+from tests.support.waiting import until
+
+
+@pytest.fixture
+async def group(tmp_path: Path) -> AsyncIterator[Group]:
+    async with running_sentinels(tmp_path) as running:
+        yield running
+
+
+async def works(stores: Stores) -> bool:
+    try:
+        await stores.servers.broker.pipe([("SET", "kith:probe", 1)])
+    except Unavailable:
+        return False
+    return True
+
+
+async def following(stores: Stores, user: int) -> int:
+    counts = await Reading(stores.reads.reader).counts(users(user), UserId(user))
+    return counts[UserId(user)].following
+
+
+async def test_all_goes_on_with_the_new_primary(group: Group, database_url: str) -> None:
+    settings = StorageSettings(database_url, group.url)
+    async with open_stores(settings) as stores:
+        await follows(stores, (1, 2))
+        await drain_all(stores)
+        assert await following(stores, 1) == 1
+        await group.kill_primary()
+        await until(lambda: works(stores), "the new primary is found")
+        await follows(stores, (1, 3))
+        await drain_all(stores)
+        assert await following(stores, 1) == 2
+        events = await stores.broker.events.oldest_ms()
+        assert events, "the new primary has the change feed"
+
+
+async def test_jobs_are_queued_at_the_new_primary(group: Group, database_url: str) -> None:
+    settings = StorageSettings(database_url, group.url)
+    queue = arq_redis(settings)
+    assert await queue.zcard(queue_name(settings.space)) == 0
+    async with open_stores(settings) as stores:
+        await group.kill_primary()
+        await until(lambda: works(stores), "the new primary is found")
+        stores.broker.lanes.wake([Lane(1)])
+        await stores.broker.lanes.woken()
+        assert await queue.zcard(queue_name(settings.space)) == 1
+    await queue.aclose(close_connection_pool=True)
+
+
+async def test_a_server_that_became_a_replica_is_left(group: Group, database_url: str) -> None:
+    async with open_stores(StorageSettings(database_url, group.url)) as stores:
+        assert await works(stores)
+        before = await group.primary()
+        await group.fail_over()
+        await until(lambda: works(stores), "the new primary is found")
+        assert await group.primary() != before
+
+
+async def test_a_dead_sentinel_is_passed_over(group: Group) -> None:
+    first = next(iter(group.sentinels.values()))
+    first.kill()
+    first.wait()
+    location = location_of(group.url)
+    assert (await location.find()).port in group.servers
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("redis+sentinel://one:26379", "sentinels and a group"),
+        ("redis+sentinel:///shop", "sentinels and a group"),
+        ("redis+sentinel://:hunter@one:x/shop", "each sentinel as host:port"),
+    ],
+)
+def test_a_wrong_address_is_rejected_without_its_password(url: str, text: str) -> None:
+    with pytest.raises(ValueError, match=text) as rejected:
+        read_group_url(url)
+    assert "hunter" not in str(rejected.value)
+
+
+def test_the_parts_of_an_address() -> None:
+    url = read_group_url(
+        "rediss+sentinel://kith:pass%2Fword@one,two:5000/shop/3?sentinel_password=own&ssl_ca_certs=/ca"
+    )
+    assert url.sentinels == (("one", 26_379), ("two", 5_000))
+    assert url.name == "shop"
+    assert url.server == "rediss://kith:pass%2Fword@primary/3?ssl_ca_certs=%2Fca"
+    assert url.sentinel_credentials == {"password": "own"}
