@@ -151,6 +151,7 @@ def worker(
             config.storage,
             config.limits.undo_s,
             config.metrics_port,
+            verified_rows=config.verified_rows,
             has_traces=config.monitoring.has_traces,
         )
 
@@ -208,6 +209,28 @@ def verify(
 
     with _errors_without_traceback():
         _exit(asyncio.run(run(read_config(state, space), repair=repair, examples=examples)))
+
+
+@app.command()
+def lanes(
+    wanted: Annotated[
+        int | None, typer.Option("--set", help="The new number: 8, 16, 32, 64, 128 or 256.")
+    ] = None,
+    state: StateFolder = STATE,
+    space: Space = SPACE,
+) -> None:
+    """Show or set the number of lanes: how many drains can run at once. Safe while in use."""
+    from gateway.config import read_config
+    from graph.lane import LANES, LANES_MAX
+    from storage.postgres.lanes import count_lanes, set_lanes
+
+    with _errors_without_traceback():
+        storage = read_config(state, space).storage
+        if wanted is not None:
+            if wanted.bit_count() != 1 or not LANES <= wanted <= LANES_MAX:
+                raise ValueError(f"--set must be 8, 16, 32, 64, 128 or 256, got {wanted}.")
+            asyncio.run(set_lanes(storage, wanted))
+        typer.echo(f"{space}: {asyncio.run(count_lanes(storage))} lanes")
 
 
 outbox = typer.Typer(

@@ -79,6 +79,8 @@ class Config:
     storage: StorageSettings
     authentication: AuthenticationSettings
     limits: Limits
+    verified_rows: int = 100_000
+    """How many rows the workers verify in a minute."""
     metrics_port: int | None = None
     """The port of a worker's metrics. `exposure` says where a gateway's are."""
     affinity: Scale = DEFAULT_SCALE
@@ -107,6 +109,7 @@ def read_config(
         storage=_storage(environ, state, space),
         authentication=_authentication(environ, development),
         limits=_limits(environ),
+        verified_rows=read(settings.Verification, environ).rows_per_minute,
         metrics_port=read(settings.Servers, environ).metrics_port or None,
         affinity=Scale({**DEFAULT_WEIGHTS, **affinity.weights}, affinity.half_life_days),
         clients=ClientSettings(

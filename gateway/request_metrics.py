@@ -48,7 +48,7 @@ class RequestMetrics(Collector):
         self._slow_s = slow_s or inf
         self._durations = Histogram(
             "kith_request_duration_seconds",
-            "Time from a request's headers to its answer, by operation name.",
+            "Time from a request's body to its answer, by operation name.",
             ["operation"],
             registry=None,
         )

@@ -431,6 +431,20 @@ class Overload(Group):
     )
 
 
+class Verification(Group):
+    """Verification"""
+
+    rows_per_minute: WholeNumber = number(
+        "KITH_VERIFY_ROWS_PER_MINUTE",
+        100_000,
+        "how many rows the workers [verify](operations.md#scheduled-verification) in a minute; 0:"
+        " none",
+        least=0,
+        most=10_000_000,
+        unit="rows a minute",
+    )
+
+
 class Streams(Group):
     """Open connections"""
 
@@ -682,6 +696,7 @@ GROUPS: tuple[type[Group], ...] = (
     Affinity,
     Caches,
     Events,
+    Verification,
     HttpConnections,
     HttpRequests,
     Overload,

@@ -4,11 +4,12 @@ reads them."""
 import time
 from collections.abc import Iterator
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from graph.errors import Unavailable
-from graph.lane import ALL_LANES, Lane, failed_lane, parked_lane
+from graph.lane import LANES_MAX, Lane, failed_lane, parked_lane
+from storage.postgres.drift import DriftKind
 from storage.stores import Stores
 
 
@@ -27,6 +28,7 @@ class SharedMetrics(Collector):
         """Read the present values."""
         try:
             self._backlog = [*await self._outbox(), await self._absent()]
+            self._backlog += [await self._lags(), *await self._verification()]
             self._rest = [await self._queued(), await self._events()]
         except Unavailable:
             return
@@ -57,13 +59,53 @@ class SharedMetrics(Collector):
             "Changes that were set aside because they could not be applied, by lane.",
             labels=["lane"],
         )
-        for lane in ALL_LANES:
+        for lane in sorted(lane for lane in backlog if lane < LANES_MAX):
             waiting, waiting_for_caches = backlog[lane], backlog[parked_lane(lane)]
             changes.add_metric([str(lane)], waiting.changes)
             parked.add_metric([str(lane)], waiting_for_caches.changes)
             failed.add_metric([str(lane)], backlog[failed_lane(lane)].changes)
             oldest.add_metric([str(lane)], max(waiting.oldest_s, waiting_for_caches.oldest_s))
         return [changes, oldest, parked, failed]
+
+    async def _lags(self) -> Metric:
+        within = GaugeMetricFamily(
+            "kith_consistent_within_seconds",
+            "How long a change takes to reach the other user's lists and all caches, by lane: that"
+            " of the last canary, or the age of one that is waiting.",
+            labels=["lane"],
+        )
+        for lane, lag_s in (await self._stores.jobs.canaries.lags()).items():
+            within.add_metric([str(lane)], lag_s)
+        return within
+
+    async def _verification(self) -> list[Metric]:
+        state = await self._stores.jobs.verification.state()
+        found = GaugeMetricFamily(
+            "kith_verify_drift",
+            "Inconsistencies that the scheduled verification has found, by kind: those of the last"
+            " complete pass, or of the present one if there are more.",
+            labels=["kind"],
+        )
+        completed, present = state.completed_drifts or {}, state.drifts or {}
+        for kind in DriftKind:
+            number = max(completed.get(kind.name, 0), present.get(kind.name, 0))
+            found.add_metric([kind.name], number)
+        return [
+            found,
+            GaugeMetricFamily(
+                "kith_verify_completed_timestamp_seconds",
+                "When the last complete pass of the scheduled verification ended; 0: never.",
+                (state.completed_at or 0) / 1_000_000,
+            ),
+            GaugeMetricFamily(
+                "kith_verify_compared_rows",
+                "Rows and users that the present pass has compared.",
+                state.compared,
+            ),
+            CounterMetricFamily(
+                "kith_verify_slices", "Slices of the scheduled verification.", state.slices
+            ),
+        ]
 
     async def _absent(self) -> Metric:
         return GaugeMetricFamily(

@@ -7,26 +7,32 @@ from graph.edge import UserId
 Lane = NewType("Lane", int)
 
 LANES = 8
-"""The number of lanes of a space, and so of drains that run at once: one per worker connection.
+"""The number of lanes of a new space, and so of drains that run at once: one per worker connection.
 
 Few, because each job has a fixed cost; enough, because one drain takes a thousand changes.
 
-Outbox rows store their lane, so a change of this number requires a migration that moves them.
+A space may have more lanes, always a power of two. Its first eight then stand for groups: group `g`
+has the lanes `g`, `g + 8`, `g + 16`, …, so a user is in the same group whatever the number of lanes
+is. Consistency tokens and event streams name groups.
 """
 
 LANES_MAX = 256
 
+ALL_LANES = tuple(map(Lane, range(LANES)))
+"""The lanes of a new space, and all groups."""
+
+POSSIBLE_LANES = tuple(map(Lane, range(LANES_MAX)))
+"""The lanes that a space can have."""
+
 FAILED = 512
 """The first lane of failed changes."""
-
-ALL_LANES = tuple(map(Lane, range(LANES)))
 
 
 def parked_lane(lane: Lane) -> Lane:
     """The parked lane of `lane`: for changes that are applied except in caches that were
     unavailable. There they delay no other change.
     """
-    return Lane(lane + LANES)
+    return Lane(lane + LANES_MAX)
 
 
 def failed_lane(lane: Lane) -> Lane:
@@ -38,13 +44,29 @@ def failed_lane(lane: Lane) -> Lane:
 PARKED_LANES = tuple(map(parked_lane, ALL_LANES))
 
 
-def lane_of(target: UserId) -> Lane:
-    """The lane of all changes towards `target`.
+def lane_of(target: UserId, lanes: int = LANES) -> Lane:
+    """The lane of all changes towards `target` in a space with so many lanes; by default the group
+    of that lane."""
+    return Lane(hash_user(target) % lanes)
 
-    Most platforms assign consecutive ids to users who joined at the same time, so the id is mixed
-    first (the 64-bit finaliser of MurmurHash3, by Austin Appleby).
+
+def group_of(lane: Lane) -> Lane:
+    """The group of a lane."""
+    return Lane(lane % LANES)
+
+
+def lanes_of(group: Lane) -> list[Lane]:
+    """The lanes of a group, as far as a space has them."""
+    return [lane for lane in POSSIBLE_LANES if group_of(lane) == group]
+
+
+def hash_user(user: UserId) -> int:
+    """The 64-bit finaliser of MurmurHash3, by Austin Appleby, of a user's id.
+
+    Most platforms assign consecutive ids to users who joined at the same time, so the id is mixed.
+    The SQL function of this name computes the same, with a sign.
     """
-    mixed = int(target)
+    mixed = int(user)
     mixed = (mixed ^ (mixed >> 33)) * 0xFF51AFD7ED558CCD & 0xFFFFFFFFFFFFFFFF
     mixed = (mixed ^ (mixed >> 33)) * 0xC4CEB9FE1A85EC53 & 0xFFFFFFFFFFFFFFFF
-    return Lane((mixed ^ (mixed >> 33)) % LANES)
+    return mixed ^ (mixed >> 33)

@@ -17,7 +17,7 @@ from graph.lane import Lane, lane_of
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.cache.lease import delayed_edges
 from storage.cache.marks import Mark, Marks
-from storage.catch_up import CatchUp
+from storage.catch_up import CatchUp, LanesChanged
 from storage.ports import Lanes
 from storage.redis.connection import PART as REDIS
 from storage.shielded_tasks import ShieldedTasks
@@ -28,6 +28,9 @@ DRAIN_S_MAX = 1.0
 
 class EdgeTables(Protocol):
     """The tables of edges."""
+
+    lanes: int
+    """The number of lanes, as of the last change."""
 
     async def change(
         self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
@@ -129,7 +132,7 @@ class AnnouncedEdges:
         urgent: dict[Lane, Version] = {}
         for is_reverse in decision.unpublished:
             edge = decision.reverse if is_reverse else decision.edge
-            lane = lane_of(pair.source if is_reverse else pair.target)
+            lane = lane_of(pair.source if is_reverse else pair.target, self._tables.lanes)
             if is_reverse or edge.kind is Kind.BLOCK:
                 urgent[lane] = edge.version
             else:
@@ -144,6 +147,6 @@ class AnnouncedEdges:
         if self._catch_up is None:
             return False
         try:
-            return await self._catch_up.drain_until(urgent, DRAIN_S_MAX)
-        except (Unavailable, Stale):
+            return await self._catch_up.drain_until(urgent, self._tables.lanes, DRAIN_S_MAX)
+        except (Unavailable, Stale, LanesChanged):
             return False

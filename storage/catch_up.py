@@ -5,13 +5,14 @@ process drains it. Waiting readers hold no connection and no lock.
 """
 
 import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from prometheus_client import Counter
 
 from graph.errors import Stale, Unavailable
-from graph.lane import Lane
+from graph.lane import Lane, group_of
 from storage.drain import BATCH, Drain
 from storage.postgres.outbox import ChangesRejected, LaneTaken, Outbox
 from storage.redis.connection import PART as REDIS
@@ -35,6 +36,22 @@ class _Oldest:
 
     unpublished: int | None
     unapplied: int | None
+    lanes: int
+    """The number of lanes of the space."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Behind:
+    """The versions that lanes have yet to reach; whether only parked changes are missing; and the
+    number of lanes of the space."""
+
+    wanted: Mapping[Lane, int]
+    is_parked: bool
+    lanes: int
+
+
+class LanesChanged(Exception):
+    """The space has another number of lanes, so a change may be in another lane."""
 
 
 class CatchUp:
@@ -47,43 +64,73 @@ class CatchUp:
         self._running: set[asyncio.Task[_Oldest]] = set()
 
     async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
-        """Return when every lane has passed the wanted version. True: the caches have too. False:
-        some caches could not be updated, and only the rows are current.
+        """Return when every group of lanes has passed the wanted version. True: the caches have
+        too. False: some caches could not be updated, and only the rows are current.
 
         Raises:
             Stale: it took longer than `wait_s`.
             Unavailable: PostgreSQL cannot be reached.
         """
-        watermarks = await self._outbox.watermarks(wanted)
-        behind = [lane for lane, at in wanted.items() if not _is_past(watermarks.oldest[lane], at)]
-        if not behind:
+        behind = await self._behind(wanted)
+        if not behind.wanted:
             return True
-        if all(_is_past(watermarks.oldest_unparked[lane], wanted[lane]) for lane in behind):
+        if behind.is_parked:
             return False
         waited.inc()
         try:
-            return await self.drain_until({lane: wanted[lane] for lane in behind}, wait_s)
+            return await self._drain_groups(wanted, behind, wait_s)
         except Stale:
             stale.inc()
             raise
 
-    async def drain_until(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
-        """Like `reach`, for lanes that are known to be behind."""
+    async def drain_until(self, wanted: Mapping[Lane, int], lanes: int, wait_s: float) -> bool:
+        """Like `reach`, for lanes that are known to be behind, in a space with so many `lanes`.
+
+        Raises:
+            LanesChanged: the space has another number of lanes.
+        """
         try:
             async with asyncio.timeout(wait_s):
-                are_published = [await self._reached(lane, at) for lane, at in wanted.items()]
+                reached = [await self._reached(lane, lanes, at) for lane, at in wanted.items()]
         except TimeoutError:
             raise Stale(RETRY_AFTER_MS) from None
-        return all(are_published)
+        return all(reached)
+
+    async def _behind(self, wanted: Mapping[Lane, int]) -> "_Behind":
+        """The lanes of these groups that are behind."""
+        watermarks = (await self._outbox.watermarks(wanted)).of_lanes
+        behind = {
+            lane: wanted[group_of(lane)]
+            for lane, oldest in watermarks.oldest.items()
+            if not _is_past(oldest, wanted[group_of(lane)])
+        }
+        unparked = watermarks.oldest_unparked
+        is_parked = all(_is_past(unparked[lane], at) for lane, at in behind.items())
+        return _Behind(behind, is_parked, watermarks.lanes)
+
+    async def _drain_groups(
+        self, wanted: Mapping[Lane, int], behind: "_Behind", wait_s: float
+    ) -> bool:
+        """Drain what is behind, and begin again if the number of lanes changes meanwhile."""
+        ends = time.monotonic() + wait_s
+        while behind.wanted:
+            left_s = ends - time.monotonic()
+            try:
+                return await self.drain_until(behind.wanted, behind.lanes, left_s)
+            except LanesChanged:
+                behind = await self._behind(wanted)
+        return True
 
     async def close(self) -> None:
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _reached(self, lane: Lane, at: int) -> bool:
+    async def _reached(self, lane: Lane, lanes: int, at: int) -> bool:
         while True:
             oldest = await asyncio.shield(self._round(lane))
+            if oldest.lanes != lanes:
+                raise LanesChanged
             if _is_past(oldest.unpublished, at):
                 return True
             if _is_past(oldest.unapplied, at):
@@ -109,11 +156,12 @@ class CatchUp:
         finally:
             # A later reader may want changes that this task's read of the watermarks misses.
             del self._rounds[lane]
-        watermarks = await self._outbox.watermarks([lane])
+        watermarks = await self._outbox.lane_watermarks([lane])
+        oldest, unparked = watermarks.oldest.get(lane), watermarks.oldest_unparked.get(lane)
         if are_published:
-            return _Oldest(watermarks.oldest[lane], watermarks.oldest_unparked[lane])
+            return _Oldest(oldest, unparked, watermarks.lanes)
         unapplied = await self._outbox.unapplied(lane)
-        return _Oldest(watermarks.oldest[lane], None if unapplied is None else unapplied.oldest)
+        return _Oldest(oldest, None if unapplied is None else unapplied.oldest, watermarks.lanes)
 
     async def _drained(self, lane: Lane) -> bool:
         """Drain one batch, unless another process does. Returns whether the caches could be

@@ -24,6 +24,7 @@ from prometheus_client import Histogram
 from graph.edge import UserId
 from graph.lane import Lane, parked_lane
 from storage.cache.updates import RedisCaches
+from storage.postgres.canaries import Canaries, is_canary
 from storage.postgres.outbox import Applied, ChangesRejected, Outbox
 from storage.redis.events import RedisEvents
 from telemetry import tracing
@@ -59,8 +60,11 @@ failed = Total("kith_changes_failed_total", "Changes that could not be applied a
 class Drain:
     """Drains lanes, for the workers and for requests that cannot wait for them."""
 
-    def __init__(self, outbox: Outbox, caches: RedisCaches, events: RedisEvents) -> None:
+    def __init__(
+        self, outbox: Outbox, canaries: Canaries, caches: RedisCaches, events: RedisEvents
+    ) -> None:
         self._outbox = outbox
+        self._canaries = canaries
         self._caches = caches
         self._events = events
         self._read_up_to: dict[Lane, int] = {}
@@ -150,7 +154,8 @@ class Drain:
 
     async def _publish(self, lane: Lane, applied: Applied) -> None:
         unavailable = await self._caches.applied(applied.changes)
-        await self._events.publish(lane, applied.changes, time.time_ns() // 1_000_000)
+        changes = [change for change in applied.changes if not is_canary(change)]
+        await self._events.publish(lane, changes, time.time_ns() // 1_000_000)
         published, unpublished = _split(applied, unavailable)
         if unpublished.ids:
             await self._outbox.park(lane, unpublished.ids)
@@ -190,6 +195,9 @@ class Drain:
     async def _acknowledge(self, lane: Lane, published: Applied) -> None:
         await self._outbox.acknowledge(lane, published.ids)
         await self._caches.acknowledged(change.pair.source for change in published.changes)
+        canaries = list(filter(is_canary, published.changes))
+        if canaries:
+            await self._canaries.answer(canaries)
         now = time.time()
         for change in published.changes:
             lag.observe(max(0.0, now - change.edge.version / 1_000_000))

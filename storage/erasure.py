@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from enum import Enum, auto
 
 from graph.edge import Pair, UserId
-from graph.lane import lane_of
 from graph.transitions import erase
 from storage.cache.updates import RedisCaches
 from storage.drain import Drain
@@ -72,7 +71,7 @@ class Erasure:
             await self._erase([Pair(user, other) for other in others])
             return Turn.MORE
         # Pending edges to the user become reverse rows first, so that `sources` finds their owners.
-        await self._drain.lane(lane_of(user))
+        await self._drain.lane(await self._erasures.lane(user))
         sources = [Pair(user, other) for other in await self._erasures.sources(user, BATCH)]
         # A note belongs to its owner, so it is deleted as the owner's change.
         pairs = sources or [

@@ -14,12 +14,14 @@ from storage.failover import Failover
 from storage.ports import Budgets, DocumentStore
 from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.canaries import Canaries
 from storage.postgres.erasures import Erasures
 from storage.postgres.exclusive import ExclusiveJobs
 from storage.postgres.failed_changes import FailedChanges
 from storage.postgres.mutes import PostgresMutes
 from storage.postgres.outbox import Outbox
 from storage.postgres.pool import Postgres
+from storage.postgres.verification import Verification
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.connection import Servers as RedisServers
 from storage.redis.events import RedisEvents
@@ -32,6 +34,8 @@ class Jobs:
     outbox: Outbox
     failed_changes: FailedChanges
     exclusive: ExclusiveJobs
+    canaries: Canaries
+    verification: Verification
     drain: Drain
     mutes: PostgresMutes
     absent_follower_counts: AbsentFollowerCounts

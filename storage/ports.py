@@ -484,11 +484,11 @@ class Subscriptions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Watermarks:
-    """Watermarks of lanes at `now` (database clock, microseconds).
+    """Watermarks of groups of lanes at `now` (database clock, microseconds).
 
-    Every change with a version below a lane's `oldest` has left the lane; None: none is waiting or
-    parked. Every change below its `oldest_unparked` has left it or is parked. Parked changes are
-    in the rows, but some caches lack them.
+    Every change with a version below a group's `oldest` has left its lanes; None: none is waiting
+    or parked. Every change below its `oldest_unparked` has left them or is parked. Parked changes
+    are in the rows, but some caches lack them. Failed changes are not waited for.
     """
 
     oldest: Mapping[Lane, Version | None]
@@ -499,8 +499,8 @@ class Watermarks:
 class LaneProgress(Protocol):
     """How far the lanes are drained."""
 
-    async def watermarks(self, lanes: Iterable[Lane] = ALL_LANES) -> Watermarks:
-        """The watermarks of `lanes`."""
+    async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> Watermarks:
+        """The watermarks of groups of lanes."""
         ...
 
 
@@ -508,8 +508,8 @@ class CatchUp(Protocol):
     """Drains lanes up to the versions that readers require."""
 
     async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
-        """Return when every lane has passed the wanted version. True: the caches have too. False:
-        some caches could not be updated, and only the rows are current.
+        """Return when every group of lanes has passed the wanted version. True: the caches have
+        too. False: some caches could not be updated, and only the rows are current.
 
         Raises:
             Stale: it took longer than `wait_s`.

@@ -24,6 +24,7 @@ from storage.postgres.absent_follower_counts import AbsentFollowerCounts
 from storage.postgres.account_states import PostgresAccountStates
 from storage.postgres.accounts import PostgresAccounts
 from storage.postgres.affinity import PostgresAffinity
+from storage.postgres.canaries import Canaries
 from storage.postgres.edges import PostgresEdges
 from storage.postgres.erasures import Erasures
 from storage.postgres.exclusive import ExclusiveJobs
@@ -37,6 +38,7 @@ from storage.postgres.profiles import PostgresProfiles, is_empty
 from storage.postgres.receipts import PostgresReceipts
 from storage.postgres.relations import PostgresRelations
 from storage.postgres.usage import PostgresUsages
+from storage.postgres.verification import Verification
 from storage.queue import ArqErasures, ArqLanes
 from storage.redis.budgets import RedisBudgets
 from storage.redis.change_notifier import BLOCK_MS, ChangeNotifier
@@ -103,7 +105,7 @@ async def open_stores(settings: StorageSettings, wire: Wire | None = None) -> As
         if caches.local is not None:
             stack.push_async_callback(caches.local.close)
         outbox = Outbox(servers.postgres)
-        drain = Drain(outbox, caches.updates, broker.events)
+        drain = Drain(outbox, Canaries(servers.postgres), caches.updates, broker.events)
         catch_up = CatchUp(outbox, drain)
         stack.push_async_callback(catch_up.close)
         absences = PostgresAbsences(servers.postgres, settings.local.absent_age_ms / 1000)
@@ -255,6 +257,8 @@ def _jobs(
         outbox=outbox,
         failed_changes=FailedChanges(postgres),
         exclusive=ExclusiveJobs(postgres, settings.space),
+        canaries=Canaries(postgres),
+        verification=Verification(postgres, settings),
         drain=drain,
         mutes=PostgresMutes(postgres),
         absent_follower_counts=AbsentFollowerCounts(postgres),

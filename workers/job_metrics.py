@@ -20,6 +20,10 @@ _durations = Histogram(
     "kith_worker_job_duration_seconds", "Time that a job has taken, by name.", ["job"]
 )
 
+restarts = Counter(
+    "kith_worker_restarts", "Times that the worker was restarted after Redis has failed."
+)
+
 
 @contextmanager
 def measured(job: str) -> Iterator[None]:

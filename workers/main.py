@@ -54,6 +54,9 @@ TOMBSTONES_KEPT_S = 7 * 86_400
 ERASURES_S = 5
 """How often unfinished deletions are looked for."""
 
+CANARIES_S = 5
+"""How often the lag of each lane is measured."""
+
 RECEIPTS_KEPT_S = 86_400
 """How long a request may be repeated."""
 
@@ -70,19 +73,25 @@ def run(
     undo_s: int,
     metrics_port: int | None = None,
     *,
+    verified_rows: int = 0,
     has_traces: bool = False,
 ) -> None:
-    """Run until a stop signal. Changes can be undone for `undo_s` seconds.
+    """Run until a stop signal. Changes can be undone for `undo_s` seconds. `verified_rows`: how
+    many rows are verified in a minute.
 
     Raises:
         Unavailable: Redis was unavailable from the start.
     """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(settings, undo_s, metrics_port, has_traces))
+        runner.run(_run(settings, undo_s, metrics_port, verified_rows, has_traces))
 
 
 async def _run(
-    settings: StorageSettings, undo_s: int, metrics_port: int | None, has_traces: bool
+    settings: StorageSettings,
+    undo_s: int,
+    metrics_port: int | None,
+    verified_rows: int,
+    has_traces: bool,
 ) -> None:
     traces = tracing() if has_traces else nullcontext()
     async with traces, open_stores(settings) as stores:
@@ -90,10 +99,12 @@ async def _run(
             registry = CollectorRegistry()
             registry.register(JoinedCollectors([REGISTRY, StoreMetrics(stores)]))
             start_http_server(metrics_port, registry=registry)
-        await RestartedWorker(lambda: worker(settings, undo_s, stores)).run()
+        await RestartedWorker(lambda: worker(settings, undo_s, stores, verified_rows)).run()
 
 
-def worker(settings: StorageSettings, undo_s: int, stores: Stores | None = None) -> Worker:
+def worker(
+    settings: StorageSettings, undo_s: int, stores: Stores | None = None, verified_rows: int = 0
+) -> Worker:
     """A worker that is ready to run, on these stores."""
     name = f"kith:{settings.space}"
 
@@ -119,11 +130,13 @@ def worker(settings: StorageSettings, undo_s: int, stores: Stores | None = None)
             ),
             cron(_wake_erasures, name=f"{name}:erasures", second=set(range(0, 60, ERASURES_S))),
             cron(_purge, name=f"{name}:purge", second=17),
+            cron(_write_canaries, name=f"{name}:canaries", second=set(range(0, 60, CANARIES_S))),
+            cron(_verify, name=f"{name}:verify", second=37),
         ],
         queue_name=queue_name(settings.space),
         redis_pool=arq_redis(settings),
         on_startup=start,
-        ctx={"stores": stores, "undo_s": undo_s},
+        ctx={"stores": stores, "undo_s": undo_s, "verified_rows": verified_rows},
         handle_signals=False,
         after_job_end=_rearm,
         max_jobs=JOBS_MAX,
@@ -239,6 +252,26 @@ async def _alone(
                         await work(stores)
                 except TimeoutError:
                     log.warning("%s took longer than %d s; the next run continues", what, ALONE_S)
+
+
+async def _write_canaries(ctx: dict[str, Any]) -> None:
+    await _alone(ctx["stores"], "canaries", "writing canaries", write_canaries)
+
+
+async def write_canaries(stores: Stores) -> None:
+    """Write a canary into each lane, and wake the lanes as a gateway does."""
+    stores.broker.lanes.wake(await stores.jobs.canaries.write())
+
+
+async def _verify(ctx: dict[str, Any]) -> None:
+    rows: int = ctx["verified_rows"]
+    if rows:
+        await _alone(
+            ctx["stores"],
+            "verification",
+            "the verification",
+            lambda stores: stores.jobs.verification.slice(rows),
+        )
 
 
 @contextmanager

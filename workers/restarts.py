@@ -15,11 +15,11 @@ from typing import Any
 
 from arq.constants import in_progress_key_prefix
 from arq.worker import Worker
-from prometheus_client import Counter
 
 from graph.errors import Unavailable
 from storage.queue import QUEUE_ERRORS
 from storage.redis.connection import PART
+from workers.job_metrics import restarts
 
 log = logging.getLogger(__name__)
 
@@ -37,10 +37,6 @@ STEADY_S = 10.0
 
 CLOSE_S = 2.0
 """How long the end of cancelled jobs, which report to Redis, may take."""
-
-restarts = Counter(
-    "kith_worker_restarts", "Times that the worker was restarted after Redis failed."
-)
 
 
 class RestartedWorker:

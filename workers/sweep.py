@@ -9,16 +9,16 @@ log = logging.getLogger(__name__)
 
 OVERDUE_S = 2.0
 """The queue hides a killed worker's job. The sweep drains a lane that has waited this long
-itself."""
+itself, and so one whose changes are so much newer than the database's clock, which was set back."""
 
 
 async def sweep(stores: Stores) -> None:
     """Wake every dirty lane, drain those that have waited too long, and publish parked changes
     whose caches are available again."""
     dirty = await stores.jobs.outbox.dirty()
-    stores.broker.lanes.wake(lane for lane, waited in dirty.items() if waited < OVERDUE_S)
+    stores.broker.lanes.wake(lane for lane, waited in dirty.items() if abs(waited) < OVERDUE_S)
     for lane, waited in dirty.items():
-        if waited >= OVERDUE_S:
+        if abs(waited) >= OVERDUE_S:
             log.warning("lane %d has waited for %.1f s; the sweep drains it", lane, waited)
             try:
                 await stores.jobs.drain.lane(lane)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from graph.edge import UserId
-from graph.lane import LANES
 from storage.postgres import locks, sql
+from storage.postgres.lanes import keep_lane_count
 from storage.postgres.pool import Postgres
 from storage.postgres.profiles import FOLLOWERS_MAX
 
@@ -65,7 +65,8 @@ class AbsentFollowerCounts:
             turn = await connection.row(_SQL.try_lock, locks.ABSENT_FOLLOWER_COUNTS)
             if not (turn and turn["is_mine"]):
                 return Counted(0, ())
-            await connection.row(_SQL.lock_lanes, locks.LANE, LANES)
+            await keep_lane_count(connection)
+            await connection.row(_SQL.lock_lanes, locks.LANE)
             await connection.row(_SQL.raise_timeout, f"{COUNT_S}s")
             # A separate statement, so that its snapshot is newer than the commit of a lane's
             # previous holder.

@@ -10,7 +10,7 @@ import orjson
 from graph.decision import Decision, PairState, Rule, Step
 from graph.edge import NO_EDGE, Edge, Flags, Kind, Millis, Pair, Version
 from graph.errors import Overloaded
-from graph.lane import lane_of
+from graph.lane import LANES
 from graph.receipt import ReceiptConsumed, ReceiptExists
 from storage.postgres import sql
 from storage.postgres.connector import PART
@@ -44,6 +44,9 @@ class PostgresEdges:
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
+        self.lanes = LANES
+        """The number of lanes, as of the last change. PostgreSQL itself decides on the lane of a
+        change; this number only says which one to wake or to drain early."""
 
     async def change(
         self, pair: Pair, rule: Rule, before_write: Callable[[], Awaitable[None]] | None = None
@@ -52,7 +55,7 @@ class PostgresEdges:
         async with self._postgres.connection() as connection:
             for _ in range(TRIES):
                 began = time.monotonic()
-                state = await _read(connection, pair)
+                state, self.lanes = await _read(connection, pair)
                 decision = rule(state)
                 unpublished = _unpublished(state, decision)
                 if not (decision.steps or decision.receipt):
@@ -77,10 +80,11 @@ def _committed_by(state: PairState, decision: Decision, took_us: int) -> int:
     return max(state.now + 1 + took_us, decision.edge.version, decision.reverse.version)
 
 
-async def _read(connection: Connection, pair: Pair) -> PairState:
+async def _read(connection: Connection, pair: Pair) -> tuple[PairState, int]:
+    """The state of a pair, and the number of lanes."""
     row = await connection.row(_SQL.read_pair, *pair)
     assert row is not None
-    return PairState(
+    state = PairState(
         edge=_edge(row["kind"], row["flags"], row["since"], row["version"]),
         reverse=_edge(
             row["reverse_kind"], row["reverse_flags"], row["reverse_since"], row["reverse_version"]
@@ -102,6 +106,7 @@ async def _read(connection: Connection, pair: Pair) -> PairState:
         waits=row["waits"],
         reverse_waits=row["reverse_waits"],
     )
+    return state, row["lanes"]
 
 
 def _edge(kind: int | None, flags: int, since: Millis, version: Version) -> Edge:
@@ -170,7 +175,6 @@ def _step(pair: Pair, step: Step) -> dict[str, int | str | None]:
         "version": edge.version,
         "previous_kind": previous.kind,
         "previous_flags": previous.flags,
-        "lane": lane_of(target),
         "friends": step.friends,
         "message": step.message,
         "muted_until": step.muted_until,

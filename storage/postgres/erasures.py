@@ -7,7 +7,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from graph.edge import UserId
-from graph.lane import lane_of, parked_lane
+from graph.lane import Lane, failed_lane, parked_lane
 from storage.postgres import sql
 from storage.postgres.pool import Postgres
 
@@ -22,6 +22,7 @@ class _Statements:
     targets: str
     sources: str
     muted_or_dismissed_by: str
+    lane: str
     has_pending_change: str
     clear_receipts: str
     clear_messages: str
@@ -65,9 +66,15 @@ class Erasures:
 
     async def has_pending_change(self, user: UserId) -> bool:
         """Whether a change from or to the user is waiting to be drained."""
-        lane = lane_of(user)
-        row = await self._postgres.row(_SQL.has_pending_change, user, [lane, parked_lane(lane)])
-        return row is not None
+        lane = await self.lane(user)
+        lanes = [lane, parked_lane(lane), failed_lane(lane)]
+        return await self._postgres.row(_SQL.has_pending_change, user, lanes) is not None
+
+    async def lane(self, user: UserId) -> Lane:
+        """The lane of changes towards the user."""
+        row = await self._postgres.row(_SQL.lane, user)
+        assert row is not None
+        return Lane(row["lane"])
 
     async def finish(self, user: UserId, age_s: float) -> bool:
         """Finish the erasure of a user without edges who was deleted more than `age_s` seconds ago.

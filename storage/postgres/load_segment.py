@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import asyncpg
 
-from graph.lane import LANES
 from storage.postgres import locks, sql
 from storage.postgres.connections import Connection
+from storage.postgres.lanes import keep_lane_count
 from storage.postgres.session import retry
 
 PARTS = 8
@@ -102,7 +102,8 @@ async def _merge(connection: Connection, slots: Slots, careful: bool) -> Merged:
         assert picked is not None
         await connection.execute(_SQL.write_forward)
         await connection.execute(_SQL.reopen_forward)
-        await connection.execute(_SQL.lock_lanes, locks.LANE, LANES)
+        await keep_lane_count(connection)
+        await connection.execute(_SQL.lock_lanes, locks.LANE)
         await connection.execute(_SQL.mirror, careful)
         for statement in (
             _SQL.write_reverse,

@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 import asyncpg
 
 from graph.edge import Edge, Flags, Kind, Pair, UserId, Version
-from graph.lane import ALL_LANES, PARKED_LANES, Lane, failed_lane, parked_lane
+from graph.lane import (
+    ALL_LANES,
+    FAILED,
+    POSSIBLE_LANES,
+    Lane,
+    failed_lane,
+    group_of,
+    lanes_of,
+    parked_lane,
+)
 from storage.ports import EdgeChange, Watermarks
 from storage.postgres import locks, sql
 from storage.postgres.pool import Connection, Postgres, Record
@@ -35,7 +44,7 @@ class _Statements:
 
 _SQL = sql.load(_Statements, "outbox")
 
-COUNTED_MAX = 100_000
+COUNTED_MAX = 4_000
 """Rows are counted up to here; above it, operators do not need the exact number."""
 
 ERROR_MAX = 500
@@ -84,10 +93,25 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class LaneBacklog:
-    """Number of rows in a lane, up to its share of `COUNTED_MAX`, and the age of the oldest."""
+    """Number of rows in a lane, up to `COUNTED_MAX`, and the age of the oldest."""
 
     changes: int
     oldest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWatermarks(Watermarks):
+    """Watermarks of lanes instead of groups."""
+
+    lanes: int
+    """The number of lanes of the space."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWatermarks(Watermarks):
+    """Watermarks of groups, and of their lanes."""
+
+    of_lanes: LaneWatermarks
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +128,7 @@ class Backlog:
     @property
     def oldest_s(self) -> float:
         """The age of the oldest row that has not failed."""
-        return max(self.lanes[lane].oldest_s for lane in (*ALL_LANES, *PARKED_LANES))
+        return max(waits.oldest_s for lane, waits in self.lanes.items() if lane < FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,28 +219,40 @@ class Outbox:
 
     async def lanes_with_parked(self) -> list[Lane]:
         """The lanes that have parked changes."""
-        dirty = await self.dirty(PARKED_LANES)
-        return [lane for lane in ALL_LANES if parked_lane(lane) in dirty]
+        dirty = await self.dirty(map(parked_lane, POSSIBLE_LANES))
+        return [lane for lane in POSSIBLE_LANES if parked_lane(lane) in dirty]
 
     async def parked(self, lane: Lane, most: int, *, after_id: int = 0) -> Applied:
         """The oldest parked changes of a lane, at most `most`, with ids above `after_id`."""
         return _decoded(await self._postgres.fetch(_SQL.parked, parked_lane(lane), most, after_id))
 
-    async def dirty(self, lanes: Iterable[Lane] = ALL_LANES) -> dict[Lane, float]:
+    async def dirty(self, lanes: Iterable[Lane] = POSSIBLE_LANES) -> dict[Lane, float]:
         """Those of `lanes` that have changes to apply or publish, with the oldest one's age in
         seconds."""
         rows = await self._postgres.fetch(_SQL.dirty_lanes, list(lanes))
         return {Lane(row["lane"]): row["waited"] / 1_000_000 for row in rows}
 
-    async def watermarks(self, lanes: Iterable[Lane] = ALL_LANES) -> Watermarks:
-        """The watermarks of `lanes`."""
+    async def watermarks(self, groups: Iterable[Lane] = ALL_LANES) -> GroupWatermarks:
+        """The watermarks of groups of lanes."""
+        groups = list(groups)
+        found = await self.lane_watermarks(lane for group in groups for lane in lanes_of(group))
+        return GroupWatermarks(
+            _lowest(groups, found.oldest),
+            _lowest(groups, found.oldest_unparked),
+            found.now,
+            found,
+        )
+
+    async def lane_watermarks(self, lanes: Iterable[Lane]) -> LaneWatermarks:
+        """The watermarks of those of `lanes` that the space has."""
         lanes = list(lanes)
         parked = list(map(parked_lane, lanes))
         rows = await self._postgres.fetch(_SQL.watermarks, lanes, HEAD, parked)
-        return Watermarks(
-            {row["lane"]: row["oldest"] for row in rows},
-            {row["lane"]: row["oldest_unparked"] for row in rows},
+        return LaneWatermarks(
+            {row["lane"]: row["oldest"] for row in rows if row["lane"] is not None},
+            {row["lane"]: row["oldest_unparked"] for row in rows if row["lane"] is not None},
             rows[0]["now"],
+            rows[0]["lanes"],
         )
 
     async def unapplied(self, lane: Lane) -> Unapplied | None:
@@ -231,14 +267,28 @@ class Outbox:
         return {UserId(row["end_id"]) for row in rows}
 
     async def backlog(self) -> Backlog:
-        lanes = [*ALL_LANES, *PARKED_LANES, *map(failed_lane, ALL_LANES)]
-        rows = await self._postgres.fetch(_SQL.outbox_state, lanes, COUNTED_MAX // len(lanes))
+        lanes = [
+            lane for own in POSSIBLE_LANES for lane in (own, parked_lane(own), failed_lane(own))
+        ]
+        rows = await self._postgres.fetch(_SQL.outbox_state, lanes, COUNTED_MAX)
         return Backlog(
             {
                 Lane(row["lane"]): LaneBacklog(row["changes"], max(0, row["age"] or 0) / 1_000_000)
                 for row in rows
             }
         )
+
+
+def _lowest(
+    groups: Iterable[Lane], lanes: Mapping[Lane, Version | None]
+) -> dict[Lane, Version | None]:
+    """The lowest version of the lanes of each group."""
+    lowest: dict[Lane, Version | None] = dict.fromkeys(groups)
+    for lane, version in lanes.items():
+        before = lowest[group_of(lane)]
+        if version is not None and (before is None or version < before):
+            lowest[group_of(lane)] = version
+    return lowest
 
 
 async def _take(connection: Connection, lane: Lane) -> None:

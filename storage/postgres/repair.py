@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graph.edge import Pair, UserId
-from graph.lane import Lane, lane_of
 from storage.postgres import locks, sql
 from storage.postgres.comparison import Numbers, compare_counts
 from storage.postgres.connections import Connection
+from storage.postgres.lanes import keep_lane_count
 from storage.postgres.session import retry
 
 BATCH = 500
@@ -21,6 +21,7 @@ BATCH = 500
 @dataclass(frozen=True, slots=True)
 class _Statements:
     lock_keys: str
+    lock_lanes: str
     repair_reverse: str
     ensure_counts: str
     lock_counts: str
@@ -57,14 +58,14 @@ async def erase_again(connection: Connection, users: Sequence[UserId]) -> int:
 async def _repair_pairs(connection: Connection, pairs: Sequence[Pair]) -> int:
     async with connection.transaction():
         await _lock(connection, locks.PAIR, {locks.pair_key(pair) for pair in pairs})
-        await _lock(connection, locks.LANE, {lane_of(pair.target) for pair in pairs})
+        await _lock_lanes(connection, [pair.target for pair in pairs])
         sources, targets = [pair.source for pair in pairs], [pair.target for pair in pairs]
         return int(await connection.fetchval(_SQL.repair_reverse, sources, targets))
 
 
 async def _repair_users(connection: Connection, users: Sequence[UserId]) -> None:
     async with connection.transaction():
-        await _lock(connection, locks.LANE, {lane_of(user) for user in users})
+        await _lock_lanes(connection, users)
         await connection.execute(_SQL.ensure_counts, sorted(users))
         await connection.execute(_SQL.lock_counts, users)
         tallies = [tally for tally in await compare_counts(connection, users) if tally.differs]
@@ -75,5 +76,10 @@ async def _repair_users(connection: Connection, users: Sequence[UserId]) -> None
             await connection.execute(_SQL.repair_counts, [t.user for t in tallies], *columns)
 
 
-async def _lock(connection: Connection, subject: int, keys: set[int] | set[Lane]) -> None:
+async def _lock(connection: Connection, subject: int, keys: set[int]) -> None:
     await connection.execute(_SQL.lock_keys, subject, sorted(keys))
+
+
+async def _lock_lanes(connection: Connection, users: Sequence[UserId]) -> None:
+    await keep_lane_count(connection)
+    await connection.execute(_SQL.lock_lanes, locks.LANE, users)

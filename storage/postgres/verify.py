@@ -3,12 +3,15 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
 
 from graph.edge import UserId
 from storage.postgres import repair as repair
 from storage.postgres.comparison import (
     FIRST,
     Direction,
+    Key,
     OddPair,
     Part,
     compare_counts,
@@ -70,30 +73,44 @@ async def verify(
         Unavailable: PostgreSQL failed, or other transactions held rows to repair for too long.
     """
     async with session(settings, "verify") as connection:
-        proof = _Proof(connection, repair, examples, on_progress)
-        await proof.walk(Direction.FORWARD)
-        await proof.walk(Direction.REVERSE)
-        await proof.count()
-        await proof.erased()
+        proof = Proof(connection, repair, examples, on_progress)
+        position: Position | None = START
+        while position is not None:
+            position = await proof.advance(position)
         return proof.report()
 
 
 async def users_of_graph(settings: StorageSettings) -> AsyncIterator[Sequence[UserId]]:
     """All users with a count row, some hundred at a time, by id."""
     async with session(settings, "verify") as connection:
-        async for users in _users(connection):
+        after = BEFORE_ALL
+        while users := await next_users(connection, after):
             yield users
+            after = users[-1]
 
 
-async def _users(connection: Connection) -> AsyncIterator[Sequence[UserId]]:
-    after = BEFORE_ALL
-    while users := await next_users(connection, after):
-        yield users
-        after = users[-1]
+class Phase(IntEnum):
+    """What is compared, in this order."""
+
+    FORWARD = 0
+    REVERSE = 1
+    COUNTS = 2
+    ERASED = 3
 
 
-class _Proof:
-    """One run and its findings so far."""
+class Position(NamedTuple):
+    """How far a run has come: the key after which the phase goes on. For counts and erased accounts
+    it is a user, and the second half is unused."""
+
+    phase: Phase
+    after: Key
+
+
+START = Position(Phase.FORWARD, FIRST)
+
+
+class Proof:
+    """One run, or a slice of it, and its findings so far."""
 
     def __init__(
         self,
@@ -118,36 +135,53 @@ class _Proof:
             self._repaired,
         )
 
-    async def walk(self, direction: Direction) -> None:
-        """Compare all rows of one direction with the other."""
-        after, self._last_uncounted = FIRST, BEFORE_ALL
-        while True:
-            part = await compare_rows(self._connection, direction, after)
-            self._rows[direction] += part.rows
-            await self._check_pairs(part.pairs)
-            await self._check_uncounted(part)
-            await self._report_progress()
-            if part.end is None:
-                return
-            after = part.end
+    @property
+    def compared(self) -> int:
+        """Number of rows and users compared."""
+        return self._rows.total() + self._users
 
-    async def count(self) -> None:
-        """Compare all counts with the rows."""
-        async for users in _users(self._connection):
-            self._users += len(users)
-            await self._check_counts(users)
-            await self._report_progress()
+    async def advance(self, position: Position) -> Position | None:
+        """Compare the next part. Returns the position after it, None at the end of the graph."""
+        phase, after = position
+        if phase is Phase.FORWARD:
+            end = await self._compare_rows(Direction.FORWARD, after)
+        elif phase is Phase.REVERSE:
+            end = await self._compare_rows(Direction.REVERSE, after)
+        elif phase is Phase.COUNTS:
+            end = await self._compare_counts(UserId(after.owner))
+        else:
+            end = await self._compare_erased(UserId(after.owner))
+        await self._report_progress()
+        if end is not None:
+            return Position(phase, end)
+        self._last_uncounted = BEFORE_ALL
+        return None if phase is Phase.ERASED else Position(Phase(phase + 1), FIRST)
 
-    async def erased(self) -> None:
+    async def _compare_rows(self, direction: Direction, after: Key) -> Key | None:
+        """Compare rows of one direction with the other."""
+        part = await compare_rows(self._connection, direction, after)
+        self._rows[direction] += part.rows
+        await self._check_pairs(part.pairs)
+        await self._check_uncounted(part)
+        return part.end
+
+    async def _compare_counts(self, after: UserId) -> Key | None:
+        """Compare counts with the rows."""
+        users = await next_users(self._connection, after)
+        if not users:
+            return None
+        self._users += len(users)
+        await self._check_counts(users)
+        return Key(users[-1], 0)
+
+    async def _compare_erased(self, after: UserId) -> Key | None:
         """Look for remaining data of erased accounts."""
-        after: UserId | None = BEFORE_ALL
-        while after is not None:
-            wrong, after = await find_unerased(self._connection, after)
-            for user in wrong:
-                self._drifts.of_erased(user)
-            if self._repair and wrong:
-                self._repaired += await repair.erase_again(self._connection, wrong)
-            await self._report_progress()
+        wrong, end = await find_unerased(self._connection, after)
+        for user in wrong:
+            self._drifts.of_erased(user)
+        if self._repair and wrong:
+            self._repaired += await repair.erase_again(self._connection, wrong)
+        return None if end is None else Key(end, 0)
 
     async def _check_pairs(self, pairs: Sequence[OddPair]) -> None:
         settled = [odd for odd in pairs if not odd.pending]

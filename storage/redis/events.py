@@ -1,8 +1,8 @@
-"""The event log, in Redis streams: one for each lane for services, one for each subscribed user.
+"""The event log, in Redis streams: eight for services, and one for each subscribed user.
 
 Events are delivered at least once, and in order for each target.
 
-* `events(lane)`: the change feed. Trimmed by length and by age.
+* `events(group)`: the change feed, a stream for each group of lanes. Trimmed by length and by age.
 * `feed(user)`: the events of one user, from their first subscription until some time after the
   last. Most users have no feed.
 * `notifier`: the change notifier's stream, one entry per batch: the users with news, or that
@@ -20,7 +20,7 @@ from struct import Struct
 from graph.edge import Flags, Kind, UserId
 from graph.errors import Unavailable
 from graph.event import Event
-from graph.lane import ALL_LANES, Lane
+from graph.lane import ALL_LANES, Lane, group_of
 from storage.ports import EdgeChange, FeedBatch, FeedEvent
 from storage.redis.connection import Redis, unlink_all
 from storage.redis.keys import Keys
@@ -69,7 +69,7 @@ class RedisEvents:
         events = list(map(event_of, changes))
         if not events:
             return
-        key, kept = self._keys.events(lane), self._kept
+        key, kept = self._keys.events(group_of(lane)), self._kept
         commands: list[Command] = []
         for event in events:
             commands.append(("XADD", key, "MAXLEN", "~", kept.lane_entries, "*", *_fields(event)))
@@ -140,7 +140,7 @@ class RedisEvents:
         await self._redis.pipe([("XADD", self._keys.notifier, *_TRIMMED, "*", EVERYBODY, b"")])
 
     async def oldest_ms(self) -> dict[Lane, int]:
-        """The time of the oldest entry in each lane's change feed. Empty lanes are left out.
+        """The time of the oldest entry in each stream of the change feed. Empty ones are left out.
 
         Raises:
             Unavailable: Redis cannot be reached.

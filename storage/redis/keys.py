@@ -44,9 +44,9 @@ class Keys:
     def own_writes(self, user: UserId) -> str:
         return self._key("own", user)
 
-    def events(self, lane: Lane) -> str:
-        """A lane's change feed. It is no cache, so `pattern` does not match it."""
-        return f"kith:{self.space}:events:{lane}"
+    def events(self, group: Lane) -> str:
+        """The change feed of a group of lanes. It is no cache, so `pattern` does not match it."""
+        return f"kith:{self.space}:events:{group}"
 
     def feed(self, user: UserId) -> str:
         return f"kith:{self.space}:feed:{user}"

@@ -51,7 +51,8 @@ def servers(settings: StorageSettings) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "command", ["dev", "serve", "worker", "migrate", "load", "verify", "outbox", "token", "sdl"]
+    "command",
+    ["dev", "serve", "worker", "migrate", "load", "verify", "outbox", "lanes", "token", "sdl"],
 )
 def test_every_command_explains_itself(command: str) -> None:
     code, said = invoked(command, "--help")

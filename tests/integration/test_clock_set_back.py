@@ -3,6 +3,8 @@
 from storage.stores import Stores
 from tests.support import relationships
 from tests.support.gateway import Gateway
+from tests.support.graphs import follows
+from workers.sweep import sweep
 
 AN_HOUR_AHEAD = """
 UPDATE following_count
@@ -30,3 +32,10 @@ async def test_users_can_change_their_settings(gateway: Gateway, stores: Stores)
     payload = await relationships.say(gateway, 1, protected=True)
     assert payload["outcome"] == "UPDATED"
     assert await ahead_us(stores) < 60_000_000
+
+
+async def test_the_sweep_drains_a_lane_with_changes_from_before(stores: Stores) -> None:
+    await follows(stores, (1, 2))
+    await stores.servers.postgres.fetch("UPDATE outbox SET version = version + 3600000000")
+    await sweep(stores)
+    assert not await stores.jobs.outbox.dirty()

@@ -27,6 +27,8 @@ JOBS: dict[str, Job] = {
     "absent follower counts": main._update_absent_follower_counts,
     "erasures": main._wake_erasures,
     "purge": main._purge,
+    "canaries": main._write_canaries,
+    "verification": main._verify,
 }
 
 
@@ -36,7 +38,7 @@ async def test_without_postgresql_a_job_is_left_for_later(
 ) -> None:
     nowhere = replace(storage_settings, database_url="postgresql://nobody@127.0.0.1:1/none")
     async with open_stores(nowhere) as stores:
-        await JOBS[job]({"stores": stores})
+        await JOBS[job]({"stores": stores, "verified_rows": 1})
     (record,) = caplog.records
     assert "is retried later" in record.getMessage()
 

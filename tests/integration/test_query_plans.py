@@ -797,6 +797,7 @@ def test_every_query_of_the_request_path_is_planned_here() -> None:
         if (file, name) not in planned and file != "lists"  # those are made of kinds and orders
     }
     others = {
+        "lane",
         "lock_lane",
         "lock_lanes",
         "raise_timeout",

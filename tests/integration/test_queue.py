@@ -80,6 +80,22 @@ async def test_a_job_that_runs_is_not_queued_beside_itself(
     assert list(map(lanes_of, await arq.queued_jobs())) == [[7]]
 
 
+async def test_a_job_that_was_queued_by_a_clock_that_is_ahead_runs_when_it_is_woken_again(
+    stores: Stores, arq: ArqRedis, storage_settings: StorageSettings
+) -> None:
+    stores.broker.lanes.wake([Lane(3)])
+    await until_queued(stores, 1)
+    queue, job = queue_name(storage_settings.space), job_id(storage_settings.space, Lane(3))
+    (before,) = await arq.queued_jobs()
+    assert before.score is not None
+    await arq.zincrby(queue, 3_600_000, job)
+    stores.broker.lanes.wake([Lane(3)])
+    await stores.broker.lanes.woken()
+    (after,) = await arq.queued_jobs()
+    assert after.score is not None
+    assert 0 <= after.score - before.score < DEADLINE_S * 1000
+
+
 async def test_an_outage_is_logged_once(
     storage_settings: StorageSettings, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -65,7 +65,7 @@ BEGIN
     FOR step IN
         SELECT * FROM jsonb_to_recordset(d.steps) AS s (
             source bigint, target bigint, kind smallint, flags smallint, since bigint,
-            version bigint, previous_kind smallint, previous_flags smallint, lane smallint,
+            version bigint, previous_kind smallint, previous_flags smallint,
             friends smallint, message text, muted_until bigint, following_below integer,
             blocks_below integer, pace_us bigint, paced_most bigint,
             paced_latest bigint)
@@ -117,7 +117,7 @@ BEGIN
 
         INSERT INTO outbox (lane, from_user_id, to_user_id, kind, flags, since, version, friends,
                             former, by_target, trace)
-        VALUES (step.lane, step.source, step.target, step.kind, step.flags, step.since,
+        VALUES (lane_of(step.target), step.source, step.target, step.kind, step.flags, step.since,
                 step.version, step.friends, step.previous_kind + 16 * step.previous_flags,
                 step.source <> d.actor, d.trace);
     END LOOP;

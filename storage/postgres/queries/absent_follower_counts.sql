@@ -5,8 +5,8 @@
 SELECT pg_try_advisory_xact_lock($1, 0) AS is_mine
 
 -- name: lock_lanes
--- Blocks all drains, loads and repairs of the lanes below $2.
-SELECT count(pg_advisory_xact_lock($1, lane)) FROM generate_series(0, $2::integer - 1) AS lane
+-- Blocks all drains, loads and repairs.
+SELECT count(pg_advisory_xact_lock($1, lane)) FROM generate_series(0, count_lanes() - 1) AS lane
 
 -- name: raise_timeout
 -- Raises the statement timeout for the rest of the transaction.

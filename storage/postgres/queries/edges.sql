@@ -1,6 +1,7 @@
 -- name: read_pair
 -- Both directions, both counts and both accounts, and whether changes of either direction that the
--- user $1 has made wait in the outbox, in one snapshot: eight probes of primary keys.
+-- user $1 has made wait in the outbox, in one snapshot: eight probes of primary keys. And the number of
+-- lanes: one row.
 SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c.blocks, 0) AS blocks,
        coalesce(c.paced_until, 0) AS paced_until,
        coalesce(oc.follows + oc.whispers + oc.requests, 0) AS other_following,
@@ -13,7 +14,7 @@ SELECT coalesce(c.follows + c.whispers + c.requests, 0) AS following, coalesce(c
        coalesce(own.state, 0) = 0 AS active,
        2 IN (own.state, other.state) IS TRUE AS deleted,
        o.waits IS TRUE AS waits, ro.waits IS TRUE AS reverse_waits,
-       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
+       count_lanes() AS lanes, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 FROM (SELECT) AS one
 LEFT JOIN following_count c ON c.user_id = $1
 LEFT JOIN following_count oc ON oc.user_id = $2

@@ -42,9 +42,13 @@ SELECT r.from_user_id AS id FROM follower r
 WHERE r.to_user_id = $1 AND r.kind = 0 AND r.flags <> 0
 LIMIT $2
 
+-- name: lane
+-- The lane of changes towards the user $1: one row.
+SELECT lane_of($1) AS lane
+
 -- name: has_pending_change
--- One row if a change to the user $1 waits in one of the lanes $2, or a change by them waits: reads
--- these lanes, and one index range.
+-- One row if a change to the user $1 waits in one of the lanes $2, or a change by them waits: a probe
+-- for each lane, and one index range.
 (SELECT FROM outbox WHERE lane = ANY ($2::smallint[]) AND to_user_id = $1 LIMIT 1)
 UNION ALL
 (SELECT FROM outbox WHERE from_user_id = $1 LIMIT 1)

@@ -90,9 +90,8 @@ SET since = excluded.since, version = excluded.version, kind = excluded.kind,
     flags = excluded.flags
 
 -- name: lock_lanes
--- Blocks the drains of the lanes below $2. The lock is shared, because other loads write other
--- pairs.
-SELECT count(pg_advisory_xact_lock_shared($1, lane)) FROM generate_series(0, $2::integer - 1) AS lane
+-- Blocks all drains. The lock is shared, because other loads write other pairs.
+SELECT count(pg_advisory_xact_lock_shared($1, lane)) FROM generate_series(0, count_lanes() - 1) AS lane
 
 -- name: mirror
 -- Computes what each new edge adds to the counts, in the order of the reverse rows: one probe each.

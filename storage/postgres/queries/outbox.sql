@@ -53,7 +53,8 @@ WITH batch AS MATERIALIZED (
 ), newest AS (
     SELECT DISTINCT ON (to_user_id, from_user_id)
            to_user_id, from_user_id, kind, flags, since, version
-    FROM taken ORDER BY to_user_id, from_user_id, version DESC
+    FROM taken WHERE to_user_id > 0 -- the others are canaries
+    ORDER BY to_user_id, from_user_id, version DESC
 ), newer AS MATERIALIZED ( -- the lane's lock keeps these rows unchanged
     SELECT n.*, r.kind AS former, coalesce(a.is_counted, false) AS is_absent
     FROM newest n
@@ -77,7 +78,7 @@ WITH batch AS MATERIALIZED (
     UNION ALL
     SELECT to_user_id, former, -1, 0, is_absent FROM newer
     UNION ALL
-    SELECT to_user_id, 0, 0, friends, false FROM taken
+    SELECT to_user_id, 0, 0, friends, false FROM taken WHERE to_user_id > 0
 ), counted AS (
     INSERT INTO follower_count AS c (user_id, follows, whispers, requests, blocks, friends,
                                      absent_follows, absent_whispers, absent_requests)
@@ -149,10 +150,12 @@ CROSS JOIN LATERAL (
 -- read, in microseconds. Ids are assigned in the order of insertion, and a version is never later
 -- than its insertion, so no change below that version is waiting. More than one change is read in
 -- case the clock was set back. `oldest` also covers the lanes $3, which hold the parked changes of
--- the lanes at the same positions.
+-- the lanes at the same positions. Lanes that the space does not have are left out; without any
+-- other, the row has no lane.
 SELECT lane.lane, least(o.version, a.version) AS oldest, o.version AS oldest_unparked,
-       (extract(epoch FROM now()) * 1000000)::bigint AS now
-FROM unnest($1::smallint[], $3::smallint[]) AS lane (lane, parked)
+       total.lanes, (extract(epoch FROM now()) * 1000000)::bigint AS now
+FROM count_lanes() AS total (lanes)
+LEFT JOIN unnest($1::smallint[], $3::smallint[]) AS lane (lane, parked) ON lane.lane < total.lanes
 CROSS JOIN LATERAL (
     SELECT min(version) AS version
     FROM (SELECT version FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT $2) head
@@ -172,7 +175,7 @@ FROM (
 ) head
 
 -- name: outbox_state
--- For each of the lanes $1: the number of changes (counted up to $2) and the oldest one's age in
+-- For each of the lanes $1 that the space has: the number of changes (counted up to $2) and the oldest one's age in
 -- microseconds: one index range per lane.
 SELECT lane.lane,
        (SELECT count(*) FROM (
@@ -181,3 +184,4 @@ SELECT lane.lane,
        (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint - version
         FROM outbox WHERE outbox.lane = lane.lane ORDER BY id LIMIT 1) AS age
 FROM unnest($1::smallint[]) AS lane
+WHERE lane.lane & 255 < count_lanes()

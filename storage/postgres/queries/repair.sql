@@ -2,6 +2,11 @@
 -- Takes the locks $2 of the class $1, in order.
 SELECT count(pg_advisory_xact_lock($1, key)) FROM unnest($2::integer[]) AS key
 
+-- name: lock_lanes
+-- Takes the locks, of the class $1, of the lanes of the users $2, in order.
+SELECT count(pg_advisory_xact_lock($1, lane))
+FROM (SELECT DISTINCT lane_of(id) AS lane FROM unnest($2::bigint[]) AS id ORDER BY lane) AS own
+
 -- name: repair_reverse
 -- Copies the forward rows of the pairs ($1[i], $2[i]) to the reverse rows, and changes the counts
 -- by the difference. A pending change then has no effect, because its version is not newer.

@@ -1,0 +1,93 @@
+"""Verifies a graph in slices, some rows at a time: the position and the findings are in a table."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import orjson
+
+from storage.postgres import sql
+from storage.postgres.comparison import Key
+from storage.postgres.pool import Postgres
+from storage.postgres.session import session
+from storage.postgres.verify import START, Phase, Position, Proof
+from storage.settings import StorageSettings
+
+SLICE_S = 8.0
+"""No part begins after this time, so that the slice ends within the time of a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Statements:
+    read_verification: str
+    write_verification: str
+
+
+_SQL = sql.load(_Statements, "verification")
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationState:
+    """The state of the verification in slices."""
+
+    position: Position = START
+    compared: int = 0
+    """Rows and users compared since the pass began."""
+    drifts: Mapping[str, int] | None = None
+    """What it has found so far, by kind."""
+    slices: int = 0
+    completed_at: int | None = None
+    """When the last complete pass ended, in microseconds. None: there was none."""
+    completed_drifts: Mapping[str, int] | None = None
+    """What that pass found, by kind."""
+
+
+class Verification:
+    """The verification of one space in slices. It repairs nothing."""
+
+    def __init__(self, postgres: Postgres, settings: StorageSettings) -> None:
+        self._postgres = postgres
+        self._settings = settings
+
+    async def state(self) -> VerificationState:
+        row = await self._postgres.row(_SQL.read_verification)
+        if row is None:
+            return VerificationState()
+        return VerificationState(
+            Position(Phase(row["phase"]), Key(row["owner_id"], row["other_id"])),
+            row["compared"],
+            orjson.loads(row["drifts"]),
+            row["slices"],
+            row["completed_at"],
+            orjson.loads(row["completed_drifts"]),
+        )
+
+    async def slice(self, rows: int) -> bool:
+        """Compare at least `rows` rows, in parts of up to 20,000, unless it takes too long. Returns
+        whether a pass was completed.
+
+        Raises:
+            Unavailable: PostgreSQL cannot be reached.
+        """
+        state = await self.state()
+        position: Position | None = state.position
+        ends = time.monotonic() + SLICE_S
+        async with session(self._settings, "verification") as connection:
+            proof = Proof(connection, repair=False, examples=0, on_progress=None)
+            while position is not None:
+                position = await proof.advance(position)
+                if proof.compared >= rows or time.monotonic() > ends:
+                    break
+        drifts = dict(state.drifts or {})
+        for drift in proof.report().drifts:
+            drifts[drift.kind.name] = drifts.get(drift.kind.name, 0) + drift.count
+        phase, after = position or START
+        await self._postgres.fetch(
+            _SQL.write_verification,
+            phase,
+            *after,
+            state.compared + proof.compared,
+            orjson.dumps(drifts).decode(),
+            position is None,
+        )
+        return position is None
