@@ -69,7 +69,8 @@ class Related:
         if scope.viewer is None:
             return [None] * len(users)
         others = list(users)
-        (found,) = await relations.visible_between(scope, [Check(scope.viewer, others)])
+        checks = [Check(scope.viewer, others)]
+        (found,) = await relations.visible_between(scope, checks, of_others=True)
         return relation_rows(scope.viewer, others, found)
 
     @batched(
