@@ -113,9 +113,26 @@ class PartialColumn:
         return items
 
 
+class ColumnOfOne:
+    """A column of one item, which is awaited. Not a coroutine around another one, because closing
+    it before it starts would not close the other one."""
+
+    __slots__ = ("_item",)
+
+    def __init__(self, item: "CoroutineType[Any, Any, Any]") -> None:
+        self._item = item
+
+    def __await__(self) -> Generator[Any, None, list[Any]]:
+        item = yield from self._item.__await__()
+        return [item]
+
+    def close(self) -> None:
+        self._item.close()
+
+
 def close_awaitable(awaitable: object) -> None:
     """Close an awaitable that will not be awaited. It must not be running."""
-    if isinstance(awaitable, CoroutineType | PartialColumn):
+    if isinstance(awaitable, CoroutineType | PartialColumn | ColumnOfOne):
         awaitable.close()
     elif isinstance(awaitable, Future):
         awaitable.cancel()

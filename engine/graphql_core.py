@@ -1,7 +1,10 @@
 """Execution by graphql-core: of operations that plans do not support, and of event sources."""
 
+import asyncio
 from asyncio import CancelledError
 from collections.abc import AsyncIterable, Callable
+from inspect import CORO_CREATED, getcoroutinestate
+from types import CoroutineType
 from typing import Any, cast
 
 from graphql import (
@@ -34,6 +37,40 @@ class RowLimitedExecutor(StrawberryGraphQLCoreExecutionContext):
             raise CostLimitExceeded(f"{self._max_rows:,} objects and list items")
         return super().execute_fields(*args, **kwargs)
 
+    # The coroutines of list items are the only ones that the base class does not check.
+
+    def complete_list_item_value(self, item: Any, complete_results: list[Any], *args: Any) -> bool:
+        has_awaitable = super().complete_list_item_value(item, complete_results, *args)
+        return has_awaitable and self.is_awaitable(complete_results[-1])
+
+    def complete_awaitable_list_item_value(self, *args: Any) -> Any:
+        item = super().complete_awaitable_list_item_value(*args)
+        self.is_awaitable(item)
+        return item
+
+
+class _Awaitables:
+    """Recognises awaitables for one execution, and closes the coroutines that it never started.
+
+    If a field fails, or the execution is cancelled or exceeds a limit, graphql-core drops the
+    coroutines of the fields beside it.
+    """
+
+    def __init__(self) -> None:
+        self._coroutines: list[CoroutineType[Any, Any, Any]] = []
+
+    def is_awaitable(self, value: Any) -> bool:
+        if not optimized_is_awaitable(value):
+            return False
+        if type(value) is CoroutineType:
+            self._coroutines.append(value)
+        return True
+
+    def close_unstarted(self) -> None:
+        for coroutine in self._coroutines:
+            if getcoroutinestate(coroutine) == CORO_CREATED:
+                coroutine.close()
+
 
 async def execute_with_graphql_core(schema: Schema, run: Run) -> ExecutionResult:
     """The result of Strawberry's own execution.
@@ -42,6 +79,15 @@ async def execute_with_graphql_core(schema: Schema, run: Run) -> ExecutionResult
 
     Raises CostLimitExceeded.
     """
+    awaitables = _Awaitables()
+    try:
+        return await _execute(schema, run, awaitables)
+    finally:
+        # Tasks that graphql-core has just created begin in the next iteration of the loop.
+        asyncio.get_running_loop().call_soon(awaitables.close_unstarted)
+
+
+async def _execute(schema: Schema, run: Run, awaitables: "_Awaitables") -> ExecutionResult:
     result: Any = execute(
         schema._schema,
         run.operation.document,
@@ -51,7 +97,7 @@ async def execute_with_graphql_core(schema: Schema, run: Run) -> ExecutionResult
         operation_name=run.operation.name,
         middleware=[_resolved_before(run.root_values)] if run.root_values else None,
         executor_class=RowLimitedExecutor,
-        is_awaitable=cast(Any, optimized_is_awaitable),
+        is_awaitable=cast(Any, awaitables.is_awaitable),
         max_rows=run.max_rows,
     )
     if optimized_is_awaitable(result):

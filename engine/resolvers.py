@@ -12,7 +12,7 @@ from strawberry.schema import Schema
 from strawberry.types.field import StrawberryField
 
 from engine.arguments import FieldArguments
-from engine.awaiting import Deferred, PartialColumn
+from engine.awaiting import ColumnOfOne, Deferred, PartialColumn
 from engine.batch_loader import checked_column, load
 from engine.batched import BatchedField, BatchResolver
 from engine.info import FieldInfo, InfoFactory, info_factory
@@ -113,7 +113,7 @@ class MethodResolver(AsyncResolver):
         if len(rows) == 1:
             value = value_or_error(self._call, rows[0], run)
             if type(value) is CoroutineType:
-                return _column_of_one(value)
+                return ColumnOfOne(value)
             return _partial([value])
         return _partial([value_or_error(self._call, row, run) for row in rows])
 
@@ -187,7 +187,3 @@ def _partial(column: list[Any]) -> Column | Awaitable[Column]:
     if awaitables := [i for i, value in enumerate(column) if optimized_is_awaitable(value)]:
         return PartialColumn(column, awaitables)
     return column
-
-
-async def _column_of_one(awaitable: Awaitable[Any]) -> Column:
-    return [await awaitable]

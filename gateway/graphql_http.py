@@ -138,14 +138,16 @@ class GraphQLEndpoint:
             with RequestDeadline(self._deadlines, receive) as deadline:
                 if scope["method"] == "POST":
                     require_json(headers.get(b"content-type"))
-                    body = await read_body(
-                        receive, headers, self._limits.body_bytes_max, self._bodies
-                    )
+                    try:
+                        body = await read_body(
+                            receive, headers, self._limits.body_bytes_max, self._bodies
+                        )
+                    finally:
+                        begun = perf_counter()  # a slow client does not make an operation slow
                     request = from_body(body)
                 else:
                     request = self._request_of_get(scope)
                 deadline.body_received()
-                begun = perf_counter()  # a slow client does not make an operation slow
                 if not accepts.prefers_streams:
                     if not self._takes_any or request.document_id:
                         request = await self._documents.found(request)

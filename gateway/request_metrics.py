@@ -74,7 +74,7 @@ class RequestMetrics(Collector):
             counts = self._operations.unlisted(name)
         counts.codes[code] += 1
         counts.durations.observe(seconds)
-        if seconds >= self._slow_s and request is not None:
+        if seconds >= self._slow_s:
             log_slow_operation(operation, request, code, seconds)
 
     def collect(self) -> Iterator[Metric]:
