@@ -1,6 +1,6 @@
 """Measures writes under load: acknowledged follows per second, the lag, and the effect of a star.
 
-python -m bench.writes [--rate 1000]
+python -m bench.writes [--rate 1000] [--others 300]
 
 Two gateway processes and a worker run over a filled graph, with fsync. Rounds with and without a
 star alternate. Both have the same number of follows, and a few follows of "others", whose
@@ -31,7 +31,6 @@ from bench.services import Services, services
 from bench.write_figures import EVEN, OTHERS, STAR, WriteFigures
 from devstack.errors import DevstackError
 
-OTHERS_PER_S = 100
 WARM_UP_S = 3
 DRAINED_S_MAX = 60
 
@@ -43,6 +42,7 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 @app.command()
 def main(
     rate: Annotated[int, typer.Option(help="Follows per second.", min=1)] = 1_000,
+    others: Annotated[int, typer.Option(help="Follows of others per second.", min=1)] = 100,
     rounds: Annotated[int, typer.Option(help="Rounds with a star, and as many without.")] = 3,
     seconds: Annotated[int, typer.Option(help="Seconds per round.", min=2)] = 10,
     users: Annotated[int, typer.Option(help="Users of the graph.")] = 127_000,
@@ -51,7 +51,7 @@ def main(
     """Send follows at a steady rate, with and without a star."""
     figures = WriteFigures(rate, seconds)
     try:
-        asyncio.run(_run(figures, rounds, community(users, None), state))
+        asyncio.run(_run(figures, others, rounds, community(users, None), state))
     except* (DevstackError, WrongAnswer, NotFilled, ValueError) as errors:
         typer.echo(f"bench: {errors.exceptions[0]}", err=True)
         raise typer.Exit(1) from None
@@ -93,7 +93,9 @@ class _Scene:
             await connection.close()
 
 
-async def _run(figures: WriteFigures, rounds: int, graph: Community, state: Path) -> None:
+async def _run(
+    figures: WriteFigures, others: int, rounds: int, graph: Community, state: Path
+) -> None:
     division, space = cores(), space_of(graph)
     async with services(state, division) as running:
         await filled(graph, running.database_url, running.redis_url, running.folder)
@@ -108,14 +110,14 @@ async def _run(figures: WriteFigures, rounds: int, graph: Community, state: Path
             ),
         )
         with pinned(frozenset({division.load})):
-            await _measured(figures, rounds, scene)
+            await _measured(figures, others, rounds, scene)
 
 
-async def _measured(figures: WriteFigures, rounds: int, scene: _Scene) -> None:
+async def _measured(figures: WriteFigures, others_per_s: int, rounds: int, scene: _Scene) -> None:
     crowd, rate = scene.crowd, figures.rate
     urls = [gateway.url for gateway in scene.gateways]
     even = Stream(EVEN, rate, crowd.evenly())
-    others = Stream(OTHERS, OTHERS_PER_S, crowd.evenly())
+    others = Stream(OTHERS, others_per_s, crowd.evenly())
     await offered(urls, [even, others], WARM_UP_S)
     await scene.drained()
     metrics = f"{scene.worker.url}/metrics"

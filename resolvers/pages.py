@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from graph.counts import Counts
 from graph.edge import UserId
-from graph.page import EMPTY_PAGE, OwnListKind, Page, Position, Window, cut
+from graph.page import EMPTY_PAGE, ListKind, OwnListKind, Page, Position, Window, cut
 from graph.relation import follows, has_block
 from graph.visibility import Access
 from resolvers.access import (
@@ -23,8 +23,10 @@ from resolvers.access import (
     plain_totals,
     stored_kind,
 )
+from resolvers.agreement import friends_as_listed
 from resolvers.blocks import kinds_of_blocks
 from resolvers.profiles import Facts, no_facts
+from resolvers.read_pages import ReadPages
 from resolvers.scope import NOBODY, Scope
 from storage.ports import PagesOf
 
@@ -88,6 +90,24 @@ async def pages_of(
 
     With `unfollowed`, only the users whom the viewer does not follow.
     """
+    read = scope.read_pages
+    if read is None:
+        read = scope.read_pages = ReadPages()
+    read.reading += 1
+    try:
+        accesses, pages, totals = await _visible_pages(scope, kind, owners, window, unfollowed)
+        if kind is ListKind.FRIENDS:
+            pages = await friends_as_listed(scope, read, owners, window, pages)
+        if not unfollowed:
+            totals = read.add(kind, owners, window, pages, accesses, totals)
+    finally:
+        read.ended()
+    return VisiblePages(accesses, pages, totals)
+
+
+async def _visible_pages(
+    scope: Scope, kind: AnyList, owners: Sequence[UserId], window: Window, unfollowed: bool
+) -> VisiblePages:
     is_own, users = isinstance(kind, OwnListKind), deciding_users(scope, owners)
     # 1. Fetch. If anybody is absent, one more entry shows whether others follow after the page.
     absent = NOBODY if kind in _SHOW_ABSENT else await scope.absent()

@@ -10,19 +10,39 @@ from collections.abc import Sequence
 from graph.edge import Pair, UserId
 from graph.relation import SELF, STRANGERS, Relation, RelationColumn, column_of
 from resolvers import visibility
+from resolvers.agreement import as_listed
 from resolvers.scope import PAIRS_PER_TURN, Scope
 from storage.ports import Check, RelationsOf
 
 
-async def visible_between(scope: Scope, checks: Sequence[Check]) -> Sequence[RelationColumn]:
-    """One column for each check, as far as the viewer may see the relations."""
+async def visible_between(
+    scope: Scope, checks: Sequence[Check], *, of_others: bool = False
+) -> Sequence[RelationColumn]:
+    """One column for each check, as far as the viewer may see the relations.
+
+    `of_others`: a field of the others shows them, so they agree with the others' lists first.
+    """
     viewer = scope.viewer
     if len(checks) == 1 and checks[0].user == viewer and viewer not in checks[0].others:
         (stored,) = await scope.stores.reads.reader.read(  # the usual case
             viewer, RelationsOf(checks), consistency=scope.consistency
         )
-        return [visibility.own_relations(scope, await scope.absent(), checks[0].others, stored)]
-    return await visibility.visible_relations(scope, checks, await _stored(scope, checks))
+        found: Sequence[RelationColumn] = [
+            visibility.own_relations(scope, await scope.absent(), checks[0].others, stored)
+        ]
+    else:
+        found = await visibility.visible_relations(scope, checks, await _stored(scope, checks))
+    if scope.read_pages is None:
+        return found
+    agreed: list[RelationColumn] = []
+    pairs = 0
+    for check, column in zip(checks, found, strict=True):
+        agreed.append(await as_listed(scope, check.user, check.others, column, of_others=of_others))
+        pairs += len(column)
+        if pairs >= PAIRS_PER_TURN:
+            pairs = 0
+            await asyncio.sleep(0)
+    return agreed
 
 
 async def of_pairs(scope: Scope, pairs: Sequence[Pair]) -> list[Relation]:
@@ -42,7 +62,10 @@ async def viewer_relations_to(scope: Scope, users: Sequence[UserId]) -> Relation
     if scope.viewer is None:
         return column_of([STRANGERS] * len(users))
     viewer_relations = column_of(await scope.viewer_relations.get_many(users))
-    return visibility.own_relations(scope, await scope.absent(), users, viewer_relations)
+    found = visibility.own_relations(scope, await scope.absent(), users, viewer_relations)
+    if scope.read_pages is None:
+        return found
+    return await as_listed(scope, scope.viewer, users, found, of_others=True)
 
 
 async def _stored(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:

@@ -169,20 +169,22 @@ class Outbox:
     async def apply_shares(
         self, lane: Lane, most: int, share: int, after: UserId, *, waits: bool = True
     ) -> Applied:
-        """Like `apply`, but half of the changes are the oldest `share` of each target after `after`
-        in the order of ids. The others are the oldest of the lane.
+        """Like `apply`, but up to half of the changes are the oldest `share` of each target after
+        `after` in the order of ids. The others are the oldest of the lane.
 
         All are the oldest of their targets, so each target's changes keep their order.
         """
-        half = most // 2 or 1
         async with self._locked(lane, waits) as connection:
-            rows = await connection.fetch(_SQL.shares, lane, half, share, after)
-            targets = [row["target"] for row in rows if row["target"] is not None]
-            applied = await _apply_changes(connection, lane, sorted({row["id"] for row in rows}))
+            rows = await connection.fetch(_SQL.shares, lane, most, share, after)
+            shared = [row for row in rows if row["target"] is not None]
+            oldest = [row["id"] for row in rows[len(shared) :]]
+            ids = list(dict.fromkeys([*(row["id"] for row in shared), *oldest]))[:most]
+            applied = await _apply_changes(connection, lane, sorted(ids))
+        is_cut = len(shared) == (most + 1) // 2
         return replace(
             applied,
-            is_full=len(rows) - len(targets) == half,
-            next_target=targets[-1] if len(targets) == half else NO_USER,
+            is_full=len(oldest) == most,
+            next_target=shared[-1]["target"] if is_cut else NO_USER,
         )
 
     async def apply_changes(self, lane: Lane, ids: Sequence[int], *, waits: bool = True) -> Applied:

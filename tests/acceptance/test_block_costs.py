@@ -87,12 +87,18 @@ async def test_a_viewer_with_ten_thousand_blocks_costs_little_more_than_one_with
                 cold[viewer] = await work(gateway, postgres, statements, page, viewer)
                 warm[viewer] = await work(gateway, postgres, statements, page, viewer)
             for viewer in (BLOCKER, BLOCKED):
-                assert cold[viewer].pages <= 1.5 * cold[PLAIN].pages, (page, cold)
+                # A star's list costs few pages: thousands of entries side by side.
+                most = max(1.5 * cold[PLAIN].pages, cold[PLAIN].pages + LOOK_UP)
+                assert cold[viewer].pages <= most, (page, cold)
                 assert cold[viewer].rows <= 1.5 * cold[PLAIN].rows, (page, cold)
                 # One look at the owners, one at the entries, one at the rest of a list.
                 assert cold[viewer].statements <= cold[PLAIN].statements + 3, (page, cold)
                 assert warm[viewer].pages <= 0.5 * cold[PLAIN].pages + 5, (page, warm)
 
+
+LOOK_UP = 70
+"""Pages that looking up a page of 20 users, their owner and 10 users more reads: two for each, the
+root of an index and a leaf."""
 
 HIDDEN = "query ($ids: [ID!]!) { users(ids: $ids) { followerCount followers { totalCount } } }"
 

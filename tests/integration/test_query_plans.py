@@ -631,10 +631,10 @@ async def test_shares_of_a_lane_do_not_read_the_changes_that_wait_for_one_target
     batch, share = 500, 10
     steps = await planner.steps("outbox", "shares", HOT_LANE, batch, share, 0)
     assert_by_index(steps)
-    # The head of the lane, a probe for each target, and its share.
-    assert looked_at(steps, "outbox") <= batch + batch + batch
+    # The head of the lane and, for half as many changes, a probe for each target, and its share.
+    assert looked_at(steps, "outbox") <= batch + batch // 2 + batch // 2
     steps = await planner.steps("outbox", "shares", HOT_LANE, batch, share, STAR)
-    assert looked_at(steps, "outbox") <= batch + batch + batch
+    assert looked_at(steps, "outbox") <= batch + batch // 2 + batch // 2
 
 
 async def test_how_far_lanes_have_come_is_read_off_their_heads(planner: Planner) -> None:

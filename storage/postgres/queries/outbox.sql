@@ -11,9 +11,9 @@ SELECT pg_try_advisory_xact_lock($1, $2) AS held
 SELECT id FROM outbox WHERE lane = $1 AND id > $3 ORDER BY id LIMIT $2
 
 -- name: shares
--- The ids of the oldest $2 changes of the lane $1, and of up to $2 others: the oldest $3 of each
--- target after the user $4, by target. Two probes for each target, however many changes wait for
--- one of them. `target` is null for the former.
+-- The ids of up to half of $2 changes of the lane $1, the oldest $3 of each target after the user $4,
+-- by target: two probes for each target, however many changes wait for one of them. Then, without a
+-- target, those of the oldest $2 changes.
 WITH RECURSIVE target (user_id) AS (
     (SELECT to_user_id FROM outbox WHERE lane = $1 AND to_user_id > $4 ORDER BY to_user_id LIMIT 1)
     UNION ALL
@@ -29,7 +29,7 @@ WITH RECURSIVE target (user_id) AS (
         SELECT o.id FROM outbox o
         WHERE o.lane = $1 AND o.to_user_id = t.user_id ORDER BY o.id LIMIT $3
     ) o
-    LIMIT $2
+    LIMIT ($2 + 1) / 2
 )
 SELECT id, target FROM share
 UNION ALL

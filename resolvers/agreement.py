@@ -1,0 +1,141 @@
+"""Makes the parts of one response agree with each other about a user.
+
+Lists, counts and relations are cached apart, and the cached values of one user may be some
+milliseconds apart while a change is on its way. So what a response has read of a user's lists
+decides what it says about them elsewhere: a list that was read whole has as many entries as it
+shows, and a relation is the one that the list shows.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from graph.edge import Kind, Millis, UserId
+from graph.page import ListKind, Page, Position, Window
+from graph.relation import SELF, Relation, RelationColumn, column_of, kinds_of
+from resolvers.read_pages import Listed, ReadPages, is_unbounded
+from resolvers.scope import Scope
+
+
+async def as_listed(
+    scope: Scope,
+    user: UserId,
+    others: Sequence[UserId],
+    relations: RelationColumn,
+    *,
+    of_others: bool = False,
+) -> RelationColumn:
+    """The relations of `user` to others, each as the response shows it in the lists of `user`, or
+    else in those of the other. `of_others`: the other way round, for a field of the others.
+
+    Relations of absent users stay: what is known of them is newer than any list.
+    """
+    pages = scope.read_pages
+    if pages is None:
+        return relations
+    if pages.reading:
+        await pages.wait()
+    owners = pages.owners()
+    if user not in owners and owners.isdisjoint(others):
+        return relations
+    absent = await scope.absent()
+    if user in absent:
+        return relations
+    ahead, behind = pages.listed(_FOLLOWING, user), pages.listed(_FOLLOWERS, user)
+    changed: dict[int, Relation] = {}
+    for place, (other, relation) in enumerate(zip(others, relations, strict=True)):
+        kinds, since, back_since = relation
+        if (
+            other in owners
+            or (ahead and _differs(kinds & 15, since, ahead, other))
+            or (behind and _differs(kinds >> 4 & 15, back_since, behind, other))
+        ):
+            evidence = _Evidence(
+                [(ahead, other), (pages.listed(_FOLLOWERS, other), user)],
+                [(behind, other), (pages.listed(_FOLLOWING, other), user)],
+            )
+            agreed = _agreed(relation, evidence, of_others=of_others)
+            if agreed != relation and other != user and other not in absent:
+                changed[place] = agreed
+    if not changed:
+        return relations  # nearly always
+    return column_of([changed.get(place, shown) for place, shown in enumerate(relations)])
+
+
+async def friends_as_listed(
+    scope: Scope, read: ReadPages, owners: Sequence[UserId], window: Window, pages: Sequence[Page]
+) -> Sequence[Page]:
+    """The pages of friends, each with those whom the response shows in both other lists of the
+    owner, as far as it shows these lists."""
+    if read.reading > 1:
+        await read.wait_for_others()
+    shown = read.owners()
+    if shown.isdisjoint(owners):
+        return pages  # nearly always
+    return [
+        _friends(scope, read, owner, page, is_whole=is_unbounded(window) and not page.more)
+        if owner in shown
+        else page
+        for owner, page in zip(owners, pages, strict=True)
+    ]
+
+
+def _friends(scope: Scope, read: ReadPages, owner: UserId, page: Page, *, is_whole: bool) -> Page:
+    following, followers = read.listed(_FOLLOWING, owner), read.listed(_FOLLOWERS, owner)
+    lists = [listed for listed in (following, followers) if listed and listed.is_whole]
+    entries = [entry for entry in page.entries if all(entry[1] in of.dates for of in lists)]
+    counts = scope.profiles.facts([owner], 1).counts[0]
+    shows_whispers = scope.sees_everything or owner == scope.viewer
+    has_whispers = shows_whispers and (counts.whispers or counts.whispered)
+    if is_whole and following and followers and len(lists) == 2 and not has_whispers:
+        dates = followers.dates
+        both = following.dates.keys() & dates.keys()
+        newest = [Position(max(following.dates[user], dates[user]), user) for user in both]
+        entries = sorted(newest, reverse=True)
+    return page if tuple(entries) == page.entries else Page(tuple(entries), page.more)
+
+
+class _Evidence(NamedTuple):
+    """The lists that show each direction of a relation, each with the user to look for: first that
+    of the relation's first user, then that of the second."""
+
+    forward: list[tuple[Listed | None, UserId]]
+    reverse: list[tuple[Listed | None, UserId]]
+
+
+def _differs(kind: int, since: Millis, listed: Listed, other: UserId) -> bool:
+    """Whether a list may show another edge than this one."""
+    date = listed.dates.get(other)
+    return kind == Kind.FOLLOW and listed.is_whole if date is None else date != since
+
+
+def _agreed(relation: Relation, evidence: _Evidence, *, of_others: bool) -> Relation:
+    if relation is SELF:
+        return relation
+    order = -1 if of_others else 1
+    kind, since = _half(relation.kind, relation.since, evidence.forward[::order])
+    back, back_since = _half(
+        relation.reverse_kind, relation.reverse_since, evidence.reverse[::order]
+    )
+    return Relation(kinds_of(kind, back, relation.flags), since, back_since)
+
+
+_FOLLOWING, _FOLLOWERS = ListKind.FOLLOWING, ListKind.FOLLOWERS
+
+
+def _half(
+    kind: Kind, since: Millis, evidence: Sequence[tuple[Listed | None, UserId]]
+) -> tuple[Kind, Millis]:
+    """One direction of a relation, as the first list shows it that says anything about it.
+
+    The lists of other users show no whispers, so the absence of one says nothing. A block is in no
+    list.
+    """
+    for listed, user in evidence:
+        if listed is None or kind is Kind.BLOCK:
+            continue
+        date = listed.dates.get(user)
+        if date is not None:
+            return (kind, date) if kind is Kind.WHISPER else (Kind.FOLLOW, date)
+        if listed.is_whole:
+            return (Kind.NONE, Millis(0)) if kind is Kind.FOLLOW else (kind, since)
+    return kind, since

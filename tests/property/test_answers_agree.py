@@ -1,0 +1,77 @@
+"""One answer agrees with itself while workers lag, die between two steps, and caches lose keys."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from storage.stores import Stores
+from tests.support import relationships
+from tests.support.gateway import Gateway
+from tests.support.self_consistency import QUESTION, contradictions
+
+USERS = (1, 2, 3, 4, 5)
+ACTIONS = ["followUser"] * 6 + ["unfollowUser"] * 3 + ["removeFollower", "blockUser", "unblockUser"]
+
+
+class World:
+    def __init__(self, gateway: Gateway, stores: Stores, seed: int) -> None:
+        self.gateway, self.stores, self.random = gateway, stores, Random(seed)
+        self.found: list[str] = []
+
+    async def write(self) -> None:
+        source, target = self.random.sample(USERS, 2)
+        await relationships.change(self.gateway, source, self.random.choice(ACTIONS), target)
+
+    async def drain(self) -> None:
+        for lane in await self.stores.jobs.outbox.dirty():
+            if self.random.random() < 0.5:
+                await self.stores.jobs.drain.lane(lane)
+
+    async def die(self) -> None:
+        """A worker applies changes, and is killed before it can publish them."""
+        for lane in await self.stores.jobs.outbox.dirty():
+            if self.random.random() < 0.5:
+                await self.stores.jobs.outbox.apply(lane, 1000)
+
+    async def lose(self) -> None:
+        redis = self.stores.servers.redis
+        (keys,) = await redis.pipe([("KEYS", "kith:*{*")])
+        if lost := [key for key in sorted(keys) if self.random.random() < 0.3]:
+            await redis.pipe([("DEL", *lost)])
+
+    async def read(self) -> None:
+        viewer = self.random.choice([None, *USERS])
+        answer = await self.gateway.data(
+            QUESTION, viewer, ids=list(map(str, USERS)), signedIn=viewer is not None
+        )
+        self.found += [f"to {viewer}: {said}" for said in contradictions(answer, viewer)]
+
+    async def race(self) -> None:
+        """Two writes, a drain and three readers at once."""
+        await asyncio.gather(
+            self.write(), self.read(), self.drain(), self.read(), self.write(), self.read()
+        )
+
+    async def step(self) -> None:
+        steps = [self.write] * 4 + [self.drain] * 2 + [self.die, self.lose] + [self.read] * 4
+        await self.random.choice(steps)()
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_an_answer_agrees_with_itself(gateway: Gateway, stores: Stores, seed: int) -> None:
+    world = World(gateway, stores, seed)
+    for _ in range(80):
+        await world.step()
+    assert not world.found, "\n".join(world.found)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_an_answer_agrees_with_itself_while_others_write(
+    gateway: Gateway, stores: Stores, seed: int
+) -> None:
+    world = World(gateway, stores, seed)
+    for _ in range(40):
+        await world.race()
+        await world.step()
+    assert not world.found, "\n".join(world.found)
