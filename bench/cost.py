@@ -10,6 +10,7 @@ import asyncio
 import http.client
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from random import Random
 from statistics import mean, median
@@ -50,9 +51,8 @@ _ENVIRONMENT = {
     "KITH_FOLLOWING_LIMIT": "1000000",
     "KITH_SERVICE_COST_LIMIT": "2000000000",
     "KITH_COST_LIMIT": "2000000000",
-    "KITH_BUDGET": "0",
-    "KITH_ANONYMOUS_BUDGET": "0",
-    "KITH_SERVICE_BUDGET": "0",
+    "KITH_INTROSPECTION": "on",
+    "KITH_FEDERATION_SDL": "on",
 }
 _PREPARE = """
 mutation ($changes: [RelationshipChangeInput!]!) {
@@ -164,9 +164,12 @@ class _Client:
     def requests(self, query: CostQuery) -> Iterator[tuple[bytes, dict[str, str]]]:
         """Different requests of one operation, without end."""
         chance = Random(query.name)
-        while True:
+        for turn in count():
             variables = query.draw(self._people, chance)
-            body = orjson.dumps({"query": query.document, "variables": variables})
+            document = query.document
+            if not query.is_cached:
+                document = document.replace("Name", f"Name{turn}", 1)
+            body = orjson.dumps({"query": document, "variables": variables})
             yield body, self._headers(query.sender, variables, chance)
 
     def _headers(

@@ -17,6 +17,14 @@ POSTGRES_SETTINGS = {"shared_buffers": "512MB", "max_wal_size": "8GB"}
 """For a load of many millions of edges, and a working set in memory. `fsync` stays on."""
 
 
+WITHOUT_BUDGETS = {
+    "KITH_BUDGET": "0",
+    "KITH_ANONYMOUS_BUDGET": "0",
+    "KITH_SERVICE_BUDGET": "0",
+}
+"""A load generator sends more than one viewer or address may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The running servers and their addresses."""
@@ -53,6 +61,7 @@ class Services:
                     "REDIS_URL": self.redis_url,
                     "BENCH_SPACE": space,
                     "NODE_ENV": "production",
+                    **WITHOUT_BUDGETS,
                     **environment,
                 }
             ),

@@ -16,9 +16,10 @@ class Cost(NamedTuple):
         """The cost for these variables."""
         total = self.constant
         for size, options in self.terms:
-            each = max(
-                option.of(coerced) if option.terms else option.constant for option in options
-            )
+            each = 0.0
+            for option in options:  # a loop, because a generator is resumed for each
+                cost = option.of(coerced) if option.terms else option.constant
+                each = max(each, cost)
             total += each * (size if isinstance(size, int) else size.of(coerced))
         return total
 

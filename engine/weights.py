@@ -52,15 +52,15 @@ class Weight:
     """What an argument adds to `row` if it is given and not null."""
 
 
-OBJECT = Weight(call=1, row=0.25, item=1)
+OBJECT = Weight(call=1, row=0.15, item=1)
 """A field of an object type without a declared weight. A list of objects counts as one item."""
-LEAF = Weight(call=1, row=0.25, item=0)
+LEAF = Weight(call=1, row=0.15, item=0)
 
 
 def weighed(
     *,
     call: float = 1,
-    row: float = 0.25,
+    row: float = 0.15,
     item: float = 1,
     size: ListSize | int = 1,
     page: ListSize | None = None,

@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from math import ceil
 
 from graphql import GraphQLError
+from prometheus_client import Counter
 
 from gateway.budgets import Budgets, Exhausted
 from gateway.graphql_request import RequestRejected
 from graph.rate_limit import Bucket, RateLimit
 from schema.context import Context
 from storage.ports import Budgets as BudgetStore
+
+_rejected = Counter(
+    "kith_rate_limited_total", "Operations rejected because a budget was used up.", ["sender"]
+)
 
 SERVICES = "services"
 """All services share one budget: their tokens name no client."""
@@ -59,7 +64,7 @@ class Costs:
         if cost > limit:
             raise RequestRejected("COST_LIMIT_EXCEEDED", [_too_costly(cost, limit)])
         waiting = None if budgets is None else budgets.charge(context.payer, cost)
-        return None if waiting is None else _charged(waiting, cost)
+        return None if waiting is None else _charged(waiting, cost, _kind_of(context))
 
     def debit(self, cost: int, context: Context) -> None:
         """Charge an event of a subscription, which is never rejected."""
@@ -77,13 +82,21 @@ class Costs:
         return self._addresses if context.scope.viewer is None else self._viewers
 
 
-async def _charged(waiting: Awaitable[None], cost: int) -> None:
+async def _charged(waiting: Awaitable[None], cost: int, sender: str) -> None:
     try:
         await waiting
     except Exhausted as exhausted:
+        _rejected.labels(sender).inc()
         retry_after = {"retry-after": str(ceil(exhausted.wait_ms / 1000))}
         error = _over_budget(cost, exhausted.wait_ms)
         raise RequestRejected("RATE_LIMITED", [error], 429, retry_after) from None
+
+
+def _kind_of(context: Context) -> str:
+    """The kind of a sender, for metrics."""
+    if context.scope.is_service:
+        return SERVICES
+    return "addresses" if context.scope.viewer is None else "viewers"
 
 
 def _too_costly(cost: int, limit: int) -> GraphQLError:

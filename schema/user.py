@@ -39,7 +39,7 @@ FilterArgument = Annotated[
 @row_classes(int)
 class User(Related, Node):
     @batched(
-        metadata=weighed(call=50, row=1.5),
+        metadata=weighed(call=120, row=1.2),
         description="The number of users whom this user follows, the same for all viewers who can "
         "open that list. Null if the viewer cannot open it.",
     )
@@ -47,7 +47,7 @@ class User(Related, Node):
         return _counts(users, info, ListKind.FOLLOWING)
 
     @batched(
-        metadata=weighed(call=50, row=1.5),
+        metadata=weighed(call=120, row=1.2),
         description="The number of followers of this user, the same for all viewers who can open "
         "that list. Null if the viewer cannot open it.",
     )
@@ -55,7 +55,7 @@ class User(Related, Node):
         return _counts(users, info, ListKind.FOLLOWERS)
 
     @batched(
-        metadata=weighed(call=50, row=1.5),
+        metadata=weighed(call=120, row=1.2),
         description="The number of friends of this user, the same for all viewers who can open "
         "that list. Null if the viewer cannot open it.",
     )

@@ -92,7 +92,7 @@ class Related:
         return list(map(followed, own.kinds))
 
     @batched(
-        metadata=weighed(call=2 * RELATIONS, row=4),
+        metadata=weighed(call=400, row=4),
         description="Whether `followUser` by the viewer would follow this user or send a request.",
     )
     async def viewer_can_follow(users: Parents[UserRow], info: Info) -> list[bool]:
@@ -101,7 +101,7 @@ class Related:
 
     @batched(
         graphql_type=FollowEligibility,
-        metadata=weighed(call=2 * RELATIONS, row=4),
+        metadata=weighed(call=400, row=4),
         description="The result that `followUser` by the viewer would have. It is computed from "
         "cached data, so the actual result can differ.",
     )

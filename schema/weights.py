@@ -8,7 +8,7 @@ from engine import PAGE, ListSize, weighed
 
 REQUEST = 150
 """An operation without fields: HTTP, authentication, JSON."""
-INTROSPECTION = 15_000
+INTROSPECTION = 20_000
 """One `__schema` or `__type`."""
 WRITE = 1_500
 """A change in PostgreSQL, its drain by the worker and the updates of the caches."""
@@ -20,7 +20,7 @@ PAGE_SIZE = ListSize(("first", "last"), default=20, most=100)
 DEEP = 50
 """A page after a cursor, which can be beyond the cached entries."""
 LIST = weighed(
-    call=200,
+    call=300,
     row=20,
     page=PAGE_SIZE,
     entry=0.2,

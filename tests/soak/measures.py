@@ -15,7 +15,7 @@ from tests.support.faults.stack import Stack
 EVERY_S = 1.0
 PAGE_MB = os.sysconf("SC_PAGE_SIZE") / 1e6
 DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
-WARM_S = 60.0
+WARM_S = 120.0
 """Caches, plans and pools fill for so long: growth is measured afterwards."""
 GROWTH_MB_MAX = 8.0
 """More than this from the middle to the end of a run is not flat."""

@@ -10,9 +10,9 @@ LISTS = """
 query Lists($id: ID!) {
   user(id: $id) {
     followingCount followerCount friendCount
-    following(first: 100) { nodes { id } pageInfo { hasNextPage } }
-    followers(first: 100) { nodes { id } pageInfo { hasNextPage } }
-    friends(first: 100) { nodes { id } pageInfo { hasNextPage } }
+    following(first: 100) { totalCount nodes { id } pageInfo { hasNextPage } }
+    followers(first: 100) { totalCount nodes { id } pageInfo { hasNextPage } }
+    friends(first: 100) { totalCount nodes { id } pageInfo { hasNextPage } }
     viewerRelation { following followedBy }
   }
 }
@@ -52,8 +52,27 @@ def wrong_lists(read: Read, owner: int, data: Any) -> Iterator[str]:
         yield from _wrong_list(f"{name} of {owner}", others, shown[name])
     yield from _wrong_counts(read, owner, possible, user)
     yield from _wrong_relation(read, owner, user["viewerRelation"])
+    yield from _contradictions(read.viewer, owner, user, shown)
     for other in possible["following"]:
         read.saw(Arrow(owner, other), present=other in shown["following"])
+
+
+def _contradictions(
+    viewer: int | None, owner: int, user: Any, shown: Mapping[str, set[int]]
+) -> Iterator[str]:
+    """What the answer about one user says in two ways at once."""
+    for name, field in COUNTS.items():
+        said = (len(shown[name]), user[name]["totalCount"], user[field])
+        if len(set(said)) > 1:
+            yield f"{name} of {owner}: {said[0]} users, totalCount {said[1]}, {field} {said[2]}"
+    both = shown["following"] & shown["followers"]
+    if shown["friends"] != both:
+        yield f"friends of {owner} are {shown['friends']}, and in both other lists are {both}"
+    if viewer is not None and viewer != owner:
+        relation = user["viewerRelation"]
+        for field, name in (("following", "followers"), ("followedBy", "following")):
+            if relation[field] != (viewer in shown[name]):
+                yield f"viewerRelation.{field} of {owner} is {relation[field]}, unlike {name}"
 
 
 def wrong_profiles(read: Read, users: list[int], data: Any) -> Iterator[str]:
