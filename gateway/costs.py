@@ -33,8 +33,8 @@ class CostSettings:
     budget: int = 20_000_000
     anonymous_budget: int = 60_000_000
     service_budget: int = 600_000_000
-    answer_bytes_max: int = 8_000_000
-    """The greatest length of an answer."""
+    response_bytes_max: int = 8_000_000
+    """The maximum length of a response."""
 
 
 class Costs:
