@@ -38,7 +38,7 @@ class CostSettings:
 
 
 class Costs:
-    """Implements `gateway.graphql_execution.Costs`."""
+    """Implements `gateway.charges.Costs`."""
 
     def __init__(self, settings: CostSettings, store: BudgetStore) -> None:
         self._settings = settings
