@@ -139,7 +139,8 @@ def _fetch(
     window: Window,
     users: Sequence[UserId],
 ) -> Awaitable[Mapping[UserId, Page]]:
-    """Read pages as everybody sees them and, for public lists, the profiles of `users`."""
+    """Read stored pages, before anything is hidden from the viewer, and, for public lists, the
+    profiles of `users`."""
     if isinstance(kind, OwnListKind):
         return _stored(scope, kind, owners, window)
     profiles = scope.profiles

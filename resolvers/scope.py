@@ -166,7 +166,8 @@ class Scope:
     def profiled_pages(
         self, kind: ListKind, owners: Sequence[UserId], window: Window, users: Sequence[UserId]
     ) -> Awaitable[ProfiledPages]:
-        """Read pages as their owners see them together with profiles, for `profiles.load_with`."""
+        """Read stored pages, before anything is hidden from the viewer, together with profiles, for
+        `profiles.load_with`."""
         read = self.stores.reads.reader.read(
             self.viewer,
             PagesOf(kind, owners, window),
