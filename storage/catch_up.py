@@ -188,7 +188,7 @@ class CatchUp:
             return
         try:
             await self._outbox.apply(lane, BATCH, after_id=unapplied.first_id - 1, waits=False)
-        except (LaneTaken, ChangesRejected):  # the workers set such a change aside
+        except (LaneTaken, ChangesRejected):  # a worker moves it to the failed changes
             await asyncio.sleep(PAUSE_S)
 
 
