@@ -32,7 +32,7 @@ async def visible_between(
         ]
     else:
         found = await visibility.visible_relations(scope, checks, await _stored(scope, checks))
-    if scope.read_pages is None:
+    if scope.shown_pages is None:
         return found
     agreed: list[RelationColumn] = []
     pairs = 0
@@ -63,7 +63,7 @@ async def viewer_relations_to(scope: Scope, users: Sequence[UserId]) -> Relation
         return column_of([STRANGERS] * len(users))
     viewer_relations = column_of(await scope.viewer_relations.get_many(users))
     found = visibility.own_relations(scope, await scope.absent(), users, viewer_relations)
-    if scope.read_pages is None:
+    if scope.shown_pages is None:
         return found
     return await as_listed(scope, scope.viewer, users, found, of_others=True)
 
