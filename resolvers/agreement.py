@@ -22,10 +22,10 @@ async def as_listed(
     others: Sequence[UserId],
     relations: RelationColumn,
     *,
-    of_others: bool = False,
+    prefer_others_lists: bool = False,
 ) -> RelationColumn:
-    """The relations of `user` to others, each as the response shows it in the lists of `user`, or
-    else in those of the other. `of_others`: the other way round, for a field of the others.
+    """Make relations agree with the lists in the response. If the lists of both users disagree, the
+    lists of `user` count, or with `prefer_others_lists` those of the other user.
 
     Relations of absent users stay: what is known of them is newer than any list.
     """
@@ -40,20 +40,20 @@ async def as_listed(
     absent = await scope.absent()
     if user in absent:
         return relations
-    ahead, behind = shown.listed(_FOLLOWING, user), shown.listed(_FOLLOWERS, user)
+    following, followers = shown.listed(_FOLLOWING, user), shown.listed(_FOLLOWERS, user)
     changed: dict[int, Relation] = {}
     for place, (other, relation) in enumerate(zip(others, relations, strict=True)):
-        kinds, since, back_since = relation
+        kinds, since, reverse_since = relation
         if (
             other in owners
-            or (ahead and _differs(kinds & 15, since, ahead, other))
-            or (behind and _differs(kinds >> 4 & 15, back_since, behind, other))
+            or (following and _differs(kinds & 15, since, following, other))
+            or (followers and _differs(kinds >> 4 & 15, reverse_since, followers, other))
         ):
             evidence = _Evidence(
-                [(ahead, other), (shown.listed(_FOLLOWERS, other), user)],
-                [(behind, other), (shown.listed(_FOLLOWING, other), user)],
+                [(following, other), (shown.listed(_FOLLOWERS, other), user)],
+                [(followers, other), (shown.listed(_FOLLOWING, other), user)],
             )
-            agreed = _agreed(relation, evidence, of_others=of_others)
+            agreed = _agreed(relation, evidence, prefer_others_lists=prefer_others_lists)
             if agreed != relation and other != user and other not in absent:
                 changed[place] = agreed
     if not changed:
@@ -108,21 +108,21 @@ def _differs(kind: int, since: Millis, listed: Listed, other: UserId) -> bool:
     return kind == Kind.FOLLOW and listed.is_whole if date is None else date != since
 
 
-def _agreed(relation: Relation, evidence: _Evidence, *, of_others: bool) -> Relation:
+def _agreed(relation: Relation, evidence: _Evidence, *, prefer_others_lists: bool) -> Relation:
     if relation is SELF:
         return relation
-    order = -1 if of_others else 1
-    kind, since = _half(relation.kind, relation.since, evidence.forward[::order])
-    back, back_since = _half(
+    order = -1 if prefer_others_lists else 1
+    kind, since = _direction_as_listed(relation.kind, relation.since, evidence.forward[::order])
+    reverse_kind, reverse_since = _direction_as_listed(
         relation.reverse_kind, relation.reverse_since, evidence.reverse[::order]
     )
-    return Relation(kinds_of(kind, back, relation.flags), since, back_since)
+    return Relation(kinds_of(kind, reverse_kind, relation.flags), since, reverse_since)
 
 
 _FOLLOWING, _FOLLOWERS = ListKind.FOLLOWING, ListKind.FOLLOWERS
 
 
-def _half(
+def _direction_as_listed(
     kind: Kind, since: Millis, evidence: Sequence[tuple[Listed | None, UserId]]
 ) -> tuple[Kind, Millis]:
     """One direction of a relation, as the first list shows it that says anything about it.
