@@ -56,7 +56,7 @@ class SharedMetrics(Collector):
         )
         failed = GaugeMetricFamily(
             "kith_outbox_failed_changes",
-            "Changes that were set aside because they could not be applied, by lane.",
+            "Failed changes, which could not be applied and wait for an operator, by lane.",
             labels=["lane"],
         )
         for lane in sorted(lane for lane in backlog if lane < LANES_MAX):
