@@ -38,7 +38,7 @@ class _Portion:
     def __init__(self, portion: int, size: int, now: float) -> None:
         self.local = portion
         self.unreported = portion
-        """Tokens that were not taken out of the shared bucket yet: the first portion, and debts."""
+        """Tokens not taken out of the shared bucket yet: the first portion, a negative balance."""
         self.remaining = size
         self.at = now
         """When the bucket had `remaining` tokens."""
@@ -88,7 +88,8 @@ class Budgets:
         return self._take(caller, portion, cost)
 
     def debit(self, caller: str | int, cost: int) -> None:
-        """Charge a caller who cannot be rejected: later requests wait until it is paid."""
+        """Charge a caller who cannot be rejected: later requests wait until the balance is
+        positive."""
         portion = self._portions.get(caller) or self._new(caller)
         portion.local = max(portion.local - cost, -self._bucket.size)
 
