@@ -62,7 +62,7 @@ class DerivedResolver(SyncResolver):
     def function(self) -> Callable[[Rows], Any]:
         return self.table.column
 
-    def recovered(self, error: Exception, rows: Rows, run: Run) -> Column:
+    def column_after_error(self, error: Exception, rows: Rows, run: Run) -> Column:
         raw = [value_or_error(self.declared.value, row) for row in rows]
         completed = self.completion.complete(raw, run)
         self.table.store(rows, completed)

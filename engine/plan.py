@@ -87,7 +87,7 @@ class FieldColumns:
                 if type(column) is not list or len(column) != count:
                     column = resolver.checked(column, rows)
             except Exception as error:
-                column = resolver.recovered(error, rows, run)
+                column = resolver.column_after_error(error, rows, run)
             if completion is not None:
                 if type(column) is list:
                     types = type(column[0]) if count == 1 else frozenset(map(type, column))

@@ -30,7 +30,7 @@ class AttributeResolver(SyncResolver):
     def function(self) -> Callable[[Rows], Any]:
         return self._column
 
-    def recovered(self, error: Exception, rows: Rows, run: Run) -> Column:
+    def column_after_error(self, error: Exception, rows: Rows, run: Run) -> Column:
         return [value_or_error(self.read, row) for row in rows]
 
     def _column(self, rows: Rows) -> Column:
@@ -56,7 +56,7 @@ class SyncBatch(SyncResolver):
     def checked(self, column: Any, rows: Rows) -> Column:
         return checked_column(rows, column, self.resolver.name)
 
-    def recovered(self, error: Exception, rows: Rows, run: Run) -> Column:
+    def column_after_error(self, error: Exception, rows: Rows, run: Run) -> Column:
         return [error] * len(rows)
 
 
@@ -67,7 +67,7 @@ class SerializedBatch(SyncBatch):
     completion: Completion
     """Used for field errors only."""
 
-    def recovered(self, error: Exception, rows: Rows, run: Run) -> Column:
+    def column_after_error(self, error: Exception, rows: Rows, run: Run) -> Column:
         return self.completion.complete([error] * len(rows), run)
 
 

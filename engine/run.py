@@ -132,12 +132,13 @@ class SyncResolver(ABC):
 
     def checked(self, column: Any, rows: Rows) -> Column:
         """Convert a result of `function` that is not a list of one value for each row. Exceptions
-        go to `recovered`."""
+        go to `column_after_error`."""
         raise RuntimeError("A row raised StopIteration, which ends map().")
 
     @abstractmethod
-    def recovered(self, error: Exception, rows: Rows, run: Run) -> Column:
-        """One value or field error for each row, after `function` has raised."""
+    def column_after_error(self, error: Exception, rows: Rows, run: Run) -> Column:
+        """Return a value or an error for each row after `function` raised. Attributes are read
+        again row by row; a batch gets the error in every row."""
 
 
 class AsyncResolver(ABC):

@@ -92,7 +92,7 @@ class Gateway:
                 request_weight=weights.REQUEST,
                 introspection_weight=weights.INTROSPECTION,
                 mutation_weight=weights.WRITE,
-                max_bytes=config.clients.costs.answer_bytes_max,
+                max_bytes=config.clients.costs.response_bytes_max,
             ),
         )
         if config.clients.documents.trusted is not None:

@@ -337,7 +337,7 @@ def _costs(environ: Environ) -> CostSettings:
         chosen.budget,
         chosen.anonymous_budget,
         chosen.service_budget,
-        chosen.answer_bytes_max,
+        chosen.response_bytes_max,
     )
 
 

@@ -33,12 +33,12 @@ class CostSettings:
     budget: int = 20_000_000
     anonymous_budget: int = 60_000_000
     service_budget: int = 600_000_000
-    answer_bytes_max: int = 8_000_000
-    """The greatest length of an answer."""
+    response_bytes_max: int = 8_000_000
+    """The maximum length of a response."""
 
 
 class Costs:
-    """Implements `gateway.graphql_execution.Costs`."""
+    """Implements `gateway.charges.Costs`."""
 
     def __init__(self, settings: CostSettings, store: BudgetStore) -> None:
         self._settings = settings

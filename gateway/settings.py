@@ -520,10 +520,10 @@ class Costs(Group):
     limit: WholeNumber = number(
         "KITH_COST_LIMIT", 100_000, "the greatest cost of one operation", unit="cost", least=1_000
     )
-    answer_bytes_max: WholeNumber = number(
-        "KITH_ANSWER_BYTES_MAX",
+    response_bytes_max: WholeNumber = number(
+        "KITH_RESPONSE_BYTES_MAX",
         8_000_000,
-        "the greatest length of an answer, estimated while it is built; services too",
+        "the maximum length of a response, estimated while it is built; services too",
         unit="bytes",
         least=10_000,
     )

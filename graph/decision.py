@@ -50,9 +50,9 @@ class PairState:
     """The message of the other user's request."""
     paced_until: int = 0
     """The actor's theoretical arrival time in microseconds: see `graph.pace`."""
-    waits: bool = False
+    has_pending_change: bool = False
     """Whether the outbox holds a change of the actor's edge by the actor: a cache may lack it."""
-    reverse_waits: bool = False
+    has_pending_reverse_change: bool = False
     """Whether it holds a change of the other user's edge by the actor."""
 
     @property

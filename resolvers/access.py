@@ -12,8 +12,8 @@ from graph.visibility import Access, access, viewer_role_of
 from resolvers import visibility
 from resolvers.blocks import kinds_of_blocks
 from resolvers.profiles import Facts
-from resolvers.read_pages import ReadPages
 from resolvers.scope import Scope
+from resolvers.shown_pages import ShownPages
 
 AnyList: TypeAlias = ListKind | OwnListKind
 
@@ -102,25 +102,25 @@ async def load_counts(scope: Scope, kind: ListKind, owners: Sequence[UserId]) ->
 
 def counts(scope: Scope, kind: ListKind, owners: Sequence[UserId]) -> Totals | Awaitable[Totals]:
     """The same after the facts are loaded: without awaiting where nothing is hidden."""
-    read = scope.read_pages
-    if read is not None and (read.reading or read.lengths):
-        return _counts_as_listed(scope, read, kind, owners)
+    shown = scope.shown_pages
+    if shown is not None and (shown.reads_in_progress or shown.lengths):
+        return _counts_as_listed(scope, shown, kind, owners)
     return _stored_counts(scope, kind, owners)
 
 
 async def _counts_as_listed(
-    scope: Scope, read: ReadPages, kind: ListKind, owners: Sequence[UserId]
+    scope: Scope, shown: ShownPages, kind: ListKind, owners: Sequence[UserId]
 ) -> Totals:
     """The counts; for lists that this response shows whole, their lengths."""
-    await read.wait()
+    await shown.wait()
     stored = _stored_counts(scope, kind, owners)
     found = stored if isinstance(stored, list) else await stored
-    if not read.lengths:
+    if not shown.lengths:
         return found
     has_blocks = scope.profiles.facts(deciding_users(scope, owners), len(owners)).blocks
 
     def agreed(owner: UserId, count: int | None) -> int | None:
-        length = read.lengths.get((kind, owner))
+        length = shown.lengths.get((kind, owner))
         if length is None or count is None:
             return count
         return max(length, count) if has_blocks else length  # blocks leave out entries

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from graph.edge import Kind, Millis, UserId
 from graph.page import ListKind, Page, Position, Window
 from graph.relation import SELF, Relation, RelationColumn, column_of, kinds_of
-from resolvers.read_pages import Listed, ReadPages, is_unbounded
 from resolvers.scope import Scope
+from resolvers.shown_pages import Listed, ShownPages, is_unbounded
 
 
 async def as_listed(
@@ -22,65 +22,65 @@ async def as_listed(
     others: Sequence[UserId],
     relations: RelationColumn,
     *,
-    of_others: bool = False,
+    prefer_others_lists: bool = False,
 ) -> RelationColumn:
-    """The relations of `user` to others, each as the response shows it in the lists of `user`, or
-    else in those of the other. `of_others`: the other way round, for a field of the others.
+    """Make relations agree with the lists in the response. If the lists of both users disagree, the
+    lists of `user` count, or with `prefer_others_lists` those of the other user.
 
     Relations of absent users stay: what is known of them is newer than any list.
     """
-    pages = scope.read_pages
-    if pages is None:
+    shown = scope.shown_pages
+    if shown is None:
         return relations
-    if pages.reading:
-        await pages.wait()
-    owners = pages.owners()
+    if shown.reads_in_progress:
+        await shown.wait()
+    owners = shown.owners()
     if user not in owners and owners.isdisjoint(others):
         return relations
     absent = await scope.absent()
     if user in absent:
         return relations
-    ahead, behind = pages.listed(_FOLLOWING, user), pages.listed(_FOLLOWERS, user)
+    following, followers = shown.listed(_FOLLOWING, user), shown.listed(_FOLLOWERS, user)
     changed: dict[int, Relation] = {}
     for place, (other, relation) in enumerate(zip(others, relations, strict=True)):
-        kinds, since, back_since = relation
+        kinds, since, reverse_since = relation
         if (
             other in owners
-            or (ahead and _differs(kinds & 15, since, ahead, other))
-            or (behind and _differs(kinds >> 4 & 15, back_since, behind, other))
+            or (following and _differs(kinds & 15, since, following, other))
+            or (followers and _differs(kinds >> 4 & 15, reverse_since, followers, other))
         ):
             evidence = _Evidence(
-                [(ahead, other), (pages.listed(_FOLLOWERS, other), user)],
-                [(behind, other), (pages.listed(_FOLLOWING, other), user)],
+                [(following, other), (shown.listed(_FOLLOWERS, other), user)],
+                [(followers, other), (shown.listed(_FOLLOWING, other), user)],
             )
-            agreed = _agreed(relation, evidence, of_others=of_others)
+            agreed = _agreed(relation, evidence, prefer_others_lists=prefer_others_lists)
             if agreed != relation and other != user and other not in absent:
                 changed[place] = agreed
     if not changed:
         return relations  # nearly always
-    return column_of([changed.get(place, shown) for place, shown in enumerate(relations)])
+    return column_of([changed.get(place, before) for place, before in enumerate(relations)])
 
 
 async def friends_as_listed(
-    scope: Scope, read: ReadPages, owners: Sequence[UserId], window: Window, pages: Sequence[Page]
+    scope: Scope, shown: ShownPages, owners: Sequence[UserId], window: Window, pages: Sequence[Page]
 ) -> Sequence[Page]:
     """The pages of friends, each with those whom the response shows in both other lists of the
     owner, as far as it shows these lists."""
-    if read.reading > 1:
-        await read.wait_for_others()
-    shown = read.owners()
-    if shown.isdisjoint(owners):
+    if shown.reads_in_progress > 1:
+        await shown.wait_for_others()
+    owners_shown = shown.owners()
+    if owners_shown.isdisjoint(owners):
         return pages  # nearly always
     return [
-        _friends(scope, read, owner, page, is_whole=is_unbounded(window) and not page.more)
-        if owner in shown
+        _friends(scope, shown, owner, page, is_whole=is_unbounded(window) and not page.more)
+        if owner in owners_shown
         else page
         for owner, page in zip(owners, pages, strict=True)
     ]
 
 
-def _friends(scope: Scope, read: ReadPages, owner: UserId, page: Page, *, is_whole: bool) -> Page:
-    following, followers = read.listed(_FOLLOWING, owner), read.listed(_FOLLOWERS, owner)
+def _friends(scope: Scope, shown: ShownPages, owner: UserId, page: Page, *, is_whole: bool) -> Page:
+    following, followers = shown.listed(_FOLLOWING, owner), shown.listed(_FOLLOWERS, owner)
     lists = [listed for listed in (following, followers) if listed and listed.is_whole]
     entries = [entry for entry in page.entries if all(entry[1] in of.dates for of in lists)]
     counts = scope.profiles.facts([owner], 1).counts[0]
@@ -108,21 +108,21 @@ def _differs(kind: int, since: Millis, listed: Listed, other: UserId) -> bool:
     return kind == Kind.FOLLOW and listed.is_whole if date is None else date != since
 
 
-def _agreed(relation: Relation, evidence: _Evidence, *, of_others: bool) -> Relation:
+def _agreed(relation: Relation, evidence: _Evidence, *, prefer_others_lists: bool) -> Relation:
     if relation is SELF:
         return relation
-    order = -1 if of_others else 1
-    kind, since = _half(relation.kind, relation.since, evidence.forward[::order])
-    back, back_since = _half(
+    order = -1 if prefer_others_lists else 1
+    kind, since = _direction_as_listed(relation.kind, relation.since, evidence.forward[::order])
+    reverse_kind, reverse_since = _direction_as_listed(
         relation.reverse_kind, relation.reverse_since, evidence.reverse[::order]
     )
-    return Relation(kinds_of(kind, back, relation.flags), since, back_since)
+    return Relation(kinds_of(kind, reverse_kind, relation.flags), since, reverse_since)
 
 
 _FOLLOWING, _FOLLOWERS = ListKind.FOLLOWING, ListKind.FOLLOWERS
 
 
-def _half(
+def _direction_as_listed(
     kind: Kind, since: Millis, evidence: Sequence[tuple[Listed | None, UserId]]
 ) -> tuple[Kind, Millis]:
     """One direction of a relation, as the first list shows it that says anything about it.

@@ -26,8 +26,8 @@ from resolvers.access import (
 from resolvers.agreement import friends_as_listed
 from resolvers.blocks import kinds_of_blocks
 from resolvers.profiles import Facts, no_facts
-from resolvers.read_pages import ReadPages
 from resolvers.scope import NOBODY, Scope
+from resolvers.shown_pages import ShownPages
 from storage.ports import PagesOf
 
 EXTRA = 10
@@ -90,18 +90,18 @@ async def pages_of(
 
     With `unfollowed`, only the users whom the viewer does not follow.
     """
-    read = scope.read_pages
-    if read is None:
-        read = scope.read_pages = ReadPages()
-    read.reading += 1
+    shown = scope.shown_pages
+    if shown is None:
+        shown = scope.shown_pages = ShownPages()
+    shown.reads_in_progress += 1
     try:
         accesses, pages, totals = await _visible_pages(scope, kind, owners, window, unfollowed)
         if kind is ListKind.FRIENDS:
-            pages = await friends_as_listed(scope, read, owners, window, pages)
+            pages = await friends_as_listed(scope, shown, owners, window, pages)
         if not unfollowed:
-            totals = read.add(kind, owners, window, pages, accesses, totals)
+            totals = shown.add(kind, owners, window, pages, accesses, totals)
     finally:
-        read.ended()
+        shown.end_read()
     return VisiblePages(accesses, pages, totals)
 
 
@@ -139,7 +139,8 @@ def _fetch(
     window: Window,
     users: Sequence[UserId],
 ) -> Awaitable[Mapping[UserId, Page]]:
-    """Read pages as everybody sees them and, for public lists, the profiles of `users`."""
+    """Read stored pages, before anything is hidden from the viewer, and, for public lists, the
+    profiles of `users`."""
     if isinstance(kind, OwnListKind):
         return _stored(scope, kind, owners, window)
     profiles = scope.profiles

@@ -16,11 +16,12 @@ from storage.ports import Check, RelationsOf
 
 
 async def visible_between(
-    scope: Scope, checks: Sequence[Check], *, of_others: bool = False
+    scope: Scope, checks: Sequence[Check], *, prefer_others_lists: bool = False
 ) -> Sequence[RelationColumn]:
     """One column for each check, as far as the viewer may see the relations.
 
-    `of_others`: a field of the others shows them, so they agree with the others' lists first.
+    `prefer_others_lists`: a field of the others shows them, so if the lists of both users disagree,
+    the others' lists count.
     """
     viewer = scope.viewer
     if len(checks) == 1 and checks[0].user == viewer and viewer not in checks[0].others:
@@ -32,12 +33,16 @@ async def visible_between(
         ]
     else:
         found = await visibility.visible_relations(scope, checks, await _stored(scope, checks))
-    if scope.read_pages is None:
+    if scope.shown_pages is None:
         return found
     agreed: list[RelationColumn] = []
     pairs = 0
     for check, column in zip(checks, found, strict=True):
-        agreed.append(await as_listed(scope, check.user, check.others, column, of_others=of_others))
+        agreed.append(
+            await as_listed(
+                scope, check.user, check.others, column, prefer_others_lists=prefer_others_lists
+            )
+        )
         pairs += len(column)
         if pairs >= PAIRS_PER_TURN:
             pairs = 0
@@ -63,9 +68,9 @@ async def viewer_relations_to(scope: Scope, users: Sequence[UserId]) -> Relation
         return column_of([STRANGERS] * len(users))
     viewer_relations = column_of(await scope.viewer_relations.get_many(users))
     found = visibility.own_relations(scope, await scope.absent(), users, viewer_relations)
-    if scope.read_pages is None:
+    if scope.shown_pages is None:
         return found
-    return await as_listed(scope, scope.viewer, users, found, of_others=True)
+    return await as_listed(scope, scope.viewer, users, found, prefer_others_lists=True)
 
 
 async def _stored(scope: Scope, checks: Sequence[Check]) -> list[RelationColumn]:

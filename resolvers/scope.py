@@ -19,7 +19,7 @@ from graph.suggestion import Suggestion
 from resolvers.loader import ACCOUNTS, PROFILES, VIEWER_RELATIONS, ColumnLoader
 from resolvers.memo import Memo
 from resolvers.profiles import ProfileLoader
-from resolvers.read_pages import ReadPages
+from resolvers.shown_pages import ShownPages
 from storage.ports import (
     AccountsOf,
     Check,
@@ -114,7 +114,7 @@ class Scope:
     viewer_blocks: ColumnLoader[UserId, int] | None = None
     """The kinds of the viewer's relations to others, as far as they are blocks. For
     `resolvers.blocks`."""
-    read_pages: ReadPages | None = None
+    shown_pages: ShownPages | None = None
     """The pages that were read, with which counts and relations must agree."""
     _candidates: Memo[Candidates] | None = None
     _suggestion_total: Memo[int] | None = None
@@ -166,7 +166,8 @@ class Scope:
     def profiled_pages(
         self, kind: ListKind, owners: Sequence[UserId], window: Window, users: Sequence[UserId]
     ) -> Awaitable[ProfiledPages]:
-        """Read pages as their owners see them together with profiles, for `profiles.load_with`."""
+        """Read stored pages, before anything is hidden from the viewer, together with profiles, for
+        `profiles.load_with`."""
         read = self.stores.reads.reader.read(
             self.viewer,
             PagesOf(kind, owners, window),
@@ -237,7 +238,7 @@ class Scope:
         """Drop what was read, and read with this consistency from now on."""
         self.consistency = consistency
         self._profiles = self._accounts = self._viewer_relations = self.viewer_blocks = None
-        self._candidates = self._suggestion_total = self.read_pages = None
+        self._candidates = self._suggestion_total = self.shown_pages = None
 
     def must_have_viewer(self) -> UserId:
         """The viewer.

@@ -30,7 +30,7 @@ stale = Counter("kith_readers_stale", "Requests that failed with STALE after the
 
 
 @dataclass(frozen=True, slots=True)
-class _Oldest:
+class _Watermarks:
     """A lane's watermarks: the oldest version not published, and the oldest not applied. None:
     there is none."""
 
@@ -60,8 +60,8 @@ class CatchUp:
     def __init__(self, outbox: Outbox, drain: Drain) -> None:
         self._outbox = outbox
         self._drain = drain
-        self._rounds: dict[Lane, asyncio.Task[_Oldest]] = {}
-        self._running: set[asyncio.Task[_Oldest]] = set()
+        self._rounds: dict[Lane, asyncio.Task[_Watermarks]] = {}
+        self._running: set[asyncio.Task[_Watermarks]] = set()
 
     async def reach(self, wanted: Mapping[Lane, int], wait_s: float) -> bool:
         """Return when every group of lanes has passed the wanted version. True: the caches have
@@ -91,7 +91,9 @@ class CatchUp:
         """
         try:
             async with asyncio.timeout(wait_s):
-                reached = [await self._reached(lane, lanes, at) for lane, at in wanted.items()]
+                reached = [
+                    await self._reached(lane, lanes, version) for lane, version in wanted.items()
+                ]
         except TimeoutError:
             raise Stale(RETRY_AFTER_MS) from None
         return all(reached)
@@ -102,10 +104,10 @@ class CatchUp:
         behind = {
             lane: wanted[group_of(lane)]
             for lane, oldest in watermarks.oldest.items()
-            if not _is_past(oldest, wanted[group_of(lane)])
+            if not _has_reached(oldest, wanted[group_of(lane)])
         }
         unparked = watermarks.oldest_unparked
-        is_parked = all(_is_past(unparked[lane], at) for lane, at in behind.items())
+        is_parked = all(_has_reached(unparked[lane], version) for lane, version in behind.items())
         return _Behind(behind, is_parked, watermarks.lanes)
 
     async def _drain_groups(
@@ -126,17 +128,17 @@ class CatchUp:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
-    async def _reached(self, lane: Lane, lanes: int, at: int) -> bool:
+    async def _reached(self, lane: Lane, lanes: int, version: int) -> bool:
         while True:
-            oldest = await asyncio.shield(self._round(lane))
-            if oldest.lanes != lanes:
+            watermarks = await asyncio.shield(self._round(lane))
+            if watermarks.lanes != lanes:
                 raise LanesChanged
-            if _is_past(oldest.unpublished, at):
+            if _has_reached(watermarks.unpublished, version):
                 return True
-            if _is_past(oldest.unapplied, at):
+            if _has_reached(watermarks.unapplied, version):
                 return False
 
-    def _round(self, lane: Lane) -> "asyncio.Task[_Oldest]":
+    def _round(self, lane: Lane) -> "asyncio.Task[_Watermarks]":
         """The current task for a lane, shared by all its readers: it drains one batch, then reads
         the watermarks."""
         if lane not in self._rounds:
@@ -145,12 +147,12 @@ class CatchUp:
             task.add_done_callback(self._ended)
         return self._rounds[lane]
 
-    def _ended(self, task: "asyncio.Task[_Oldest]") -> None:
+    def _ended(self, task: "asyncio.Task[_Watermarks]") -> None:
         self._running.discard(task)
         if not task.cancelled():
             task.exception()  # mark it as retrieved, in case no reader is left
 
-    async def _advance(self, lane: Lane) -> _Oldest:
+    async def _advance(self, lane: Lane) -> _Watermarks:
         try:
             are_published = await self._drained(lane)
         finally:
@@ -159,9 +161,11 @@ class CatchUp:
         watermarks = await self._outbox.lane_watermarks([lane])
         oldest, unparked = watermarks.oldest.get(lane), watermarks.oldest_unparked.get(lane)
         if are_published:
-            return _Oldest(oldest, unparked, watermarks.lanes)
+            return _Watermarks(oldest, unparked, watermarks.lanes)
         unapplied = await self._outbox.unapplied(lane)
-        return _Oldest(oldest, None if unapplied is None else unapplied.oldest, watermarks.lanes)
+        return _Watermarks(
+            oldest, None if unapplied is None else unapplied.oldest, watermarks.lanes
+        )
 
     async def _drained(self, lane: Lane) -> bool:
         """Drain one batch, unless another process does. Returns whether the caches could be
@@ -184,9 +188,9 @@ class CatchUp:
             return
         try:
             await self._outbox.apply(lane, BATCH, after_id=unapplied.first_id - 1, waits=False)
-        except (LaneTaken, ChangesRejected):  # the workers set such a change aside
+        except (LaneTaken, ChangesRejected):  # a worker moves it to the failed changes
             await asyncio.sleep(PAUSE_S)
 
 
-def _is_past(oldest: int | None, at: int) -> bool:
-    return oldest is None or oldest > at
+def _has_reached(oldest_pending: int | None, version: int) -> bool:
+    return oldest_pending is None or oldest_pending > version

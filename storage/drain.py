@@ -3,8 +3,8 @@
 If a cache's server is unavailable, its changes are parked instead of acknowledged, so that they do
 not block the lane. They are published when the server is available again.
 
-A change that cannot be applied, because a row is wrong, is set aside after some tries: it waits for
-an operator, and its lane goes on.
+A change that cannot be applied, because a row is wrong, is moved to the failed changes after some
+tries: it waits for an operator, and its lane goes on.
 
 A drain can be killed at any point, and can run concurrently: a lane's lock ensures that changes are
 applied once. They may be published twice, which is harmless.
@@ -38,7 +38,7 @@ SHARE = 100
 """Changes of one target in the second half of a batch, while one target has most of a lane."""
 
 TRIES = 3
-"""How often a change that cannot be applied is tried before it is set aside."""
+"""How often a change that cannot be applied is tried before it is moved to the failed changes."""
 
 TRIES_PAUSE_S = 0.05
 
@@ -54,7 +54,10 @@ lag = Histogram(
     buckets=(0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60),
 )
 
-failed = Total("kith_changes_failed_total", "Changes that could not be applied and were set aside.")
+failed = Total(
+    "kith_changes_failed_total",
+    "Changes that could not be applied and were moved to the failed changes.",
+)
 
 
 class Drain:

@@ -1,4 +1,4 @@
-"""Finds that the database has become another one: a promoted standby, or a restored backup.
+"""Detects a failover or a restore of the database, and empties the caches.
 
 An asynchronous standby may lack the last changes of the old primary, which the caches hold. So the
 caches are emptied when the generation of the database changes.

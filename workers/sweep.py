@@ -8,8 +8,8 @@ from storage.stores import Stores
 log = logging.getLogger(__name__)
 
 OVERDUE_S = 2.0
-"""The queue hides a killed worker's job. The sweep drains a lane that has waited this long
-itself, and so one whose changes are so much newer than the database's clock, which was set back."""
+"""The queue hides a killed worker's job. The sweep itself drains a lane that has waited this long.
+It also drains a lane whose changes are this much newer than the clock: the clock was set back."""
 
 
 async def sweep(stores: Stores) -> None:

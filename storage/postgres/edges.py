@@ -72,7 +72,7 @@ class PostgresEdges:
 def _unpublished(state: PairState, decision: Decision) -> tuple[bool, ...]:
     if decision.steps:
         return tuple([step.is_reverse for step in decision.steps])
-    return (False,) * state.waits + (True,) * state.reverse_waits
+    return (False,) * state.has_pending_change + (True,) * state.has_pending_reverse_change
 
 
 def _committed_by(state: PairState, decision: Decision, took_us: int) -> int:
@@ -103,8 +103,8 @@ async def _read(connection: Connection, pair: Pair) -> tuple[PairState, int]:
         message=row["message"],
         other_message=row["other_message"],
         paced_until=row["paced_until"],
-        waits=row["waits"],
-        reverse_waits=row["reverse_waits"],
+        has_pending_change=row["waits"],
+        has_pending_reverse_change=row["reverse_waits"],
     )
     return state, row["lanes"]
 

@@ -65,7 +65,7 @@ class Erasures:
         return {*targets, *sources, *await self.muted_or_dismissed_by(user, most)}
 
     async def has_pending_change(self, user: UserId) -> bool:
-        """Whether a change from or to the user is waiting to be drained."""
+        """Whether a change from or to the user is in the outbox: not applied, parked or failed."""
         lane = await self.lane(user)
         lanes = [lane, parked_lane(lane), failed_lane(lane)]
         return await self._postgres.row(_SQL.has_pending_change, user, lanes) is not None

@@ -1,4 +1,4 @@
-"""A change that cannot be applied: it is set aside, its lane goes on, and an operator decides."""
+"""A change that cannot be applied: it fails, its lane goes on, and an operator decides."""
 
 from pathlib import Path
 
@@ -169,7 +169,7 @@ async def test_what_no_drain_could_apply_is_refused_when_it_is_written(
         await stores.servers.postgres.fetch(f"UPDATE outbox SET {column}")
 
 
-async def test_a_row_that_cannot_be_decoded_is_set_aside_too(stores: Stores) -> None:
+async def test_a_row_that_cannot_be_decoded_is_a_failed_change_too(stores: Stores) -> None:
     """A row that is older than the constraint, or was written without it."""
     await follows(stores, (9, BAD), (9, OTHERS[1]))
     await stores.servers.postgres.fetch("ALTER TABLE outbox DROP CONSTRAINT outbox_previous")

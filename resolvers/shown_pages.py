@@ -1,4 +1,4 @@
-"""The pages of lists that one request has read, and is reading."""
+"""The pages of lists that one request has read, and the number of reads in progress."""
 
 import asyncio
 from collections.abc import Mapping, Sequence, Set
@@ -19,15 +19,22 @@ class Listed(NamedTuple):
     """Whether these are all entries."""
 
 
-class ReadPages:
-    """The pages that one request has read, and is reading."""
+class ShownPages:
+    """The pages that one request has read, and the number of reads in progress."""
 
-    __slots__ = ("_added", "_by_owner", "_waiters", "lengths", "reading", "reading_friends")
+    __slots__ = (
+        "_added",
+        "_by_owner",
+        "_waiters",
+        "friend_reads_waiting",
+        "lengths",
+        "reads_in_progress",
+    )
 
     def __init__(self) -> None:
-        self.reading = 0
-        """How many reads of pages have not ended. Each caller counts up, and calls `ended`."""
-        self.reading_friends = 0
+        self.reads_in_progress = 0
+        """How many reads of pages have not ended. Each caller counts up, and calls `end_read`."""
+        self.friend_reads_waiting = 0
         """How many of these are of friends and wait for the other reads."""
         self.lengths: dict[tuple[ListKind | OwnListKind, UserId], int] = {}
         """The lengths of lists that were read whole, unless the owner's count is the same."""
@@ -60,25 +67,25 @@ class ReadPages:
                 self.lengths[kind, owners[place]] = agreed[place] = length
         return agreed
 
-    def ended(self) -> None:
+    def end_read(self) -> None:
         """Count a read as ended."""
-        self.reading -= 1
+        self.reads_in_progress -= 1
         self._wake()
 
     async def wait(self) -> None:
         """Return when no page is being read."""
-        while self.reading:
+        while self.reads_in_progress:
             await self._next()
 
     async def wait_for_others(self) -> None:
         """Return when only pages of friends are being read that wait here too."""
-        self.reading_friends += 1
+        self.friend_reads_waiting += 1
         self._wake()
         try:
-            while self.reading > self.reading_friends:
+            while self.reads_in_progress > self.friend_reads_waiting:
                 await self._next()
         finally:
-            self.reading_friends -= 1
+            self.friend_reads_waiting -= 1
 
     def _next(self) -> "asyncio.Future[None]":
         waiter = asyncio.get_running_loop().create_future()
