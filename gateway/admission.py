@@ -170,14 +170,16 @@ class _Queue:
         """Admit those whose turn it is, in strict order: a large one is not passed for ever."""
         while self.waiting:
             first = self.waiting[0]
-            if not first.future.done():
-                if not self._fits(first.cost):
-                    return
-                self._now = first.finish
-                self.in_flight += first.cost
-                first.future.set_result(None)
-                self._forget(first)
-            heappop(self.waiting)
+            if first.future.done():
+                heappop(self.waiting)
+                continue
+            if not self._fits(first.cost):
+                return
+            heappop(self.waiting)  # before `_forget`, which may rebuild the queue
+            self._now = first.finish
+            self.in_flight += first.cost
+            first.future.set_result(None)
+            self._forget(first)
         self._now = 0
         self._finish.clear()
 

@@ -54,19 +54,22 @@ class Streams:
         Raises RequestRejected for a failure before execution: see `formatted_errors`.
         """
         begun = perf_counter()
-        try:
-            if asked.document_id is not None or not self._documents.takes_any:
-                asked = await self._documents.found(asked)
-            operation = await self._executor.prepared(asked)
-        except RequestRejected as rejected:
-            self._ended(None, asked, rejected.code, perf_counter() - begun)
-            raise
+        operation: Operation | None = None
 
         def context_of() -> object:
             return self._context_of(headers, identity)
 
-        if operation.kind is not OperationType.SUBSCRIPTION:
-            response = await self._once(operation, asked, context_of(), COST_HEADER in headers)
+        try:
+            if asked.document_id is not None or not self._documents.takes_any:
+                asked = await self._documents.found(asked)
+            operation = await self._executor.prepared(asked)
+            is_subscription = operation.kind is OperationType.SUBSCRIPTION
+            if not is_subscription:
+                response = await self._once(operation, asked, context_of(), COST_HEADER in headers)
+        except RequestRejected as rejected:
+            self._ended(operation, asked, rejected.code, perf_counter() - begun)
+            raise
+        if not is_subscription:
             code = code_of(response) if "errors" in response else OK
             self._ended(operation, asked, code, perf_counter() - begun)
             yield response

@@ -3,6 +3,7 @@ reads them."""
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -16,26 +17,25 @@ from storage.stores import Stores
 class SharedMetrics(Collector):
     """The backlog, the queue, the absent accounts and the change feed, as of the last `update`.
 
-    While PostgreSQL or Redis is unavailable, they keep their last values.
+    While PostgreSQL or Redis is unavailable, those that it holds keep their last values.
     """
 
     def __init__(self, stores: Stores) -> None:
         self._stores = stores
-        self._backlog: list[Metric] = []
-        self._rest: list[Metric] = []
+        self._postgres: list[Metric] = []
+        self._redis: list[Metric] = []
 
     async def update(self) -> None:
         """Read the present values."""
-        try:
-            self._backlog = [*await self._outbox(), await self._absent()]
-            self._backlog += [await self._lags(), *await self._verification()]
-            self._rest = [await self._queued(), await self._events()]
-        except Unavailable:
-            return
+        with suppress(Unavailable):
+            found = [*await self._outbox(), await self._absent(), await self._lags()]
+            self._postgres = [*found, *await self._verification()]
+        with suppress(Unavailable):
+            self._redis = [await self._queued(), await self._events()]
 
     def collect(self) -> Iterator[Metric]:
-        yield from self._backlog
-        yield from self._rest
+        yield from self._postgres
+        yield from self._redis
 
     async def _outbox(self) -> list[Metric]:
         backlog = (await self._stores.jobs.outbox.backlog()).lanes

@@ -55,9 +55,9 @@ def group_of(lane: Lane) -> Lane:
     return Lane(lane % LANES)
 
 
-def lanes_of(group: Lane) -> list[Lane]:
-    """The lanes of a group, as far as a space has them."""
-    return [lane for lane in POSSIBLE_LANES if group_of(lane) == group]
+def lanes_of(group: Lane) -> tuple[Lane, ...]:
+    """The lanes of a group if a space has `LANES_MAX` lanes; one with fewer has some of them."""
+    return POSSIBLE_LANES[group::LANES]
 
 
 def hash_user(user: UserId) -> int:

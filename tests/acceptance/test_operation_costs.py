@@ -1,5 +1,6 @@
 """Operations that cost too much are rejected before anything runs."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -212,6 +213,10 @@ async def test_a_used_up_budget_is_a_typed_error_in_every_transport(
             name, result = await anext(events)
             assert name == "next"
             assert result["errors"][0]["extensions"]["code"] == "RATE_LIMITED"
+        async with httpx.AsyncClient() as client:
+            metrics = (await client.get(f"http://127.0.0.1:{live.port}/metrics")).text
+        counted = re.findall(r'^kith_requests_total{code="RATE_LIMITED",.*} (.+)$', metrics, re.M)
+        assert sum(map(float, counted)) >= 2  # a query of the web socket, and the event stream
 
 
 async def test_sockets_and_event_streams_say_the_cost_if_asked(live: LiveGateway) -> None:

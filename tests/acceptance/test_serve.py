@@ -40,6 +40,7 @@ async def test_a_killed_process_is_replaced_while_the_others_answer(
     storage_settings: StorageSettings, path: Path
 ) -> None:
     async with serving(storage_settings, path, "--workers", "2") as serve:
+        await serve.says("Application startup complete", times=2)
         before = serve.children()
         assert len(before) == 2
         replaced = asyncio.Event()

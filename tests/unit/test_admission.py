@@ -171,3 +171,17 @@ async def test_events_wait_in_any_number_and_cancelled_ones_are_forgotten() -> N
     await turns()
     assert states(tasks[-1:]) == ["runs"]
     assert not bound.events.waiting
+
+
+@pytest.mark.parametrize("live", [1, 5])
+async def test_a_queue_that_is_rebuilt_while_it_admits_loses_no_operation(live: int) -> None:
+    bound = admission()
+    await begun(bound, BUDGET)
+    tasks = await begun(bound, *[SMALL + 10] * live)
+    for _ in range(REBUILD + live - 1):  # as many as may have given up before a rebuild
+        (gone,) = await begun(bound, SMALL + 10, requester="two")
+        gone.cancel()
+        await turns()
+    bound.leave(BUDGET)
+    await turns()
+    assert states(tasks) == ["runs"] * live
