@@ -179,7 +179,7 @@ async def test_a_queue_that_is_rebuilt_while_it_admits_loses_no_operation(live: 
     await begun(bound, BUDGET)
     tasks = await begun(bound, *[SMALL + 10] * live)
     for _ in range(REBUILD + live - 1):  # as many as may have given up before a rebuild
-        (gone,) = await begun(bound, SMALL + 10, requester="two")
+        (gone,) = await begun(bound, SMALL + 10, caller="two")
         gone.cancel()
         await turns()
     bound.leave(BUDGET)
