@@ -1,8 +1,8 @@
 """Admission: how many operations run at once, by their cost, and in which order others wait.
 
 Operations wait by self-clocked fair queueing (Golestani 1994): each gets a virtual finish time,
-which grows with what its requester has in the queue. The earliest runs next. If the queue is full,
-the latest is rejected. So the operations of a requester who sends more than a fair share wait
+which grows with what its caller has in the queue. The earliest runs next. If the queue is full,
+the latest is rejected. So the operations of a caller who sends more than a fair share wait
 behind those of all others, and are rejected before them.
 """
 
@@ -48,7 +48,7 @@ EVENT_WAIT_MS = 10_000
 REBUILD = 64
 """A queue is rebuilt when more than half of its entries, and this many more, have given up."""
 
-RequesterOf = Callable[[Any], Hashable]
+CallerOf = Callable[[Any], Hashable]
 """Whose share an operation uses, from its context."""
 
 
@@ -71,15 +71,13 @@ class Admission:
     `enter` is called before an operation and `leave` after it, with the same cost.
     """
 
-    def __init__(
-        self, settings: AdmissionSettings, requester_of: RequesterOf = lambda _: None
-    ) -> None:
+    def __init__(self, settings: AdmissionSettings, caller_of: CallerOf = lambda _: None) -> None:
         small = int(settings.cost_max * SMALL_BUDGET)
         self._small_max = settings.cost_max // LARGE_SHARE
-        self._small = _Queue("small", small, settings, requester_of)
-        self._large = _Queue("large", settings.cost_max, settings, requester_of)
+        self._small = _Queue("small", small, settings, caller_of)
+        self._large = _Queue("large", settings.cost_max, settings, caller_of)
         of_events = replace(settings, wait_ms=EVENT_WAIT_MS)
-        self.events = _Queue("events", small, of_events, requester_of, is_bounded=False)
+        self.events = _Queue("events", small, of_events, caller_of, is_bounded=False)
         """Results for events. Subscriptions are limited, and each waits with one event at most."""
 
     def enter(self, cost: int, context: object) -> Awaitable[None] | None:
@@ -124,7 +122,7 @@ class _Queue:
         name: str,
         cost_max: int,
         settings: AdmissionSettings,
-        requester_of: RequesterOf,
+        caller_of: CallerOf,
         *,
         is_bounded: bool = True,
     ) -> None:
@@ -137,12 +135,12 @@ class _Queue:
         self._waiting_cost = 0
         self._name = name
         self._settings = settings
-        self._requester_of = requester_of
+        self._caller_of = caller_of
         self._is_bounded = is_bounded
         self._now = 0
         """The virtual time: the finish time of what was admitted last."""
         self._finish: dict[Hashable, int] = {}
-        """The virtual finish time of each requester's last operation in the queue."""
+        """The virtual finish time of each caller's last operation in the queue."""
         _in_flight.labels(name).set_function(lambda: self.in_flight)
         _queued.labels(name).set_function(lambda: self._length)
 
@@ -151,11 +149,11 @@ class _Queue:
         if not self.waiting and self._fits(cost):
             self.in_flight += cost
             return None
-        requester = self._requester_of(context)
-        finish = max(self._now, self._finish.get(requester, 0)) + cost
+        caller = self._caller_of(context)
+        finish = max(self._now, self._finish.get(caller, 0)) + cost
         if self._is_bounded and not self._make_room(cost, finish):
             return self._reject_soon()
-        self._finish[requester] = finish
+        self._finish[caller] = finish
         waiting = _Waiting(cost, finish)
         heappush(self.waiting, waiting)
         self._length += 1

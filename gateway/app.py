@@ -156,7 +156,7 @@ class Gateway:
             config.exposure,
         )
         documents = _documents(config, stores, executor)
-        admission = Admission(config.clients.admission, _requester_of)
+        admission = Admission(config.clients.admission, _caller_of)
         # A notification may arrive before the local cache of this process is invalidated.
         live_context_of = _context_of(stores, config, identify, Consistency.FRESH)
         streams = Streams(
@@ -256,9 +256,9 @@ def _context_of(
     return context_of
 
 
-def _requester_of(context: Context) -> Hashable:
+def _caller_of(context: Context) -> Hashable:
     """Whose share of an overloaded server a request uses."""
-    return context.payer
+    return context.caller
 
 
 async def _to_playground(_: Request) -> Response:

@@ -38,7 +38,7 @@ class _Portion:
     def __init__(self, portion: int, size: int, now: float) -> None:
         self.local = portion
         self.unreported = portion
-        """Tokens that were not taken out of the shared bucket yet: the first portion, and debts."""
+        """Tokens not taken out of the shared bucket yet: the first portion, a negative balance."""
         self.remaining = size
         self.at = now
         """When the bucket had `remaining` tokens."""
@@ -77,25 +77,26 @@ class Budgets:
         self._clock = clock
         self._portions: LruCache[str | int, _Portion] = LruCache(entries=CALLERS_MAX)
 
-    def charge(self, payer: str | int, cost: int) -> Awaitable[None] | None:
+    def charge(self, caller: str | int, cost: int) -> Awaitable[None] | None:
         """Charge a caller. Returns None, the usual case, or an awaitable that raises Exhausted."""
-        portion = self._portions.get(payer)
+        portion = self._portions.get(caller)
         if portion is None:
-            portion = self._new(payer)
+            portion = self._new(caller)
         if portion.local >= cost:
             portion.local -= cost
             return None
-        return self._take(payer, portion, cost)
+        return self._take(caller, portion, cost)
 
-    def debit(self, payer: str | int, cost: int) -> None:
-        """Charge a caller who cannot be rejected: later requests wait until it is paid."""
-        portion = self._portions.get(payer) or self._new(payer)
+    def debit(self, caller: str | int, cost: int) -> None:
+        """Charge a caller who cannot be rejected: later requests wait until the balance is
+        positive."""
+        portion = self._portions.get(caller) or self._new(caller)
         portion.local = max(portion.local - cost, -self._bucket.size)
 
-    def rate_limit(self, payer: str | int, cost: int) -> RateLimit:
+    def rate_limit(self, caller: str | int, cost: int) -> RateLimit:
         """What is left of a caller's budget, as far as this process knows."""
         now, size = self._clock(), self._bucket.size
-        portion = self._portions.get(payer) or self._new(payer)
+        portion = self._portions.get(caller) or self._new(caller)
         returned = (now - portion.at) * 1000 * self._bucket.per_ms
         shared = min(size, portion.remaining + returned)
         remaining = max(0, min(size, int(shared + portion.local - portion.unreported)))
@@ -103,23 +104,23 @@ class Budgets:
         reset_at = Millis(ceil(now * 1000 + missing_ms)) if missing_ms else None
         return RateLimit(cost, size, remaining, reset_at)
 
-    def _new(self, payer: str | int) -> _Portion:
+    def _new(self, caller: str | int) -> _Portion:
         portion = _Portion(self._portion, self._bucket.size, self._clock())
-        self._portions.put(payer, portion)
+        self._portions.put(caller, portion)
         return portion
 
-    async def _take(self, payer: str | int, portion: _Portion, cost: int) -> None:
+    async def _take(self, caller: str | int, portion: _Portion, cost: int) -> None:
         async with portion.lock:  # requests that arrive together need one portion
             if portion.local < cost:
-                await self._refill(payer, portion, cost)
+                await self._refill(caller, portion, cost)
             portion.local -= cost
 
-    async def _refill(self, payer: str | int, portion: _Portion, cost: int) -> None:
+    async def _refill(self, caller: str | int, portion: _Portion, cost: int) -> None:
         """Take tokens out of the bucket for `cost` and a new portion. Raises Exhausted."""
         missing = cost - portion.local
         try:
             grant = await self._store.take(
-                str(payer), self._bucket, portion.unreported, missing, missing + self._portion
+                str(caller), self._bucket, portion.unreported, missing, missing + self._portion
             )
         except Unavailable:
             now = self._clock()

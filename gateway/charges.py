@@ -25,7 +25,7 @@ class Costs(Protocol):
         """Charge an event of a subscription, which is never rejected."""
 
     def rate_limit(self, cost: int, context: Any) -> RateLimit:
-        """The cost of an operation, and what is left of the sender's budget."""
+        """The cost of an operation, and what is left of the caller's budget."""
 
 
 class NoCosts:
@@ -48,7 +48,7 @@ class Charged(NamedTuple):
     values: Values
     cost: int
     waiting: Awaitable[None] | None
-    """To be awaited before it runs: it raises RequestRejected if the sender's budget is used up."""
+    """To be awaited before it runs: it raises RequestRejected if the caller's budget is used up."""
 
 
 # A named tuple's own constructor is a Python function, which takes twice as long.

@@ -63,18 +63,18 @@ class Costs:
             limit = self._settings.limit
         if cost > limit:
             raise RequestRejected("COST_LIMIT_EXCEEDED", [_too_costly(cost, limit)])
-        waiting = None if budgets is None else budgets.charge(context.payer, cost)
+        waiting = None if budgets is None else budgets.charge(context.caller, cost)
         return None if waiting is None else _charged(waiting, cost, _kind_of(context))
 
     def debit(self, cost: int, context: Context) -> None:
         """Charge an event of a subscription, which is never rejected."""
         if (budgets := self._budgets_of(context)) is not None:
-            budgets.debit(context.payer, cost)
+            budgets.debit(context.caller, cost)
 
     def rate_limit(self, cost: int, context: Context) -> RateLimit:
         """The cost of an operation, and what is left of the caller's budget."""
         budgets = self._budgets_of(context)
-        return RateLimit(cost) if budgets is None else budgets.rate_limit(context.payer, cost)
+        return RateLimit(cost) if budgets is None else budgets.rate_limit(context.caller, cost)
 
     def _budgets_of(self, context: Context) -> Budgets | None:
         if context.scope.is_service:
@@ -82,18 +82,18 @@ class Costs:
         return self._addresses if context.scope.viewer is None else self._viewers
 
 
-async def _charged(waiting: Awaitable[None], cost: int, sender: str) -> None:
+async def _charged(waiting: Awaitable[None], cost: int, kind: str) -> None:
     try:
         await waiting
     except Exhausted as exhausted:
-        _rejected.labels(sender).inc()
+        _rejected.labels(kind).inc()
         retry_after = {"retry-after": str(ceil(exhausted.wait_ms / 1000))}
         error = _over_budget(cost, exhausted.wait_ms)
         raise RequestRejected("RATE_LIMITED", [error], 429, retry_after) from None
 
 
 def _kind_of(context: Context) -> str:
-    """The kind of a sender, for metrics."""
+    """The kind of a caller, for metrics."""
     if context.scope.is_service:
         return SERVICES
     return "addresses" if context.scope.viewer is None else "viewers"

@@ -99,7 +99,7 @@ class EngineExecutor:
         return operation
 
     def charged(self, operation: Operation, request: GraphQLRequest, context: Any) -> Charged:
-        """A prepared operation, whose cost is charged to its sender. Raises RequestRejected."""
+        """A prepared operation, whose cost is charged to its caller. Raises RequestRejected."""
         if self._restricted and not operation.field_names.isdisjoint(self._restricted):
             self._exposure.check(operation.field_names, context)
         try:
@@ -116,7 +116,7 @@ class EngineExecutor:
         return charged_operation((operation, values, cost, self._costs.charge(cost, context)))
 
     def extensions(self, charged: Charged, context: object) -> dict[str, Any]:
-        """The extensions of a response to a sender who asks for the cost."""
+        """The extensions of a response to a caller who asks for the cost."""
         cost, limit, remaining, reset_at = self._costs.rate_limit(charged.cost, context)
         at = None if reset_at is None else datetime.fromtimestamp(reset_at / 1000, UTC)
         shown = {"requested": cost, "limit": limit, "remaining": remaining, "resetAt": at}

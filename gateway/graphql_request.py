@@ -65,13 +65,13 @@ class Executor(Protocol):
         """The operation of a request, valid and of a known kind. Raises RequestRejected."""
 
     def charged(self, operation: Operation, request: GraphQLRequest, context: object) -> Charged:
-        """A prepared operation, whose cost is charged to its sender. Raises RequestRejected."""
+        """A prepared operation, whose cost is charged to its caller. Raises RequestRejected."""
 
     def run(self, charged: Charged, request: GraphQLRequest, context: object) -> Awaitable[Result]:
         """Run a charged query or mutation: all errors are in the result."""
 
     def extensions(self, charged: Charged, context: object) -> dict[str, Any]:
-        """The extensions of a response to a sender who asks for the cost."""
+        """The extensions of a response to a caller who asks for the cost."""
 
 
 class Documents(Protocol):

@@ -22,7 +22,7 @@ class ClaimError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The sender of a request: a user, a trusted service (perhaps for a user), or anonymous."""
+    """The caller of a request: a user, a trusted service (perhaps for a user), or anonymous."""
 
     user_id: int | None = None
     service: bool = False

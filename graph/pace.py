@@ -1,4 +1,4 @@
-"""Rate limits: how fast one user may make changes.
+"""The pace of changes: how fast one user may make them.
 
 Uses the generic cell rate algorithm (ATM Forum, 1996). It stores one number for each user, the
 theoretical arrival time `paced_until`, so no counter has to be reset or expired.
@@ -20,7 +20,7 @@ class Pace:
     burst: int
 
 
-class Budget(NamedTuple):
+class ChangeAllowance(NamedTuple):
     """How many changes one user may make: at most `limit`, and `remaining` now. All of them are
     available at `reset_at`, or now if it is None.
     """
@@ -48,13 +48,13 @@ def _known(pace: Pace, now: int, paced_until: int) -> int:
     return now if paced_until > latest(pace, now) else paced_until
 
 
-def budget(pace: Pace, now: int, paced_until: int) -> Budget:
-    """The budget of a user with this `paced_until`. Both times are in microseconds."""
+def allowance(pace: Pace, now: int, paced_until: int) -> ChangeAllowance:
+    """The allowance of a user with this `paced_until`. Both times are in microseconds."""
     paced_until = _known(pace, now, paced_until)
     ahead = max(0, paced_until - now)
     remaining = max(0, pace.burst - -(-ahead // pace.interval_us))
     reset_at = Millis(-(-paced_until // 1000)) if ahead else None
-    return Budget(pace.burst, remaining, reset_at)
+    return ChangeAllowance(pace.burst, remaining, reset_at)
 
 
 def retry_at(pace: Pace, now: int, paced_until: int) -> Millis | None:

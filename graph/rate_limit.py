@@ -1,4 +1,4 @@
-"""Budgets: how much cost one caller may use over time, as a token bucket."""
+"""Rate limits: how much cost one caller may use over time, from a token bucket."""
 
 from typing import NamedTuple
 
@@ -35,4 +35,4 @@ class RateLimit(NamedTuple):
     limit: int | None = None
     remaining: int | None = None
     reset_at: Millis | None = None
-    """When the budget is whole again; None also if it is now."""
+    """When the whole budget is available again; None also if it is now."""

@@ -102,9 +102,9 @@ def relation(
     )
 
 
-def relation_of(edge: Edge, back: Edge) -> Relation:
+def relation_of(edge: Edge, reverse: Edge) -> Relation:
     """The relation of two edges, with the flags of the first."""
-    return relation(edge.kind, edge.since, back.kind, back.since, edge.flags)
+    return relation(edge.kind, edge.since, reverse.kind, reverse.since, edge.flags)
 
 
 def follows(kinds: int) -> bool:

@@ -1,6 +1,6 @@
 """The rules of the actions on the edges between two users: what each changes, and when it may.
 
-The rule of an undo is in `graph.undo`. The rate limit is in `graph.pace`.
+The rule of an undo is in `graph.undo`. The rate limit of changes is in `graph.pace`.
 """
 
 from dataclasses import replace

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from graph.counts import Limit
 from graph.edge import UserId
-from graph.pace import Budget, budget
+from graph.pace import ChangeAllowance, allowance
 from resolvers.scope import Scope
 from storage.ports import Usage
 
@@ -16,7 +16,7 @@ class RemainingLimits(NamedTuple):
     user: UserId
     following: Limit
     blocks: Limit
-    changes: Budget
+    changes: ChangeAllowance
 
 
 async def limits_of(scope: Scope, users: Sequence[UserId]) -> list[RemainingLimits]:
@@ -35,5 +35,5 @@ def _limits(scope: Scope, user: UserId, usage: Usage) -> RemainingLimits:
         user=user,
         following=Limit(limits.following_max if own is None else own, usage.following),
         blocks=Limit(limits.blocks_max, usage.blocks),
-        changes=budget(limits.pace, usage.now, usage.paced_until),
+        changes=allowance(limits.pace, usage.now, usage.paced_until),
     )

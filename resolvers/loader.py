@@ -1,4 +1,4 @@
-"""Batch loading: one read for all keys that are requested in the same turn of the event loop.
+"""Batch loading: one read for all keys that are requested in the same iteration of the event loop.
 
 The only module of the resolvers that uses aiodataloader. Traps of version 0.4.3, and what is done:
 * a cancelled waiter cancels the future that it shares with others: each waiter has its own;
@@ -114,8 +114,8 @@ class ColumnLoader(DataLoader[Sequence[K], None], Generic[K, V]):
     def do_resolve_reject(self, key: Sequence[K], future: "asyncio.Future[None]") -> None:
         """Queue a column. aiodataloader calls it for each.
 
-        The batch runs in the next turn, as a page's read does, so both share a round trip. The base
-        class runs it two turns later.
+        The batch runs in the next iteration, as a page's read does, so both share a round trip. The
+        base class runs it two iterations later.
         """
         if not self._queue:
             self._batch = self.loop.create_task(self._dispatch())

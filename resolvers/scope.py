@@ -122,7 +122,7 @@ class Scope:
     """The time, by the database's clock in microseconds, as of which absences must be known.
     0: as of the last notification of this process. None: some moments old is enough."""
     rate_limit: Callable[[], RateLimit | None] = staticmethod(lambda: None)
-    """Returns the cost of the request's operation, if it asks for it, and the sender's budget."""
+    """Returns the cost of the request's operation, if it asks for it, and the caller's budget."""
     watermark_reading: WatermarkReading | None = None
     """The watermarks before anything was read, if the request asks for freshness."""
 

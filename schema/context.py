@@ -14,8 +14,8 @@ class Context(NamedTuple):
     scope: Scope
     tokens: Sequence[str] = ()
     """The consistency tokens in the request's header."""
-    payer: int | str = ""
-    """Whose budget is charged: the viewer's id, or the name of another sender."""
+    caller: int | str = ""
+    """Whose budget is charged: the viewer's id, or the name of another caller."""
 
 
 Info = strawberry.Info[Context, None]

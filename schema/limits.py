@@ -6,7 +6,7 @@ import strawberry
 
 from engine import Parents, batched, row_classes
 from graph.counts import Limit
-from graph.pace import Budget
+from graph.pace import ChangeAllowance
 from resolvers.limits import RemainingLimits
 from schema.node import LIMITS_PREFIX, Node
 from schema.rows import date
@@ -32,19 +32,22 @@ class RelationshipQuota:
     description="A limit on how fast the viewer can make changes. Each change that takes effect "
     "uses one of `remaining`, which grows back at a constant rate."
 )
-@row_classes(Budget)
+@row_classes(ChangeAllowance)
 class ChangeQuota:
     @batched(description="The maximum number of changes that the viewer can make at once.")
-    def limit(budgets: Parents[Budget]) -> list[int]:
-        return [budget.limit for budget in budgets]
+    def limit(allowances: Parents[ChangeAllowance]) -> list[int]:
+        return [allowance.limit for allowance in allowances]
 
     @batched(description="The number of changes that the viewer can make now.")
-    def remaining(budgets: Parents[Budget]) -> list[int]:
-        return [budget.remaining for budget in budgets]
+    def remaining(allowances: Parents[ChangeAllowance]) -> list[int]:
+        return [allowance.remaining for allowance in allowances]
 
     @batched(description="When `remaining` equals `limit` again. Null if it does now.")
-    def reset_at(budgets: Parents[Budget]) -> list[datetime | None]:
-        return [None if budget.reset_at is None else date(budget.reset_at) for budget in budgets]
+    def reset_at(allowances: Parents[ChangeAllowance]) -> list[datetime | None]:
+        return [
+            None if allowance.reset_at is None else date(allowance.reset_at)
+            for allowance in allowances
+        ]
 
 
 @strawberry.type(description="The limits of the viewer, and how much of them is left.")
@@ -74,5 +77,5 @@ class RelationshipLimits(Node):
     @batched(
         graphql_type=ChangeQuota, description="The limit on changes of relationships and settings."
     )
-    def changes(rows: Parents[RemainingLimits]) -> list[Budget]:
+    def changes(rows: Parents[RemainingLimits]) -> list[ChangeAllowance]:
         return [row.changes for row in rows]

@@ -1,4 +1,4 @@
-"""The cost of an operation and the budget of its sender, as a GraphQL type."""
+"""The cost of an operation and the budget of its caller, as a GraphQL type."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ INT_MAX = 2**31 - 1
 
 
 @strawberry.type(
-    description="The cost of an operation, and the budget of its sender: the viewer, the service, "
+    description="The cost of an operation, and the budget of its caller: the viewer, the service, "
     "or the client's address if nobody is signed in. A cost of 1 is about 1 µs of CPU time."
 )
 @row_classes(RateLimitRow)
@@ -25,7 +25,7 @@ class RateLimit:
         return [min(row.cost, INT_MAX) for row in rows]
 
     @batched(
-        description="The cost that the sender can use at once. It is also what they can use in a "
+        description="The cost that the caller can use at once. It is also what they can use in a "
         "minute, because an empty budget is full again after a minute. Null if there is no budget."
     )
     def limit(rows: Parents[RateLimitRow]) -> list[int | None]:

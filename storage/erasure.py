@@ -1,7 +1,7 @@
 """Erases deleted accounts, a bounded batch at a time.
 
 It can be killed at any point, and can run concurrently for one account: each edge ends in a change
-of its own, which updates reverse rows, counts and caches as usual, and each turn looks up what is
+of its own, which updates reverse rows, counts and caches as usual, and each batch looks up what is
 left.
 """
 
@@ -21,7 +21,7 @@ from storage.postgres.erasures import Erasures
 log = logging.getLogger(__name__)
 
 BATCH = 500
-"""Users in one turn, which takes about a second."""
+"""Users in one batch, which takes about a second."""
 
 AT_ONCE = 4
 """Concurrent changes: half of a worker's connections, so that drains have the rest."""
@@ -31,11 +31,11 @@ IN_FLIGHT_S = 30.0
 then. An account is finished after this time at the earliest."""
 
 
-class Turn(Enum):
-    """The result of one turn."""
+class BatchResult(Enum):
+    """The result of one batch."""
 
     MORE = auto()
-    """There may be more to erase: run the next turn immediately."""
+    """There may be more to erase: erase the next batch immediately."""
     WAIT = auto()
     """There is nothing to erase now, but an edge may still arrive: try again later."""
     DONE = auto()
@@ -58,18 +58,18 @@ class Erasure:
         self._affinity = affinity
         self._in_flight_s = in_flight_s
 
-    async def turn(self, user: UserId) -> Turn:
+    async def erase_batch(self, user: UserId) -> BatchResult:
         """Erase the next edges of a deleted account: its own first, then those of other users.
 
         Raises:
-            Unavailable: a server cannot be reached; the next turn finds what is left.
+            Unavailable: a server cannot be reached; the next batch finds what is left.
         """
         if not await self._erasures.is_unfinished(user):
-            return Turn.DONE
+            return BatchResult.DONE
         others = await self._erasures.targets(user, BATCH)
         if others:
             await self._erase([Pair(user, other) for other in others])
-            return Turn.MORE
+            return BatchResult.MORE
         # Pending edges to the user become reverse rows first, so that `sources` finds their owners.
         await self._drain.lane(await self._erasures.lane(user))
         sources = [Pair(user, other) for other in await self._erasures.sources(user, BATCH)]
@@ -80,20 +80,20 @@ class Erasure:
         if not pairs:
             return await self._end(user)
         if await self._erase(pairs):
-            return Turn.MORE
+            return BatchResult.MORE
         log.warning("reverse rows of %d have no forward row: run verify --repair", user)
-        return Turn.WAIT
+        return BatchResult.WAIT
 
-    async def _end(self, user: UserId) -> Turn:
+    async def _end(self, user: UserId) -> BatchResult:
         if await self._affinity.forget(user) == FORGOTTEN_BATCH:
-            return Turn.MORE
+            return BatchResult.MORE
         if await self._erasures.has_pending_change(user):
-            return Turn.WAIT
+            return BatchResult.WAIT
         if not await self._erasures.finish(user, self._in_flight_s):
-            return Turn.WAIT
+            return BatchResult.WAIT
         await self._caches.forget_user(user)
         log.info("erased the account %d", user)
-        return Turn.DONE
+        return BatchResult.DONE
 
     async def _erase(self, pairs: Sequence[Pair]) -> int:
         """End the edges of each pair in both directions. Returns how many pairs have changed."""

@@ -401,7 +401,7 @@ class DocumentStore(Protocol):
 class Budgets(Protocol):
     """Token buckets of callers, shared by all gateways."""
 
-    async def take(self, payer: str, bucket: Bucket, spent: int, least: int, most: int) -> Grant:
+    async def take(self, caller: str, bucket: Bucket, spent: int, least: int, most: int) -> Grant:
         """Take between `least` and `most` tokens out of a caller's bucket, or none if it holds
         fewer, after subtracting those that were `spent` without asking. One round trip."""
         ...

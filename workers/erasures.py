@@ -1,29 +1,29 @@
-"""Erases deleted accounts in turns, and finds those whose job was lost."""
+"""Erases deleted accounts in batches, and finds those whose job was lost."""
 
 import asyncio
 
 from graph.edge import UserId
-from storage.erasure import Turn
+from storage.erasure import BatchResult
 from storage.stores import Stores
 
-TURNS = 4
-"""Turns of one job: some seconds, far less than a job's timeout. Then another job can run."""
+BATCHES = 4
+"""Batches of one job: some seconds, far less than a job's timeout. Then another job can run."""
 
 PAUSE_S = 0.1
-"""Between turns, so that other writes can run."""
+"""Between batches, so that other writes can run."""
 
 FOUND_MAX = 20
 """Accounts woken by one sweep. Later sweeps wake the rest."""
 
 
 async def erase(stores: Stores, user: UserId) -> bool:
-    """Run some turns for one account. Returns whether to continue immediately.
+    """Erase some batches of one account. Returns whether to continue immediately.
 
     Raises:
         Unavailable: a server cannot be reached.
     """
-    for _ in range(TURNS):
-        if await stores.jobs.erasure.turn(user) is not Turn.MORE:
+    for _ in range(BATCHES):
+        if await stores.jobs.erasure.erase_batch(user) is not BatchResult.MORE:
             return False
         await asyncio.sleep(PAUSE_S)
     return True

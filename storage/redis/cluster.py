@@ -134,26 +134,29 @@ class ClusterRedis:
     async def _dispatch(self, commands: Sequence[Command], ask: Ask) -> list[Reply]:
         """Send each command to the server of its key. The reply is `UNAVAILABLE` if that server is
         unavailable or unknown."""
-        turns: dict[GuardedRedis, list[int]] = {}
+        positions: dict[GuardedRedis, list[int]] = {}
         has_unmapped = False
-        for turn, command in enumerate(commands):
+        for position, command in enumerate(commands):
             server = self._server_of(command[3] if command[0] == CALL else command[1])
             if server is None:
                 has_unmapped = True
             else:
-                turns.setdefault(server, []).append(turn)
+                positions.setdefault(server, []).append(position)
         answers = await asyncio.gather(
-            *(ask(server, [commands[turn] for turn in its]) for server, its in turns.items()),
+            *(
+                ask(server, [commands[position] for position in its])
+                for server, its in positions.items()
+            ),
             return_exceptions=True,  # no command may outlive this call
         )
         replies: list[Reply] = [UNAVAILABLE] * len(commands)
-        for its, answer in zip(turns.values(), answers, strict=True):
+        for its, answer in zip(positions.values(), answers, strict=True):
             if isinstance(answer, Unavailable):
                 continue
             if isinstance(answer, BaseException):
                 raise answer
-            for turn, reply in zip(its, answer, strict=True):
-                replies[turn] = reply
+            for position, reply in zip(its, answer, strict=True):
+                replies[position] = reply
         if has_unmapped:
             self._failures += 1
             self._slots.begin_refresh()

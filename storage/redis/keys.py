@@ -69,9 +69,9 @@ class Keys:
         """A persisted document, by the first 15 bits of its SHA-256. No cache either."""
         return f"kith:{self.space}:document:{int(digest[:4], 16) >> 1}"
 
-    def budget(self, payer: str) -> str:
+    def budget(self, caller: str) -> str:
         """What is left of a caller's budget. No cache either."""
-        return f"kith:{self.space}:budget:{payer}"
+        return f"kith:{self.space}:budget:{caller}"
 
     @property
     def pattern(self) -> str:

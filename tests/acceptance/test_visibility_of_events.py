@@ -10,7 +10,7 @@ import pytest
 from graph.account_state import AccountState
 from graph.edge import UserId
 from resolvers.scope import Limits
-from storage.erasure import Turn
+from storage.erasure import BatchResult
 from storage.settings import StorageSettings
 from storage.stores import Stores
 from tests.acceptance.test_account_states import put
@@ -141,8 +141,8 @@ async def test_an_account_is_gone_at_once_and_its_edges_are_heard_to_end(
             await stores.writes.account_states.change(UserId(BEN), AccountState.DELETED)
             assert (await relation.data())["relationChanged"][0]["state"] == "NONE"
             assert await counted(counts) == (0, 0)
-        erasing = [await stores.jobs.erasure.turn(UserId(BEN)) for _ in range(3)]
-        assert erasing[-1] is Turn.WAIT, "nothing is left, but something may be under way"
+        erasing = [await stores.jobs.erasure.erase_batch(UserId(BEN)) for _ in range(3)]
+        assert erasing[-1] is BatchResult.WAIT, "nothing is left, but something may be under way"
         await drain_all(stores)
         assert await heard_by(anna, 2) == {"UNFOLLOWED 1 7", "UNFOLLOWED 7 1"}
         assert await heard_by(third, 1) == {"UNFOLLOWED 9 7"}

@@ -28,18 +28,18 @@ class Clock:
         return self.now
 
 
-async def spend(budgets: Budgets, cost: int, payer: int | str = 1) -> None:
-    waiting = budgets.charge(payer, cost)
+async def spend(budgets: Budgets, cost: int, caller: int | str = 1) -> None:
+    waiting = budgets.charge(caller, cost)
     if waiting is not None:
         await waiting
 
 
-async def spend_all(budgets: Budgets, cost: int = 10, payer: int | str = 1) -> int:
+async def spend_all(budgets: Budgets, cost: int = 10, caller: int | str = 1) -> int:
     """Spend until the budget is used up. Returns how much that was."""
     spent = 0
     while True:
         try:
-            await spend(budgets, cost, payer)
+            await spend(budgets, cost, caller)
         except Exhausted:
             return spent
         spent += cost
@@ -94,7 +94,7 @@ async def test_processes_share_a_budget(stores: Stores) -> None:
     spent = [await spend_all(budgets) for budgets in processes]
     # Each process may spend one portion before it asks.
     assert SIZE <= sum(spent) <= SIZE + (len(processes) - 1) * PORTION
-    assert await spend_all(processes[0], payer=2) == SIZE
+    assert await spend_all(processes[0], caller=2) == SIZE
 
 
 async def test_an_operation_may_cost_a_whole_budget(stores: Stores) -> None:
@@ -111,7 +111,7 @@ async def test_debts_are_paid_by_later_requests(stores: Stores) -> None:
     with pytest.raises(Exhausted):
         await spend(budgets, 1)
     budgets.debit(2, SIZE // 2)
-    assert await spend_all(budgets, payer=2) == SIZE // 2
+    assert await spend_all(budgets, caller=2) == SIZE // 2
 
 
 async def test_what_remains_is_known(stores: Stores) -> None:
@@ -144,8 +144,8 @@ async def test_requests_that_arrive_together_take_one_portion(stores: Stores) ->
 
 async def test_the_callers_of_a_process_are_bounded(stores: Stores) -> None:
     budgets = Budgets(stores.caches.budgets, BUCKET)
-    for payer in range(CALLERS_MAX + 10):
-        assert budgets.charge(payer, 1) is None
+    for caller in range(CALLERS_MAX + 10):
+        assert budgets.charge(caller, 1) is None
     assert len(budgets._portions) == CALLERS_MAX
 
 

@@ -1,4 +1,4 @@
-"""Deleted accounts are erased in turns, which may be cut off anywhere, and nothing is left."""
+"""Deleted accounts are erased in batches, which may be cut off anywhere, and nothing is left."""
 
 import asyncio
 from dataclasses import replace
@@ -16,7 +16,7 @@ from graph.pace import Pace
 from graph.receipt import Request
 from graph.transitions import among_active, block, decline_request, end_mute, follow, mute
 from storage import erasure
-from storage.erasure import Erasure, Turn
+from storage.erasure import BatchResult, Erasure
 from storage.ports import AccountsOf, Edges, FeedBatch
 from storage.postgres.drift import DriftKind
 from storage.postgres.verify import verify
@@ -80,14 +80,14 @@ async def delete(stores: Stores, user: UserId = GONE) -> None:
     assert change.outcome is Outcome.DELETED
 
 
-async def turns(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[Turn]:
-    """All turns until nothing is left; the lanes are drained when it waits for them."""
+async def erase_all(stores: Stores, eraser: Erasure, user: UserId = GONE) -> list[BatchResult]:
+    """All batches until nothing is left; the lanes are drained when it waits for them."""
     record = []
     for _ in range(200):
-        record.append(await eraser.turn(user))
-        if record[-1] is Turn.DONE:
+        record.append(await eraser.erase_batch(user))
+        if record[-1] is BatchResult.DONE:
             return record
-        if record[-1] is Turn.WAIT:
+        if record[-1] is BatchResult.WAIT:
             await drain_all(stores)
     raise AssertionError("it does not end")
 
@@ -105,7 +105,7 @@ async def test_nothing_is_left_of_a_deleted_account(
     await drain_all(stores)
     assert await left(stores)
     await delete(stores)
-    await turns(stores, at_once)
+    await erase_all(stores, at_once)
     await drain_all(stores)
     assert await left(stores) == []
     report = await verify(storage_settings)
@@ -137,7 +137,7 @@ async def test_what_a_deleted_account_said_is_kept_by_nobody(
     await stores.writes.edges.change(as_pair(4, 5), follow(PLENTY, message="And me!"))
     await stores.writes.edges.change(as_pair(5, 4), with_receipt(decline_request(), uuid4()))
     await delete(stores)
-    await turns(stores, at_once)
+    await erase_all(stores, at_once)
     assert await left(stores) == []
     kept = await stores.servers.postgres.fetch("SELECT messages FROM receipt ORDER BY actor_id")
     assert [row["messages"] for row in kept] == [None] * 4 + [[None, "And me!"]]
@@ -162,7 +162,7 @@ async def test_each_end_hears_of_an_erasure_what_it_saw(stores: Stores, at_once:
     await drain_all(stores)
     opened = {user: await stores.broker.events.open(UserId(user)) for user in RESULT_FIELDS}
     await delete(stores)
-    await turns(stores, at_once)
+    await erase_all(stores, at_once)
     await drain_all(stores)
     for user, cursor in opened.items():
         batch = await stores.broker.events.after(UserId(user), cursor, 20)
@@ -201,15 +201,15 @@ class Stopping:
 
 
 @pytest.mark.parametrize("drained", [True, False], ids=["drained", "lanes lag"])
-@pytest.mark.parametrize("turn", range(1, 4))
+@pytest.mark.parametrize("batch", range(1, 4))
 async def test_it_may_be_killed_after_any_step_and_goes_on(
     stores: Stores,
     storage_settings: StorageSettings,
     monkeypatch: pytest.MonkeyPatch,
-    turn: int,
+    batch: int,
     drained: bool,
 ) -> None:
-    monkeypatch.setattr(erasure, "BATCH", turn)
+    monkeypatch.setattr(erasure, "BATCH", batch)
     monkeypatch.setattr(erasure, "AT_ONCE", 1)
     await edges(stores, AROUND)
     if drained:
@@ -219,11 +219,11 @@ async def test_it_may_be_killed_after_any_step_and_goes_on(
     for _ in range(200):
         killed = eraser(stores, Stopping(stores.writes.edges, 1))
         try:
-            ended = await killed.turn(GONE)
+            ended = await killed.erase_batch(GONE)
         except StopError:
             kills += 1
             continue
-        if ended is Turn.DONE:
+        if ended is BatchResult.DONE:
             break
         await drain_all(stores)
     assert kills >= len([ends for ends in AROUND if GONE in ends]) - 2  # two pairs in one step each
@@ -241,7 +241,7 @@ async def test_two_workers_may_erase_the_same_account(
     await drain_all(stores)
     await delete(stores)
     both = [eraser(stores), eraser(stores)]
-    await asyncio.gather(*(turns(stores, one) for one in both))
+    await asyncio.gather(*(erase_all(stores, one) for one in both))
     await drain_all(stores)
     assert await left(stores) == []
     assert (await verify(storage_settings)).clean
@@ -251,8 +251,8 @@ async def test_a_follower_whose_lane_lags_is_not_missed(stores: Stores, at_once:
     await follows(stores, (1, GONE))
     await delete(stores)
     assert await stores.jobs.outbox.dirty()
-    assert await at_once.turn(GONE) is Turn.MORE
-    await turns(stores, at_once)
+    assert await at_once.erase_batch(GONE) is BatchResult.MORE
+    await erase_all(stores, at_once)
     await drain_all(stores)
     assert await left(stores) == []
 
@@ -279,8 +279,8 @@ async def test_it_is_not_finished_while_a_write_may_be_under_way(stores: Stores)
     await drain_all(stores)
     await delete(stores)
     patient = eraser(stores, in_flight_s=3600)
-    assert await patient.turn(GONE) is Turn.MORE
-    assert await patient.turn(GONE) is Turn.WAIT
+    assert await patient.erase_batch(GONE) is BatchResult.MORE
+    assert await patient.erase_batch(GONE) is BatchResult.WAIT
     # A statement that had begun before the account was deleted.
     await edges(stores, {(2, GONE): (Kind.NONE, Flags.PLAIN)})
     await stores.servers.postgres.fetch(
@@ -288,10 +288,10 @@ async def test_it_is_not_finished_while_a_write_may_be_under_way(stores: Stores)
     )
     await stores.servers.postgres.fetch("UPDATE outbox SET kind = 1 WHERE from_user_id = 2")
     await stores.servers.postgres.fetch("UPDATE following_count SET follows = 1 WHERE user_id = 2")
-    assert await patient.turn(GONE) is Turn.MORE
+    assert await patient.erase_batch(GONE) is BatchResult.MORE
     await drain_all(stores)
-    assert await patient.turn(GONE) is Turn.WAIT
-    await turns(stores, eraser(stores))
+    assert await patient.erase_batch(GONE) is BatchResult.WAIT
+    await erase_all(stores, eraser(stores))
     assert await left(stores) == []
 
 
@@ -313,16 +313,16 @@ async def test_drift_is_reported_and_left_to_a_repair(
         "INSERT INTO follower_count (user_id, follows) VALUES ($1, 1)", GONE
     )
     await delete(stores)
-    assert await at_once.turn(GONE) is Turn.WAIT
+    assert await at_once.erase_batch(GONE) is BatchResult.WAIT
     assert (await verify(storage_settings, repair=True)).repaired
-    assert await turns(stores, at_once) == [Turn.DONE]
+    assert await erase_all(stores, at_once) == [BatchResult.DONE]
 
 
 async def test_what_is_left_of_an_erased_account_is_found_and_erased_again(
     stores: Stores, storage_settings: StorageSettings, at_once: Erasure
 ) -> None:
     await delete(stores)
-    assert await turns(stores, at_once) == [Turn.DONE]
+    assert await erase_all(stores, at_once) == [BatchResult.DONE]
     await edges(stores, {(2, 3): Kind.FOLLOW})
     await stores.servers.postgres.fetch("UPDATE account SET state = 0 WHERE user_id = $1", GONE)
     await edges(stores, {(1, GONE): Kind.FOLLOW})
@@ -330,9 +330,11 @@ async def test_what_is_left_of_an_erased_account_is_found_and_erased_again(
     await drain_all(stores)
     (drift,) = (await verify(storage_settings)).drifts
     assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(GONE),))
-    assert await at_once.turn(GONE) is Turn.DONE, "nobody has said that there is anything"
+    assert await at_once.erase_batch(GONE) is BatchResult.DONE, (
+        "nobody has said that there is anything"
+    )
     await verify(storage_settings, repair=True)
-    await turns(stores, at_once)
+    await erase_all(stores, at_once)
     await drain_all(stores)
     assert (await verify(storage_settings)).clean
     assert await left(stores) == []
@@ -342,7 +344,7 @@ async def test_nothing_comes_back_after_an_erasure(
     stores: Stores, storage_settings: StorageSettings, at_once: Erasure
 ) -> None:
     await delete(stores)
-    await turns(stores, at_once)
+    await erase_all(stores, at_once)
     ranks = {as_pair(1, GONE): 5.0, as_pair(GONE, 1): 5.0, as_pair(1, 2): 5.0}
     assert await stores.jobs.affinity.record(ranks) == {as_pair(1, 2)}
     change, key = PrivacyChange(protected=True), Request(GONE, uuid4(), b"asked")
@@ -376,17 +378,17 @@ async def test_whatever_came_back_is_found_and_erased_again(
     stores: Stores, storage_settings: StorageSettings, at_once: Erasure, returned: str
 ) -> None:
     await delete(stores)
-    await turns(stores, at_once)
+    await erase_all(stores, at_once)
     assert (await verify(storage_settings)).clean
     await stores.servers.postgres.fetch(returned)
     (drift,) = (await verify(storage_settings, repair=True)).drifts
     assert (drift.kind, drift.examples) == (DriftKind.ERASED_ACCOUNT, (str(GONE),))
-    assert await turns(stores, at_once) == [Turn.DONE]
+    assert await erase_all(stores, at_once) == [BatchResult.DONE]
     assert (await verify(storage_settings)).clean
     assert await left(stores) == []
 
 
-async def test_a_worker_takes_some_turns_and_gives_its_place_back(
+async def test_a_worker_erases_some_batches_and_gives_its_place_back(
     stores: Stores, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(erasure, "BATCH", 1)
@@ -430,7 +432,7 @@ async def test_writing_goes_on_while_a_star_is_erased(
         "INSERT INTO follower_count (user_id, follows) VALUES ($1, 2000)", GONE
     )
     await delete(stores)
-    erasing = asyncio.create_task(turns(stores, eraser(stores)))
+    erasing = asyncio.create_task(erase_all(stores, eraser(stores)))
     written = 0
     while not erasing.done():
         await follows(stores, (1000 + written, 60))

@@ -1,6 +1,6 @@
 """No viewer can tell a hidden edge from an absent one: two worlds that differ in one such edge.
 
-What may be seen is said here once more, in other words than the house's, and by nothing of its own.
+What may be seen is stated here once more, without the code that decides it.
 """
 
 import asyncio

@@ -18,18 +18,18 @@ WAIT_MS = 60_000
 
 def admission(**changes: int) -> Admission:
     settings = AdmissionSettings(**{"cost_max": BUDGET, "wait_ms": WAIT_MS, **changes})
-    return Admission(settings, requester_of=lambda context: context)
+    return Admission(settings, caller_of=lambda context: context)
 
 
-async def entered(bound: Admission, cost: int, requester: str = "one") -> None:
-    waiting = bound.enter(cost, requester)
+async def entered(bound: Admission, cost: int, caller: str = "one") -> None:
+    waiting = bound.enter(cost, caller)
     if waiting is not None:
         await waiting
 
 
-async def begun(bound: Admission, *costs: int, requester: str = "one") -> list[asyncio.Task[None]]:
+async def begun(bound: Admission, *costs: int, caller: str = "one") -> list[asyncio.Task[None]]:
     """Operations that enter in this order."""
-    tasks = [asyncio.create_task(entered(bound, cost, requester)) for cost in costs]
+    tasks = [asyncio.create_task(entered(bound, cost, caller)) for cost in costs]
     await turns()
     return tasks
 
@@ -105,19 +105,19 @@ async def test_the_number_of_those_that_wait_is_bounded() -> None:
         task.cancel()
 
 
-async def test_a_greedy_requester_does_not_fill_the_queue_for_others() -> None:
+async def test_a_greedy_caller_does_not_fill_the_queue_for_others() -> None:
     bound = admission(queue_max=4)
-    greedy = await begun(bound, *[SMALL] * 20, requester="greedy")
+    greedy = await begun(bound, *[SMALL] * 20, caller="greedy")
     await until_rejected(greedy, 20 - 7 - 4)
     assert states(greedy).count("waits") == 4
-    polite = await begun(bound, SMALL, requester="polite")
+    polite = await begun(bound, SMALL, caller="polite")
     assert states(polite) == ["waits"]
     await until_rejected(greedy, 20 - 7 - 3)
     assert states(greedy).count("waits") == 3  # the latest of them was rejected
     bound.leave(SMALL)
     bound.leave(SMALL)
     await turns()
-    assert states(polite) == ["runs"]  # after one of the greedy requester's four
+    assert states(polite) == ["runs"]  # after one of the greedy caller's four
     for task in greedy:
         task.cancel()
 
@@ -179,7 +179,7 @@ async def test_a_queue_that_is_rebuilt_while_it_admits_loses_no_operation(live: 
     await begun(bound, BUDGET)
     tasks = await begun(bound, *[SMALL + 10] * live)
     for _ in range(REBUILD + live - 1):  # as many as may have given up before a rebuild
-        (gone,) = await begun(bound, SMALL + 10, requester="two")
+        (gone,) = await begun(bound, SMALL + 10, caller="two")
         gone.cancel()
         await turns()
     bound.leave(BUDGET)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from graph.decision import Decision, PairState
 from graph.edge import NO_EDGE
 from graph.outcome import Outcome
-from graph.pace import Pace, budget, paced
+from graph.pace import Pace, allowance, paced
 from graph.transitions import follow, unfollow
 
 NOW = 1_700_000_000_123_456
@@ -38,7 +38,7 @@ def test_a_burst_is_allowed_and_then_one_an_interval() -> None:
 def test_a_time_from_before_the_clock_was_set_back_is_ignored() -> None:
     rule, hour = paced(follow(10), PACE), 3600 * 10**6
     assert rule(replace(STRANGER, paced_until=NOW + hour)).outcome is Outcome.FOLLOWED
-    assert budget(PACE, NOW, NOW + hour).remaining == PACE.burst
+    assert allowance(PACE, NOW, NOW + hour).remaining == PACE.burst
     spent = NOW + PACE.burst * PACE.interval_us
     assert rule(replace(STRANGER, paced_until=spent)).outcome is Outcome.RATE_LIMITED
 

@@ -15,7 +15,7 @@ READY_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a request.
+    """The result of a request.
 
     `code` is None if it was answered without errors. It is `extensions.code` of the first error,
     or TIMEOUT, DISCONNECTED or BACKLOG_FULL (of connections) if there was no answer.

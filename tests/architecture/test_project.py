@@ -1,4 +1,4 @@
-"""The house's own rules, held where a linter cannot."""
+"""The rules of the project that no linter checks."""
 
 import ast
 import importlib
@@ -21,7 +21,7 @@ from gateway.settings_page import page
 from schema.schema import schema, sdl
 
 ROOT = Path(__file__).parents[2]
-ROOMS = (
+PACKAGES = (
     "devstack",
     "engine",
     "gateway",
@@ -32,19 +32,19 @@ ROOMS = (
     "telemetry",
     "workers",
 )
-MODULES = [file for room in ROOMS for file in (ROOT / room).rglob("*.py")]
+MODULES = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
 
 
 def name_of(file: Path) -> str:
     return str(file.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_a_rooms_name_means_this_tree(room: str) -> None:
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_name_of_a_package_means_this_tree(package: str) -> None:
     """`schema`, `storage` and `workers` are also the names of packages in the index."""
-    module = importlib.import_module(room)
+    module = importlib.import_module(package)
     assert module.__file__ is not None
-    assert Path(module.__file__).parent == ROOT / room
+    assert Path(module.__file__).parent == ROOT / package
 
 
 @pytest.mark.parametrize("file", MODULES, ids=name_of)
