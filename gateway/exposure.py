@@ -15,8 +15,8 @@ from schema.context import Context
 INTROSPECTION_FIELDS = frozenset({"__schema", "__type"})
 SDL_FIELDS = frozenset({"_service"})
 
-# Bounded, and with an end at the end of a message that was cut: otherwise a message that repeats the
-# beginning takes quadratic time.
+# Bounded, and ends where a message was cut: otherwise a message that repeats the beginning takes
+# quadratic time.
 _SUGGESTION = re.compile(r" ?Did you mean [^?\n]{0,1000}(?:\?|\Z)")
 
 
