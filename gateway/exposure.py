@@ -8,6 +8,7 @@ from hmac import compare_digest
 
 from graphql import GraphQLError
 
+from engine import copied_error
 from gateway.addresses import Address
 from gateway.graphql_request import RequestRejected
 from schema.context import Context
@@ -87,12 +88,6 @@ EVERYTHING = Exposure(
 def without_suggestions(errors: Iterable[GraphQLError]) -> list[GraphQLError]:
     """The errors, without the names that graphql-core suggests in its messages."""
     return [
-        GraphQLError(
-            _SUGGESTION.sub("", error.message),
-            source=error.source,
-            positions=error.positions,
-            path=error.path,
-            extensions=error.extensions,
-        )
+        copied_error(error, _SUGGESTION.sub("", error.message), error.extensions)
         for error in errors
     ]
