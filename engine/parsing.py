@@ -86,7 +86,7 @@ def _document(
     for definition in node.definitions:
         if isinstance(definition, OperationDefinitionNode):
             name = definition.name.value if definition.name else None
-            variables = Variables(schema._schema, definition)
+            variables = Variables(schema._schema, definition, settings.max_coerced_values)
             conditions = tuple(variables.names & condition_variables)
             operations[name] = Operation(
                 document=node,
