@@ -23,6 +23,7 @@ from engine.document_size import DocumentSize, size_errors
 from engine.plan import Operation
 from engine.result import RequestError, Stage
 from engine.settings import EngineSettings
+from engine.source import IndexedSource
 from engine.validation import validation
 from engine.variables import Variables
 
@@ -59,7 +60,7 @@ def parsing(text: str, schema: Schema, settings: EngineSettings) -> Generator[No
     scan(text, settings)
     yield
     try:
-        node = parse(text)
+        node = parse(IndexedSource(text))
     except GraphQLError as error:
         raise RequestError(Stage.PARSE, [error]) from error
     yield

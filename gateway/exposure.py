@@ -8,6 +8,7 @@ from hmac import compare_digest
 
 from graphql import GraphQLError
 
+from engine import copied_error
 from gateway.addresses import Address
 from gateway.graphql_request import MESSAGE_CHARS_MAX, RequestRejected
 from schema.context import Context
@@ -92,12 +93,8 @@ def without_suggestions(errors: Iterable[GraphQLError]) -> list[GraphQLError]:
     Messages quote the request. One that is too long for a response is cut first.
     """
     return [
-        GraphQLError(
-            _SUGGESTION.sub("", error.message[: MESSAGE_CHARS_MAX + 1]),
-            source=error.source,
-            positions=error.positions,
-            path=error.path,
-            extensions=error.extensions,
+        copied_error(
+            error, _SUGGESTION.sub("", error.message[: MESSAGE_CHARS_MAX + 1]), error.extensions
         )
         for error in errors
     ]
