@@ -35,7 +35,12 @@ class Engine:
         self.turns = Turns()
         """The turns of the event loop in which long computations run."""
         self._new_run = partial(
-            Run, schema._schema, self.turns, self.settings.max_rows, self.settings.max_bytes
+            Run,
+            schema._schema,
+            self.turns,
+            self.settings.max_rows,
+            self.settings.max_bytes,
+            self.settings.max_field_errors,
         )
         if self.settings.trace is not None:
             self._new_run = partial(self._new_run, trace=self.settings.trace)

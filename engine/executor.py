@@ -98,7 +98,7 @@ class Executor:
                     if run.pending:
                         await await_level(run)
                     if run.field_errors:
-                        part, part_errors = propagate_nulls(part, run)
+                        part, part_errors = await run.turns.run(propagate_nulls(part, run))
                         errors += part_errors
                         if part is None:  # as in graphql-core, the remaining fields do not run
                             data = None
